@@ -87,15 +87,15 @@ async fn of_two_stopped_workers_one_is_reported_after_the_other() -> anyhow::Res
                 for one in both: one.wait()\n";
     std::fs::write(&script, text)?;
     let mut agent = agent(&folder).await?;
-    let mut asked = Subject::Python.with(json!({ "program": script, "run": true }));
-    asked["breakpoints"] = json!([{ "sourceFile": script, "line": 4 }]);
-    let first = agent.call("debug_launch", asked).await?;
+    let mut arguments = Subject::Python.with(json!({ "program": script, "run": true }));
+    arguments["breakpoints"] = json!([{ "sourceFile": script, "line": 4 }]);
+    let first = agent.call("debug_launch", arguments).await?;
     // At a known stop the wait answers at once, until the other one is stopped.
     let other = async {
         loop {
-            let told = agent.call("debug_wait", json!({})).await?;
-            if told["event"]["session"] != first["event"]["session"] {
-                return anyhow::Ok(told);
+            let result = agent.call("debug_wait", json!({})).await?;
+            if result["event"]["session"] != first["event"]["session"] {
+                return anyhow::Ok(result);
             }
         }
     };
@@ -125,9 +125,9 @@ async fn a_stop_in_a_child_of_a_javascript_program_is_reported() -> anyhow::Resu
                 fork(__filename, ['21']).on('exit', (code) => console.log('ended', code));\n}\n";
     std::fs::write(&script, text)?;
     let mut agent = agent(&folder).await?;
-    let mut asked = Subject::Js.with(json!({ "program": script, "run": true }));
-    asked["breakpoints"] = json!([{ "sourceFile": script, "line": 4 }]);
-    let hit = agent.call("debug_launch", asked).await?;
+    let mut arguments = Subject::Js.with(json!({ "program": script, "run": true }));
+    arguments["breakpoints"] = json!([{ "sourceFile": script, "line": 4 }]);
+    let hit = agent.call("debug_launch", arguments).await?;
     assert!(hit["event"]["session"].is_string() && hit["event"]["line"] == 4, "{hit}");
     let value = agent.call("debug_evaluate", json!({ "expression": "double" })).await?;
     assert_eq!(value["result"], "42", "{value}");
@@ -142,8 +142,8 @@ async fn a_stop_in_a_child_of_a_javascript_program_is_reported() -> anyhow::Resu
 async fn agents_have_the_same_access_to_a_programs_workers() -> anyhow::Result<()> {
     let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
     let source = child::source("workers.py");
-    let asked = launch(json!({ "agentAccess": "readOnly", "stopOnEntry": true }));
-    editor.launch_child(asked, &source, &[line("result")]).await?;
+    let arguments = launch(json!({ "agentAccess": "readOnly", "stopOnEntry": true }));
+    editor.launch_child(arguments, &source, &[line("result")]).await?;
     let (thread, _) = editor.stop().await?;
     let folder = tempfile::tempdir()?;
     let mut agent = agent(&folder).await?;
@@ -151,8 +151,8 @@ async fn agents_have_the_same_access_to_a_programs_workers() -> anyhow::Result<(
     agent.call("debug_sessions", json!({ "select": info["id"] })).await?;
     editor.ok("continue", json!({ "threadId": thread })).await?;
     // A worker of another client's program is followed, too.
-    let told = agent.call("debug_wait", json!({})).await?;
-    assert!(told["event"]["session"].is_string(), "{told}");
+    let result = agent.call("debug_wait", json!({})).await?;
+    assert!(result["event"]["session"].is_string(), "{result}");
     // Inspection may not run code of the program, which reading a Python object can do.
     let looked = agent.call("debug_variables", json!({})).await?;
     assert_eq!(looked["error"]["code"], "ACCESS_DENIED", "{looked}");

@@ -14,19 +14,19 @@ use tandem_tests::transcript::Transcript;
 /// An agent whose sessions use the failing adapter; the file has the requests that it got.
 async fn agent_with(fault: &str) -> anyhow::Result<(Agent, tempfile::TempDir, PathBuf)> {
     let folder = tempfile::tempdir()?;
-    let asked = folder.path().join("asked");
+    let log = folder.path().join("requests.log");
     let adapter = fixture::root().join("fixtures/adapters/failing.py");
     let mut command = tokio::process::Command::new(fixture::binary("tandem-mcp"));
-    command.arg("--adapter").arg(adapter).env("TANDEM_FAULT", fault).env("TANDEM_ASKED", &asked);
+    command.arg("--adapter").arg(adapter).env("TANDEM_FAULT", fault).env("TANDEM_ASKED", &log);
     let agent = Agent::spawn("agent", command, &Transcript::default()).await?;
-    Ok((agent, folder, asked))
+    Ok((agent, folder, log))
 }
 
 async fn launch_program(fault: &str) -> anyhow::Result<(Agent, tempfile::TempDir, PathBuf)> {
-    let (mut agent, folder, asked) = agent_with(fault).await?;
+    let (mut agent, folder, log) = agent_with(fault).await?;
     let answer = agent.call("debug_launch", json!({ "program": "/some/program" })).await?;
     anyhow::ensure!(answer["state"] == "stopped", "{answer}");
-    Ok((agent, folder, asked))
+    Ok((agent, folder, log))
 }
 
 fn code(answer: &Value) -> &str {
@@ -62,8 +62,8 @@ async fn an_adapter_that_dies_in_a_run_ends_the_session_and_the_next_one_starts(
     assert_eq!(code(&answer), "ENGINE_FAILED", "{answer}");
     let waited = agent.call("debug_wait", json!({})).await?;
     assert_eq!(waited["state"], "exited");
-    let said = waited["event"]["message"].as_str().context("it does not say why")?;
-    assert!(said.contains("went away"), "{said}");
+    let message = waited["event"]["message"].as_str().context("it does not say why")?;
+    assert!(message.contains("went away"), "{message}");
     let looked = agent.call("debug_variables", json!({})).await?;
     assert_eq!(code(&looked), "NO_SESSION", "{looked}");
     let again = agent.call("debug_restart", json!({})).await?;
@@ -73,14 +73,14 @@ async fn an_adapter_that_dies_in_a_run_ends_the_session_and_the_next_one_starts(
 
 #[tokio::test]
 async fn a_call_that_hangs_can_be_cancelled_and_the_adapter_is_notified() -> anyhow::Result<()> {
-    let (mut agent, _folder, asked) = launch_program("hang evaluate").await?;
+    let (mut agent, _folder, log) = launch_program("hang evaluate").await?;
     let hanging = agent.start_call("debug_evaluate", json!({ "expression": "one" })).await?;
-    wait_for_request(&asked, "evaluate").await?;
+    wait_for_request(&log, "evaluate").await?;
     // Other requests are served at the same time.
     let threads = agent.call("debug_threads", json!({})).await?;
     assert_eq!(threads["threads"][0]["name"], "main");
     agent.notify("notifications/cancelled", json!({ "requestId": hanging, "reason": "enough" })).await?;
-    wait_for_request(&asked, "cancel").await?;
+    wait_for_request(&log, "cancel").await?;
     let variables = agent.call("debug_variables", json!({})).await?;
     assert_eq!(variables["variables"][0]["name"], "one");
     agent.finish().await

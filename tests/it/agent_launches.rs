@@ -44,8 +44,8 @@ async fn a_launch_that_is_cancelled_while_it_waits_leaves_nothing_running() -> a
     let pid = async {
         loop {
             // It is written whole when it has its full stop.
-            let told = std::fs::read_to_string(&started).unwrap_or_default();
-            if let Some(pid) = told.strip_suffix('.') {
+            let text = std::fs::read_to_string(&started).unwrap_or_default();
+            if let Some(pid) = text.strip_suffix('.') {
                 return pid.to_owned();
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -74,14 +74,14 @@ async fn a_launch_waits_for_what_the_program_prints() -> anyhow::Result<()> {
     let mut agent = agent(folder.path()).await?;
     let text = "import time\nprint('listening on 4711', flush=True)\nwhile True:\n    time.sleep(1)\n";
     let program = script(folder.path(), "server.py", text)?;
-    let asked = |more: Value| Subject::Python.with(json!({ "program": program, "waitFor": more }));
-    let up = agent.call("debug_launch", asked(json!("listening on \\d+"))).await?;
+    let arguments = |more: Value| Subject::Python.with(json!({ "program": program, "waitFor": more }));
+    let up = agent.call("debug_launch", arguments(json!("listening on \\d+"))).await?;
     assert_eq!(
         (&up["state"], &up["event"]["type"], &up["event"]["matched"]),
         (&json!("running"), &json!("output"), &json!("listening on 4711")),
         "{up}"
     );
-    let wrong = agent.call("debug_launch", asked(json!("("))).await?;
+    let wrong = agent.call("debug_launch", arguments(json!("("))).await?;
     assert_eq!(wrong["error"]["code"], "INVALID_PARAMETER", "{wrong}");
     agent.finish().await
 }
@@ -90,10 +90,10 @@ async fn a_launch_waits_for_what_the_program_prints() -> anyhow::Result<()> {
 async fn a_second_launch_says_that_the_first_program_runs_on() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let mut agent = agent(folder.path()).await?;
-    let asked =
+    let arguments =
         Subject::Python.with(json!({ "program": script(folder.path(), "server.py", SERVER)?, "run": true }));
-    let first = agent.call("debug_launch", asked.clone()).await?;
-    let second = agent.call("debug_launch", asked).await?;
+    let first = agent.call("debug_launch", arguments.clone()).await?;
+    let second = agent.call("debug_launch", arguments).await?;
     assert_eq!(second["others"][0]["session"], first["session"], "{second}");
     assert_eq!(second["others"][0]["state"], "running", "{second}");
     // The remaining session becomes the current one, and both answers report it.
@@ -156,16 +156,16 @@ async fn a_python_module_runs_where_the_agent_works() -> anyhow::Result<()> {
     let main =
         script(&package, "__main__.py", "import os, sys\nwhere = os.getcwd()\nprint(where, sys.argv[1:])\n")?;
     let mut agent = agent(folder.path()).await?;
-    let mut asked = Subject::Python.with(json!({ "module": "tool", "args": ["x"], "run": true }));
-    asked["breakpoints"] = json!([{ "sourceFile": main, "line": 3 }]);
-    let hit = agent.call("debug_launch", asked.clone()).await?;
+    let mut arguments = Subject::Python.with(json!({ "module": "tool", "args": ["x"], "run": true }));
+    arguments["breakpoints"] = json!([{ "sourceFile": main, "line": 3 }]);
+    let hit = agent.call("debug_launch", arguments.clone()).await?;
     let here = folder.path().canonicalize()?;
     assert_eq!(hit["event"]["type"], "breakpointHit", "{hit}");
     assert!(hit["event"]["locals"].to_string().contains(&here.display().to_string()), "{hit}");
     let ended = agent.call("debug_continue", json!({})).await?;
     assert_eq!(ended["event"]["exitCode"], 0, "{ended}");
-    asked["program"] = json!(main);
-    let both = agent.call("debug_launch", asked).await?;
+    arguments["program"] = json!(main);
+    let both = agent.call("debug_launch", arguments).await?;
     assert_eq!(both["error"]["code"], "INVALID_PARAMETER", "{both}");
     let nothing = agent.call("debug_launch", json!({ "engine": "debugpy" })).await?;
     assert!(nothing["error"]["hint"].as_str().is_some_and(|hint| hint.contains("`module`")), "{nothing}");
@@ -202,9 +202,9 @@ async fn a_debugger_that_listens_is_attached_to() -> anyhow::Result<()> {
     let _running = KillOnDrop(started);
     let mut agent = agent(folder.path()).await?;
     let breakpoints = json!([{ "sourceFile": program, "line": 2 }]);
-    let asked = json!({ "port": number, "breakpoints": breakpoints });
+    let arguments = json!({ "port": number, "breakpoints": breakpoints });
     let attached = loop {
-        let attached = agent.call("debug_attach", asked.clone()).await?;
+        let attached = agent.call("debug_attach", arguments.clone()).await?;
         // It may not listen yet.
         if attached["success"] == true || !attached["error"].to_string().contains("refused") {
             break attached;
@@ -235,8 +235,8 @@ async fn a_core_file_is_looked_at() -> anyhow::Result<()> {
     anyhow::ensure!(core.is_file(), "no core: {}", String::from_utf8_lossy(&made.stderr));
     let mut agent = agent(folder.path()).await?;
     for subject in [Subject::Lldb, Subject::Gdb] {
-        let asked = subject.with(json!({ "coreFile": core, "program": child::built("echo") }));
-        let opened = agent.call("debug_attach", asked).await?;
+        let arguments = subject.with(json!({ "coreFile": core, "program": child::built("echo") }));
+        let opened = agent.call("debug_attach", arguments).await?;
         assert_eq!((&opened["success"], &opened["state"]), (&json!(true), &json!("stopped")), "{opened}");
         let stack = agent.call("debug_stacktrace", json!({})).await?;
         assert!(stack.to_string().contains("echo.c"), "{stack}");
@@ -312,8 +312,8 @@ async fn output_is_read_from_its_end_and_a_write_says_how_far_it_came() -> anyho
         time.sleep(600)\n";
     let program = script(folder.path(), "much.py", text)?;
     let mut agent = agent(folder.path()).await?;
-    let asked = Subject::Python.with(json!({ "program": program, "waitFor": "up" }));
-    agent.call("debug_launch", asked).await?;
+    let arguments = Subject::Python.with(json!({ "program": program, "waitFor": "up" }));
+    agent.call("debug_launch", arguments).await?;
     // Repeated reads return the newest output in whole characters, and the size of the output before it.
     for _ in 0..2 {
         let read = agent.call("process_read_output", json!({ "maxBytes": 4096 })).await?;
@@ -348,9 +348,9 @@ async fn a_python_test_is_debugged() -> anyhow::Result<()> {
     let test =
         script(folder.path(), "test_add.py", "def test_add():\n    total = 1 + 2\n    assert total == 3\n")?;
     let mut agent = agent(folder.path()).await?;
-    let mut asked = Subject::Python.with(json!({ "projectPath": folder.path(), "filter": "add" }));
-    asked["breakpoints"] = json!([{ "sourceFile": test, "text": "assert total" }]);
-    let hit = agent.call("debug_launch_test", asked).await?;
+    let mut arguments = Subject::Python.with(json!({ "projectPath": folder.path(), "filter": "add" }));
+    arguments["breakpoints"] = json!([{ "sourceFile": test, "text": "assert total" }]);
+    let hit = agent.call("debug_launch_test", arguments).await?;
     assert_eq!((&hit["event"]["type"], &hit["event"]["line"]), (&json!("breakpointHit"), &json!(3)), "{hit}");
     let printed = hit["event"]["output"]["stdout"].as_str().unwrap_or_default();
     assert!(printed.contains("'-k', 'add'"), "{hit}");

@@ -35,9 +35,9 @@ async fn variables_of_every_block_are_listed() -> anyhow::Result<()> {
     let script = folder.path().join("total.js");
     std::fs::write(&script, TOTAL)?;
     let mut agent = Agent::in_folder("agent", folder.path(), &[], &Transcript::default()).await?;
-    let mut asked = Subject::Js.with(json!({ "program": script, "run": true }));
-    asked["breakpoints"] = json!([{ "sourceFile": script, "line": 5 }]);
-    let hit = agent.call("debug_launch", asked).await?;
+    let mut arguments = Subject::Js.with(json!({ "program": script, "run": true }));
+    arguments["breakpoints"] = json!([{ "sourceFile": script, "line": 5 }]);
+    let hit = agent.call("debug_launch", arguments).await?;
     let locals = &hit["event"]["locals"];
     assert_eq!((value(locals, "before"), value(locals, "sum")), (vec!["0"], vec!["0"]), "{hit}");
     let stepped = agent.call("debug_step_over", json!({})).await?;
@@ -46,17 +46,17 @@ async fn variables_of_every_block_are_listed() -> anyhow::Result<()> {
     agent.call("debug_step_over", json!({})).await?;
     let inner = agent.call("debug_step_over", json!({})).await?;
     assert_eq!(inner["event"]["line"], 8, "{inner}");
-    let told = agent.call("debug_variables", json!({})).await?;
+    let result = agent.call("debug_variables", json!({})).await?;
     assert_eq!(
-        (value(&told["variables"], "sum"), value(&told["variables"], "price")),
+        (value(&result["variables"], "sum"), value(&result["variables"], "price")),
         (vec!["0"], vec!["1"]),
-        "{told}"
+        "{result}"
     );
     let first = agent.call("debug_variables", json!({ "count": 1 })).await?;
     let rest = agent.call("debug_variables", json!({ "start": first["next"] })).await?;
     let count = |answer: &Value| answer["variables"].as_array().map(Vec::len);
     let sum = count(&first).zip(count(&rest)).map(|(one, other)| one + other);
-    assert_eq!(sum, count(&told), "{first} {rest} {told}");
+    assert_eq!(sum, count(&result), "{first} {rest} {result}");
     // Each is set where it is: `before` in the loop, the inner `sum` where it hides the outer one.
     let set = agent.call("debug_set_variable", json!({ "name": "before", "value": "40" })).await?;
     assert_eq!(set["value"], "40", "{set}");
@@ -72,9 +72,10 @@ async fn variables_of_every_block_are_listed() -> anyhow::Result<()> {
 async fn arguments_are_listed_beside_the_locals() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let mut agent = Agent::in_folder("agent", folder.path(), &[], &Transcript::default()).await?;
-    let mut asked = Subject::Gdb.with(json!({ "program": child::native("phones"), "run": true }));
-    asked["breakpoints"] = json!([{ "sourceFile": child::source("phones.c"), "text": "printf(\"calling" }]);
-    let hit = agent.call("debug_launch", asked).await?;
+    let mut arguments = Subject::Gdb.with(json!({ "program": child::native("phones"), "run": true }));
+    arguments["breakpoints"] =
+        json!([{ "sourceFile": child::source("phones.c"), "text": "printf(\"calling" }]);
+    let hit = agent.call("debug_launch", arguments).await?;
     let locals = &hit["event"]["locals"];
     assert_eq!((value(locals, "name").len(), value(locals, "entry").len()), (1, 1), "{hit}");
     agent.finish().await

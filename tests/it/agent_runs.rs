@@ -52,8 +52,8 @@ async fn a_restart_keeps_the_session_with_its_clients_and_breakpoints(
     editor.break_at("tour", &["after"]).await?;
 
     // The restart ignores the state of the old program, which waits for input.
-    let asked = agent.call("debug_continue", json!({})).await?;
-    assert_eq!(asked["event"]["type"], "waitingForInput", "{asked}");
+    let result = agent.call("debug_continue", json!({})).await?;
+    assert_eq!(result["event"]["type"], "waitingForInput", "{result}");
     let again = agent.call("debug_restart", json!({})).await?;
     assert_eq!((&again["how"], &again["session"]), (&json!("restart"), &json!(id)), "{again}");
     assert_eq!((&again["state"], &again["event"]["reason"]), (&json!("stopped"), &json!("entry")));
@@ -61,8 +61,8 @@ async fn a_restart_keeps_the_session_with_its_clients_and_breakpoints(
     assert_eq!(again["breakpoints"][0]["verified"], true, "{again}");
     editor.next_stop_of_another().await?;
     // Once more, and past the entry. The new program asks for input as the old one did.
-    let asked = agent.call("debug_restart", json!({ "run": true })).await?;
-    assert_eq!(asked["event"]["type"], "waitingForInput", "{asked}");
+    let result = agent.call("debug_restart", json!({ "run": true })).await?;
+    assert_eq!(result["event"]["type"], "waitingForInput", "{result}");
     agent.call("process_write_input", json!({ "data": "bob\n" })).await?;
     let hit = agent.call("debug_wait", json!({})).await?;
     assert_eq!(hit["event"]["breakpointId"], launched["breakpoints"][0]["id"], "{hit}");
@@ -102,8 +102,9 @@ async fn a_web_server_is_launched_until_it_listens(runtime: Runtime) -> anyhow::
     // Stops and the awaited output are reported as usual; the address is included as well.
     let marked = json!({ "sourceFile": fixture::modern_source("host"), "line": fixture::modern_line("host",
         "saving") });
-    let asked = json!({ "program": program, "breakpoints": [marked], "waitFor": "Application started.*" });
-    let waited = agent.call("debug_launch", asked).await?;
+    let arguments =
+        json!({ "program": program, "breakpoints": [marked], "waitFor": "Application started.*" });
+    let waited = agent.call("debug_launch", arguments).await?;
     assert_eq!(waited["event"]["type"], "output", "{waited}");
     assert!(waited["urls"][0].as_str().is_some_and(|url| url.starts_with("http://127.0.0.1:")), "{waited}");
     agent.finish().await
@@ -136,13 +137,13 @@ async fn a_stop_the_agent_does_not_know_is_reported_before_the_program_resumes(
     // The editor steps before the agent does: the agent's step is answered with the new location, and nothing
     // runs.
     elsewhere(&mut editor, &mut agent, thread).await?;
-    let told = agent.call("debug_step_over", json!({})).await?;
+    let result = agent.call("debug_step_over", json!({})).await?;
     assert_eq!(
-        (&told["event"]["unseen"], &told["event"]["line"]),
+        (&result["event"]["unseen"], &result["event"]["line"]),
         (&json!(true), &json!(main + 1)),
-        "{told}"
+        "{result}"
     );
-    assert_eq!(told["event"]["resumedBy"], "editor");
+    assert_eq!(result["event"]["resumedBy"], "editor");
     // Never twice in a row, even if the editor steps again in between: a repeated request is carried out.
     elsewhere(&mut editor, &mut agent, thread).await?;
     let stepped = agent.call("debug_step_over", json!({})).await?;

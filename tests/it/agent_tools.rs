@@ -41,8 +41,8 @@ async fn the_official_client_debugs_a_whole_session(runtime: Runtime) -> anyhow:
         .env_remove("PYTHONDONTWRITEBYTECODE")
         .kill_on_drop(true);
     let done = command.output().await?;
-    let (told, failed) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
-    anyhow::ensure!(done.status.success(), "{told}\n{failed}");
+    let (text, failed) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+    anyhow::ensure!(done.status.success(), "{text}\n{failed}");
     Ok(())
 }
 

@@ -78,20 +78,22 @@ async fn a_program_compiled_ahead_of_time_is_debugged_by_the_lines_of_its_source
         editor.launch_child(launch, &source, &[5]).await?;
         let (thread, frame) = editor.stop().await?;
         assert_eq!((&frame["line"], &frame["source"]["path"]), (&json!(5), &json!(source)), "{subject:?}");
-        let told = &editor.output[2];
-        assert!(told.contains("shop was compiled ahead of time (NativeAOT)"), "{subject:?}: {told}");
-        assert!(!told.contains("no symbols"), "{subject:?}: {told}");
+        let console = &editor.output[2];
+        assert!(console.contains("shop was compiled ahead of time (NativeAOT)"), "{subject:?}: {console}");
+        assert!(!console.contains("no symbols"), "{subject:?}: {console}");
         let scopes = editor.ok("scopes", json!({ "frameId": frame["id"] })).await?;
         let mut values = HashMap::new();
         for scope in scopes["scopes"].as_array().context("no scopes")?.iter().take(2) {
-            let asked = json!({ "variablesReference": scope["variablesReference"] });
-            for row in editor.ok("variables", asked).await?["variables"].as_array().into_iter().flatten() {
+            let arguments = json!({ "variablesReference": scope["variablesReference"] });
+            for row in editor.ok("variables", arguments).await?["variables"].as_array().into_iter().flatten()
+            {
                 values.insert(row["name"].as_str().unwrap_or_default().to_owned(), row["value"].clone());
             }
         }
         assert_eq!((&values["sum"], &values["factor"]), (&json!("6"), &json!("3")), "{subject:?}");
-        let asked = json!({ "expression": "order->Count + 1", "frameId": frame["id"], "context": "watch" });
-        assert_eq!(editor.ok("evaluate", asked).await?["result"], "3", "{subject:?}");
+        let arguments =
+            json!({ "expression": "order->Count + 1", "frameId": frame["id"], "context": "watch" });
+        assert_eq!(editor.ok("evaluate", arguments).await?["result"], "3", "{subject:?}");
         editor.ok("next", json!({ "threadId": thread })).await?;
         let (thread, frame) = editor.stop().await?;
         assert_eq!(frame["line"], 6, "{subject:?}");
@@ -130,7 +132,7 @@ async fn symbols_that_were_not_kept_beside_the_program_are_asked_for() -> anyhow
     let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
     editor.launch_child(Subject::Gdb.with(json!({ "program": program })), &source, &[5]).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 0);
-    let told = &editor.output[2];
-    assert!(told.contains("keep `shop.dbg`, which `dotnet publish` makes, beside it"), "{told}");
+    let console = &editor.output[2];
+    assert!(console.contains("keep `shop.dbg`, which `dotnet publish` makes, beside it"), "{console}");
     editor.finish().await
 }

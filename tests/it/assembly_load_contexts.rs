@@ -60,20 +60,20 @@ async fn run(runtime: Runtime, scenario: &str) -> anyhow::Result<ScenarioRun> {
                     frames.iter().map(|frame| frame["name"].as_str().unwrap_or_default().into()).collect();
                 let mut values = Vec::new();
                 for expression in ["number", "count"] {
-                    let asked = json!({ "expression": expression, "frameId": frames[0]["id"] });
-                    let told = editor.ok("evaluate", asked).await?;
-                    values.push(told["result"].as_str().unwrap_or_default().to_owned());
+                    let arguments = json!({ "expression": expression, "frameId": frames[0]["id"] });
+                    let body = editor.ok("evaluate", arguments).await?;
+                    values.push(body["result"].as_str().unwrap_or_default().to_owned());
                 }
                 let count = values.pop().unwrap_or_default();
                 let module = frames[0]["moduleId"].as_i64().context("no module")?;
                 seen.stops.push((module, values.pop().unwrap_or_default(), count));
-                let told = editor.ok("modules", json!({})).await?;
-                let list = told["modules"].as_array().context("no modules")?;
+                let body = editor.ok("modules", json!({})).await?;
+                let list = body["modules"].as_array().context("no modules")?;
                 seen.list = list.iter().filter(|module| is_copy(module)).cloned().collect();
                 // However many modules have it, a place is one.
                 let line = fixture::line("contexts", "called");
-                let asked = json!({ "source": { "path": fixture::source("contexts") }, "line": line });
-                let places = editor.ok("breakpointLocations", asked).await?;
+                let arguments = json!({ "source": { "path": fixture::source("contexts") }, "line": line });
+                let places = editor.ok("breakpointLocations", arguments).await?;
                 assert_eq!(places["breakpoints"].as_array().map(Vec::len), Some(1), "{places}");
                 editor.ok("continue", json!({ "threadId": thread })).await?;
             }
@@ -140,9 +140,9 @@ async fn symbols_given_as_bytes_are_used(runtime: Runtime) -> anyhow::Result<()>
     // The third copy was loaded without symbols.
     assert_eq!(numbers(&seen), [("20", "0"), ("21", "0")]);
     let [first, second] = [seen.stops[0].0, seen.stops[1].0];
-    let told: Vec<&str> = seen.modules.iter().skip(1).take(4).map(String::as_str).collect();
+    let modules: Vec<&str> = seen.modules.iter().skip(1).take(4).map(String::as_str).collect();
     assert_eq!(
-        told,
+        modules,
         [
             format!("new {first}"),
             format!("changed {first}"),

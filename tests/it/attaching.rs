@@ -108,8 +108,8 @@ async fn a_busy_process_with_many_threads_and_modules_survives_repeated_attach_a
         for round in 1..=3 {
             let (thread, frame) = editor.stop().await?;
             assert_eq!(frame["line"], fixture::line("busy", "work"));
-            let asked = json!({ "expression": "round >= 0 && seen.Count > 0", "frameId": frame["id"] });
-            assert_eq!(editor.ok("evaluate", asked).await?["result"], "true");
+            let arguments = json!({ "expression": "round >= 0 && seen.Count > 0", "frameId": frame["id"] });
+            assert_eq!(editor.ok("evaluate", arguments).await?["result"], "true");
             if round == 3 {
                 // The process is stopped, and sixty threads are on their way to the next stop.
                 editor.break_at("busy", &[]).await?;
@@ -134,8 +134,8 @@ async fn a_call_that_blocks_does_not_prevent_a_detach(runtime: Runtime) -> anyho
     let (process, mut lines) = running(runtime, "spin").await?;
     let mut editor = attach_to_program(runtime, &process, "spin", &["beat"]).await?;
     let (_, frame) = editor.stop().await?;
-    let asked = json!({ "expression": "System.Threading.Thread.Sleep(9000)", "frameId": frame["id"] });
-    assert_eq!(editor.refused("evaluate", asked).await?, "EVALUATION_TIMEOUT");
+    let arguments = json!({ "expression": "System.Threading.Thread.Sleep(9000)", "frameId": frame["id"] });
+    assert_eq!(editor.refused("evaluate", arguments).await?, "EVALUATION_TIMEOUT");
     editor.finish().await?;
     let count = |line: &str| line.strip_prefix("beat ").and_then(|count| count.parse::<u32>().ok());
     let mut beats = Vec::new();

@@ -140,14 +140,14 @@ async fn questions_right_behind_a_step_do_not_swallow_its_stop(runtime: Runtime)
     for round in 0..60 {
         let (thread, frame) = editor.stop().await?;
         let step = editor.send("stepOut", json!({ "threadId": thread })).await?;
-        let mut asked = Vec::new();
+        let mut seqs = Vec::new();
         for _ in 0..=round {
-            asked.push(editor.send("stackTrace", json!({ "threadId": thread })).await?);
+            seqs.push(editor.send("stackTrace", json!({ "threadId": thread })).await?);
             let asks = json!({ "expression": "node.Doubled.Text", "frameId": frame["id"] });
-            asked.push(editor.send("evaluate", asks).await?);
+            seqs.push(editor.send("evaluate", asks).await?);
         }
         anyhow::ensure!(editor.response(step).await?.success);
-        for seq in asked {
+        for seq in seqs {
             editor.response(seq).await?;
         }
         assert_eq!(editor.event("stopped").await?["reason"], "step", "round {round}");

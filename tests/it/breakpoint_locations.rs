@@ -86,8 +86,8 @@ async fn a_column_chooses_among_the_statements_of_a_line(runtime: Runtime) -> an
     let mut lines = Vec::new();
     for marker in ["three statements", "lambda", "comment"] {
         let line = fixture::line("places", marker);
-        let told = editor.ok("breakpointLocations", json!({ "source": source, "line": line })).await?;
-        let list = told["breakpoints"].as_array().context("no list")?;
+        let body = editor.ok("breakpointLocations", json!({ "source": source, "line": line })).await?;
+        let list = body["breakpoints"].as_array().context("no list")?;
         let columns: Vec<String> =
             list.iter().map(|at| format!("{}-{}", at["column"], at["endColumn"])).collect();
         lines.push(format!("{marker}: {}", columns.join(" ")));
@@ -95,9 +95,9 @@ async fn a_column_chooses_among_the_statements_of_a_line(runtime: Runtime) -> an
     insta::assert_snapshot!("a_column_chooses_among_the_statements_of_a_line", lines.join("\n"));
     // The last place on the line of the lambda is the lambda's.
     let line = fixture::line("places", "lambda");
-    let told = editor.ok("breakpointLocations", json!({ "source": source, "line": line })).await?;
+    let body = editor.ok("breakpointLocations", json!({ "source": source, "line": line })).await?;
     let inner =
-        told["breakpoints"].as_array().and_then(|list| list.last()).context("no place")?["column"].clone();
+        body["breakpoints"].as_array().and_then(|list| list.last()).context("no place")?["column"].clone();
     let request = json!({ "source": source, "breakpoints": [{ "line": line, "column": inner }] });
     let set = editor.ok("setBreakpoints", request).await?;
     assert_eq!(

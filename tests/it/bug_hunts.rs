@@ -66,8 +66,8 @@ async fn a_value_from_nowhere_is_found_in_a_python_program() -> anyhow::Result<(
     let bill = json!({ "name": "bill", "value": "[('coffee', 3)]" });
     assert!(stop["event"]["locals"].as_array().context("no locals")?.contains(&bill), "{stop}");
     // Not an argument of the caller's: the default itself.
-    let asked = json!({ "expressions": ["order.__defaults__[0] is bill"] });
-    let why = agent.call("debug_evaluate", asked).await?;
+    let arguments = json!({ "expressions": ["order.__defaults__[0] is bill"] });
+    let why = agent.call("debug_evaluate", arguments).await?;
     assert_eq!(why["results"][0]["result"], "True", "{why}");
     // The proof: with a separate bill the sum is right.
     agent.call("debug_set_variable", json!({ "name": "bill", "value": "[]" })).await?;
@@ -94,17 +94,17 @@ async fn a_crash_is_found_in_a_c_program() -> anyhow::Result<()> {
         .context("no such line")?;
     assert_eq!(event["line"], line + 1, "{crash}");
     // The argument of the call, and the elements of the list.
-    let asked = agent
+    let result = agent
         .call("debug_evaluate", json!({ "expressions": ["entry", "name", "first->next->name"] }))
         .await?;
-    let results: Vec<String> = asked["results"]
+    let results: Vec<String> = result["results"]
         .as_array()
         .context("no results")?
         .iter()
         .map(|row| row["result"].to_string())
         .collect();
-    assert!(results[0].contains("0x0000000000000000") || results[0].contains("NULL"), "{asked}");
-    assert!(results[1].contains("bob") && results[2].contains("carol"), "{asked}");
+    assert!(results[0].contains("0x0000000000000000") || results[0].contains("NULL"), "{result}");
+    assert!(results[1].contains("bob") && results[2].contains("carol"), "{result}");
     paid(&agent, "C, a crash", 2, 3000);
     agent.finish().await
 }

@@ -96,8 +96,8 @@ async fn a_client_without_progress_support_gets_none_and_leaving_ends_the_build(
     let (folder, attributes) = slow()?;
     let mut editor = editor(HashMap::new(), false).await?;
     editor.send("launch", attributes).await?;
-    let (event, said) = editor.any_event(&["progressStart", "output"]).await?;
-    assert_eq!((event.as_str(), &said["category"]), ("output", &json!("console")), "{said}");
+    let (event, body) = editor.any_event(&["progressStart", "output"]).await?;
+    assert_eq!((event.as_str(), &body["category"]), ("output", &json!("console")), "{body}");
     let pid = waits(folder.path()).await?;
     editor.kill().await?;
     wait_for_end(pid).await

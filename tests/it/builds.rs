@@ -123,8 +123,8 @@ async fn dotnet_projects_are_built_and_checked() -> anyhow::Result<()> {
             .collect()
     };
     let line = |marker| u64::try_from(fixture::line("broken", marker)).unwrap_or_default();
-    let wanted = [(json!("CS0029"), line("type")), (json!("CS0103"), line("name"))];
-    assert_eq!((places(&built), &built["errors"]), (wanted.to_vec(), &json!(2)), "{built:#}");
+    let expected = [(json!("CS0029"), line("type")), (json!("CS0103"), line("name"))];
+    assert_eq!((places(&built), &built["errors"]), (expected.to_vec(), &json!(2)), "{built:#}");
     let source = "static class Program { static void Main() { int unused; } }";
     agent.call("write_file", json!({ "path": "Program.cs", "content": source })).await?;
     std::fs::write(

@@ -34,12 +34,12 @@ async fn cancel_evaluation(
     expression: &str,
     after: Duration,
 ) -> anyhow::Result<(String, String)> {
-    let asked = editor.send("evaluate", json!({ "expression": expression, "frameId": frame })).await?;
+    let seq = editor.send("evaluate", json!({ "expression": expression, "frameId": frame })).await?;
     tokio::time::sleep(after).await;
-    editor.ok("cancel", json!({ "requestId": asked })).await?;
-    let told = editor.response(asked).await?;
-    let told = &told.body["error"]["variables"];
-    let text = |key: &str| told[key].as_str().unwrap_or_default().to_owned();
+    editor.ok("cancel", json!({ "requestId": seq })).await?;
+    let response = editor.response(seq).await?;
+    let error = &response.body["error"]["variables"];
+    let text = |key: &str| error[key].as_str().unwrap_or_default().to_owned();
     Ok((text("code"), text("message")))
 }
 

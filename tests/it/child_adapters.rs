@@ -71,9 +71,9 @@ async fn from_launch_to_exit(subject: Subject) -> anyhow::Result<()> {
     let scopes = editor.ok("scopes", json!({ "frameId": frame["id"] })).await?;
     let mut names = Vec::new();
     for scope in scopes["scopes"].as_array().context("no scopes")?.iter().take(2) {
-        let asked = json!({ "variablesReference": scope["variablesReference"] });
-        let told = editor.ok("variables", asked).await?;
-        let list = told["variables"].as_array().cloned().unwrap_or_default();
+        let arguments = json!({ "variablesReference": scope["variablesReference"] });
+        let body = editor.ok("variables", arguments).await?;
+        let list = body["variables"].as_array().cloned().unwrap_or_default();
         names.extend(list.into_iter().filter_map(|variable| {
             let value = variable["value"].as_str()?.to_owned();
             (variable["name"] == subject.variable("length", false)).then_some(value)
@@ -117,17 +117,17 @@ async fn from_launch_to_exit(subject: Subject) -> anyhow::Result<()> {
     editor.event("continued").await?;
     assert!(editor.read_stdout("got 5: hello\n").await?.ends_with("got 5: hello\n"));
     editor.ok("processWriteInput", json!({ "data": "x\n", "closeAfter": true })).await?;
-    let (said, body) = editor.any_event(&["stopped", "exited"]).await?;
-    assert_eq!(body["exitCode"], 7, "{said}: {body}");
+    let (event, body) = editor.any_event(&["stopped", "exited"]).await?;
+    assert_eq!(body["exitCode"], 7, "{event}: {body}");
     assert_eq!(agent.event("exited").await?["exitCode"], 7);
     for client in [&mut editor, &mut agent] {
         client.event("terminated").await?;
         let [stdout, stderr, _] = &client.output;
         assert!(stdout.ends_with("got 5: hello\ngot 1: x\neof 6\n"), "{stdout:?}");
         // Node says there that it is being debugged.
-        let said: Vec<&str> =
+        let lines: Vec<&str> =
             stderr.lines().filter(|line| !line.contains("debugger") && !line.contains("Debugger")).collect();
-        assert_eq!(said, ["to stderr"]);
+        assert_eq!(lines, ["to stderr"]);
     }
     agent.finish().await?;
     editor.finish().await
@@ -251,12 +251,12 @@ async fn a_python_without_debugpy_is_refused_with_how_to_install_it() -> anyhow:
     editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
     let launch = json!({ "engine": "debugpy", "program": empty.path().join("main.py") });
     let refused = editor.ask("launch", launch).await?;
-    let told = &refused.body["error"]["variables"];
-    assert_eq!(told["code"], "ENGINE_NOT_FOUND");
+    let error = &refused.body["error"]["variables"];
+    assert_eq!(error["code"], "ENGINE_NOT_FOUND");
     let interpreter = empty.path().join(".venv/bin/python").display().to_string();
-    assert!(told["message"].as_str().context("no message")?.contains(&interpreter), "{told}");
-    let hint = told["hint"].as_str().context("no hint")?;
-    assert!(hint.contains(&format!("{interpreter} -m pip install debugpy")), "{told}");
+    assert!(error["message"].as_str().context("no message")?.contains(&interpreter), "{error}");
+    let hint = error["hint"].as_str().context("no hint")?;
+    assert!(hint.contains(&format!("{interpreter} -m pip install debugpy")), "{error}");
     // The same client may launch again with better arguments.
     let refused = editor.ask("launch", json!({ "engine": "debugpy", "program": "/no/such.py" })).await?;
     assert_eq!(refused.body["error"]["variables"]["code"], Value::from("LAUNCH_FAILED"));
@@ -270,8 +270,8 @@ async fn a_python_that_ends_at_once_says_why() -> anyhow::Result<()> {
     let mut launch = child::python("echo.py");
     launch["pythonArgs"] = json!(["--no-such-switch"]);
     let refused = editor.ask("launch", launch).await?;
-    let told = &refused.body["error"]["variables"];
-    assert_eq!(told["code"], "ENGINE_FAILED");
-    assert!(told["message"].as_str().context("no message")?.contains("no-such-switch"), "{told}");
+    let error = &refused.body["error"]["variables"];
+    assert_eq!(error["code"], "ENGINE_FAILED");
+    assert!(error["message"].as_str().context("no message")?.contains("no-such-switch"), "{error}");
     editor.finish().await
 }

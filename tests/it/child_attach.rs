@@ -58,8 +58,8 @@ async fn visit(attach: &Value, source: &PathBuf) -> anyhow::Result<i64> {
         (thread, frame) = editor.stop().await?;
     }
     assert_eq!((&frame["line"], &frame["source"]["path"]), (&json!(line), &json!(source)));
-    let asked = json!({ "expression": "total", "frameId": frame["id"], "context": "watch" });
-    let total = editor.ok("evaluate", asked).await?;
+    let arguments = json!({ "expression": "total", "frameId": frame["id"], "context": "watch" });
+    let total = editor.ok("evaluate", arguments).await?;
     editor.ok("next", json!({ "threadId": thread })).await?;
     let (_, frame) = editor.stop().await?;
     assert_ne!(frame["line"], line);
@@ -204,10 +204,10 @@ async fn a_port_that_node_opened_for_us_is_closed_again() -> anyhow::Result<()> 
     }
     let mut editor = editor()?;
     editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
-    let asked = editor.send("attach", attach).await?;
+    let seq = editor.send("attach", attach).await?;
     listens(port).await?;
-    editor.ok("cancel", json!({ "requestId": asked })).await?;
-    let refused = editor.response(asked).await?;
+    editor.ok("cancel", json!({ "requestId": seq })).await?;
+    let refused = editor.response(seq).await?;
     assert_eq!(refused.body["error"]["variables"]["code"], "CANCELLED");
     is_closed(port).await?;
     editor.finish().await?;
@@ -223,10 +223,10 @@ async fn survives_a_cancelled_attach(subject: Subject, program: &str, args: &[&s
     for delay in [0, 100, 300, 1000] {
         let mut editor = editor()?;
         editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
-        let asked = editor.send("attach", subject.with(json!({ "processId": running.0.id() }))).await?;
+        let seq = editor.send("attach", subject.with(json!({ "processId": running.0.id() }))).await?;
         tokio::time::sleep(std::time::Duration::from_millis(delay)).await;
-        let cancelled = editor.ask("cancel", json!({ "requestId": asked })).await?;
-        let answer = editor.response(asked).await?;
+        let cancelled = editor.ask("cancel", json!({ "requestId": seq })).await?;
+        let answer = editor.response(seq).await?;
         ensure!(!answer.success || delay > 0, "neither cancelled nor refused: {cancelled:?}");
         editor.finish().await?;
     }
@@ -304,9 +304,9 @@ async fn counted_by_ruby(editor: &mut DapClient, thread: i64) -> anyhow::Result<
     let stack = editor.ok("stackTrace", json!({ "threadId": thread })).await?;
     // The outermost: a frame of C code cannot evaluate.
     let frame = stack["stackFrames"].as_array().and_then(|frames| frames.last()).context("no stack")?;
-    let asked = json!({ "expression": "total", "frameId": frame["id"], "context": "watch" });
-    let told = editor.ok("evaluate", asked).await?;
-    told["result"].as_str().context("no result")?.parse().with_context(|| told.to_string())
+    let arguments = json!({ "expression": "total", "frameId": frame["id"], "context": "watch" });
+    let body = editor.ok("evaluate", arguments).await?;
+    body["result"].as_str().context("no result")?.parse().with_context(|| body.to_string())
 }
 
 /// Ends the program with the session.
@@ -411,9 +411,9 @@ async fn impossible_attach_requests_are_refused_with_the_reason() -> anyhow::Res
         let mut editor = editor()?;
         editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
         let refused = editor.ask("attach", attach.clone()).await?;
-        let told = &refused.body["error"]["variables"];
-        assert_eq!(told["code"], code, "{attach}: {told}");
-        assert!(told["message"].as_str().context("no message")?.contains(part), "{attach}: {told}");
+        let error = &refused.body["error"]["variables"];
+        assert_eq!(error["code"], code, "{attach}: {error}");
+        assert!(error["message"].as_str().context("no message")?.contains(part), "{attach}: {error}");
         editor.finish().await?;
     }
     Ok(())
@@ -479,7 +479,7 @@ async fn an_adapter_that_ignores_its_end_does_not_outlive_a_killed_host() -> any
     let (folder, running) = (tempfile::tempdir()?, RunningProgram::start("sleep", &["1000"])?);
     let path = |name: &str| folder.path().join(name);
     let message = |direction: &str, message: Value| json!({ "dir": direction, "m": message });
-    let asked = |command: &str, seq: i64| {
+    let arguments = |command: &str, seq: i64| {
         message("out", json!({ "type": "request", "command": command, "seq": seq }))
     };
     let answered = |command: &str, seq: i64| {
@@ -490,11 +490,11 @@ async fn an_adapter_that_ignores_its_end_does_not_outlive_a_killed_host() -> any
         )
     };
     let script = [
-        asked("initialize", 1),
+        arguments("initialize", 1),
         answered("initialize", 1),
-        asked("attach", 2),
+        arguments("attach", 2),
         message("in", json!({ "type": "event", "event": "initialized", "seq": 0 })),
-        asked("configurationDone", 3),
+        arguments("configurationDone", 3),
         answered("configurationDone", 3),
         answered("attach", 2),
         json!({ "do": "hang" }),

@@ -18,8 +18,8 @@ async fn types_in_the_console(subject: Subject) -> anyhow::Result<()> {
     editor.ok("processWriteInput", json!({ "data": "x\n" })).await?;
     let (thread, frame) = editor.stop().await?;
     for typed in ["l", "le", "len", "leng"] {
-        let asked = json!({ "text": typed, "column": typed.len() + 1, "frameId": frame["id"] });
-        let completions = editor.send("completions", asked).await?;
+        let arguments = json!({ "text": typed, "column": typed.len() + 1, "frameId": frame["id"] });
+        let completions = editor.send("completions", arguments).await?;
         let evaluation = json!({ "expression": typed, "frameId": frame["id"], "context": "watch" });
         let evaluation = editor.send("evaluate", evaluation).await?;
         for seq in [completions, evaluation] {
@@ -33,8 +33,8 @@ async fn types_in_the_console(subject: Subject) -> anyhow::Result<()> {
     editor.ok("continue", json!({ "threadId": thread })).await?;
     editor.ok("processWriteInput", json!({ "data": "", "closeAfter": true })).await?;
     editor.event("exited").await?;
-    let told = editor.output.concat().to_lowercase();
-    assert!(!told.contains("cancel") && !told.contains("unknown"), "{told}");
+    let output = editor.output.concat().to_lowercase();
+    assert!(!output.contains("cancel") && !output.contains("unknown"), "{output}");
     editor.finish().await
 }
 

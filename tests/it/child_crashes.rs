@@ -76,14 +76,14 @@ async fn dies_early(subject: Subject) -> anyhow::Result<()> {
     let start = Instant::now();
     kill_process(session.adapter(subject)?, Signal::KILL)?;
     let answer = session.editor.response(launch).await?;
-    let told = if answer.success {
+    let event = if answer.success {
         session.editor.event("terminated").await?;
         session.editor.output[2].clone()
     } else {
         answer.body["error"]["variables"]["message"].as_str().unwrap_or_default().to_owned()
     };
     assert!(start.elapsed() < deadline(8), "{:?}", start.elapsed());
-    assert!(told.contains("ended by signal 9"), "{told}");
+    assert!(event.contains("ended by signal 9"), "{event}");
     let WatchedSession { editor, mut place, _aside } = session;
     editor.finish().await?;
     place.wait_until_ended(deadline(5)).await

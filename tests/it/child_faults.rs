@@ -151,15 +151,15 @@ async fn every_waiting_request_is_answered_with_the_stderr_tail_of_a_crashed_ada
     let fake = ScriptedAdapter::new(&steps)?;
     let (mut editor, pid) = start(&fake).await?;
     editor.event("stopped").await?;
-    let asked = [
+    let request = [
         editor.send("threads", Value::Null).await?,
         editor.send("evaluate", json!({ "expression": "1" })).await?,
     ];
-    for seq in asked {
+    for seq in request {
         let refused = editor.response(seq).await?;
         assert!(!refused.success);
-        let told = message(&refused.body);
-        assert!(told.contains("the moon is full") && told.contains("ended with 9"), "{told}");
+        let reason = message(&refused.body);
+        assert!(reason.contains("the moon is full") && reason.contains("ended with 9"), "{reason}");
     }
     editor.event("terminated").await?;
     assert!(editor.output[2].contains("the moon is full"), "{:?}", editor.output);
@@ -228,7 +228,7 @@ async fn an_adapter_that_crashes_before_it_is_configured_is_reported_at_once() -
     for order in [vec![&ready, &launched], vec![&launched], vec![&ready], vec![]] {
         let mut steps =
             vec![wait_for("initialize", 1), answer("initialize", 1, &json!({})), wait_for("launch", 2)];
-        let (asked, answered) = (order.contains(&&ready), order.contains(&&launched));
+        let (requested, answered) = (order.contains(&&ready), order.contains(&&launched));
         steps.extend(order.into_iter().cloned());
         steps.push(json!({ "do": "stderr", "text": "assertion failed: the moon is full" }));
         steps.push(json!({ "do": "exit", "code": 9 }));
@@ -237,14 +237,14 @@ async fn an_adapter_that_crashes_before_it_is_configured_is_reported_at_once() -
         editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
         let start = std::time::Instant::now();
         let answer = editor.ask("launch", fake.launch()).await?;
-        assert_eq!(answer.success, asked && answered, "{}", answer.body);
-        let told = if answer.success {
+        assert_eq!(answer.success, requested && answered, "{}", answer.body);
+        let event = if answer.success {
             editor.event("terminated").await?;
             editor.output[2].clone()
         } else {
             message(&answer.body).to_owned()
         };
-        assert!(told.contains("the moon is full") && told.contains("ended with 9"), "{told}");
+        assert!(event.contains("the moon is full") && event.contains("ended with 9"), "{event}");
         assert!(start.elapsed() < deadline(5), "{:?}", start.elapsed());
         editor.finish().await?;
     }

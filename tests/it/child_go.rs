@@ -59,8 +59,8 @@ async fn a_go_test_file_runs_the_tests_of_its_package() -> anyhow::Result<()> {
         let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
         editor.launch_child(launch, &path("p.go"), &[4]).await?;
         let (thread, frame) = editor.stop().await?;
-        let asked = json!({ "expression": "n", "frameId": frame["id"], "context": "watch" });
-        assert_eq!(editor.ok("evaluate", asked).await?["result"], "21");
+        let arguments = json!({ "expression": "n", "frameId": frame["id"], "context": "watch" });
+        assert_eq!(editor.ok("evaluate", arguments).await?["result"], "21");
         editor.ok("continue", json!({ "threadId": thread })).await?;
         assert_eq!(editor.event("exited").await?["exitCode"], 0);
         editor.event("terminated").await?;
@@ -85,7 +85,7 @@ async fn a_go_test_file_runs_the_tests_of_its_package() -> anyhow::Result<()> {
 /// A Delve that does not reap the program that it has started, here a shell. It says the first `words` before
 /// it answers `threads`, and the others before it answers `disconnect`: pairs of an event and its body.
 fn delve_that_does_not_reap(folder: &Path, words: [&[(&str, Value)]; 2]) -> anyhow::Result<PathBuf> {
-    let asked = |command: &str| {
+    let arguments = |command: &str| {
         json!({ "dir": "out", "m": { "type": "request", "command": command,
         "seq": command.len() } })
     };
@@ -98,15 +98,16 @@ fn delve_that_does_not_reap(folder: &Path, words: [&[(&str, Value)]; 2]) -> anyh
         json!({ "dir": "in", "m": { "type": "event", "event": event,
         "seq": 1, "body": body } })
     };
-    let mut script = vec![asked("initialize"), answered("initialize"), asked("launch"), answered("launch")];
+    let mut script =
+        vec![arguments("initialize"), answered("initialize"), arguments("launch"), answered("launch")];
     script.extend([
         event(&("initialized", json!({}))),
-        asked("configurationDone"),
+        arguments("configurationDone"),
         answered("configurationDone"),
     ]);
-    script.push(asked("threads"));
+    script.push(arguments("threads"));
     script.extend(words[0].iter().map(event));
-    script.extend([answered("threads"), asked("disconnect")]);
+    script.extend([answered("threads"), arguments("disconnect")]);
     script.extend(words[1].iter().map(event));
     script.push(answered("disconnect"));
     let script: Vec<String> = script.iter().map(Value::to_string).collect();

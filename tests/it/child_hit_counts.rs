@@ -31,8 +31,8 @@ async fn hits(subject: Subject, breakpoints: Vec<Value>) -> anyhow::Result<Vec<R
     for breakpoint in &mut breakpoints {
         breakpoint["line"] = json!(subject.line("handle"));
     }
-    let asked = json!({ "source": { "path": subject.source() }, "breakpoints": breakpoints });
-    let set = editor.ok("setBreakpoints", asked).await?["breakpoints"].clone();
+    let arguments = json!({ "source": { "path": subject.source() }, "breakpoints": breakpoints });
+    let set = editor.ok("setBreakpoints", arguments).await?["breakpoints"].clone();
     let ids: Vec<Value> =
         set.as_array().into_iter().flatten().map(|breakpoint| breakpoint["id"].clone()).collect();
     editor.ok("configurationDone", Value::Null).await?;
@@ -56,8 +56,8 @@ async fn hits(subject: Subject, breakpoints: Vec<Value>) -> anyhow::Result<Vec<R
             Subject::Bash => "$length".to_owned(),
             _ => subject.variable("length", false),
         };
-        let asked = json!({ "expression": expression, "frameId": frame, "context": "watch" });
-        let length = editor.ok("evaluate", asked).await?["result"].clone();
+        let arguments = json!({ "expression": expression, "frameId": frame, "context": "watch" });
+        let length = editor.ok("evaluate", arguments).await?["result"].clone();
         let hit = body["hitBreakpointIds"].as_array().into_iter().flatten();
         seen.push(ReportedHit {
             length: length.as_str().context("no length")?.parse()?,
@@ -153,15 +153,15 @@ async fn an_assignment_is_answered_with_the_new_value() -> anyhow::Result<()> {
         let mut holder = None;
         for scope in scopes["scopes"].as_array().context("no scopes")? {
             let reference = &scope["variablesReference"];
-            let told = editor.ok("variables", json!({ "variablesReference": reference })).await?;
-            let rows = told["variables"].as_array().into_iter().flatten();
+            let body = editor.ok("variables", json!({ "variablesReference": reference })).await?;
+            let rows = body["variables"].as_array().into_iter().flatten();
             if rows.into_iter().any(|row| row["name"] == name) {
                 holder = Some(reference.clone());
                 break;
             }
         }
-        let asked = json!({ "variablesReference": holder, "name": name, "value": "42" });
-        assert_eq!(editor.ok("setVariable", asked).await?["value"], "42", "{subject:?}");
+        let arguments = json!({ "variablesReference": holder, "name": name, "value": "42" });
+        assert_eq!(editor.ok("setVariable", arguments).await?["value"], "42", "{subject:?}");
         editor.finish().await?;
     }
     Ok(())
@@ -179,11 +179,15 @@ async fn a_condition_that_was_refused_can_be_put_right() -> anyhow::Result<()> {
             json!({ "source": { "path": subject.source() }, "breakpoints": [request] })
         };
         let (wrong, right) = (set("length =="), set("length == 5"));
-        let told = editor.ok("setBreakpoints", wrong).await?;
-        assert_eq!(told["breakpoints"][0]["verified"], false, "{subject:?}: {told}");
-        let told = editor.ok("setBreakpoints", right).await?;
-        let told = &told["breakpoints"][0];
-        assert_eq!((&told["verified"], &told["line"]), (&json!(true), &json!(line)), "{subject:?}");
+        let body = editor.ok("setBreakpoints", wrong).await?;
+        assert_eq!(body["breakpoints"][0]["verified"], false, "{subject:?}: {body}");
+        let body = editor.ok("setBreakpoints", right).await?;
+        let breakpoint = &body["breakpoints"][0];
+        assert_eq!(
+            (&breakpoint["verified"], &breakpoint["line"]),
+            (&json!(true), &json!(line)),
+            "{subject:?}"
+        );
         editor.ok("processWriteInput", json!({ "data": "hello\n" })).await?;
         editor.stop().await?;
         editor.finish().await?;

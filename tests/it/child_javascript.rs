@@ -26,8 +26,8 @@ async fn stops_in_total(launch: Value, source: &Path) -> anyhow::Result<()> {
     editor.launch_child(launch, source, &[line]).await?;
     let (thread, frame) = editor.stop().await?;
     assert_eq!((&frame["line"], &frame["source"]["path"]), (&json!(line), &json!(source)));
-    let asked = json!({ "expression": "item.name", "frameId": frame["id"], "context": "watch" });
-    assert_eq!(editor.ok("evaluate", asked).await?["result"], "'apple'");
+    let arguments = json!({ "expression": "item.name", "frameId": frame["id"], "context": "watch" });
+    assert_eq!(editor.ok("evaluate", arguments).await?["result"], "'apple'");
     editor.break_on(source, &[]).await?;
     editor.ok("continue", json!({ "threadId": thread })).await?;
     editor.event("terminated").await?;
@@ -64,8 +64,11 @@ async fn a_source_that_nobody_compiled_runs_where_node_can_and_is_refused_where_
     let refused = editor.ask("launch", launch).await?;
     let error = &refused.body["error"]["variables"];
     assert_eq!(error["code"], "LAUNCH_FAILED", "{error}");
-    let told = error["message"].as_str().unwrap_or_default();
-    assert!(told.contains("shop.ts") && told.contains("Node 20.1") && told.contains("outDir"), "{told}");
+    let message = error["message"].as_str().unwrap_or_default();
+    assert!(
+        message.contains("shop.ts") && message.contains("Node 20.1") && message.contains("outDir"),
+        "{message}"
+    );
     editor.finish().await
 }
 
@@ -110,8 +113,8 @@ async fn conditions_on_one_line_of_javascript_stop_only_where_one_holds() -> any
     let requests = json!([{ "line": 3, "condition": "i === 15000" },
         { "line": 3, "condition": "i === 9000 && nowhere" },
         { "line": 3, "condition": "String(i) === '19999' // the last" }]);
-    let asked = json!({ "source": { "path": script }, "breakpoints": requests });
-    let set = editor.ok("setBreakpoints", asked).await?["breakpoints"].clone();
+    let arguments = json!({ "source": { "path": script }, "breakpoints": requests });
+    let set = editor.ok("setBreakpoints", arguments).await?["breakpoints"].clone();
     editor.ok("configurationDone", Value::Null).await?;
     anyhow::ensure!(editor.response(launched).await?.success, "not launched");
     for (at, round) in [(1, "9000"), (0, "15000"), (2, "19999")] {
@@ -119,8 +122,8 @@ async fn conditions_on_one_line_of_javascript_stop_only_where_one_holds() -> any
         assert_eq!(stopped["hitBreakpointIds"], json!([set[at]["id"]]), "{stopped}");
         let stack = editor.ok("stackTrace", json!({ "threadId": stopped["threadId"] })).await?;
         let frame = &stack["stackFrames"][0]["id"];
-        let asked = json!({ "expression": "i", "frameId": frame, "context": "watch" });
-        assert_eq!(editor.ok("evaluate", asked).await?["result"], round);
+        let arguments = json!({ "expression": "i", "frameId": frame, "context": "watch" });
+        assert_eq!(editor.ok("evaluate", arguments).await?["result"], round);
         editor.ok("continue", json!({ "threadId": stopped["threadId"] })).await?;
     }
     editor.event("terminated").await?;

@@ -115,12 +115,12 @@ async fn runs_without_a_debugger(subject: Subject) -> anyhow::Result<()> {
     (launch["noDebug"], launch["stopOnEntry"], launch["args"]) = (json!(true), json!(true), json!(["a b"]));
     let launched = editor.send("launch", launch).await?;
     editor.initialized(launched).await?;
-    let told = editor.break_on(&subject.source(), &[subject.line("handle")]).await?;
+    let breakpoints = editor.break_on(&subject.source(), &[subject.line("handle")]).await?;
     editor.ok("configurationDone", Value::Null).await?;
     anyhow::ensure!(editor.response(launched).await?.success, "not launched");
-    let breakpoint = &told["breakpoints"][0];
-    assert_eq!(breakpoint["verified"], false, "{told}");
-    assert!(breakpoint["message"].as_str().context("no message")?.contains("noDebug"), "{told}");
+    let breakpoint = &breakpoints["breakpoints"][0];
+    assert_eq!(breakpoint["verified"], false, "{breakpoints}");
+    assert!(breakpoint["message"].as_str().context("no message")?.contains("noDebug"), "{breakpoints}");
     editor.read_stdout("a b").await?;
     editor.ok("processWriteInput", json!({ "data": "hello\n", "closeAfter": true })).await?;
     assert_eq!(run_to_end(&mut editor).await?, 7);
@@ -190,9 +190,9 @@ async fn refusal(launch: Value) -> anyhow::Result<[String; 3]> {
     let mut editor = editor()?;
     editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
     let refused = editor.ask("launch", launch).await?;
-    let told = refused.body["error"]["variables"].clone();
+    let error = refused.body["error"]["variables"].clone();
     editor.finish().await?;
-    Ok(["code", "message", "hint"].map(|key| told[key].as_str().unwrap_or_default().to_owned()))
+    Ok(["code", "message", "hint"].map(|key| error[key].as_str().unwrap_or_default().to_owned()))
 }
 
 /// An adapter needs the interpreter of the language that it is written in.
@@ -226,10 +226,10 @@ async fn an_adapter_without_its_interpreter_is_refused_with_how_to_install_that(
             launch["enginePath"] = json!(path(adapter));
         }
         let refused = editor.ask("launch", launch).await?;
-        let told = &refused.body["error"]["variables"];
-        assert_eq!(told["code"], "ENGINE_NOT_FOUND", "{adapter}: {told}");
-        assert!(told["message"].as_str().context("no message")?.contains(interpreter), "{adapter}: {told}");
-        assert!(told["hint"].as_str().context("no hint")?.contains(install), "{adapter}: {told}");
+        let error = &refused.body["error"]["variables"];
+        assert_eq!(error["code"], "ENGINE_NOT_FOUND", "{adapter}: {error}");
+        assert!(error["message"].as_str().context("no message")?.contains(interpreter), "{adapter}: {error}");
+        assert!(error["hint"].as_str().context("no hint")?.contains(install), "{adapter}: {error}");
         editor.finish().await?;
     }
     Ok(())

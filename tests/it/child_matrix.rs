@@ -146,9 +146,9 @@ async fn list_of_a_thousand(
     let (thread, frame) = editor.stop().await?;
     let scopes = editor.ok("scopes", json!({ "frameId": frame["id"] })).await?;
     for scope in scopes["scopes"].as_array().context("no scopes")? {
-        let asked = json!({ "variablesReference": scope["variablesReference"] });
-        let told = editor.ok("variables", asked).await?;
-        let mut rows = told["variables"].as_array().into_iter().flatten();
+        let arguments = json!({ "variablesReference": scope["variablesReference"] });
+        let body = editor.ok("variables", arguments).await?;
+        let mut rows = body["variables"].as_array().into_iter().flatten();
         if let Some(list) = rows.find(|row| row["name"] == subject.variable("many", true)) {
             return Ok((thread, list.clone()));
         }
@@ -162,24 +162,24 @@ async fn paged(subject: Subject) -> anyhow::Result<()> {
     let mut editor = editor()?;
     let (_, list) = list_of_a_thousand(subject, folder.path(), &mut editor).await?;
     let reference = &list["variablesReference"];
-    let wanted = [json!(PAGE.to_string()), json!((PAGE + 1).to_string())];
+    let expected = [json!(PAGE.to_string()), json!((PAGE + 1).to_string())];
     for filter in [json!(null), json!("indexed")] {
-        let mut asked = json!({ "variablesReference": reference, "start": PAGE, "count": 2 });
+        let mut arguments = json!({ "variablesReference": reference, "start": PAGE, "count": 2 });
         if !filter.is_null() {
-            asked["filter"] = filter.clone();
+            arguments["filter"] = filter.clone();
         }
-        let told = editor.ok("variables", asked).await?;
-        let rows = told["variables"].as_array().context("no variables")?;
+        let body = editor.ok("variables", arguments).await?;
+        let rows = body["variables"].as_array().context("no variables")?;
         let values: Vec<&Value> = rows.iter().map(|row| &row["value"]).collect();
-        assert_eq!(values, wanted.iter().collect::<Vec<_>>(), "filter {filter}");
+        assert_eq!(values, expected.iter().collect::<Vec<_>>(), "filter {filter}");
         for (row, index) in rows.iter().zip([PAGE, PAGE + 1]) {
             let name = row["name"].as_str().unwrap_or_default().trim_matches(['[', ']']);
             assert_eq!(name.parse(), Ok(index), "{row}");
         }
     }
     let named = json!({ "variablesReference": reference, "filter": "named" });
-    let told = editor.ok("variables", named).await?;
-    for row in told["variables"].as_array().context("no variables")? {
+    let body = editor.ok("variables", named).await?;
+    for row in body["variables"].as_array().context("no variables")? {
         let name = row["name"].as_str().unwrap_or_default().trim_matches(['[', ']']);
         assert!(name.parse::<u64>().is_err(), "an element is not a named child: {row}");
     }
@@ -199,12 +199,12 @@ async fn paged_by_path(subject: Subject) -> anyhow::Result<()> {
     let stop = agent.call("debug_launch", launch).await?;
     assert_eq!(stop["state"], "stopped", "{stop}");
     let path = subject.variable("many", true);
-    let asked = json!({ "path": path, "start": PAGE, "count": 2 });
-    let told = agent.call("debug_variables", asked).await?;
-    let rows = told["variables"].as_array().with_context(|| told.to_string())?;
+    let arguments = json!({ "path": path, "start": PAGE, "count": 2 });
+    let result = agent.call("debug_variables", arguments).await?;
+    let rows = result["variables"].as_array().with_context(|| result.to_string())?;
     let values: Vec<&Value> = rows.iter().map(|row| &row["value"]).collect();
-    assert_eq!(values, [&json!(PAGE.to_string()), &json!((PAGE + 1).to_string())], "{told}");
-    assert_eq!(told["next"], PAGE + 2, "{told}");
+    assert_eq!(values, [&json!(PAGE.to_string()), &json!((PAGE + 1).to_string())], "{result}");
+    assert_eq!(result["next"], PAGE + 2, "{result}");
     agent.finish().await
 }
 
@@ -215,8 +215,8 @@ async fn failing_watch(subject: Subject) -> anyhow::Result<()> {
     let (thread, _) = list_of_a_thousand(subject, folder.path(), &mut editor).await?;
     let stack = editor.ok("stackTrace", json!({ "threadId": thread, "levels": 1 })).await?;
     let frame = stack["stackFrames"][0]["id"].clone();
-    let asked = json!({ "expression": "no_such_thing.at(", "frameId": frame, "context": "watch" });
-    let answer = editor.ask("evaluate", asked).await?;
+    let arguments = json!({ "expression": "no_such_thing.at(", "frameId": frame, "context": "watch" });
+    let answer = editor.ask("evaluate", arguments).await?;
     match subject {
         // Both respond in any case, Ruby with the error as a value: there is nothing to show.
         Subject::Bash | Subject::Rdbg | Subject::Rdbg192 => {}

@@ -123,14 +123,14 @@ fn program(subject: Subject, folder: &Path) -> anyhow::Result<PathBuf> {
 
 /// All rows below a reference, at every depth.
 async fn rows(editor: &mut DapClient, reference: &Value) -> anyhow::Result<Vec<Value>> {
-    let told = editor.ok("variables", json!({ "variablesReference": reference })).await?;
-    let mut all = told["variables"].as_array().context("no variables")?.clone();
+    let body = editor.ok("variables", json!({ "variablesReference": reference })).await?;
+    let mut all = body["variables"].as_array().context("no variables")?.clone();
     for row in all.clone() {
         if row["name"].as_str().is_some_and(|name| name.contains("odd") || name == "more") {
             let inner = &row["variablesReference"];
             if *inner != 0 {
-                let told = editor.ok("variables", json!({ "variablesReference": inner })).await?;
-                all.extend(told["variables"].as_array().context("no variables")?.clone());
+                let body = editor.ok("variables", json!({ "variablesReference": inner })).await?;
+                all.extend(body["variables"].as_array().context("no variables")?.clone());
             }
         }
     }
@@ -183,8 +183,8 @@ async fn odd_names(subject: Subject) -> anyhow::Result<()> {
     }
     let shown = format!("{threads}{stack}{}", json!(all));
     assert!(!shown.contains('\u{fffd}') || subject == Subject::Lldb, "{subject:?}: {shown}");
-    for (what, told) in names(subject) {
-        assert!(shown.contains(told), "{subject:?}: {what} is not `{told}`: {shown}");
+    for (what, escaped) in names(subject) {
+        assert!(shown.contains(escaped), "{subject:?}: {what} is not `{escaped}`: {shown}");
     }
     editor.ok("continue", json!({ "threadId": thread })).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 0);

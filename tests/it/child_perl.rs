@@ -82,15 +82,15 @@ async fn it_stops_and_takes_breakpoints_while_it_waits_for_input() -> anyhow::Re
     let stack = editor.ok("stackTrace", json!({ "threadId": thread })).await?;
     let frames = stack["stackFrames"].as_array().context("no stack")?;
     assert_eq!((frames.len(), &frames[0]["line"]), (1, &json!(child::line(&program, "asked"))), "{stack}");
-    let asked = json!({ "expression": "$text", "frameId": frames[0]["id"], "context": "watch" });
-    assert_eq!(editor.ok("evaluate", asked).await?["result"], "'héllo'");
+    let arguments = json!({ "expression": "$text", "frameId": frames[0]["id"], "context": "watch" });
+    assert_eq!(editor.ok("evaluate", arguments).await?["result"], "'héllo'");
     // The step ends after the input, even though breakpoints are set in between.
     editor.ok("next", json!({ "threadId": thread })).await?;
     let module = folder.path().join("lib/Later.pm");
     let line = child::line(&module, "module");
-    let told = editor.break_on(&module, &[line]).await?;
+    let breakpoints = editor.break_on(&module, &[line]).await?;
     assert_eq!(
-        (&told["breakpoints"][0]["verified"], &told["breakpoints"][0]["line"]),
+        (&breakpoints["breakpoints"][0]["verified"], &breakpoints["breakpoints"][0]["line"]),
         (&json!(true), &json!(line))
     );
     editor.ok("processWriteInput", json!({ "data": "four\n" })).await?;
@@ -131,8 +131,8 @@ async fn a_module_that_is_loaded_later_has_its_breakpoint_bound_then() -> anyhow
     editor.initialized(launch).await?;
     let module = folder.path().join("lib/Later.pm");
     let line = child::line(&module, "module");
-    let told = editor.break_on(&module, &[line]).await?;
-    assert_eq!(told["breakpoints"][0]["verified"], false, "{told}");
+    let breakpoints = editor.break_on(&module, &[line]).await?;
+    assert_eq!(breakpoints["breakpoints"][0]["verified"], false, "{breakpoints}");
     editor.ok("configurationDone", Value::Null).await?;
     anyhow::ensure!(editor.response(launch).await?.success, "not launched");
     let stopped = editor.event("stopped").await?;
@@ -156,21 +156,23 @@ async fn elements_come_in_order_and_keys_with_quotes_open() -> anyhow::Result<()
     let scopes = editor.ok("scopes", json!({ "frameId": frame["id"] })).await?;
     let mut reference = scopes["scopes"][0]["variablesReference"].clone();
     let mut names = Vec::new();
-    for wanted in ["@list", "11"] {
-        let told = editor.ok("variables", json!({ "variablesReference": reference })).await?;
-        let rows = told["variables"].as_array().context("no variables")?;
+    for expected in ["@list", "11"] {
+        let body = editor.ok("variables", json!({ "variablesReference": reference })).await?;
+        let rows = body["variables"].as_array().context("no variables")?;
         names = rows.iter().filter_map(|row| row["name"].as_str().map(str::to_owned)).collect();
-        let row =
-            rows.iter().find(|row| row["name"] == wanted).with_context(|| format!("no {wanted}: {told}"))?;
+        let row = rows
+            .iter()
+            .find(|row| row["name"] == expected)
+            .with_context(|| format!("no {expected}: {body}"))?;
         reference = row["variablesReference"].clone();
     }
     let expected: Vec<String> = (0..12).map(|index| index.to_string()).collect();
     assert_eq!(names, expected);
-    let told = editor.ok("variables", json!({ "variablesReference": reference })).await?;
-    let rows = told["variables"].as_array().context("no variables")?;
+    let body = editor.ok("variables", json!({ "variablesReference": reference })).await?;
+    let rows = body["variables"].as_array().context("no variables")?;
     let row = |name: &str| rows.iter().find(|row| row["name"] == name).cloned().unwrap_or_default();
-    assert_eq!(row("it's")["value"], "11", "{told}");
-    assert!(row("code")["value"].as_str().is_some_and(|code| code.starts_with("CODE(")), "{told}");
+    assert_eq!(row("it's")["value"], "11", "{body}");
+    assert!(row("code")["value"].as_str().is_some_and(|code| code.starts_with("CODE(")), "{body}");
     editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
     editor.wait_until_ended().await
 }

@@ -45,13 +45,13 @@ async fn shows_what_is_typed(subject: Subject) -> anyhow::Result<()> {
         editor.ok("processWriteInput", json!({ "data": "word\r", "closeAfter": true })).await?;
         editor.event("exited").await?;
         editor.event("terminated").await?;
-        let told = editor.output[0].as_str();
-        let (before, after) = told.split_once("here").context("not ready")?;
+        let stdout = editor.output[0].as_str();
+        let (before, after) = stdout.split_once("here").context("not ready")?;
         // Its line ends with the arguments.
         let after = after.trim_start_matches(['\'', ']']);
         assert!(
             before.starts_with("to stderr\n") && after == format!("{typed}got 4: word\neof 4\n"),
-            "{told:?}"
+            "{stdout:?}"
         );
         editor.finish().await?;
     }
@@ -184,8 +184,8 @@ async fn a_go_package_is_built_and_debugged_and_its_errors_are_places() -> anyho
     let mut debugging = editor()?;
     debugging.launch_child(launch.clone(), &source, &[5]).await?;
     let (thread, frame) = debugging.stop().await?;
-    let asked = json!({ "expression": "answer", "frameId": frame["id"], "context": "watch" });
-    assert_eq!(debugging.ok("evaluate", asked).await?["result"], "42");
+    let arguments = json!({ "expression": "answer", "frameId": frame["id"], "context": "watch" });
+    assert_eq!(debugging.ok("evaluate", arguments).await?["result"], "42");
     debugging.ok("continue", json!({ "threadId": thread })).await?;
     assert_eq!(debugging.event("exited").await?["exitCode"], 0);
     debugging.event("terminated").await?;
@@ -214,8 +214,8 @@ async fn a_cmake_project_is_built_and_its_only_program_debugged() -> anyhow::Res
     let launch = with_tools(Subject::Lldb.with(json!({ "program": folder.path() })))?;
     editor.launch_child(launch, &source, &[3]).await?;
     let (thread, frame) = editor.stop().await?;
-    let asked = json!({ "expression": "answer", "frameId": frame["id"], "context": "watch" });
-    assert_eq!(editor.ok("evaluate", asked).await?["result"], "42");
+    let arguments = json!({ "expression": "answer", "frameId": frame["id"], "context": "watch" });
+    assert_eq!(editor.ok("evaluate", arguments).await?["result"], "42");
     editor.ok("continue", json!({ "threadId": thread })).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 2);
     editor.event("terminated").await?;
@@ -261,11 +261,11 @@ async fn a_subprocess_is_a_session_with_a_parent() -> anyhow::Result<()> {
     editor.ok("configurationDone", Value::Null).await?;
     editor.response(launch).await?;
     // The editor is requested to open it, like any attach to a session.
-    let asked = editor.request("startDebugging").await?;
-    assert_eq!(asked["configuration"]["type"], "tandem");
-    let name = asked["configuration"]["name"].as_str().context("no name")?;
+    let request = editor.request("startDebugging").await?;
+    assert_eq!(request["configuration"]["type"], "tandem");
+    let name = request["configuration"]["name"].as_str().context("no name")?;
     assert!(name.starts_with("echo.py ["), "{name}");
-    let id = asked["configuration"]["session"].as_str().context("no session")?.to_owned();
+    let id = request["configuration"]["session"].as_str().context("no session")?.to_owned();
     let socket = editor.socket().await?.with_file_name(format!("{id}.sock"));
     let listed =
         std::process::Command::new(fixture::binary("tandem-dap")).args(["sessions", "--json"]).output()?;

@@ -41,8 +41,8 @@ impl PythonScript {
 }
 
 async fn value(editor: &mut DapClient, expression: &str, frame: &Value) -> anyhow::Result<Value> {
-    let asked = json!({ "expression": expression, "frameId": frame["id"], "context": "watch" });
-    Ok(editor.ok("evaluate", asked).await?["result"].clone())
+    let arguments = json!({ "expression": expression, "frameId": frame["id"], "context": "watch" });
+    Ok(editor.ok("evaluate", arguments).await?["result"].clone())
 }
 
 async fn run_to_end(editor: &mut DapClient, thread: i64) -> anyhow::Result<Value> {
@@ -119,8 +119,8 @@ async fn a_scope_inside_a_condition_has_the_functions_names() -> anyhow::Result<
     editor.ok("setBreakpoints", json!({ "source": { "path": script.path() }, "breakpoints": set })).await?;
     editor.ok("continue", json!({ "threadId": thread })).await?;
     let stopped = editor.event("stopped").await?;
-    let told = stopped["text"].as_str().context("no text")?;
-    assert!(told.contains("`any(x > limits for x in xs)`") && told.contains("NameError"), "{told}");
+    let text = stopped["text"].as_str().context("no text")?;
+    assert!(text.contains("`any(x > limits for x in xs)`") && text.contains("NameError"), "{text}");
     assert_eq!(run_to_end(&mut editor, thread).await?, 0);
     editor.finish().await
 }
@@ -139,8 +139,8 @@ async fn exceptions_stop_by_filter() -> anyhow::Result<()> {
         editor.response(launched).await?;
         let (thread, frame) = editor.stop().await?;
         assert_eq!(frame["line"], line);
-        let told = editor.ok("exceptionInfo", json!({ "threadId": thread })).await?;
-        assert_eq!(told["exceptionId"], "ValueError");
+        let body = editor.ok("exceptionInfo", json!({ "threadId": thread })).await?;
+        assert_eq!(body["exceptionId"], "ValueError");
         editor.finish().await?;
     }
     Ok(())
@@ -160,8 +160,8 @@ async fn a_forked_child_that_ends_at_once_answers_the_continue() -> anyhow::Resu
     editor.break_on(&script.path(), &[4]).await?;
     editor.ok("configurationDone", Value::Null).await?;
     editor.response(launched).await?;
-    let asked = editor.request("startDebugging").await?;
-    let id = asked["configuration"]["session"].as_str().context("no session")?.to_owned();
+    let request = editor.request("startDebugging").await?;
+    let id = request["configuration"]["session"].as_str().context("no session")?.to_owned();
     let mut forked = DapClient::connect(
         "forked",
         &editor.socket().await?.with_file_name(format!("{id}.sock")),
@@ -277,15 +277,15 @@ async fn its_capabilities_say_what_it_completes_behind_and_nothing_of_its_own() 
     let initialize = editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
     assert_eq!(initialize["completionTriggerCharacters"], json!(["."]));
     let launch = editor.send("launch", script.launch(json!({}))).await?;
-    let told = editor.event("capabilities").await?;
-    let told = told["capabilities"].as_object().context("no capabilities")?;
-    assert_eq!(told.get("completionTriggerCharacters"), None, "as before");
+    let event = editor.event("capabilities").await?;
+    let capabilities = event["capabilities"].as_object().context("no capabilities")?;
+    assert_eq!(capabilities.get("completionTriggerCharacters"), None, "as before");
     assert!(
-        told.keys().all(|name| name.starts_with("support")
+        capabilities.keys().all(|name| name.starts_with("support")
             || name.starts_with("exception")
             || name.ends_with("Columns")
             || name.ends_with("Algorithms")),
-        "{told:?}"
+        "{capabilities:?}"
     );
     editor.initialized(launch).await?;
     editor.ok("configurationDone", Value::Null).await?;
@@ -309,8 +309,8 @@ async fn conditions_on_one_line_stop_only_where_one_holds() -> anyhow::Result<()
     let requests = json!([{ "line": 3, "condition": "i == 15000" },
         { "line": 3, "condition": "None.x if i == 9000 else False" },
         { "line": 3, "condition": "str(i) == \"19999\" # the last" }]);
-    let asked = json!({ "source": { "path": script.path() }, "breakpoints": requests });
-    let set = editor.ok("setBreakpoints", asked).await?["breakpoints"].clone();
+    let arguments = json!({ "source": { "path": script.path() }, "breakpoints": requests });
+    let set = editor.ok("setBreakpoints", arguments).await?["breakpoints"].clone();
     editor.ok("configurationDone", Value::Null).await?;
     anyhow::ensure!(editor.response(launched).await?.success, "not launched");
     for (at, round) in [(1, "9000"), (0, "15000"), (2, "19999")] {
@@ -377,9 +377,12 @@ async fn a_command_that_is_not_there_is_refused_with_where_it_was_looked_for() -
     let mut editor = editor()?;
     editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
     let answer = editor.ask("launch", json!({ "program": "no-such-command" })).await?;
-    let said = answer.body["error"].to_string();
-    assert!(!answer.success, "{said}");
-    assert!(said.contains("no-such-command") && said.contains("PATH") && !said.contains("csproj"), "{said}");
+    let error = answer.body["error"].to_string();
+    assert!(!answer.success, "{error}");
+    assert!(
+        error.contains("no-such-command") && error.contains("PATH") && !error.contains("csproj"),
+        "{error}"
+    );
     editor.finish().await
 }
 
@@ -411,8 +414,8 @@ async fn no_semaphore_of_multiprocessing_outlives_its_session() -> anyhow::Resul
         let mut place = MarkedSession::new(0)?;
         let mut editor = DapClient::start_in("editor", place.environment(), &Transcript::default())?;
         editor.launch_child(script.launch(more), &script.path(), &[]).await?;
-        let told = editor.take_stdout("\n").await?;
-        let name = told.trim().rsplit_once('/').context("no name")?.1.to_owned();
+        let text = editor.take_stdout("\n").await?;
+        let name = text.trim().rsplit_once('/').context("no name")?.1.to_owned();
         let semaphore = std::path::Path::new("/dev/shm").join(format!("sem.{name}"));
         anyhow::ensure!(semaphore.exists(), "no {}", semaphore.display());
         match end {

@@ -89,8 +89,8 @@ impl IdTranslation {
             (Value::Array(one), Value::Array(other)) if key == "hitBreakpointIds" => {
                 let known: Vec<Option<i64>> =
                     one.iter().map(|id| self.0.get(&("breakpoint", id.as_i64()?)).copied()).collect();
-                let told: Vec<Option<i64>> = other.iter().map(Value::as_i64).collect();
-                ensure!(known == told, "{path}: {told:?}, not {known:?}");
+                let ids: Vec<Option<i64>> = other.iter().map(Value::as_i64).collect();
+                ensure!(known == ids, "{path}: {ids:?}, not {known:?}");
             }
             (Value::Array(one), Value::Array(other)) => {
                 ensure!(one.len() == other.len(), "{path}: {} items, not {}", other.len(), one.len());
@@ -156,8 +156,8 @@ impl Replay {
             })
             .collect();
         std::fs::write(folder.path().join("script"), script.join("\n"))?;
-        let asked = steps.iter().find(|step| step.to_adapter && step.message["command"] == "launch");
-        let mut launch = asked.context("no launch")?.message["arguments"].clone();
+        let recorded = steps.iter().find(|step| step.to_adapter && step.message["command"] == "launch");
+        let mut launch = recorded.context("no launch")?.message["arguments"].clone();
         launch["cwd"] = json!(folder.path());
         launch["engine"] = engine.clone();
         if let Some(launch) = launch.as_object_mut() {
@@ -216,8 +216,9 @@ async fn replay(name: &str) -> anyhow::Result<()> {
         }
         match message["type"].as_str() {
             Some("response") => {
-                let asked = message["request_seq"].as_i64().unwrap_or(0);
-                let seq = *numbers.get(&asked).with_context(|| format!("{name}: nobody asked {message}"))?;
+                let request_seq = message["request_seq"].as_i64().unwrap_or(0);
+                let seq =
+                    *numbers.get(&request_seq).with_context(|| format!("{name}: nobody asked {message}"))?;
                 let answer = editor.response(seq).await?;
                 ensure!(answer.success == (message["success"] == true), "{name}: {message}: {}", answer.body);
                 // The hub itself answers with the capabilities and with the filters of all clients.
@@ -235,7 +236,7 @@ async fn replay(name: &str) -> anyhow::Result<()> {
                         // Modules come in the hub's own order.
                         let id = &body["module"]["id"];
                         let fits =
-                            |(name, told): &(&str, Value)| *name == event && told["module"]["id"] == *id;
+                            |(name, body): &(&str, Value)| *name == event && body["module"]["id"] == *id;
                         let at = arrived.iter().position(fits);
                         let at = at.with_context(|| format!("{name}: {event} {body} was lost"))?;
                         let mut arrived = arrived.remove(at).1;
@@ -341,7 +342,7 @@ async fn debugpys_adapter_with_a_subprocess() -> anyhow::Result<()> {
     let mut script = Vec::new();
     let mut connections = 0;
     // The parent's numbers continue, the child starts at 1 again.
-    let mut said = 0;
+    let mut last_seq = 0;
     for step in read_recording("debugpy_sub")? {
         let Step { to_adapter, mut message } = step;
         let command = message["command"].as_str().unwrap_or_default().to_owned();
@@ -361,11 +362,11 @@ async fn debugpys_adapter_with_a_subprocess() -> anyhow::Result<()> {
         let mut line = json!({ "dir": if to_adapter { "out" } else { "in" }, "m": message });
         if !to_adapter {
             let seq = line["m"]["seq"].as_i64().unwrap_or(0);
-            if connections == 2 && seq == said + 1 {
+            if connections == 2 && seq == last_seq + 1 {
                 line["on"] = json!(1);
             }
             if connections == 1 || line["on"] == 1 {
-                said = seq;
+                last_seq = seq;
             }
         }
         script.push(line.to_string());
@@ -384,8 +385,8 @@ async fn debugpys_adapter_with_a_subprocess() -> anyhow::Result<()> {
     editor.break_on("/workspace/child.py".as_ref(), &[5]).await?;
     editor.ok("configurationDone", Value::Null).await?;
     ensure!(editor.response(launched).await?.success, "not launched");
-    let asked = editor.request("startDebugging").await?;
-    let id = asked["configuration"]["session"].as_str().context("no session")?.to_owned();
+    let request = editor.request("startDebugging").await?;
+    let id = request["configuration"]["session"].as_str().context("no session")?.to_owned();
     let socket = editor.socket().await?.with_file_name(format!("{id}.sock"));
     let mut child = DapClient::connect("child", &socket, &transcript).await?;
     child.join(json!({ "clientID": "other", "adapterID": "tandem" })).await?;

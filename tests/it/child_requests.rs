@@ -20,8 +20,8 @@ async fn a_request_the_adapter_has_not_announced_does_not_reach_it() -> anyhow::
     editor.ok("initialize", json!({ "clientID": "test" })).await?;
     let launch = editor.send("launch", Subject::Lldb.launch()).await?;
     editor.event("initialized").await?;
-    let asked = json!({ "source": { "path": source }, "line": 1 });
-    assert_eq!(editor.refused("breakpointLocations", asked).await?, "UNSUPPORTED");
+    let arguments = json!({ "source": { "path": source }, "line": 1 });
+    assert_eq!(editor.refused("breakpointLocations", arguments).await?, "UNSUPPORTED");
     assert_eq!(editor.refused("loadedSources", json!({})).await?, "UNSUPPORTED");
     let set = editor.break_on(&source, &[Subject::Lldb.line("handle")]).await?;
     assert_eq!(set["breakpoints"][0]["verified"], true);
@@ -72,10 +72,10 @@ async fn a_data_breakpoint_the_adapter_would_not_survive_is_refused_alone() -> a
     let id = editor.ok("dataBreakpointInfo", info).await?["dataId"].clone();
     let requests =
         json!({ "breakpoints": [{ "dataId": "no such" }, { "dataId": id, "accessType": "write" }] });
-    let told = editor.ok("setDataBreakpoints", requests).await?;
-    assert_eq!(told["breakpoints"][0]["verified"], false, "{told}");
-    assert!(told["breakpoints"][0]["message"].as_str().is_some_and(|why| why.contains("no such")), "{told}");
-    assert_eq!(told["breakpoints"][1]["verified"], true, "{told}");
+    let body = editor.ok("setDataBreakpoints", requests).await?;
+    assert_eq!(body["breakpoints"][0]["verified"], false, "{body}");
+    assert!(body["breakpoints"][0]["message"].as_str().is_some_and(|why| why.contains("no such")), "{body}");
+    assert_eq!(body["breakpoints"][1]["verified"], true, "{body}");
     editor.ok("threads", json!({})).await?;
     editor.finish().await
 }

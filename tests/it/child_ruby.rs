@@ -54,10 +54,10 @@ impl RubyStop<'_> {
             "condition": condition })
         };
         let requests: Vec<Value> = breakpoints.iter().map(breakpoint).collect();
-        let asked = json!({ "source": { "path": self.source }, "breakpoints": requests });
-        let told = self.editor.ok("setBreakpoints", asked).await?;
-        let told = told["breakpoints"].as_array().context("no breakpoints")?;
-        ensure!(told.iter().all(|breakpoint| breakpoint["verified"] == true), "{told:?}");
+        let arguments = json!({ "source": { "path": self.source }, "breakpoints": requests });
+        let body = self.editor.ok("setBreakpoints", arguments).await?;
+        let breakpoints = body["breakpoints"].as_array().context("no breakpoints")?;
+        ensure!(breakpoints.iter().all(|breakpoint| breakpoint["verified"] == true), "{breakpoints:?}");
         Ok(())
     }
 
@@ -70,9 +70,9 @@ impl RubyStop<'_> {
         let frames = stack["stackFrames"].as_array().context("no stack")?;
         let line = self.line(marker);
         ensure!(stopped["reason"] == reason && frames[0]["line"] == line, "not {marker}: {stopped} {stack}");
-        let asked = json!({ "expression": "total", "frameId": frames.last().context("no frame")?["id"],
+        let arguments = json!({ "expression": "total", "frameId": frames.last().context("no frame")?["id"],
             "context": "watch" });
-        Ok(self.editor.ok("evaluate", asked).await?["result"].clone())
+        Ok(self.editor.ok("evaluate", arguments).await?["result"].clone())
     }
 
     /// Breakpoints that are removed or get another condition, and filters that are removed.

@@ -232,8 +232,8 @@ async fn family(subject: Subject) -> anyhow::Result<()> {
     assert_eq!(before, "child 42\nagain 42\n");
     let scopes = editor.ok("scopes", json!({ "frameId": frame["id"] })).await?;
     let locals = json!({ "variablesReference": scopes["scopes"][0]["variablesReference"] });
-    let told = editor.ok("variables", locals).await?;
-    let rows = told["variables"].as_array().context("no variables")?;
+    let body = editor.ok("variables", locals).await?;
+    let rows = body["variables"].as_array().context("no variables")?;
     let name = subject.variable("number", false);
     let number = rows.iter().find(|row| row["name"] == name.as_str()).context("no `number`")?;
     assert_eq!(number["value"], "4", "{number}");

@@ -102,12 +102,12 @@ async fn functions_are_found_by_name_and_signature(runtime: Runtime) -> anyhow::
         let id = set["breakpoints"][0]["id"].clone();
         go(&mut editor, launch).await?;
         let mut stops = Vec::new();
-        let mut told = set["breakpoints"][0].clone();
+        let mut breakpoint = set["breakpoints"][0].clone();
         loop {
             let event = editor.any_event(&["stopped", "exited", "breakpoint"]).await?;
             match event.0.as_str() {
                 "exited" => break,
-                "breakpoint" => told = event.1["breakpoint"].clone(),
+                "breakpoint" => breakpoint = event.1["breakpoint"].clone(),
                 _ => {
                     assert_eq!(event.1["hitBreakpointIds"], json!([id]));
                     let thread = event.1["threadId"].clone();
@@ -119,8 +119,8 @@ async fn functions_are_found_by_name_and_signature(runtime: Runtime) -> anyhow::
                 }
             }
         }
-        let message = told["message"].as_str().unwrap_or_default();
-        lines.push(format!("{name}: verified {} {message}", told["verified"]));
+        let message = breakpoint["message"].as_str().unwrap_or_default();
+        lines.push(format!("{name}: verified {} {message}", breakpoint["verified"]));
         lines.extend(stops);
         editor.finish().await?;
     }
@@ -141,9 +141,9 @@ async fn a_program_without_symbols_says_so_and_still_stops_at_a_function(
     // The line waits, and says why.
     let mut message = String::new();
     while !message.contains("nopdb.dll") {
-        let told = editor.event("breakpoint").await?;
-        message = told["breakpoint"]["message"].as_str().unwrap_or_default().to_owned();
-        assert!(message.is_empty() || told["breakpoint"]["verified"] == false, "{told}");
+        let event = editor.event("breakpoint").await?;
+        message = event["breakpoint"]["message"].as_str().unwrap_or_default().to_owned();
+        assert!(message.is_empty() || event["breakpoint"]["verified"] == false, "{event}");
     }
     assert!(message.contains("`nopdb.dll` has no symbols: no PDB found; looked for"), "{message}");
     editor.ok("continue", json!({ "threadId": thread })).await?;
@@ -164,8 +164,8 @@ async fn an_optimised_program_says_so(runtime: Runtime) -> anyhow::Result<()> {
         // With `justMyCode: false` the user's code is all that has symbols.
         assert_eq!(frame["presentationHint"] == "subtle", just_my_code, "{frame}");
         assert_eq!(frame["source"]["presentationHint"], Value::Null);
-        let told = editor.breakpoint("changed").await?;
-        let message = told["breakpoint"]["message"].as_str().unwrap_or_default();
+        let breakpoint = editor.breakpoint("changed").await?;
+        let message = breakpoint["breakpoint"]["message"].as_str().unwrap_or_default();
         assert!(message.contains("`optimized.dll` is optimised"), "{message}");
         editor.ok("continue", json!({ "threadId": thread })).await?;
         editor.event("exited").await?;
@@ -182,23 +182,27 @@ async fn remarks_are_about_the_module_a_breakpoint_is_in(runtime: Runtime) -> an
     let source = fixture::modern_source("packages");
     let line = |marker: &str| fixture::modern_line("packages", marker);
     let breakpoints = json!([{ "line": line("written") }, { "line": line("behind") }]);
-    let asked = json!({ "source": { "path": source }, "breakpoints": breakpoints });
-    editor.ok("setBreakpoints", asked.clone()).await?;
+    let arguments = json!({ "source": { "path": source }, "breakpoints": breakpoints });
+    editor.ok("setBreakpoints", arguments.clone()).await?;
     go(&mut editor, launch).await?;
     let (thread, frame) = editor.stop().await?;
     assert_eq!(frame["line"], line("written"));
     // One result each: one is bound, and the other reports that there is no code.
     for (verified, message) in [(true, Value::Null), (false, json!("there is no code at or after this line"))]
     {
-        let told = editor.breakpoint("changed").await?["breakpoint"].clone();
-        assert_eq!((&told["verified"], &told["message"]), (&json!(verified), &message), "{told}");
+        let breakpoint = editor.breakpoint("changed").await?["breakpoint"].clone();
+        assert_eq!(
+            (&breakpoint["verified"], &breakpoint["message"]),
+            (&json!(verified), &message),
+            "{breakpoint}"
+        );
     }
     assert!(
         !editor.unclaimed_messages().iter().any(|name| name == "breakpoint"),
         "{:?}",
         editor.unclaimed_messages()
     );
-    let again = editor.ok("setBreakpoints", asked).await?["breakpoints"].clone();
+    let again = editor.ok("setBreakpoints", arguments).await?["breakpoints"].clone();
     assert_eq!(again[0]["message"], Value::Null, "{again}");
     // A file that no module has is pending, with a message of one sentence.
     let aside =
@@ -362,9 +366,9 @@ async fn a_program_speaks_to_its_debugger_and_breaks(runtime: Runtime) -> anyhow
         assert!(editor.output[2].contains(line), "{}", editor.output[2]);
     }
     loop {
-        let said = editor.event("output").await?;
-        if said["output"] == "plain\n" {
-            assert_eq!(said["from"], "program", "{said}");
+        let event = editor.event("output").await?;
+        if event["output"] == "plain\n" {
+            assert_eq!(event["from"], "program", "{event}");
             break;
         }
     }

@@ -167,8 +167,8 @@ async fn an_expression_is_compiled_once_and_costs_a_call_afterwards(runtime: Run
         thread = stopped;
         editor.check_results(&frame, &[(expression, expected)]).await?;
         // Another one starts it again.
-        let asked = if other == "4" { "numbers.Sum(n => n) - round" } else { "numbers.Sum(n => m)" };
-        editor.check_results(&frame, &[(asked, other)]).await?;
+        let text = if other == "4" { "numbers.Sum(n => n) - round" } else { "numbers.Sum(n => m)" };
+        editor.check_results(&frame, &[(text, other)]).await?;
     }
     editor.finish().await
 }
@@ -274,11 +274,15 @@ async fn the_compilers_error_is_the_answer(runtime: Runtime) -> anyhow::Result<(
         ("[1, 2]", "CS9176", 1, 7),
         ("own = name.Select(c => \"x\").First()", "CS0029", 7, 36),
     ] {
-        let asked = json!({ "expression": expression, "frameId": stop.frame["id"], "context": "repl" });
-        let told = editor.ask("evaluate", asked).await?;
-        let error = &told.body["error"];
+        let arguments = json!({ "expression": expression, "frameId": stop.frame["id"], "context": "repl" });
+        let response = editor.ask("evaluate", arguments).await?;
+        let error = &response.body["error"];
         let message = error["variables"]["message"].as_str().unwrap_or_default();
-        assert!(!told.success && message.starts_with(&format!("{code}: ")), "{expression}: {}", told.body);
+        assert!(
+            !response.success && message.starts_with(&format!("{code}: ")),
+            "{expression}: {}",
+            response.body
+        );
         let place = (&error["data"]["column"], &error["data"]["endColumn"]);
         assert_eq!(place, (&json!(column), &json!(end)), "{expression}: {message}");
         assert_eq!(error["data"]["diagnostics"][0]["code"], code, "{expression}");
@@ -309,19 +313,23 @@ async fn an_error_in_a_value_to_set_has_its_number_and_column(runtime: Runtime) 
         ] {
             let variable = json!({ "variablesReference": locals, "name": "sum", "value": value });
             let expression = json!({ "frameId": stop.frame["id"], "expression": "this.own", "value": value });
-            for (command, asked) in [("setVariable", variable), ("setExpression", expression)] {
-                let told = editor.ask(command, asked).await?;
-                let error = &told.body["error"];
+            for (command, arguments) in [("setVariable", variable), ("setExpression", expression)] {
+                let response = editor.ask(command, arguments).await?;
+                let error = &response.body["error"];
                 let message = error["variables"]["message"].as_str().unwrap_or_default();
-                assert!(!told.success && message.starts_with(code), "{command} {value}: {}", told.body);
+                assert!(
+                    !response.success && message.starts_with(code),
+                    "{command} {value}: {}",
+                    response.body
+                );
                 let place = (&error["data"]["column"], &error["data"]["endColumn"]);
                 assert_eq!(place, (&json!(column), &json!(end)), "{command} {value}, {compiler}: {message}");
             }
         }
         // Columns of an error in the target of an assignment are those of the target.
-        let asked = json!({ "frameId": stop.frame["id"], "expression": "this.typo", "value": "1" });
-        let told = editor.ask("setExpression", asked).await?;
-        assert_eq!(told.body["error"]["data"]["column"], 6, "{}", told.body);
+        let arguments = json!({ "frameId": stop.frame["id"], "expression": "this.typo", "value": "1" });
+        let response = editor.ask("setExpression", arguments).await?;
+        assert_eq!(response.body["error"]["data"]["column"], 6, "{}", response.body);
         editor.check_results(&stop.frame, &[("own", "5")]).await?;
         editor.finish().await?;
     }
@@ -341,13 +349,13 @@ async fn nothing_is_compiled_where_nothing_may_run(runtime: Runtime) -> anyhow::
             "allowSideEffects": false })
     };
     for expression in ["await Task.FromResult(1)", "(Func<int>)(() => own)", "name with { }"] {
-        for asked in [hover(expression), quiet(expression)] {
-            let told = editor.ask("evaluate", asked).await?;
-            let message = told.body["error"]["variables"]["message"].as_str().unwrap_or_default();
+        for arguments in [hover(expression), quiet(expression)] {
+            let response = editor.ask("evaluate", arguments).await?;
+            let message = response.body["error"]["variables"]["message"].as_str().unwrap_or_default();
             assert!(
-                !told.success && message.contains("needs the C# compiler"),
+                !response.success && message.contains("needs the C# compiler"),
                 "{expression}: {}",
-                told.body
+                response.body
             );
         }
     }
@@ -384,14 +392,15 @@ async fn without_a_compiler_the_answer_says_what_it_needs(runtime: Runtime) -> a
             "[1, 2, .. name]",
             "name.AsQueryable().Where(c => true)",
         ] {
-            let asked = json!({ "expression": expression, "frameId": stop.frame["id"], "context": "repl" });
-            let told = editor.ask("evaluate", asked).await?;
-            let error = told.body["error"].to_string();
+            let arguments =
+                json!({ "expression": expression, "frameId": stop.frame["id"], "context": "repl" });
+            let response = editor.ask("evaluate", arguments).await?;
+            let error = response.body["error"].to_string();
             assert!(
-                !told.success && error.contains("needs the C# compiler of a .NET SDK"),
+                !response.success && error.contains("needs the C# compiler of a .NET SDK"),
                 "{expression}: {error}"
             );
-            let message = told.body["error"]["variables"]["message"].as_str().unwrap_or_default();
+            let message = response.body["error"]["variables"]["message"].as_str().unwrap_or_default();
             assert!(message.contains(&why), "{expression}: {message}");
         }
         // Expressions that do not need one still work.
@@ -405,8 +414,8 @@ async fn without_a_compiler_the_answer_says_what_it_needs(runtime: Runtime) -> a
     }
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
-    let asked = json!({ "program": fixture::modern_program("compiled"), "expressionCompiler": "on" });
-    assert_eq!(editor.refused("launch", asked).await?, "INVALID_PARAMETER");
+    let arguments = json!({ "program": fixture::modern_program("compiled"), "expressionCompiler": "on" });
+    assert_eq!(editor.refused("launch", arguments).await?, "INVALID_PARAMETER");
     editor.finish().await
 }
 

@@ -86,11 +86,11 @@ async fn a_compiler_that_does_not_work_is_reported_and_leaves_nothing(
         environment.insert("XDG_CACHE_HOME".into(), folder.path().join("cache").display().to_string());
         let mut editor = DapClient::start_in("editor", environment, &Transcript::default())?;
         let stop = launch_to_stop(&mut editor, json!({ "expressionCompiler": folder.path() })).await?;
-        let told = editor.evaluate_text("await Task.FromResult(1)", &stop.frame).await?;
-        assert!(told.starts_with('!') && told.contains(answer), "{acts}: {told}");
+        let value = editor.evaluate_text("await Task.FromResult(1)", &stop.frame).await?;
+        assert!(value.starts_with('!') && value.contains(answer), "{acts}: {value}");
         // The debugger evaluates expressions that need no compiler.
-        let told = editor.evaluate_text("given.ToString().Count(c => c == '4')", &stop.frame).await?;
-        assert!(told.contains(other), "{acts}: {told}");
+        let value = editor.evaluate_text("given.ToString().Count(c => c == '4')", &stop.frame).await?;
+        assert!(value.contains(other), "{acts}: {value}");
         editor.check_results(&stop.frame, &[("own + given", "9")]).await?;
         editor.finish().await?;
         wait_until("a process is left", || Ok(processes_of(folder.path())?.is_empty())).await?;
@@ -107,16 +107,16 @@ async fn a_compiler_that_hangs_is_given_up_and_can_be_cancelled(runtime: Runtime
         environment.insert("XDG_CACHE_HOME".into(), folder.path().join("cache").display().to_string());
         let mut editor = DapClient::start_in("editor", environment, &Transcript::default())?;
         let stop = launch_to_stop(&mut editor, json!({ "expressionCompiler": folder.path() })).await?;
-        let asked = json!({ "expression": "await Task.FromResult(1)", "frameId": stop.frame["id"] });
+        let arguments = json!({ "expression": "await Task.FromResult(1)", "frameId": stop.frame["id"] });
         let begun = Instant::now();
-        let evaluate = editor.send("evaluate", asked).await?;
+        let evaluate = editor.send("evaluate", arguments).await?;
         wait_until("no compiler", || Ok(!processes_of(folder.path())?.is_empty())).await?;
         editor.ok("cancel", json!({ "requestId": evaluate })).await?;
-        let told = editor.response(evaluate).await?;
-        assert_eq!(told.body["error"]["variables"]["code"], "CANCELLED", "{}", told.body);
+        let response = editor.response(evaluate).await?;
+        assert_eq!(response.body["error"]["variables"]["code"], "CANCELLED", "{}", response.body);
         assert!(begun.elapsed() < deadline(15), "it was not cancelled");
-        let told = editor.evaluate_text("await Task.FromResult(1)", &stop.frame).await?;
-        assert!(told.starts_with('!') && told.contains(answer), "{told}");
+        let value = editor.evaluate_text("await Task.FromResult(1)", &stop.frame).await?;
+        assert!(value.starts_with('!') && value.contains(answer), "{value}");
         editor.check_results(&stop.frame, &[("own + given", "9")]).await?;
         editor.finish().await?;
         wait_until("a process is left", || Ok(processes_of(folder.path())?.is_empty())).await?;
@@ -147,9 +147,9 @@ async fn an_expression_that_is_too_much_has_an_answer(runtime: Runtime) -> anyho
         (ways, ["! EVALUATION_TIMEOUT"; 2]),
     ] {
         let begun = Instant::now();
-        let told = editor.evaluate_text(&expression, &stop.frame).await?;
-        assert!(answers.iter().any(|answer| told.starts_with(answer)), "{:.100}: {told}", expression);
-        assert!(begun.elapsed() < deadline(40), "{:?}: {told}", begun.elapsed());
+        let value = editor.evaluate_text(&expression, &stop.frame).await?;
+        assert!(answers.iter().any(|answer| value.starts_with(answer)), "{:.100}: {value}", expression);
+        assert!(begun.elapsed() < deadline(40), "{:?}: {value}", begun.elapsed());
         editor
             .check_results(&stop.frame, &[("given.ToString().Count(c => c == '4')", "1"), ("own", "5")])
             .await?;
@@ -216,13 +216,17 @@ async fn a_cancelled_expression_ends_in_the_program(runtime: Runtime) -> anyhow:
     editor.check_results(&stop.frame, &[("name.Count(c => c == 's')", "1")]).await?;
     for expression in ["((Func<int>)(() => { while (own > 0) { } return 1; }))()", "await Task.Delay(600000)"]
     {
-        let asked = json!({ "expression": expression, "frameId": stop.frame["id"] });
-        let evaluate = editor.send("evaluate", asked).await?;
+        let arguments = json!({ "expression": expression, "frameId": stop.frame["id"] });
+        let evaluate = editor.send("evaluate", arguments).await?;
         tokio::time::sleep(Duration::from_millis(1500)).await;
         let cancelled = Instant::now();
         editor.ok("cancel", json!({ "requestId": evaluate })).await?;
-        let told = editor.response(evaluate).await?;
-        assert_eq!(told.body["error"]["variables"]["code"], "CANCELLED", "{expression}: {}", told.body);
+        let response = editor.response(evaluate).await?;
+        assert_eq!(
+            response.body["error"]["variables"]["code"], "CANCELLED",
+            "{expression}: {}",
+            response.body
+        );
         assert!(cancelled.elapsed() < deadline(3), "{expression}");
         // The thread is free.
         editor.check_results(&stop.frame, &[("name.Count(c => c == 'v')", "1")]).await?;

@@ -23,19 +23,19 @@ async fn launch_program(editor: &mut DapClient, subject: Subject, request: Value
     editor.initialized(launch).await?;
     let mut request = request;
     request["line"] = json!(subject.line("handle"));
-    let asked = json!({ "source": { "path": subject.source() }, "breakpoints": [request] });
-    let told = editor.ok("setBreakpoints", asked).await?["breakpoints"][0].clone();
+    let arguments = json!({ "source": { "path": subject.source() }, "breakpoints": [request] });
+    let breakpoint = editor.ok("setBreakpoints", arguments).await?["breakpoints"][0].clone();
     editor.ok("configurationDone", Value::Null).await?;
     anyhow::ensure!(editor.response(launch).await?.success, "not launched");
     editor.ok("processWriteInput", json!({ "data": "a\nbb\nccc\n", "closeAfter": true })).await?;
-    Ok(told)
+    Ok(breakpoint)
 }
 
 async fn refused(subject: Subject) -> anyhow::Result<()> {
     let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
-    let told = launch_program(&mut editor, subject, json!({ "condition": "length == 2 &&" })).await?;
-    assert_eq!(told["verified"], false, "{subject:?}: {told}");
-    assert!(told["message"].as_str().is_some_and(|why| why.len() > 10), "{subject:?}: {told}");
+    let breakpoint = launch_program(&mut editor, subject, json!({ "condition": "length == 2 &&" })).await?;
+    assert_eq!(breakpoint["verified"], false, "{subject:?}: {breakpoint}");
+    assert!(breakpoint["message"].as_str().is_some_and(|why| why.len() > 10), "{subject:?}: {breakpoint}");
     let (event, body) = editor.any_event(&["stopped", "exited"]).await?;
     assert_eq!(event, "exited", "{subject:?}: {body}");
     editor.event("terminated").await?;
@@ -60,9 +60,9 @@ async fn stops(subject: Subject, condition: &str) -> anyhow::Result<()> {
         assert!(!text.contains("tandem"), "{subject:?}: {body}");
         let stack = editor.ok("stackTrace", json!({ "threadId": body["threadId"] })).await?;
         let length = subject.variable("length", false);
-        let asked =
+        let arguments =
             json!({ "expression": length, "frameId": stack["stackFrames"][0]["id"], "context": "watch" });
-        assert_eq!(editor.ok("evaluate", asked).await?["result"], "1", "{subject:?} {more}");
+        assert_eq!(editor.ok("evaluate", arguments).await?["result"], "1", "{subject:?} {more}");
         editor.finish().await?;
     }
     Ok(())
@@ -101,9 +101,9 @@ async fn a_guarded_condition_holds_where_it_holds() -> anyhow::Result<()> {
         assert!(!body.to_string().contains("tandem"), "{subject:?}: {body}");
         let stack = editor.ok("stackTrace", json!({ "threadId": body["threadId"] })).await?;
         let length = subject.variable("length", false);
-        let asked =
+        let arguments =
             json!({ "expression": length, "frameId": stack["stackFrames"][0]["id"], "context": "watch" });
-        assert_eq!(editor.ok("evaluate", asked).await?["result"], "2", "{subject:?}");
+        assert_eq!(editor.ok("evaluate", arguments).await?["result"], "2", "{subject:?}");
         editor.ok("continue", json!({ "threadId": body["threadId"] })).await?;
         editor.event("exited").await?;
         editor.event("terminated").await?;
@@ -129,12 +129,15 @@ async fn a_csharp_condition_that_means_nothing_is_refused_and_one_that_fails_sto
         editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
         let launch = editor.send("launch", json!({ "program": program })).await?;
         editor.initialized(launch).await?;
-        let mut asked = request.clone();
-        asked["line"] = json!(line);
-        let asked = json!({ "source": { "path": source }, "breakpoints": [asked] });
-        let told = editor.ok("setBreakpoints", asked).await?["breakpoints"][0].clone();
-        assert!(fails || told["verified"] == false, "{told}");
-        assert!(fails || told["message"].as_str().is_some_and(|why| why.contains("i == 2 &&")), "{told}");
+        let mut arguments = request.clone();
+        arguments["line"] = json!(line);
+        let arguments = json!({ "source": { "path": source }, "breakpoints": [arguments] });
+        let breakpoint = editor.ok("setBreakpoints", arguments).await?["breakpoints"][0].clone();
+        assert!(fails || breakpoint["verified"] == false, "{breakpoint}");
+        assert!(
+            fails || breakpoint["message"].as_str().is_some_and(|why| why.contains("i == 2 &&")),
+            "{breakpoint}"
+        );
         editor.ok("configurationDone", Value::Null).await?;
         anyhow::ensure!(editor.response(launch).await?.success, "not launched");
         let (event, body) = editor.any_event(&["stopped", "exited"]).await?;
@@ -167,9 +170,9 @@ async fn a_cancelled_request_leaves_conditions_alone(runtime: Runtime) -> anyhow
     editor.ok("continue", json!({ "threadId": thread })).await?;
     let mut cancelled = 0;
     for _ in 0..40 {
-        let asked = editor.send("loadedSources", json!({})).await?;
-        let cancel = editor.send("cancel", json!({ "requestId": asked })).await?;
-        cancelled += usize::from(!editor.response(asked).await?.success);
+        let seq = editor.send("loadedSources", json!({})).await?;
+        let cancel = editor.send("cancel", json!({ "requestId": seq })).await?;
+        cancelled += usize::from(!editor.response(seq).await?.success);
         editor.response(cancel).await?;
     }
     let stopped = editor.unclaimed_messages().contains(&"stopped".to_owned());

@@ -85,9 +85,9 @@ async fn unsupported_settings_are_refused_by_name_and_ignored_settings_are_repor
     let script = json!({ "type": "rdbg", "request": "launch", "script": child::source("echo.rb"),
         "useTerminal": true });
     let launch = editor.send("launch", script).await?;
-    let said = editor.event("output").await?;
-    let text = said["output"].as_str().unwrap_or_default();
-    assert!(text.starts_with("`useTerminal` of a `rdbg` configuration is ignored:"), "{said}");
+    let event = editor.event("output").await?;
+    let text = event["output"].as_str().unwrap_or_default();
+    assert!(text.starts_with("`useTerminal` of a `rdbg` configuration is ignored:"), "{event}");
     editor.initialized(launch).await?;
     editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
     Ok(())

@@ -215,8 +215,8 @@ async fn hostile_paths_are_refused_by_every_tool() -> anyhow::Result<()> {
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status()?.success());
     std::fs::File::create(root.join("huge.cs"))?.set_len(1 << 30)?;
     for file in ["pipe", "huge.cs", ".", "/dev/zero", "/dev/stdin"] {
-        let asked = json!({ "sourceFile": file, "text": "secret" });
-        let refused = agent.call("debug_set_breakpoint", asked).await?;
+        let arguments = json!({ "sourceFile": file, "text": "secret" });
+        let refused = agent.call("debug_set_breakpoint", arguments).await?;
         assert_eq!(refused["error"]["code"], "INVALID_PARAMETER", "{file}");
         let kept = agent.call("debug_set_breakpoint", json!({ "sourceFile": file, "line": 1 })).await?;
         assert_eq!((&kept["verified"], &kept["source"]), (&json!(false), &Value::Null), "{file}");
@@ -265,8 +265,8 @@ async fn a_log_at_its_finest_holds_no_arguments_files_input_or_values() -> anyho
     agent.finish().await?;
     for name in ["log", "log-dap"] {
         let text = std::fs::read_to_string(folder.path().join(name))?;
-        let told: Vec<&str> = text.lines().filter(|line| line.contains("SECRET")).collect();
-        assert!(told.is_empty(), "{name}: {told:#?}");
+        let leaked: Vec<&str> = text.lines().filter(|line| line.contains("SECRET")).collect();
+        assert!(leaked.is_empty(), "{name}: {leaked:#?}");
         assert!(name == "log" || text.contains("request to the engine"), "{text}");
     }
     Ok(())

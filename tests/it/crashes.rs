@@ -71,8 +71,8 @@ async fn a_stack_overflow_ends_the_program(runtime: Runtime) -> anyhow::Result<(
         let stack = editor.ok("stackTrace", thread.clone()).await?;
         assert_eq!(stack["stackFrames"][0]["name"], "Program.Deeper(int depth)");
         // Its stack is deeper than the limit, and the answer reports that.
-        let asked = json!({ "threadId": stopped["threadId"], "startFrame": 9_999, "levels": 100 });
-        let bottom = editor.ok("stackTrace", asked).await?;
+        let arguments = json!({ "threadId": stopped["threadId"], "startFrame": 9_999, "levels": 100 });
+        let bottom = editor.ok("stackTrace", arguments).await?;
         let last = bottom["stackFrames"].as_array().and_then(|rows| rows.last()).cloned().unwrap_or_default();
         assert_eq!((&last["name"], &last["presentationHint"]), (&json!("[More Frames]"), &json!("label")));
         editor.ok("continue", thread).await?;

@@ -27,13 +27,13 @@ async fn stop_at_entry(runtime: Runtime) -> anyhow::Result<DapClient> {
 
 async fn no_breakpoint_stops_in_hidden_code(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = stop_at_entry(runtime).await?;
-    let told = editor.break_at("marked", &["hidden", "end"]).await?;
-    let (hidden, end) = (&told["breakpoints"][0], &told["breakpoints"][1]);
-    assert_eq!((&hidden["verified"], &end["verified"]), (&json!(false), &json!(true)), "{told}");
+    let breakpoints = editor.break_at("marked", &["hidden", "end"]).await?;
+    let (hidden, end) = (&breakpoints["breakpoints"][0], &breakpoints["breakpoints"][1]);
+    assert_eq!((&hidden["verified"], &end["verified"]), (&json!(false), &json!(true)), "{breakpoints}");
     assert!(hidden["message"].as_str().is_some_and(|text| text.contains("[DebuggerHidden]")), "{hidden}");
     let by_name = json!({ "breakpoints": [{ "name": "Program.Hidden" }] });
-    let told = editor.ok("setFunctionBreakpoints", by_name).await?;
-    assert_eq!(told["breakpoints"][0]["verified"], false, "{told}");
+    let body = editor.ok("setFunctionBreakpoints", by_name).await?;
+    assert_eq!(body["breakpoints"][0]["verified"], false, "{body}");
     editor.ok("continue", json!({})).await?;
     let (_, frame) = editor.stop().await?;
     assert_eq!(frame["line"], fixture::line("marked", "end"));
@@ -42,10 +42,10 @@ async fn no_breakpoint_stops_in_hidden_code(runtime: Runtime) -> anyhow::Result<
 
 async fn a_comment_in_a_lambda_means_the_next_line_of_it(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = stop_at_entry(runtime).await?;
-    let told = editor.break_at("marked", &["comment"]).await?;
+    let breakpoints = editor.break_at("marked", &["comment"]).await?;
     let line = fixture::line("marked", "behind the comment");
-    assert_eq!(told["breakpoints"][0]["line"], line, "{told}");
-    assert!(told["breakpoints"][0]["message"].is_string(), "{told}");
+    assert_eq!(breakpoints["breakpoints"][0]["line"], line, "{breakpoints}");
+    assert!(breakpoints["breakpoints"][0]["message"].is_string(), "{breakpoints}");
     editor.ok("continue", json!({})).await?;
     let (_, frame) = editor.stop().await?;
     assert_eq!(frame["line"], line);
@@ -56,18 +56,18 @@ async fn a_name_alone_is_not_a_file(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = stop_at_entry(runtime).await?;
     let line = fixture::line("marked", "end");
     let at = |path: &str| json!({ "source": { "path": path }, "breakpoints": [{ "line": line }] });
-    let told = editor.ok("setBreakpoints", at("/nowhere/other/Program.cs")).await?;
-    assert_eq!(told["breakpoints"][0]["verified"], false, "{told}");
+    let body = editor.ok("setBreakpoints", at("/nowhere/other/Program.cs")).await?;
+    assert_eq!(body["breakpoints"][0]["verified"], false, "{body}");
     assert!(
-        told["breakpoints"][0]["message"].as_str().is_some_and(|text| text.contains("/nowhere/other")),
-        "{told}"
+        body["breakpoints"][0]["message"].as_str().is_some_and(|text| text.contains("/nowhere/other")),
+        "{body}"
     );
     // The same project in another folder is a good guess, and is reported as a guess.
-    let told = editor.ok("setBreakpoints", at("/nowhere/marked/Program.cs")).await?;
-    assert_eq!(told["breakpoints"][0]["verified"], true, "{told}");
+    let body = editor.ok("setBreakpoints", at("/nowhere/marked/Program.cs")).await?;
+    assert_eq!(body["breakpoints"][0]["verified"], true, "{body}");
     assert!(
-        told["breakpoints"][0]["message"].as_str().is_some_and(|text| text.contains("no file")),
-        "{told}"
+        body["breakpoints"][0]["message"].as_str().is_some_and(|text| text.contains("no file")),
+        "{body}"
     );
     editor.finish().await
 }
@@ -85,8 +85,8 @@ async fn an_exception_that_library_code_throws_and_catches_is_not_user_unhandled
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("marked", &["main"], json!({ "justMyCode": false })).await?;
     editor.stop().await?;
-    let told = editor.ok("setExceptionBreakpoints", json!({ "filters": ["user-unhandled"] })).await?;
-    assert_eq!(told["breakpoints"][0]["verified"], true, "{told}");
+    let answer = editor.ok("setExceptionBreakpoints", json!({ "filters": ["user-unhandled"] })).await?;
+    assert_eq!(answer["breakpoints"][0]["verified"], true, "{answer}");
     editor.ok("continue", json!({})).await?;
     let (event, body) = editor.any_event(&["stopped", "exited"]).await?;
     assert_eq!(event, "exited", "{body}");

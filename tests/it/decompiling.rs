@@ -39,9 +39,9 @@ fn with_decompiler(runtime: Runtime, does: &str) -> anyhow::Result<(DistantSourc
 /// Continues from a stop in the user's code to one in a function of the library.
 async fn run_to(editor: &mut DapClient, function: &str) -> anyhow::Result<(i64, Value)> {
     let (thread, _) = editor.stop().await?;
-    let wanted = json!({ "breakpoints": [{ "name": function }] });
+    let expected = json!({ "breakpoints": [{ "name": function }] });
     // Older runtimes load the library with the call.
-    editor.ok("setFunctionBreakpoints", wanted).await?;
+    editor.ok("setFunctionBreakpoints", expected).await?;
     editor.ok("continue", json!({ "threadId": thread })).await?;
     editor.stop().await
 }
@@ -203,7 +203,7 @@ async fn a_library_with_symbols_and_no_source_is_decompiled_when_fetching_is_for
 }
 
 async fn a_decompiler_that_fails_says_why(runtime: Runtime) -> anyhow::Result<()> {
-    for (does, said) in [
+    for (does, expected) in [
         (
             "echo 'Cannot create PDB file, because it has no CodeView.' >&2; exit 65",
             "Cannot create PDB file, because it has no CodeView.",
@@ -219,14 +219,14 @@ async fn a_decompiler_that_fails_says_why(runtime: Runtime) -> anyhow::Result<()
         let (distant, decompiler) = with_decompiler(runtime, does)?;
         let (mut editor, _, frames) = stop_at_library_exception(&distant, json!({})).await?;
         let failed = editor.ask("source", of(&frames[0])).await?;
-        let variables = &failed.body["error"]["variables"];
-        assert_eq!(variables["code"], "COMMAND_FAILED", "{said}");
-        assert!(variables["message"].as_str().is_some_and(|message| message.contains(said)), "{variables}");
+        let error = &failed.body["error"]["variables"];
+        assert_eq!(error["code"], "COMMAND_FAILED", "{expected}");
+        assert!(error["message"].as_str().is_some_and(|message| message.contains(expected)), "{error}");
         // It is not tried again.
         let again = editor.ask("source", of(&frames[0])).await?;
         assert_eq!(again.body["error"]["variables"]["code"], "NOT_FOUND");
         assert!(
-            again.body["error"]["variables"]["hint"].as_str().is_some_and(|hint| hint.contains(said)),
+            again.body["error"]["variables"]["hint"].as_str().is_some_and(|hint| hint.contains(expected)),
             "{}",
             again.body
         );
@@ -246,7 +246,7 @@ async fn a_decompiler_that_fails_says_why(runtime: Runtime) -> anyhow::Result<()
 async fn a_decompiler_is_not_left_behind(runtime: Runtime) -> anyhow::Result<()> {
     let (distant, decompiler) = with_decompiler(runtime, "sleep 1000 & wait")?;
     let (mut editor, thread, frames) = stop_at_library_exception(&distant, json!({})).await?;
-    let asked = editor.send("source", of(&frames[0])).await?;
+    let seq = editor.send("source", of(&frames[0])).await?;
     let until = |holds: &dyn Fn() -> bool| {
         let end = Instant::now() + deadline(30);
         while !holds() {
@@ -258,8 +258,8 @@ async fn a_decompiler_is_not_left_behind(runtime: Runtime) -> anyhow::Result<()>
     until(&|| decompiler.calls().len() == 2)?;
     // Other requests are answered at the same time, and the request can be cancelled.
     editor.ok("scopes", json!({ "frameId": frames[1]["id"] })).await?;
-    editor.ok("cancel", json!({ "requestId": asked })).await?;
-    assert_eq!(editor.response(asked).await?.body["error"]["variables"]["code"], "CANCELLED");
+    editor.ok("cancel", json!({ "requestId": seq })).await?;
+    assert_eq!(editor.response(seq).await?.body["error"]["variables"]["code"], "CANCELLED");
     editor.ok("next", json!({ "threadId": thread })).await?;
     editor.stop().await?;
     editor.finish().await?;
@@ -273,7 +273,7 @@ async fn without_a_decompiler_the_error_says_how_to_get_a_source(runtime: Runtim
     let mut absent = DistantSources::new(runtime)?;
     absent.take_pdb()?;
     absent.environment.insert("PATH".into(), "/usr/bin:/bin".into());
-    for (distant, more, said) in [
+    for (distant, more, expected) in [
         (&distant, json!({ "decompiler": "off" }), "it is not"),
         (&absent, json!({}), "`dotnet tool install --global ilspycmd`"),
     ] {
@@ -281,11 +281,11 @@ async fn without_a_decompiler_the_error_says_how_to_get_a_source(runtime: Runtim
         assert_eq!(frames[0]["source"]["origin"], "external code");
         assert!(frames[0]["source"]["sourceReference"].is_null());
         let refused = editor.ask("source", of(&frames[0])).await?;
-        let variables = &refused.body["error"]["variables"];
-        assert_eq!(variables["code"], "NOT_FOUND", "{}", refused.body);
-        let hint = variables["hint"].as_str().context("a hint")?;
+        let error = &refused.body["error"]["variables"];
+        assert_eq!(error["code"], "NOT_FOUND", "{}", refused.body);
+        let hint = error["hint"].as_str().context("a hint")?;
         assert!(hint.contains("`symbolOptions: {\"searchNuGetOrgSymbolServer\":true}`"), "{hint}");
-        assert!(said == "it is not" || hint.contains(said), "{hint}");
+        assert!(expected == "it is not" || hint.contains(expected), "{hint}");
         editor.finish().await?;
     }
     assert_eq!(decompiler.calls().len(), 0);

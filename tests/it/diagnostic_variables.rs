@@ -39,8 +39,8 @@ async fn a_runtime_that_would_wait_for_another_tool_does_not(runtime: Runtime) -
         let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
         editor.launch("spin", &["beat"], json!({ "env": { name: value } })).await.context(name)?;
         editor.stop().await.context(name)?;
-        let said = editor.output[2].lines().filter(|line| line.contains(name)).count();
-        assert_eq!(said, 1, "{}", editor.output[2]);
+        let count = editor.output[2].lines().filter(|line| line.contains(name)).count();
+        assert_eq!(count, 1, "{}", editor.output[2]);
         editor.finish().await?;
     }
     // The debugger's own environment counts, too.
@@ -116,8 +116,8 @@ async fn wait_until(what: &str, holds: impl Fn() -> anyhow::Result<bool>) -> any
 
 async fn temporary_folder(editor: &mut DapClient) -> anyhow::Result<String> {
     let (_, frame) = editor.stop().await?;
-    let asked = json!({ "expression": "System.IO.Path.GetTempPath()", "frameId": frame["id"] });
-    let result = editor.ok("evaluate", asked).await?["result"].clone();
+    let arguments = json!({ "expression": "System.IO.Path.GetTempPath()", "frameId": frame["id"] });
+    let result = editor.ok("evaluate", arguments).await?["result"].clone();
     Ok(result.as_str().unwrap_or_default().trim_matches('"').trim_end_matches('/').to_owned())
 }
 

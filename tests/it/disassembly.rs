@@ -35,10 +35,10 @@ async fn stopped_in_outer(runtime: Runtime) -> anyhow::Result<(DapClient, i64, S
 }
 
 async fn rows(editor: &mut DapClient, place: &str, first: i64, count: i64) -> anyhow::Result<Vec<Value>> {
-    let asked = json!({ "memoryReference": place, "instructionOffset": first, "instructionCount": count,
+    let arguments = json!({ "memoryReference": place, "instructionOffset": first, "instructionCount": count,
         "resolveSymbols": true });
-    let told = editor.ok("disassemble", asked).await?;
-    Ok(told["instructions"].as_array().context("no instructions")?.clone())
+    let body = editor.ok("disassemble", arguments).await?;
+    Ok(body["instructions"].as_array().context("no instructions")?.clone())
 }
 
 /// The rows of the method around a place.
@@ -87,9 +87,9 @@ async fn as_many_rows_come_as_were_asked_for(runtime: Runtime) -> anyhow::Result
     }
     // An offset in bytes leads into the instruction before.
     let at = whole.iter().position(|row| row["address"] == place.as_str()).context("not there")?;
-    let asked = json!({ "memoryReference": place, "offset": -1, "instructionCount": 1 });
-    let told = editor.ok("disassemble", asked).await?;
-    assert_eq!(told["instructions"][0]["address"], whole[at - 1]["address"]);
+    let arguments = json!({ "memoryReference": place, "offset": -1, "instructionCount": 1 });
+    let body = editor.ok("disassemble", arguments).await?;
+    assert_eq!(body["instructions"][0]["address"], whole[at - 1]["address"]);
     // Code that does not belong to a method, as far as it can be read.
     let call = whole.iter().map(|row| text(row, "instruction")).find_map(|row| row.strip_prefix("call 0x"));
     let target = format!("0x{}", call.context("no call of a fixed address")?);
@@ -126,8 +126,8 @@ async fn a_step_of_one_instruction_ends_at_the_next_or_in_the_call(runtime: Runt
 }
 
 async fn breaks(editor: &mut DapClient, requests: Value) -> anyhow::Result<Vec<Value>> {
-    let told = editor.ok("setInstructionBreakpoints", json!({ "breakpoints": requests })).await?;
-    Ok(told["breakpoints"].as_array().context("no breakpoints")?.clone())
+    let body = editor.ok("setInstructionBreakpoints", json!({ "breakpoints": requests })).await?;
+    Ok(body["breakpoints"].as_array().context("no breakpoints")?.clone())
 }
 
 async fn a_breakpoint_at_an_instruction_stops_there(runtime: Runtime) -> anyhow::Result<()> {
@@ -188,7 +188,7 @@ async fn a_breakpoint_at_no_instruction_says_why(runtime: Runtime) -> anyhow::Re
 
 async fn invalid_disassembly_requests_are_refused_with_the_reason(runtime: Runtime) -> anyhow::Result<()> {
     let (mut editor, _, place) = stopped_in_outer(runtime).await?;
-    for asked in [
+    for arguments in [
         json!({ "memoryReference": "here", "instructionCount": 1 }),
         json!({ "memoryReference": place }),
         json!({ "memoryReference": place, "instructionCount": -1 }),
@@ -196,12 +196,16 @@ async fn invalid_disassembly_requests_are_refused_with_the_reason(runtime: Runti
         json!({ "memoryReference": place, "instructionCount": 1, "instructionOffset": i64::MIN }),
         json!({ "memoryReference": "0x1", "offset": -2, "instructionCount": 1 }),
     ] {
-        assert_eq!(editor.refused("disassemble", asked.clone()).await?, "INVALID_PARAMETER", "{asked}");
+        assert_eq!(
+            editor.refused("disassemble", arguments.clone()).await?,
+            "INVALID_PARAMETER",
+            "{arguments}"
+        );
     }
     editor.finish().await?;
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("spin", &[], json!({})).await?;
-    let asked = json!({ "memoryReference": "0x1000", "instructionCount": 1 });
-    assert_eq!(editor.refused("disassemble", asked).await?, "NOT_STOPPED");
+    let arguments = json!({ "memoryReference": "0x1000", "instructionCount": 1 });
+    assert_eq!(editor.refused("disassemble", arguments).await?, "NOT_STOPPED");
     editor.finish().await
 }

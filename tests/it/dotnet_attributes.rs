@@ -22,25 +22,25 @@ net10_tests! {
 
 async fn logging_says_what_it_is_asked_to(runtime: Runtime) -> anyhow::Result<()> {
     let flags = ["moduleLoad", "exceptions", "threadExit", "processExit"];
-    for (asked, texts) in flags.iter().zip([
+    for (flag, texts) in flags.iter().zip([
         "Loaded `",
         "Exception thrown: `System.",
         "Thread ",
         "The program has ended with exit code 0.\n",
     ]) {
         let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
-        editor.launch("distant", &[], json!({ "logging": { *asked: true } })).await?;
+        editor.launch("distant", &[], json!({ "logging": { *flag: true } })).await?;
         editor.event("exited").await?;
         editor.event("terminated").await?;
         let console = editor.output[2].clone();
         editor.finish().await?;
-        assert!(console.contains(texts), "{asked}: {console}");
+        assert!(console.contains(texts), "{flag}: {console}");
         for (other, others) in
             flags.iter().zip(["Loaded `", "Exception thrown: `", " has ended.", "with exit code"])
         {
-            assert!(other == asked || !console.contains(others), "{asked}: {console}");
+            assert!(other == flag || !console.contains(others), "{flag}: {console}");
         }
-        if *asked == "exceptions" {
+        if *flag == "exceptions" {
             assert!(
                 console.contains("Exception thrown: `System.ArgumentException` in distantlib.dll."),
                 "{console}"
@@ -74,8 +74,8 @@ async fn a_process_is_attached_to_by_its_name(runtime: Runtime) -> anyhow::Resul
     editor.initialized(attach).await?;
     editor.ok("configurationDone", Value::Null).await?;
     anyhow::ensure!(editor.response(attach).await?.success);
-    let told = editor.event("process").await?;
-    assert_eq!(told["systemProcessId"].as_u64(), process.id().map(u64::from));
+    let event = editor.event("process").await?;
+    assert_eq!(event["systemProcessId"].as_u64(), process.id().map(u64::from));
     editor.finish().await?;
     drop(stdin);
     anyhow::ensure!(process.wait().await?.success(), "it continues when it is released");
@@ -95,12 +95,10 @@ async fn unsupported_attributes_are_refused_by_name(runtime: Runtime) -> anyhow:
             let mut arguments = what;
             arguments[attribute] = value.clone();
             let refused = editor.ask(command, arguments).await?;
-            let variables = &refused.body["error"]["variables"];
-            assert_eq!(variables["code"], "UNSUPPORTED", "{}", refused.body);
+            let error = &refused.body["error"]["variables"];
+            assert_eq!(error["code"], "UNSUPPORTED", "{}", refused.body);
             assert!(
-                variables["message"]
-                    .as_str()
-                    .is_some_and(|message| message.contains(&format!("`{attribute}`")))
+                error["message"].as_str().is_some_and(|message| message.contains(&format!("`{attribute}`")))
             );
         }
     }
@@ -114,11 +112,11 @@ async fn unsupported_attributes_are_refused_by_name(runtime: Runtime) -> anyhow:
     ] {
         let arguments = json!({ "program": fixture::program("echo"), attribute: value });
         let refused = editor.ask("launch", arguments).await?;
-        let variables = &refused.body["error"]["variables"];
-        assert_eq!(variables["code"], "INVALID_PARAMETER", "{attribute}: {}", refused.body);
+        let error = &refused.body["error"]["variables"];
+        assert_eq!(error["code"], "INVALID_PARAMETER", "{attribute}: {}", refused.body);
         assert!(
-            variables["message"].as_str().is_some_and(|message| message.contains(&format!("`{attribute}"))),
-            "{variables}"
+            error["message"].as_str().is_some_and(|message| message.contains(&format!("`{attribute}"))),
+            "{error}"
         );
     }
     editor.finish().await
@@ -132,11 +130,11 @@ async fn options_that_mean_nothing_are_named(runtime: Runtime) -> anyhow::Result
     editor.event("exited").await?;
     editor.event("terminated").await?;
     let console = editor.output[2].clone();
-    for said in [
+    for expected in [
         "`checkForDevCert`: the attribute means nothing",
         "logging.engineLogging, symbolOptions.searchPath: the .NET engine has no such options",
     ] {
-        assert!(console.contains(said), "{console}");
+        assert!(console.contains(expected), "{console}");
     }
     assert!(!console.contains("targetArchitecture"), "{console}");
     editor.finish().await

@@ -67,8 +67,8 @@ pub(crate) async fn launched(runtime: Runtime, args: &[&str], markers: &[&str]) 
 
 /// The next child session that the editor is requested to open, and the child's process.
 pub(crate) async fn child_of(editor: &mut DapClient) -> anyhow::Result<(DapClient, u64, String)> {
-    let asked = editor.request("startDebugging").await?;
-    let configuration = &asked["configuration"];
+    let request = editor.request("startDebugging").await?;
+    let configuration = &request["configuration"];
     let id = configuration["session"].as_str().context("no session")?.to_owned();
     let name = configuration["name"].as_str().context("no name")?;
     let pid = name.split(['[', ']']).nth(1).and_then(|pid| pid.parse().ok()).context("no process")?;

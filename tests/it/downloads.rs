@@ -73,7 +73,7 @@ async fn an_unwilling_server_is_named() -> anyhow::Result<()> {
     })
     .await?;
     let host = format!("127.0.0.1:{}", web.port());
-    for (status, said) in [
+    for (status, expected) in [
         (401, "refuses it (HTTP 401); credentials are never sent"),
         (403, "refuses it (HTTP 403)"),
         (410, "has no such file"),
@@ -82,7 +82,7 @@ async fn an_unwilling_server_is_named() -> anyhow::Result<()> {
         (304, "answers HTTP 304"),
     ] {
         let problem = get(&web.url(&format!("/{status}")), limits(), &nowhere).await.unwrap_err().to_string();
-        assert!(problem.contains(&host) && problem.contains(said), "{problem}");
+        assert!(problem.contains(&host) && problem.contains(expected), "{problem}");
     }
     drop(web);
     let gone = format!("http://{host}/x");
@@ -105,8 +105,8 @@ async fn a_redirection_goes_only_where_it_is_allowed_to_and_never_in_a_circle() 
         path => Reply::Redirect(format!("{path}x")),
     })
     .await?;
-    let said = |problem: Result<Vec<u8>, DownloadError>| problem.unwrap_err().to_string();
-    let refused = said(get(&web.url("/other"), limits(), &nowhere).await);
+    let message = |problem: Result<Vec<u8>, DownloadError>| problem.unwrap_err().to_string();
+    let refused = message(get(&web.url("/other"), limits(), &nowhere).await);
     assert!(
         refused.ends_with(&format!("redirects to `127.0.0.1:{port}`, which is not allowed")),
         "{refused}"
@@ -118,12 +118,12 @@ async fn a_redirection_goes_only_where_it_is_allowed_to_and_never_in_a_circle() 
     );
     for path in ["/a", "/longer"] {
         assert!(
-            said(get(&web.url(path), limits(), &nowhere).await).contains("in a circle, or too often"),
+            message(get(&web.url(path), limits(), &nowhere).await).contains("in a circle, or too often"),
             "{path}"
         );
     }
     for path in ["/file", "/plain", "/user"] {
-        let refused = said(get(&web.url(path), limits(), &|_| true).await);
+        let refused = message(get(&web.url(path), limits(), &|_| true).await);
         assert!(refused.contains("never fetched") && !refused.contains("secret"), "{refused}");
     }
     Ok(())
@@ -188,8 +188,8 @@ async fn with_variables(name: &str, variables: &[(&str, String)]) -> anyhow::Res
     }
     command.env_remove("REQUEST_METHOD").envs(variables.iter().map(|(name, value)| (name, value)));
     let ran = command.output().await?;
-    let said = format!("{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
-    anyhow::ensure!(ran.status.success() && said.contains("1 passed"), "{said}");
+    let text = format!("{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+    anyhow::ensure!(ran.status.success() && text.contains("1 passed"), "{text}");
     Ok(())
 }
 
@@ -243,9 +243,12 @@ async fn a_proxy_of_the_environment_is_used_and_gets_its_own_credentials_only() 
     let through = ("https_proxy", format!("http://me:secret@127.0.0.1:{proxy}"));
     let certificate = ("SSL_CERT_FILE", roots());
     with_variables("fetches_through_a_proxy", &[port.clone(), through.clone(), certificate.clone()]).await?;
-    let asked = requests.lock().unwrap().clone();
-    assert_eq!(asked.len(), 1, "{asked:?}");
-    assert!(asked[0].starts_with("CONNECT sources.example:443 ") && asked[0].contains("Basic "), "{asked:?}");
+    let received = requests.lock().unwrap().clone();
+    assert_eq!(received.len(), 1, "{received:?}");
+    assert!(
+        received[0].starts_with("CONNECT sources.example:443 ") && received[0].contains("Basic "),
+        "{received:?}"
+    );
     assert!(!web.requests()[0].to_lowercase().contains("authorization"), "{:?}", web.requests());
     let none = ("no_proxy", "sources.example".to_owned());
     with_variables("is_not_proxied", &[port, through, certificate, none]).await?;

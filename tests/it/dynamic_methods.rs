@@ -80,8 +80,8 @@ async fn a_delegate_shows_the_name_of_a_method_made_at_run_time(runtime: Runtime
         ("nameless", "{System.Action<System.Action>: [Lightweight Function]}"),
         ("light", "{Light(object, int)}"),
     ] {
-        let asked = json!({ "expression": expression, "frameId": frame["id"] });
-        assert_eq!(editor.ok("evaluate", asked).await?["result"], shown, "{expression}");
+        let arguments = json!({ "expression": expression, "frameId": frame["id"] });
+        assert_eq!(editor.ok("evaluate", arguments).await?["result"], shown, "{expression}");
     }
     editor.finish().await
 }

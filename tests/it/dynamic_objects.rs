@@ -66,8 +66,8 @@ async fn members_of_dynamic_values_are_set(runtime: Runtime) -> anyhow::Result<(
         ("number", "5"),
         ("boxed.Inner.Value", "6"),
     ] {
-        let asked = json!({ "expression": expression, "value": value, "frameId": stop.frame["id"] });
-        editor.ok("setExpression", asked).await.with_context(|| format!("{expression} = {value}"))?;
+        let arguments = json!({ "expression": expression, "value": value, "frameId": stop.frame["id"] });
+        editor.ok("setExpression", arguments).await.with_context(|| format!("{expression} = {value}"))?;
     }
     editor
         .check_results(&stop.frame, &[("parsed.name", "{coffee}"), ("bag.Count", "7"), ("number", "5")])
@@ -99,8 +99,8 @@ async fn members_of_dynamic_values_are_shown(runtime: Runtime) -> anyhow::Result
             let row =
                 inside.iter().find(|row| row["name"] == name).with_context(|| format!("{of}.{name}"))?;
             assert_eq!(row["value"], value, "{row}");
-            let asked = json!({ "expression": row["evaluateName"], "frameId": frame });
-            assert_eq!(editor.ok("evaluate", asked).await?["result"], value, "{row}");
+            let arguments = json!({ "expression": row["evaluateName"], "frameId": frame });
+            assert_eq!(editor.ok("evaluate", arguments).await?["result"], value, "{row}");
         }
     }
     // The object's own member leads back to itself, not to the one that it says it has.
@@ -110,14 +110,14 @@ async fn members_of_dynamic_values_are_shown(runtime: Runtime) -> anyhow::Result
     let own = rows(&mut editor, &parsed["variablesReference"]).await?;
     let kind = own.iter().find(|row| row["name"] == "Type").context("no Type")?;
     assert_eq!(kind["value"], "Object");
-    let asked = json!({ "expression": kind["evaluateName"], "frameId": frame });
-    assert_eq!(editor.ok("evaluate", asked).await?["result"], "Object", "{kind}");
+    let arguments = json!({ "expression": kind["evaluateName"], "frameId": frame });
+    assert_eq!(editor.ok("evaluate", arguments).await?["result"], "Object", "{kind}");
     editor.finish().await
 }
 
 async fn rows(editor: &mut DapClient, reference: &Value) -> anyhow::Result<Vec<Value>> {
-    let told = editor.ok("variables", json!({ "variablesReference": reference })).await?;
-    Ok(told["variables"].as_array().context("no rows")?.clone())
+    let body = editor.ok("variables", json!({ "variablesReference": reference })).await?;
+    Ok(body["variables"].as_array().context("no rows")?.clone())
 }
 
 /// Without a compiler or function calls, an `ExpandoObject` is read like the dictionary it is; other dynamic
@@ -133,16 +133,19 @@ async fn hovers_and_sessions_without_a_compiler_read_dynamic_values_without_runn
             ("boxed.Inner.Value", "5"),
             ("typed.Type", "Object"),
         ] {
-            let asked = json!({ "expression": expression, "frameId": stop.frame["id"], "context": context });
-            assert_eq!(editor.ok("evaluate", asked).await?["result"], result, "{context}: {expression}");
+            let arguments =
+                json!({ "expression": expression, "frameId": stop.frame["id"], "context": context });
+            assert_eq!(editor.ok("evaluate", arguments).await?["result"], result, "{context}: {expression}");
         }
         for expression in ["parsed.name", "parsed.Type", "own.Colour"] {
-            let asked = json!({ "expression": expression, "frameId": stop.frame["id"], "context": context });
-            let refused = editor.ask("evaluate", asked).await?;
-            let told = refused.body["error"]["variables"]["message"].as_str().unwrap_or_default().to_owned();
+            let arguments =
+                json!({ "expression": expression, "frameId": stop.frame["id"], "context": context });
+            let refused = editor.ask("evaluate", arguments).await?;
+            let message =
+                refused.body["error"]["variables"]["message"].as_str().unwrap_or_default().to_owned();
             anyhow::ensure!(
-                !refused.success && told.contains("a member of a `dynamic` object"),
-                "{expression}: {told}"
+                !refused.success && message.contains("a member of a `dynamic` object"),
+                "{expression}: {message}"
             );
         }
         editor.finish().await?;

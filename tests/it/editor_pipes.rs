@@ -47,8 +47,8 @@ impl StartedAdapter {
 
     /// Neither relay nor host is left: both have the pipe that is our stderr. Nor has one complained.
     async fn all_end(self) -> anyhow::Result<()> {
-        let (status, said) = self.end().await?;
-        anyhow::ensure!(status.success() && said.is_empty(), "{status}, and it said: {said}");
+        let (status, stderr) = self.end().await?;
+        anyhow::ensure!(status.success() && stderr.is_empty(), "{status}, and it said: {stderr}");
         Ok(())
     }
 
@@ -58,10 +58,10 @@ impl StartedAdapter {
             .await
             .context("the relay is still there")??;
         let mut stderr = self.0.stderr.take().context("no stderr")?;
-        let mut said = String::new();
-        let read = tokio::time::timeout(deadline(LIMIT), stderr.read_to_string(&mut said)).await;
+        let mut text = String::new();
+        let read = tokio::time::timeout(deadline(LIMIT), stderr.read_to_string(&mut text)).await;
         read.context("the host is still there")??;
-        Ok((status, said))
+        Ok((status, text))
     }
 
     /// Kills the host, and waits until it is gone.
@@ -133,12 +133,15 @@ async fn over_pipes() -> anyhow::Result<(StartedAdapter, To, From)> {
     let mut started = StartedAdapter::with(Stdio::piped(), Stdio::piped())?;
     let stdin = started.0.stdin.take().context("no stdin")?;
     let stdout = started.0.stdout.take().context("no stdout")?;
-    let (said, told) = (inode(&stdin)?, inode(&stdout)?);
+    let (input_pipe, output_pipe) = (inode(&stdin)?, inode(&stdout)?);
     let mut to = FramedWrite::new(stdin, DapCodec::default());
     let mut from = FramedRead::new(stdout, DapCodec::default());
     to.send(&request(1, "initialize")).await?;
     answered(&mut from, "initialize").await?;
-    assert!(started.host_has(&said).await? && started.host_has(&told).await?, "the pipes are copied");
+    assert!(
+        started.host_has(&input_pipe).await? && started.host_has(&output_pipe).await?,
+        "the pipes are copied"
+    );
     Ok((started, to, from))
 }
 
@@ -186,8 +189,8 @@ async fn an_editor_that_kills_its_adapter_has_left() -> anyhow::Result<()> {
     let (mut started, _to, mut from) = over_pipes().await?;
     started.0.start_kill()?;
     hung_up(&mut from).await?;
-    let (_, said) = started.end().await?;
-    anyhow::ensure!(said.is_empty(), "it said: {said}");
+    let (_, stderr) = started.end().await?;
+    anyhow::ensure!(stderr.is_empty(), "it said: {stderr}");
     Ok(())
 }
 
@@ -196,19 +199,19 @@ async fn expect_death_report<R: tokio::io::AsyncRead + Unpin>(
     started: StartedAdapter,
     from: &mut FramedRead<R, DapCodec>,
 ) -> anyhow::Result<()> {
-    let mut told = Vec::new();
+    let mut events = Vec::new();
     while let Some(next) = tokio::time::timeout(deadline(LIMIT), from.next()).await.context("no end")? {
         match next?? {
-            Message::Event(event) => told.push((event.event, event.body)),
+            Message::Event(event) => events.push((event.event, event.body)),
             other => anyhow::bail!("{other:?}"),
         }
     }
-    let names: Vec<_> = told.iter().map(|(name, _)| name.as_str()).collect();
+    let names: Vec<_> = events.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["output", "terminated"]);
-    let text = told[0].1["output"].as_str().context("no text")?;
+    let text = events[0].1["output"].as_str().context("no text")?;
     anyhow::ensure!(text.contains("died") && text.contains("signal: 9"), "{text}");
-    let (status, said) = started.end().await?;
-    anyhow::ensure!(!status.success() && said.contains("signal: 9"), "{status}: {said}");
+    let (status, stderr) = started.end().await?;
+    anyhow::ensure!(!status.success() && stderr.contains("signal: 9"), "{status}: {stderr}");
     Ok(())
 }
 
@@ -226,8 +229,8 @@ async fn an_editor_is_notified_of_a_host_that_is_killed_in_the_middle_of_a_messa
     let long = "x".repeat(200 << 10);
     to.send(&request(2, &long)).await?;
     // The pipe is full: FIONREAD, ioctl_pipe(2).
-    let told = from.get_ref().as_fd().try_clone_to_owned()?;
-    let held = || rustix::io::ioctl_fionread(&told).ok().filter(|bytes| *bytes >= 60 << 10);
+    let output_pipe = from.get_ref().as_fd().try_clone_to_owned()?;
+    let held = || rustix::io::ioctl_fionread(&output_pipe).ok().filter(|bytes| *bytes >= 60 << 10);
     wait_until("the message", held).await?;
     tokio::time::sleep(Duration::from_millis(50)).await;
     started.kill_host().await?;
@@ -276,13 +279,13 @@ async fn a_socket_is_handed_over_and_still_waits_for_others_who_share_it() -> an
 #[tokio::test]
 async fn files_are_copied() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
-    let (said, told) = (folder.path().join("said"), folder.path().join("told"));
-    std::fs::write(&said, bytes_of(&[request(1, "initialize"), request(2, "disconnect")])?)?;
-    let stdin = File::open(&said)?;
-    let started = StartedAdapter::with(stdin, File::create(&told)?)?;
+    let (input_file, output_file) = (folder.path().join("input"), folder.path().join("output"));
+    std::fs::write(&input_file, bytes_of(&[request(1, "initialize"), request(2, "disconnect")])?)?;
+    let stdin = File::open(&input_file)?;
+    let started = StartedAdapter::with(stdin, File::create(&output_file)?)?;
     started.all_end().await?;
-    let told = std::fs::read(&told)?;
-    let mut answers = FramedRead::new(told.as_slice(), DapCodec::default());
+    let output = std::fs::read(&output_file)?;
+    let mut answers = FramedRead::new(output.as_slice(), DapCodec::default());
     answered(&mut answers, "initialize").await?;
     answered(&mut answers, "disconnect").await
 }

@@ -91,9 +91,9 @@ pub(crate) async fn events(
     env: &HashMap<String, String>,
 ) -> anyhow::Result<(Vec<Value>, Value)> {
     let mut tests = EditorTestRun::start_with(&request(folder, more), env).await?;
-    let told = tests.until("end").await?;
+    let events = tests.until("end").await?;
     tests.ends().await?;
-    Ok(told)
+    Ok(events)
 }
 
 fn request(folder: &Path, more: Value) -> Value {
@@ -118,9 +118,9 @@ async fn an_editor_is_notified_of_tests_and_their_results_as_they_come() -> anyh
         "{fails}"
     );
     list.ends().await?;
-    let wanted = ["tests.test_cart.CartTests.test_adds", "tests.test_cart.CartTests.test_fails"];
+    let expected = ["tests.test_cart.CartTests.test_adds", "tests.test_cart.CartTests.test_fails"];
     let mut run =
-        EditorTestRun::start(&request(project.path(), json!({ "action": "run", "tests": wanted }))).await?;
+        EditorTestRun::start(&request(project.path(), json!({ "action": "run", "tests": expected }))).await?;
     let (events, end) = run.until("end").await?;
     let names: Vec<&str> = events.iter().filter_map(|event| event["event"].as_str()).collect();
     ensure!(names == ["started", "finished", "started", "finished"], "{events:#?}");
@@ -136,9 +136,10 @@ async fn an_editor_is_notified_of_tests_and_their_results_as_they_come() -> anyh
 async fn an_editor_that_debugs_a_test_stops_where_it_fails() -> anyhow::Result<()> {
     let project = fixture::test_project("unittest")?;
     let file = project.path().join("tests/test_cart.py");
-    let wanted = ["tests.test_cart.CartTests.test_fails"];
+    let expected = ["tests.test_cart.CartTests.test_fails"];
     let mut debug =
-        EditorTestRun::start(&request(project.path(), json!({ "action": "debug", "tests": wanted }))).await?;
+        EditorTestRun::start(&request(project.path(), json!({ "action": "debug", "tests": expected })))
+            .await?;
     let (_, launch) = debug.until("launch").await?;
     let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
     editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
@@ -167,9 +168,9 @@ async fn an_editor_that_debugs_a_test_stops_where_it_fails() -> anyhow::Result<(
 #[tokio::test]
 async fn an_editor_that_goes_ends_what_runs_and_what_it_asks_wrongly_is_an_error() -> anyhow::Result<()> {
     let project = fixture::test_project("unittest")?;
-    let wanted = ["tests.test_bad.BadTests.test_hangs"];
+    let expected = ["tests.test_bad.BadTests.test_hangs"];
     let mut hangs =
-        EditorTestRun::start(&request(project.path(), json!({ "action": "run", "tests": wanted }))).await?;
+        EditorTestRun::start(&request(project.path(), json!({ "action": "run", "tests": expected }))).await?;
     hangs.until("started").await?;
     // The test waits forever, and is in the folder of the project.
     hangs.ends().await?;

@@ -165,13 +165,13 @@ async fn differing(
     frame: &Value,
     rows: Vec<NamedRow>,
 ) -> anyhow::Result<Vec<String>> {
-    let mut asked = Vec::new();
+    let mut seqs = Vec::new();
     for row in &rows {
         let ask = json!({ "expression": row.expression, "frameId": frame["id"], "context": "watch" });
-        asked.push(editor.send("evaluate", ask).await?);
+        seqs.push(editor.send("evaluate", ask).await?);
     }
     let mut wrong = Vec::new();
-    for (row, seq) in rows.iter().zip(asked) {
+    for (row, seq) in rows.iter().zip(seqs) {
         let answer = editor.response(seq).await?;
         let message = &answer.body["error"]["variables"]["message"];
         let got = answer.body["result"].as_str().map_or_else(|| format!("! {message}"), str::to_owned);

@@ -97,9 +97,9 @@ async fn an_unusable_filter_is_reported(runtime: Runtime) -> anyhow::Result<()> 
     editor.event("stopped").await?;
     let requests = json!({ "filters": ["all", "nope"],
         "filterOptions": [{ "filterId": "unhandled", "condition": "two words" }] });
-    let told = editor.ok("setExceptionBreakpoints", requests).await?;
+    let body = editor.ok("setExceptionBreakpoints", requests).await?;
     let verified: Vec<&Value> =
-        told["breakpoints"].as_array().into_iter().flatten().map(|answer| &answer["verified"]).collect();
+        body["breakpoints"].as_array().into_iter().flatten().map(|answer| &answer["verified"]).collect();
     assert_eq!(verified, [true, false, false]);
     editor.finish().await
 }
@@ -127,16 +127,16 @@ async fn an_exception_nobody_catches_stops_before_its_handlers_run_and_once(
             let stack = editor.ok("stackTrace", json!({ "threadId": thread })).await?;
             let top = &stack["stackFrames"][0];
             assert_eq!(top["name"], "Program.Fail()", "{way}");
-            let asked = json!({ "expression": "$exception._message", "frameId": top["id"] });
-            assert_eq!(editor.ok("evaluate", asked).await?["result"], "\"nobody catches this\"", "{way}");
-            let asked = json!({ "expression": "$exception.Message", "frameId": top["id"] });
+            let arguments = json!({ "expression": "$exception._message", "frameId": top["id"] });
+            assert_eq!(editor.ok("evaluate", arguments).await?["result"], "\"nobody catches this\"", "{way}");
+            let arguments = json!({ "expression": "$exception.Message", "frameId": top["id"] });
             match runtime {
                 Runtime::Net10 => {
-                    let told = editor.ok("evaluate", asked).await?["result"].clone();
-                    assert_eq!(told, "\"nobody catches this\"", "{way}");
+                    let result = editor.ok("evaluate", arguments).await?["result"].clone();
+                    assert_eq!(result, "\"nobody catches this\"", "{way}");
                 }
                 // The thread is in optimised code of the runtime.
-                _ => assert_eq!(editor.refused("evaluate", asked).await?, "EVALUATION_FAILED", "{way}"),
+                _ => assert_eq!(editor.refused("evaluate", arguments).await?, "EVALUATION_FAILED", "{way}"),
             }
         }
         assert!(!editor.output[0].contains("heard"), "{way}: a handler has run");
@@ -203,10 +203,10 @@ async fn an_exception_that_is_thrown_again_shows_where_it_was_thrown(runtime: Ru
     );
     let id = frames[label + 1]["id"].clone();
     assert_eq!(editor.refused("scopes", json!({ "frameId": id })).await?, "INVALID_PARAMETER");
-    let asked = json!({ "expression": "thrown", "frameId": id });
-    assert_eq!(editor.refused("evaluate", asked).await?, "INVALID_PARAMETER");
-    let asked = json!({ "expression": "$exception._message", "frameId": frames[0]["id"] });
-    assert_eq!(editor.ok("evaluate", asked).await?["result"], "\"nobody catches this 1\"");
+    let arguments = json!({ "expression": "thrown", "frameId": id });
+    assert_eq!(editor.refused("evaluate", arguments).await?, "INVALID_PARAMETER");
+    let arguments = json!({ "expression": "$exception._message", "frameId": frames[0]["id"] });
+    assert_eq!(editor.ok("evaluate", arguments).await?["result"], "\"nobody catches this 1\"");
     editor.ok("continue", json!({ "threadId": thread })).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 134);
     editor.finish().await

@@ -64,8 +64,8 @@ async fn stop_in_loop(editor: &mut DapClient) -> anyhow::Result<(i64, Value)> {
 async fn locals(editor: &mut DapClient, frame: &Value) -> anyhow::Result<(Value, Vec<Value>)> {
     let scopes = editor.ok("scopes", json!({ "frameId": frame })).await?;
     let reference = scopes["scopes"][0]["variablesReference"].clone();
-    let told = editor.ok("variables", json!({ "variablesReference": reference })).await?;
-    Ok((reference, told["variables"].as_array().cloned().context("no variables")?))
+    let body = editor.ok("variables", json!({ "variablesReference": reference })).await?;
+    Ok((reference, body["variables"].as_array().cloned().context("no variables")?))
 }
 
 async fn every_kind_of_local_is_shown(runtime: Runtime) -> anyhow::Result<()> {
@@ -128,19 +128,19 @@ async fn expressions_are_evaluated_or_refused_with_a_reason(runtime: Runtime) ->
         "new object()",
         "",
     ] {
-        let told = editor.ask("evaluate", json!({ "expression": expression, "frameId": frame })).await?;
-        lines.push(match told.success {
-            true => format!("{expression} = {} ({})", told.body["result"], told.body["type"]),
-            false => format!("{expression} ! {}", told.body["error"]["variables"]["message"]),
+        let response = editor.ask("evaluate", json!({ "expression": expression, "frameId": frame })).await?;
+        lines.push(match response.success {
+            true => format!("{expression} = {} ({})", response.body["result"], response.body["type"]),
+            false => format!("{expression} ! {}", response.body["error"]["variables"]["message"]),
         });
     }
     let (reference, _) = locals(&mut editor, &frame).await?;
     for (name, value) in [("total", "41 + 1"), ("text", "\"new\""), ("flag", "false"), ("total", "\"x\"")] {
         let set = json!({ "variablesReference": reference, "name": name, "value": value });
-        let told = editor.ask("setVariable", set).await?;
-        lines.push(match told.success {
-            true => format!("{name} := {value} -> {}", told.body["value"]),
-            false => format!("{name} := {value} ! {}", told.body["error"]["variables"]["message"]),
+        let response = editor.ask("setVariable", set).await?;
+        lines.push(match response.success {
+            true => format!("{name} := {value} -> {}", response.body["value"]),
+            false => format!("{name} := {value} ! {}", response.body["error"]["variables"]["message"]),
         });
     }
     editor.finish().await?;
@@ -170,8 +170,8 @@ async fn conditions_hit_counts_and_log_messages_do_what_they_say(runtime: Runtim
     editor.ok("processWriteInput", json!({ "data": "x\n" })).await?;
     for expected in ["2", "3"] {
         let (thread, frame) = editor.stop().await?;
-        let told = editor.ok("evaluate", json!({ "expression": "i", "frameId": frame["id"] })).await?;
-        assert_eq!(told["result"], expected);
+        let body = editor.ok("evaluate", json!({ "expression": "i", "frameId": frame["id"] })).await?;
+        assert_eq!(body["result"], expected);
         editor.ok("continue", json!({ "threadId": thread })).await?;
     }
     editor.event("exited").await?;
@@ -215,9 +215,12 @@ async fn large_values_come_in_pages(runtime: Runtime) -> anyhow::Result<()> {
     ] {
         let page = json!({ "variablesReference": find(name)["variablesReference"], "filter": "indexed",
             "start": start, "count": 5 });
-        let told = editor.ok("variables", page).await?;
-        let told = told["variables"].as_array().cloned().unwrap_or_default();
-        assert_eq!((told.len(), &told[0]["name"], &told[0]["value"]), (2, &json!(first), &json!(value)));
+        let body = editor.ok("variables", page).await?;
+        let variables = body["variables"].as_array().cloned().unwrap_or_default();
+        assert_eq!(
+            (variables.len(), &variables[0]["name"], &variables[0]["value"]),
+            (2, &json!(first), &json!(value))
+        );
     }
     let grid = editor.ok("evaluate", json!({ "expression": "grid[1, 2]", "frameId": frame["id"] })).await?;
     assert_eq!(grid["result"], "6");

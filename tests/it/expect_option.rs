@@ -30,18 +30,27 @@ async fn are_the_adapters(subject: Subject) -> anyhow::Result<()> {
     let mut editor = start_expecting(&launch)?;
     let promised = filters(&mut editor).await?;
     let sent = editor.send("launch", launch).await?;
-    let told = editor.event("capabilities").await?["capabilities"]["exceptionBreakpointFilters"].clone();
+    let exception_breakpoint_filters =
+        editor.event("capabilities").await?["capabilities"]["exceptionBreakpointFilters"].clone();
     editor.event("initialized").await?;
     // Debian's Delve is older than Delve's filters.
-    let none = subject == Subject::Delve && told == json!([]);
-    if subject == Subject::Rdbg && !told.is_null() {
+    let none = subject == Subject::Delve && exception_breakpoint_filters == json!([]);
+    if subject == Subject::Rdbg && !exception_breakpoint_filters.is_null() {
         // Only before 1.6 is one of them on by default.
         let known = |filters: &Value| -> Vec<String> {
             names(filters).into_iter().map(|(name, _)| name.to_owned()).collect()
         };
-        assert_eq!(known(&promised), known(&told), "the adapter says {told}");
-    } else if !told.is_null() && !none {
-        assert_eq!(names(&promised), names(&told), "the adapter says {told}");
+        assert_eq!(
+            known(&promised),
+            known(&exception_breakpoint_filters),
+            "the adapter says {exception_breakpoint_filters}"
+        );
+    } else if !exception_breakpoint_filters.is_null() && !none {
+        assert_eq!(
+            names(&promised),
+            names(&exception_breakpoint_filters),
+            "the adapter says {exception_breakpoint_filters}"
+        );
     }
     editor.ok("configurationDone", Value::Null).await?;
     anyhow::ensure!(editor.response(sent).await?.success, "the launch failed");
@@ -84,8 +93,9 @@ async fn a_wrong_expectation_does_no_harm() -> anyhow::Result<()> {
     let mut editor = start_expecting(&json!({ "program": "greeter.py" }))?;
     assert_eq!(names(&filters(&mut editor).await?)[0].0, "raised");
     let launch = editor.send("launch", json!({ "program": fixture::program("throws") })).await?;
-    let told = editor.event("capabilities").await?["capabilities"]["exceptionBreakpointFilters"].clone();
-    assert_eq!(names(&told)[0].0, "all");
+    let exception_breakpoint_filters =
+        editor.event("capabilities").await?["capabilities"]["exceptionBreakpointFilters"].clone();
+    assert_eq!(names(&exception_breakpoint_filters)[0].0, "all");
     editor.event("initialized").await?;
     editor.ok("configurationDone", Value::Null).await?;
     anyhow::ensure!(editor.response(launch).await?.success, "the launch failed");
@@ -98,10 +108,10 @@ fn an_expectation_that_is_not_an_object_is_refused_with_the_reason() -> anyhow::
         .args(["--expect", "greeter.py"])
         .stdin(std::process::Stdio::null())
         .output()?;
-    let said = String::from_utf8_lossy(&done.stderr);
+    let text = String::from_utf8_lossy(&done.stderr);
     assert!(
-        !done.status.success() && said.contains("not a JSON object of launch or attach attributes"),
-        "{said}"
+        !done.status.success() && text.contains("not a JSON object of launch or attach attributes"),
+        "{text}"
     );
     Ok(())
 }

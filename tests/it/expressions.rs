@@ -58,15 +58,15 @@ async fn have_their_values(runtime: Runtime, attributes: serde_json::Value) -> a
     anyhow::ensure!(printed.lines().count() == expressions.len(), "the program did not print the table");
     let mut wrong = Vec::new();
     for (expression, expected) in expressions.iter().zip(printed.lines()) {
-        let asked = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
-        let told = editor.ask("evaluate", asked).await?;
-        let got = match told.success {
+        let arguments = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
+        let response = editor.ask("evaluate", arguments).await?;
+        let got = match response.success {
             true => format!(
                 "{}\t{}",
-                told.body["type"].as_str().unwrap_or_default(),
-                told.body["result"].as_str().unwrap_or_default()
+                response.body["type"].as_str().unwrap_or_default(),
+                response.body["result"].as_str().unwrap_or_default()
             ),
-            false => format!("! {}", told.body["error"]["variables"]["message"]),
+            false => format!("! {}", response.body["error"]["variables"]["message"]),
         };
         if got != expected {
             wrong.push(format!("{expression}\n    compiled:  {expected}\n    debugger:  {got}"));
@@ -124,9 +124,9 @@ async fn newer_csharp_syntax_is_evaluated_too(runtime: Runtime) -> anyhow::Resul
         ("Enumerable.Range(0, 10000).Select(x => \"n\" + x).OrderByDescending(n => n).First()", "\"n9999\""),
         ("object.ReferenceEquals(names.OrderByDescending(n => n).Last(), names[0])", "true"),
     ] {
-        let asked = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
-        let told = editor.ask("evaluate", asked).await?;
-        assert!(told.success && told.body["result"] == result, "{expression}: {}", told.body);
+        let arguments = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
+        let response = editor.ask("evaluate", arguments).await?;
+        assert!(response.success && response.body["result"] == result, "{expression}: {}", response.body);
     }
     // Lambdas that do something, too.
     for expression in [
@@ -136,11 +136,11 @@ async fn newer_csharp_syntax_is_evaluated_too(runtime: Runtime) -> anyhow::Resul
         "list.ForEach(x => builder.Append(x))",
         "Array.Sort(array, (a, b) => b.CompareTo(a))",
     ] {
-        let asked = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
-        assert_eq!(editor.ok("evaluate", asked).await?["type"], "void", "{expression}");
+        let arguments = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
+        assert_eq!(editor.ok("evaluate", arguments).await?["type"], "void", "{expression}");
     }
-    let asked = json!({ "expression": "builder.ToString()", "frameId": frame["id"], "context": "repl" });
-    assert_eq!(editor.ok("evaluate", asked).await?["result"], "\"builtannbobcyd423321\"");
+    let arguments = json!({ "expression": "builder.ToString()", "frameId": frame["id"], "context": "repl" });
+    assert_eq!(editor.ok("evaluate", arguments).await?["result"], "\"builtannbobcyd423321\"");
     editor.finish().await
 }
 
@@ -158,11 +158,11 @@ async fn assignments_that_would_change_nothing_are_refused(runtime: Runtime) -> 
         ("names.ThenBy(n => n)", "in the same expression"),
         ("list.Contains(text.ToUpper)", "CS1503"),
     ] {
-        let asked = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
-        let told = editor.ask("evaluate", asked).await?;
-        let message = told.body["error"]["variables"]["message"].as_str().unwrap_or_default();
-        if told.success || !message.contains(named) {
-            wrong.push(format!("{expression}: {}", told.body));
+        let arguments = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
+        let response = editor.ask("evaluate", arguments).await?;
+        let message = response.body["error"]["variables"]["message"].as_str().unwrap_or_default();
+        if response.success || !message.contains(named) {
+            wrong.push(format!("{expression}: {}", response.body));
         }
     }
     anyhow::ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -203,12 +203,12 @@ async fn unsupported_expressions_are_refused_by_name(runtime: Runtime) -> anyhow
         ("1 / 0", "CS0020"),
         ("1 +", "CS1733"),
     ] {
-        let asked = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
-        let told = editor.ask("evaluate", asked).await?;
-        let of = |key: &str| told.body["error"]["variables"][key].as_str().unwrap_or_default().to_owned();
+        let arguments = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
+        let response = editor.ask("evaluate", arguments).await?;
+        let of = |key: &str| response.body["error"]["variables"][key].as_str().unwrap_or_default().to_owned();
         let (code, message) = (of("code"), of("message"));
         if code != "EVALUATION_FAILED" || !message.contains(named) {
-            wrong.push(format!("{expression}: {}", told.body));
+            wrong.push(format!("{expression}: {}", response.body));
         }
     }
     anyhow::ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -232,8 +232,8 @@ async fn ref_and_out_arguments_are_the_programs_variables(runtime: Runtime) -> a
         ("Interlocked.Exchange(ref args[1], \"new\")", "null"),
         ("args[1]", "\"new\""),
     ] {
-        let asked = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
-        assert_eq!(editor.ok("evaluate", asked).await?["result"], result, "{expression}");
+        let arguments = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
+        assert_eq!(editor.ok("evaluate", arguments).await?["result"], result, "{expression}");
     }
     editor.finish().await?;
     // A local of an async method is a field of an object that the collector may move in between.
@@ -246,8 +246,8 @@ async fn ref_and_out_arguments_are_the_programs_variables(runtime: Runtime) -> a
         ("Interlocked.Add(ref number, 2)", "42"),
         ("number", "42"),
     ] {
-        let asked = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
-        assert_eq!(editor.ok("evaluate", asked).await?["result"], result, "{expression}");
+        let arguments = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
+        assert_eq!(editor.ok("evaluate", arguments).await?["result"], result, "{expression}");
     }
     editor.finish().await
 }
@@ -278,11 +278,11 @@ async fn expressions_that_the_compiler_refuses_are_refused(runtime: Runtime) -> 
         ("query.Where(x => x > 1)", "which is an expression tree"),
         ("from x in query select x", "which is an expression tree"),
     ] {
-        let asked = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
-        let told = editor.ask("evaluate", asked).await?;
-        let message = told.body["error"]["variables"]["message"].as_str().unwrap_or_default();
-        if told.success || !message.contains(named) {
-            wrong.push(format!("{expression}: {}", told.body));
+        let arguments = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
+        let response = editor.ask("evaluate", arguments).await?;
+        let message = response.body["error"]["variables"]["message"].as_str().unwrap_or_default();
+        if response.success || !message.contains(named) {
+            wrong.push(format!("{expression}: {}", response.body));
         }
     }
     anyhow::ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -292,9 +292,9 @@ async fn expressions_that_the_compiler_refuses_are_refused(runtime: Runtime) -> 
         ("sizeof(Color)", "4"),
         ("query.AsEnumerable().Where(x => x > 1).Count()", "2"),
     ] {
-        let asked = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
-        let told = editor.ask("evaluate", asked).await?;
-        assert!(told.success && told.body["result"] == result, "{expression}: {}", told.body);
+        let arguments = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
+        let response = editor.ask("evaluate", arguments).await?;
+        assert!(response.success && response.body["result"] == result, "{expression}: {}", response.body);
     }
     editor.finish().await
 }
@@ -305,8 +305,8 @@ async fn expand_rows(
     expression: &str,
     frame: &serde_json::Value,
 ) -> anyhow::Result<Vec<serde_json::Value>> {
-    let told = editor.ok("evaluate", json!({ "expression": expression, "frameId": frame })).await?;
-    let rows = editor.ok("variables", json!({ "variablesReference": told["variablesReference"] })).await?;
+    let body = editor.ok("evaluate", json!({ "expression": expression, "frameId": frame })).await?;
+    let rows = editor.ok("variables", json!({ "variablesReference": body["variablesReference"] })).await?;
     rows["variables"].as_array().cloned().context("no rows")
 }
 
@@ -323,8 +323,8 @@ async fn showing_statics_does_not_spoil_their_values(runtime: Runtime) -> anyhow
     {
         let hover = json!({ "expression": expression, "frameId": frame["id"], "context": "hover" });
         editor.ask("evaluate", hover).await?;
-        let asked = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
-        assert_eq!(editor.ok("evaluate", asked).await?["result"], result, "{expression}");
+        let arguments = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
+        assert_eq!(editor.ok("evaluate", arguments).await?["result"], result, "{expression}");
     }
     editor.finish().await
 }

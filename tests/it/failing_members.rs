@@ -38,25 +38,25 @@ async fn message(
     frame: &Value,
     expression: &str,
 ) -> anyhow::Result<(String, String)> {
-    let told = editor.ask("evaluate", json!({ "expression": expression, "frameId": frame })).await?;
-    anyhow::ensure!(!told.success, "{expression} gave {}", told.body);
-    let of = |key: &str| told.body["error"]["variables"][key].as_str().unwrap_or_default().to_owned();
+    let response = editor.ask("evaluate", json!({ "expression": expression, "frameId": frame })).await?;
+    anyhow::ensure!(!response.success, "{expression} gave {}", response.body);
+    let of = |key: &str| response.body["error"]["variables"][key].as_str().unwrap_or_default().to_owned();
     Ok((of("code"), of("message")))
 }
 
 async fn evaluations_that_throw_say_what_was_thrown(runtime: Runtime) -> anyhow::Result<()> {
     let (mut editor, thread, frame) = start_program(runtime).await?;
-    for (expression, said) in [
+    for (expression, expected) in [
         ("thrower.Bad", "`thrower.Bad` threw System.InvalidOperationException: from a getter"),
         ("\"\" + thrower", "`thrower.ToString()` threw System.InvalidOperationException: from ToString"),
         ("int.Parse(\"x\")", "threw System.FormatException"),
     ] {
-        let (code, told) = message(&mut editor, &frame, expression).await?;
-        assert!(code == "EVALUATION_FAILED" && told.contains(said), "{expression}: {code} {told}");
+        let (code, text) = message(&mut editor, &frame, expression).await?;
+        assert!(code == "EVALUATION_FAILED" && text.contains(expected), "{expression}: {code} {text}");
     }
     // The row of a lazy property shows the same.
-    let told = editor.ok("evaluate", json!({ "expression": "thrower", "frameId": frame })).await?;
-    let inside = editor.ok("variables", json!({ "variablesReference": told["variablesReference"] })).await?;
+    let body = editor.ok("evaluate", json!({ "expression": "thrower", "frameId": frame })).await?;
+    let inside = editor.ok("variables", json!({ "variablesReference": body["variablesReference"] })).await?;
     let bad = inside["variables"].as_array().into_iter().flatten().find(|row| row["name"] == "Bad");
     let lazy = bad.context("no row `Bad`")?["variablesReference"].clone();
     let row = editor.ok("variables", json!({ "variablesReference": lazy })).await?["variables"][0].clone();
@@ -70,8 +70,8 @@ async fn an_evaluation_that_ends_the_program_ends_the_session_in_order(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     let (mut editor, _, frame) = start_program(runtime).await?;
-    let (code, told) = message(&mut editor, &frame, "killer.Deadly").await?;
-    assert!(matches!(code.as_str(), "EVALUATION_FAILED" | "NO_SESSION" | "NOT_STOPPED"), "{code} {told}");
+    let (code, text) = message(&mut editor, &frame, "killer.Deadly").await?;
+    assert!(matches!(code.as_str(), "EVALUATION_FAILED" | "NO_SESSION" | "NOT_STOPPED"), "{code} {text}");
     assert_eq!(editor.event("exited").await?["exitCode"], 7);
     editor.event("terminated").await?;
     editor.finish().await
@@ -96,7 +96,7 @@ async fn the_side_effects_of_an_expression_are_known_before_it_runs(runtime: Run
     editor.launch("hostile", &["here", "after"], off).await?;
     let (_, frame) = editor.stop().await?;
     let frame = frame["id"].clone();
-    let asked = |expression: &str, allowed: bool| {
+    let arguments = |expression: &str, allowed: bool| {
         json!({ "expression": expression, "frameId": frame,
         "context": "repl", "allowSideEffects": allowed })
     };
@@ -107,9 +107,9 @@ async fn the_side_effects_of_an_expression_are_known_before_it_runs(runtime: Run
         ("(watched = 2) + \"\" * 2", "CS0019"),
         ("(watched = 2) > 0 ? new Ring().Typo : 1", "CS1061"),
     ] {
-        let told = editor.ask("evaluate", asked(expression, true)).await?;
-        let message = told.body["error"]["variables"]["message"].as_str().unwrap_or_default();
-        assert!(!told.success && message.starts_with(code), "{expression}: {}", told.body);
+        let response = editor.ask("evaluate", arguments(expression, true)).await?;
+        let message = response.body["error"]["variables"]["message"].as_str().unwrap_or_default();
+        assert!(!response.success && message.starts_with(code), "{expression}: {}", response.body);
     }
     for (expression, named) in [
         ("thrower.ToString()", "`thrower.ToString()` runs code of the program"),
@@ -118,12 +118,12 @@ async fn the_side_effects_of_an_expression_are_known_before_it_runs(runtime: Run
         ("new Ring()", "`new Ring()` runs code of the program"),
         ("await System.Threading.Tasks.Task.Delay(1)", "needs the C# compiler"),
     ] {
-        let told = editor.ask("evaluate", asked(expression, false)).await?;
-        let message = told.body["error"]["variables"]["message"].as_str().unwrap_or_default();
-        assert!(!told.success && message.contains(named), "{expression}: {}", told.body);
+        let response = editor.ask("evaluate", arguments(expression, false)).await?;
+        let message = response.body["error"]["variables"]["message"].as_str().unwrap_or_default();
+        assert!(!response.success && message.contains(named), "{expression}: {}", response.body);
     }
-    assert_eq!(editor.ok("evaluate", asked("thrower.Fine + watched", false)).await?["result"], "2");
-    assert_eq!(editor.ok("evaluate", asked("watched = 3", true)).await?["result"], "3");
+    assert_eq!(editor.ok("evaluate", arguments("thrower.Fine + watched", false)).await?["result"], "2");
+    assert_eq!(editor.ok("evaluate", arguments("watched = 3", true)).await?["result"], "3");
     editor.finish().await
 }
 
@@ -138,8 +138,8 @@ async fn a_call_that_blocks_leaves_the_session_alive_and_a_step_waits_for_it(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     let (mut editor, thread, frame) = start_program(runtime).await?;
-    let (code, told) = message(&mut editor, &frame, "hanger.Sleeps(9000)").await?;
-    assert_eq!(code, "EVALUATION_TIMEOUT", "{told}");
+    let (code, text) = message(&mut editor, &frame, "hanger.Sleeps(9000)").await?;
+    assert_eq!(code, "EVALUATION_TIMEOUT", "{text}");
     // The call is not visible, and requests that need no code are served.
     assert_eq!(names(&mut editor, thread).await?, ["Program.Main()"]);
     let at = |expression: &str| json!({ "expression": expression, "frameId": frame });
@@ -150,8 +150,8 @@ async fn a_call_that_blocks_leaves_the_session_alive_and_a_step_waits_for_it(
     assert!(rows["variables"].as_array().is_some_and(|rows| rows.len() > 5), "{rows}");
     if runtime != Runtime::Net31 {
         // A wait cannot be ended there: the thread runs nothing else until it is over.
-        let (code, told) = message(&mut editor, &frame, "thrower.GetHashCode()").await?;
-        assert!(code == "EVALUATION_FAILED" && told.contains("is still in `hanger.Sleeps("), "{code} {told}");
+        let (code, text) = message(&mut editor, &frame, "thrower.GetHashCode()").await?;
+        assert!(code == "EVALUATION_FAILED" && text.contains("is still in `hanger.Sleeps("), "{code} {text}");
     } else {
         editor.ok("evaluate", at("thrower.GetHashCode()")).await?;
     }
@@ -173,8 +173,8 @@ async fn a_call_that_waits_for_ever_can_be_left_and_the_program_be_paused(
     let (mut editor, thread, frame) = start_program(runtime).await?;
     let filters = json!({ "filters": ["all"] });
     editor.ok("setExceptionBreakpoints", filters).await?;
-    let (code, told) = message(&mut editor, &frame, "hanger.Locked").await?;
-    assert_eq!(code, "EVALUATION_TIMEOUT", "{told}");
+    let (code, text) = message(&mut editor, &frame, "hanger.Locked").await?;
+    assert_eq!(code, "EVALUATION_TIMEOUT", "{text}");
     let threads = editor.ok("threads", json!({})).await?["threads"].clone();
     for other in threads.as_array().into_iter().flatten() {
         names(&mut editor, other["id"].as_i64().context("a thread without an id")?).await?;
@@ -190,20 +190,20 @@ async fn a_call_that_waits_for_ever_can_be_left_and_the_program_be_paused(
 
 async fn a_call_that_waits_again_and_again_never_costs_the_program(runtime: Runtime) -> anyhow::Result<()> {
     let (mut editor, thread, frame) = start_program(runtime).await?;
-    let (code, told) = message(&mut editor, &frame, "hanger.Forever").await?;
-    assert_eq!(code, "EVALUATION_TIMEOUT", "{told}");
+    let (code, text) = message(&mut editor, &frame, "hanger.Forever").await?;
+    assert_eq!(code, "EVALUATION_TIMEOUT", "{text}");
     assert_eq!(names(&mut editor, thread).await?, ["Program.Main()"]);
     let at = |expression: &str| json!({ "expression": expression, "frameId": frame });
     assert_eq!(editor.ok("evaluate", at("watched + hanger.Fine")).await?["result"], "3");
     if runtime != Runtime::Net31 {
-        assert!(told.contains("was aborted"), "{told}");
+        assert!(text.contains("was aborted"), "{text}");
         editor.ok("evaluate", at("thrower.GetHashCode()")).await?;
     } else {
-        assert!(told.contains("and still runs"), "{told}");
-        let (code, told) = message(&mut editor, &frame, "thrower.GetHashCode()").await?;
+        assert!(text.contains("and still runs"), "{text}");
+        let (code, text) = message(&mut editor, &frame, "thrower.GetHashCode()").await?;
         assert!(
-            code == "EVALUATION_FAILED" && told.contains("is still in `hanger.Forever`"),
-            "{code} {told}"
+            code == "EVALUATION_FAILED" && text.contains("is still in `hanger.Forever`"),
+            "{code} {text}"
         );
         editor.ok("continue", json!({ "threadId": thread })).await?;
         editor.ok("pause", json!({ "threadId": thread })).await?;
@@ -236,21 +236,21 @@ async fn an_evaluation_that_overflows_the_stack_ends_the_program_and_the_session
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     let (mut editor, _, frame) = start_program(runtime).await?;
-    let (code, told) = message(&mut editor, &frame, "killer.Bottomless(0)").await?;
-    assert!(code == "EVALUATION_FAILED" && told.contains("the program ended during"), "{code} {told}");
+    let (code, text) = message(&mut editor, &frame, "killer.Bottomless(0)").await?;
+    assert!(code == "EVALUATION_FAILED" && text.contains("the program ended during"), "{code} {text}");
     editor.event("exited").await?;
     editor.event("terminated").await?;
     assert!(editor.output[1].contains("Stack overflow."), "{:?}", editor.output);
     // The others end by themselves.
-    let told = editor.output[2].contains("overflowed its stack");
-    assert_eq!(told, runtime == Runtime::Net9, "{:?}", editor.output);
+    let overflowed = editor.output[2].contains("overflowed its stack");
+    assert_eq!(overflowed, runtime == Runtime::Net9, "{:?}", editor.output);
     editor.finish().await
 }
 
 async fn an_evaluation_that_fails_fast_ends_the_session_in_order(runtime: Runtime) -> anyhow::Result<()> {
     let (mut editor, _, frame) = start_program(runtime).await?;
-    let (code, told) = message(&mut editor, &frame, "killer.FailsFast").await?;
-    assert!(code == "EVALUATION_FAILED" && told.contains("the program ended during"), "{code} {told}");
+    let (code, text) = message(&mut editor, &frame, "killer.FailsFast").await?;
+    assert!(code == "EVALUATION_FAILED" && text.contains("the program ended during"), "{code} {text}");
     assert_eq!(editor.event("exited").await?["exitCode"], 134);
     editor.event("terminated").await?;
     editor.finish().await

@@ -159,11 +159,11 @@ async fn two_hundred_statements_cost_few_tokens_and_the_values_of_each_round_are
     let answer = agent.call("debug_follow", json!({ "function": "knot", "condition": "n > 9" })).await?;
     assert_eq!((&answer["call"], &answer["returned"]), (&json!("knot(n=50)"), &json!("1325")), "{answer}");
     assert!(answer["steps"].as_u64().is_some_and(|steps| steps > 150), "{answer}");
-    let told = life(&answer);
-    assert!(told.contains("loop at 3, 50 rounds:"), "{told}");
-    assert!(told.contains("rounds 2-6 as 1: i=1,2,3,4,5; total=1,3,6,10,15"), "{told}");
+    let text = life(&answer);
+    assert!(text.contains("loop at 3, 50 rounds:"), "{text}");
+    assert!(text.contains("rounds 2-6 as 1: i=1,2,3,4,5; total=1,3,6,10,15"), "{text}");
     // The round that takes another way.
-    assert!(told.contains("round 7:") && told.contains("total=115"), "{told}");
+    assert!(text.contains("round 7:") && text.contains("total=115"), "{text}");
     assert!(tokens(&answer) <= 1500, "{} tokens", tokens(&answer));
     // It continues from there.
     let ended = agent.call("debug_continue", json!({})).await?;

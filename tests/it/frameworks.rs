@@ -73,7 +73,7 @@ async fn dotnet(name: &'static str) -> anyhow::Result<(Agent, Suite)> {
     };
     let suite = Suite {
         tool: "dotnet",
-        asked: json!({ "projectPath": name, "noBuild": true }),
+        arguments: json!({ "projectPath": name, "noBuild": true }),
         debug: json!({}),
         count: 13,
         sane: (json!({ "class": "CartTests" }), [10, 4, 5, 1]),
@@ -176,7 +176,7 @@ async fn pytest(extent: Extent) -> anyhow::Result<()> {
     let mut agent = agent(project.path(), &[("PYTHONPATH", packages)]).await?;
     let suite = Suite {
         tool: "pytest",
-        asked: json!({}),
+        arguments: json!({}),
         debug: Subject::Python.with(json!({ "projectPath": "." })),
         count: 13,
         sane: (json!({ "filter": "not hangs and not crashes" }), [11, 4, 6, 1]),
@@ -201,7 +201,7 @@ async fn unittest(extent: Extent) -> anyhow::Result<()> {
     let mut agent = agent(project.path(), &[]).await?;
     let suite = Suite {
         tool: "unittest",
-        asked: json!({ "projectPath": "." }),
+        arguments: json!({ "projectPath": "." }),
         debug: Subject::Python.with(json!({})),
         count: 12,
         sane: (json!({ "file": "tests/test_cart.py" }), [10, 3, 6, 1]),
@@ -226,7 +226,7 @@ async fn cargo(extent: Extent) -> anyhow::Result<()> {
     let mut agent = agent(project.path(), &[]).await?;
     let suite = Suite {
         tool: "cargo",
-        asked: json!({}),
+        arguments: json!({}),
         debug: Subject::Lldb.with(json!({ "projectPath": "." })),
         count: 13,
         sane: (json!({ "class": "cart::tests" }), [8, 4, 3, 1]),
@@ -276,7 +276,7 @@ async fn go(extent: Extent) -> anyhow::Result<()> {
     let mut agent = agent(project.path(), &go_environment()?).await?;
     let suite = Suite {
         tool: "go",
-        asked: json!({}),
+        arguments: json!({}),
         debug: Subject::Delve.with(json!({ "projectPath": "." })),
         count: 14,
         // A panic ends the program of its package, so this test is excluded.
@@ -321,7 +321,7 @@ async fn with_minitest(subject: Subject, extent: Extent) -> anyhow::Result<()> {
     let mut agent = agent(project.path(), &[]).await?;
     let suite = Suite {
         tool: "minitest",
-        asked: json!({ "projectPath": "." }),
+        arguments: json!({ "projectPath": "." }),
         debug: subject.with(json!({})),
         count: 11,
         sane: (json!({ "file": "test/cart_test.rb" }), [9, 4, 4, 1]),
@@ -361,7 +361,7 @@ async fn with_rspec(subject: Subject, extent: Extent) -> anyhow::Result<()> {
     let mut agent = agent(project.path(), &[]).await?;
     let suite = Suite {
         tool: "rspec",
-        asked: json!({ "projectPath": "." }),
+        arguments: json!({ "projectPath": "." }),
         debug: subject.with(json!({})),
         count: 11,
         sane: (json!({ "file": "spec/cart_spec.rb" }), [9, 4, 4, 1]),
@@ -389,7 +389,7 @@ async fn googletest(extent: Extent) -> anyhow::Result<()> {
         agent(project.path(), &[("PATH", format!("{folder}:{}", std::env::var("PATH")?))]).await?;
     let suite = Suite {
         tool: "cmake",
-        asked: json!({}),
+        arguments: json!({}),
         debug: Subject::Lldb.with(json!({ "projectPath": "." })),
         count: 13,
         sane: (json!({ "filter": "CartTest|CartRows|Fixture" }), [9, 4, 4, 1]),
@@ -432,7 +432,7 @@ async fn tests_of_node(
     let [fails, hangs, crashes, reads] = ids;
     let suite = Suite {
         tool,
-        asked: json!({ "projectPath": "." }),
+        arguments: json!({ "projectPath": "." }),
         debug: Subject::Js.with(json!({})),
         count: sane[0] + 2,
         sane: (json!({ "file": source }), sane),

@@ -56,8 +56,8 @@ async fn requests_that_make_no_sense_are_answered_and_the_session_continues(
     }
     // A file that does not exist is not an error; the answer reports it.
     let nowhere = json!({ "source": { "path": "/no/such/file.cs" }, "breakpoints": [{ "line": 3 }] });
-    let told = editor.ok("setBreakpoints", nowhere).await?;
-    assert_eq!(told["breakpoints"][0]["message"], "there is no file `/no/such/file.cs`");
+    let body = editor.ok("setBreakpoints", nowhere).await?;
+    assert_eq!(body["breakpoints"][0]["message"], "there is no file `/no/such/file.cs`");
     editor.ok("next", json!({ "threadId": thread })).await?;
     editor.stop().await?;
     editor.finish().await

@@ -38,20 +38,24 @@ async fn official(folder: &Path, arguments: &[&str]) -> anyhow::Result<Value> {
     serde_json::from_slice(&done.stdout).with_context(|| words)
 }
 
-fn check(told: &Value, version: &str) {
-    assert_eq!((&told["version"], &told["server"]), (&json!(version), &json!("tandem-mcp")), "{told:#}");
-    assert!(told["tools"].as_array().is_some_and(|tools| tools.len() > 30), "{told:#}");
-    assert_eq!(told["withoutSchema"], json!([]));
-    assert_eq!(told["read"]["content"], "one\ntwo\n");
+fn check(report: &Value, version: &str) {
     assert_eq!(
-        (&told["outside"]["isError"], &told["outside"]["error"]["code"]),
+        (&report["version"], &report["server"]),
+        (&json!(version), &json!("tandem-mcp")),
+        "{report:#}"
+    );
+    assert!(report["tools"].as_array().is_some_and(|tools| tools.len() > 30), "{report:#}");
+    assert_eq!(report["withoutSchema"], json!([]));
+    assert_eq!(report["read"]["content"], "one\ntwo\n");
+    assert_eq!(
+        (&report["outside"]["isError"], &report["outside"]["error"]["code"]),
         (&json!(true), &json!("PATH_NOT_ALLOWED"))
     );
-    assert_eq!(told["status"]["state"], "idle");
-    assert!(told["progress"].as_u64() >= Some(1), "{told:#}");
-    assert_eq!(told["built"], json!(["compiling\ndone\n", true]), "{told:#}");
-    assert_eq!(told["tests"], json!([1, 1]), "{told:#}");
-    assert_eq!((&told["left"], &told["after"]["exists"]), (&json!(false), &json!(true)), "{told:#}");
+    assert_eq!(report["status"]["state"], "idle");
+    assert!(report["progress"].as_u64() >= Some(1), "{report:#}");
+    assert_eq!(report["built"], json!(["compiling\ndone\n", true]), "{report:#}");
+    assert_eq!(report["tests"], json!([1, 1]), "{report:#}");
+    assert_eq!((&report["left"], &report["after"]["exists"]), (&json!(false), &json!(true)), "{report:#}");
 }
 
 #[tokio::test]
@@ -59,8 +63,8 @@ async fn the_official_client_is_served_over_stdio() -> anyhow::Result<()> {
     let bridge = fixture::binary("tandem-mcp").display().to_string();
     for (mode, version) in [("auto", "2026-07-28"), ("legacy", "2025-11-25")] {
         let folder = tempfile::tempdir()?;
-        let told = official(folder.path(), &["stdio", mode, &bridge, "--allow-commands"]).await?;
-        check(&told, version);
+        let report = official(folder.path(), &["stdio", mode, &bridge, "--allow-commands"]).await?;
+        check(&report, version);
     }
     Ok(())
 }
@@ -70,8 +74,8 @@ async fn the_official_client_is_served_over_http() -> anyhow::Result<()> {
     for mode in ["auto", "legacy"] {
         let folder = tempfile::tempdir()?;
         let server = Server::start(folder.path(), &["--allow-commands"], TOKEN).await?;
-        let told = official(folder.path(), &["http", mode, &server.url(), TOKEN]).await?;
-        check(&told, "2025-11-25");
+        let report = official(folder.path(), &["http", mode, &server.url(), TOKEN]).await?;
+        check(&report, "2025-11-25");
         server.stop().await?;
     }
     Ok(())
@@ -233,7 +237,7 @@ async fn a_flag_that_cannot_be_meant_is_refused_and_makes_nothing() -> anyhow::R
         let done = tokio::time::timeout(deadline(60), done).await??;
         Ok((done.status.code(), String::from_utf8_lossy(&done.stderr).into_owned()))
     };
-    for (program, flags, wanted) in [
+    for (program, flags, expected) in [
         ("tandem-mcp", ["--http", "nonsense"], "not HOST:PORT"),
         ("tandem-mcp", ["--http", "127.0.0.1:99999"], "not HOST:PORT"),
         ("tandem-mcp", ["--log-level", "bogus"], "not one of error, warn"),
@@ -241,11 +245,11 @@ async fn a_flag_that_cannot_be_meant_is_refused_and_makes_nothing() -> anyhow::R
         ("tandem-dap", ["--listen", "unix:"], "the path after `unix:` is missing"),
         ("tandem-dap", ["--listen", "nonsense"], "neither HOST:PORT nor unix:PATH"),
     ] {
-        let (code, said) = run(program, &flags).await?;
-        assert!(code == Some(2) && said.contains(wanted), "{program} {flags:?}: {code:?} {said}");
+        let (code, stderr) = run(program, &flags).await?;
+        assert!(code == Some(2) && stderr.contains(expected), "{program} {flags:?}: {code:?} {stderr}");
     }
-    let (code, said) = run("tandem-mcp", &["--http", "0.0.0.0:0"]).await?;
-    assert!(code == Some(1) && said.contains("--http-allow-remote"), "{code:?} {said}");
+    let (code, stderr) = run("tandem-mcp", &["--http", "0.0.0.0:0"]).await?;
+    assert!(code == Some(1) && stderr.contains("--http-allow-remote"), "{code:?} {stderr}");
     assert_eq!(std::fs::read_dir(folder.path())?.count(), 0, "a token was made, and shown for nothing");
     Ok(())
 }
@@ -348,17 +352,17 @@ async fn naming_a_session_of_another_agent_does_not_join_it() -> anyhow::Result<
     let listed = agent.call("debug_sessions", &json!({})).await?;
     assert_eq!(listed["sessions"][0]["session"], "fox7", "{listed}");
     for tool in ["debug_status", "debug_threads", "debug_pause", "process_read_output", "debug_disconnect"] {
-        let told = agent.call(tool, &json!({ "session": "fox7" })).await?;
-        assert_eq!(told["error"]["code"], "NO_SESSION", "{tool}: {told}");
-        assert!(told.to_string().contains("select"), "{told}");
+        let report = agent.call(tool, &json!({ "session": "fox7" })).await?;
+        assert_eq!(report["error"]["code"], "NO_SESSION", "{tool}: {report}");
+        assert!(report.to_string().contains("select"), "{report}");
     }
     listener.set_nonblocking(true)?;
     // A client that lists sessions connects to see whether they exist, and may ask for their state; it does
     // not join.
     while let Ok((mut connection, _)) = listener.accept() {
-        let mut said = Vec::new();
-        drop(std::io::Read::read_to_end(&mut connection, &mut said));
-        assert!(!String::from_utf8_lossy(&said).contains("\"attach\""));
+        let mut stderr = Vec::new();
+        drop(std::io::Read::read_to_end(&mut connection, &mut stderr));
+        assert!(!String::from_utf8_lossy(&stderr).contains("\"attach\""));
     }
     server.stop().await
 }

@@ -32,43 +32,47 @@ impl InlineStop {
 
     /// Sends `setExpression`.
     async fn set(&mut self, expression: &str, value: &str) -> anyhow::Result<()> {
-        let asked = json!({ "expression": expression, "value": value, "frameId": self.frame["id"] });
-        let told = self
+        let arguments = json!({ "expression": expression, "value": value, "frameId": self.frame["id"] });
+        let body = self
             .editor
-            .ok("setExpression", asked)
+            .ok("setExpression", arguments)
             .await
             .with_context(|| format!("{expression} = {value}"))?;
         let now = self.value(expression).await?;
-        anyhow::ensure!(told["value"] == now, "{expression} = {value}: {told}, then {now}");
+        anyhow::ensure!(body["value"] == now, "{expression} = {value}: {body}, then {now}");
         Ok(())
     }
 
     /// `setVariable` of a row inside another.
     async fn set_inside(&mut self, of: &str, name: &str, value: &str) -> anyhow::Result<()> {
-        let asked = json!({ "expression": of, "frameId": self.frame["id"] });
-        let opened = self.editor.ok("evaluate", asked).await?;
-        let asked =
+        let arguments = json!({ "expression": of, "frameId": self.frame["id"] });
+        let opened = self.editor.ok("evaluate", arguments).await?;
+        let arguments =
             json!({ "variablesReference": opened["variablesReference"], "name": name, "value": value });
-        self.editor.ok("setVariable", asked).await.with_context(|| format!("{of}: {name} = {value}"))?;
+        self.editor.ok("setVariable", arguments).await.with_context(|| format!("{of}: {name} = {value}"))?;
         Ok(())
     }
 
     async fn value(&mut self, expression: &str) -> anyhow::Result<Value> {
-        let asked = json!({ "expression": expression, "frameId": self.frame["id"] });
-        Ok(self.editor.ok("evaluate", asked).await?["result"].clone())
+        let arguments = json!({ "expression": expression, "frameId": self.frame["id"] });
+        Ok(self.editor.ok("evaluate", arguments).await?["result"].clone())
     }
 
     /// Why neither way of writing is taken.
     async fn refuses(&mut self, of: &str, index: &str, value: &str) -> anyhow::Result<String> {
-        let asked =
+        let arguments =
             json!({ "expression": format!("{of}[{index}]"), "value": value, "frameId": self.frame["id"] });
-        let refused = self.editor.ask("setExpression", asked).await?;
+        let refused = self.editor.ask("setExpression", arguments).await?;
         anyhow::ensure!(!refused.success, "{of}[{index}] = {value} is written: {}", refused.body);
-        let asked = json!({ "expression": of, "frameId": self.frame["id"] });
-        let opened = self.editor.ok("evaluate", asked).await?;
-        let asked = json!({ "variablesReference": opened["variablesReference"], "name": format!("[{index}]"),
-            "value": value });
-        anyhow::ensure!(!self.editor.ask("setVariable", asked).await?.success, "{of}: [{index}] = {value}");
+        let arguments = json!({ "expression": of, "frameId": self.frame["id"] });
+        let opened = self.editor.ok("evaluate", arguments).await?;
+        let name = format!("[{index}]");
+        let arguments =
+            json!({ "variablesReference": opened["variablesReference"], "name": name, "value": value });
+        anyhow::ensure!(
+            !self.editor.ask("setVariable", arguments).await?.success,
+            "{of}: [{index}] = {value}"
+        );
         Ok(refused.body["error"]["variables"]["message"].as_str().unwrap_or_default().to_owned())
     }
 
@@ -137,12 +141,12 @@ async fn elements_of_spans_are_set(runtime: Runtime) -> anyhow::Result<()> {
         .editor
         .ok("evaluate", json!({ "expression": "between", "frameId": stopped.frame["id"] }))
         .await?;
-    let asked = json!({ "variablesReference": opened["variablesReference"] });
-    let rows = stopped.editor.ok("variables", asked).await?;
+    let arguments = json!({ "variablesReference": opened["variablesReference"] });
+    let rows = stopped.editor.ok("variables", arguments).await?;
     let rows = rows["variables"].as_array().context("no rows")?;
     let second = rows.iter().find(|row| row["name"] == "[1]").context("no second")?;
-    let asked = json!({ "variablesReference": second["variablesReference"], "name": "X", "value": "12" });
-    assert_eq!(stopped.editor.ok("setVariable", asked).await?["value"], "12");
+    let arguments = json!({ "variablesReference": second["variablesReference"], "name": "X", "value": "12" });
+    assert_eq!(stopped.editor.ok("setVariable", arguments).await?["value"], "12");
     let lines = stopped.resume().await?;
     assert_eq!(lines[2], "A b , 3 12 5, Sunday, 9 7");
     Ok(())

@@ -13,7 +13,7 @@ fn run(home: &Path, args: &[&str]) -> Output {
     command.output().expect("tandem-mcp is started")
 }
 
-fn said(output: &Output) -> String {
+fn output_of(output: &Output) -> String {
     String::from_utf8_lossy(&[output.stdout.as_slice(), output.stderr.as_slice()].concat()).into_owned()
 }
 
@@ -24,7 +24,7 @@ fn read(file: &Path) -> Value {
 #[test]
 fn every_host_is_configured_once_brought_up_to_date_and_cleaned_again() {
     let home = tempfile::tempdir().expect("a folder");
-    let listed = said(&run(home.path(), &["install"]));
+    let listed = output_of(&run(home.path(), &["install"]));
     let hosts: Vec<&str> = listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(hosts.len(), 12, "{listed}");
     // Configurations that exist already.
@@ -39,9 +39,9 @@ fn every_host_is_configured_once_brought_up_to_date_and_cleaned_again() {
 
     let dry = run(home.path(), &[&all[..], &["--dry-run"]].concat());
     assert!(
-        dry.status.success() && said(&dry).matches("would write `tandem`").count() == 12,
+        dry.status.success() && output_of(&dry).matches("would write `tandem`").count() == 12,
         "{}",
-        said(&dry)
+        output_of(&dry)
     );
     assert!(
         !home.path().join(".cursor").exists() && !home.path().join(".local").exists(),
@@ -50,21 +50,25 @@ fn every_host_is_configured_once_brought_up_to_date_and_cleaned_again() {
 
     let first = run(home.path(), &all);
     assert!(
-        first.status.success() && said(&first).matches(": wrote `tandem`").count() == 12,
+        first.status.success() && output_of(&first).matches(": wrote `tandem`").count() == 12,
         "{}",
-        said(&first)
+        output_of(&first)
     );
     let program = binary("tandem-mcp").display().to_string();
     let entry = json!({ "type": "stdio", "command": program, "args": [] });
     let whole = json!({ "numStartups": 3, "mcpServers": { "other": { "command": "o" }, "tandem": entry } });
     assert_eq!(read(&own), whole);
     let again = run(home.path(), &all);
-    assert!(again.status.success() && said(&again).matches("already").count() == 12, "{}", said(&again));
+    assert!(
+        again.status.success() && output_of(&again).matches("already").count() == 12,
+        "{}",
+        output_of(&again)
+    );
     let newer = run(home.path(), &[&all[..], &["--", "--read-only"]].concat());
     assert!(
-        newer.status.success() && said(&newer).matches(": wrote `tandem`").count() == 12,
+        newer.status.success() && output_of(&newer).matches(": wrote `tandem`").count() == 12,
         "{}",
-        said(&newer)
+        output_of(&newer)
     );
     assert_eq!(
         read(&home.path().join(".cursor/mcp.json"))["mcpServers"]["tandem"]["args"],
@@ -76,15 +80,19 @@ fn every_host_is_configured_once_brought_up_to_date_and_cleaned_again() {
     std::fs::write(&cursor, r#"{"mcpServers": {"tandem": {"command": "mine"}}}"#).expect("written");
     for more in [&[][..], &["--remove"]] {
         let refused = run(home.path(), &[&["install", "cursor"][..], more].concat());
-        assert!(!refused.status.success() && said(&refused).contains("did not write"), "{}", said(&refused));
+        assert!(
+            !refused.status.success() && output_of(&refused).contains("did not write"),
+            "{}",
+            output_of(&refused)
+        );
         assert_eq!(read(&cursor), json!({ "mcpServers": { "tandem": { "command": "mine" } } }));
     }
     std::fs::remove_file(&cursor).expect("removed");
     let removed = run(home.path(), &[&all[..], &["--remove"]].concat());
     assert!(
-        removed.status.success() && said(&removed).matches(": removed `tandem`").count() == 11,
+        removed.status.success() && output_of(&removed).matches(": removed `tandem`").count() == 11,
         "{}",
-        said(&removed)
+        output_of(&removed)
     );
     assert_eq!(read(&own), json!({ "numStartups": 3, "mcpServers": { "other": { "command": "o" } } }));
 }
@@ -99,14 +107,18 @@ fn a_configuration_that_is_a_link_or_damaged_is_respected() {
     std::fs::create_dir(home.path().join(".gemini")).expect("made");
     symlink(&dots, home.path().join(".gemini/settings.json")).expect("linked");
     let done = run(home.path(), &["install", "gemini"]);
-    assert!(done.status.success(), "{}", said(&done));
+    assert!(done.status.success(), "{}", output_of(&done));
     assert!(home.path().join(".gemini/settings.json").is_symlink(), "the link is still one");
     assert!(read(&dots)["mcpServers"]["tandem"].is_object());
     let mode = std::fs::metadata(&dots).expect("it is there").permissions().mode();
     assert_eq!(mode & 0o777, 0o640);
     std::fs::write(home.path().join(".claude.json"), "{ \"half\": ").expect("written");
     let refused = run(home.path(), &["install", "claude-code"]);
-    assert!(!refused.status.success() && said(&refused).contains("it is not JSON"), "{}", said(&refused));
+    assert!(
+        !refused.status.success() && output_of(&refused).contains("it is not JSON"),
+        "{}",
+        output_of(&refused)
+    );
 }
 
 #[test]
@@ -143,31 +155,35 @@ fn the_skill_is_written_where_the_host_reads_skills_and_taken_out_again() {
     let home = tempfile::tempdir().expect("a folder");
     let skill = home.path().join(".claude/skills/tandem");
     let install = |more: &[&str]| run(home.path(), &[&["install", "claude-code", "--skill"], more].concat());
-    assert!(said(&install(&["--dry-run"])).contains("would write the skill"));
+    assert!(output_of(&install(&["--dry-run"])).contains("would write the skill"));
     assert!(!skill.exists());
-    assert!(said(&install(&[])).contains("wrote the skill"));
+    assert!(output_of(&install(&[])).contains("wrote the skill"));
     assert!(skill.join("SKILL.md").is_file() && skill.join("references/dotnet.md").is_file());
-    assert!(said(&install(&[])).contains("the skill is in"));
+    assert!(output_of(&install(&[])).contains("the skill is in"));
     // Another version of it is brought up to date only if this command wrote it.
     std::fs::write(skill.join("SKILL.md"), "written by hand").expect("written");
     for more in [&[][..], &["--remove"]] {
         let refused = install(more);
-        assert!(!refused.status.success() && said(&refused).contains("did not write its `SKILL.md`"));
+        assert!(!refused.status.success() && output_of(&refused).contains("did not write its `SKILL.md`"));
     }
     std::fs::remove_file(skill.join("SKILL.md")).expect("removed");
-    assert!(said(&install(&[])).contains("wrote the skill"));
-    assert!(said(&install(&["--remove"])).contains("removed the skill"));
+    assert!(output_of(&install(&[])).contains("wrote the skill"));
+    assert!(output_of(&install(&["--remove"])).contains("removed the skill"));
     assert!(!skill.exists());
-    assert!(said(&install(&["--remove"])).contains("the skill is not in"));
+    assert!(output_of(&install(&["--remove"])).contains("the skill is not in"));
     // Hosts that share a folder find it there; one that reads no skills is refused.
     let project = tempfile::tempdir().expect("a folder");
     let folder = project.path().display().to_string();
     let shared = run(home.path(), &["install", "codex", "opencode", "--skill", "--project", &folder]);
     assert!(
-        said(&shared).contains("Codex: wrote the skill")
-            && said(&shared).contains("OpenCode: the skill is in")
+        output_of(&shared).contains("Codex: wrote the skill")
+            && output_of(&shared).contains("OpenCode: the skill is in")
     );
     assert!(project.path().join(".agents/skills/tandem/SKILL.md").is_file());
     let refused = run(home.path(), &["install", "claude-desktop", "--skill"]);
-    assert!(!refused.status.success() && said(&refused).contains("leave out --skill"), "{}", said(&refused));
+    assert!(
+        !refused.status.success() && output_of(&refused).contains("leave out --skill"),
+        "{}",
+        output_of(&refused)
+    );
 }

@@ -31,9 +31,9 @@ async fn variables_of_an_optimised_library_are_seen(runtime: Runtime) -> anyhow:
             .launch(&["calls"], json!({ "justMyCode": true, "suppressJITOptimizations": suppressed }))
             .await?;
         let (thread, _) = editor.stop().await?;
-        let wanted =
+        let expected =
             json!({ "source": { "path": COMPILED }, "breakpoints": [{ "line": distant::line("seen") }] });
-        editor.ok("setBreakpoints", wanted).await?;
+        editor.ok("setBreakpoints", expected).await?;
         editor.ok("continue", json!({ "threadId": thread })).await?;
         let (thread, _) = editor.stop().await?;
         let stack = editor.ok("stackTrace", json!({ "threadId": thread })).await?;

@@ -32,8 +32,8 @@ fn text<'a>(row: &'a Value, key: &str) -> &'a str {
 }
 
 async fn rows(editor: &mut DapClient, arguments: Value) -> anyhow::Result<Vec<Value>> {
-    let told = editor.ok("variables", arguments).await?;
-    told["variables"].as_array().cloned().context("no variables")
+    let body = editor.ok("variables", arguments).await?;
+    body["variables"].as_array().cloned().context("no variables")
 }
 
 /// The locals' rows by their names.
@@ -73,8 +73,8 @@ async fn huge_values_are_returned_in_parts_whatever_is_requested(runtime: Runtim
         let row = named(&all, name)?;
         assert_eq!(row["indexedVariables"], count, "{row}");
         // All of it is requested, and another request is sent before the answer.
-        let asked = json!({ "variablesReference": row["variablesReference"] });
-        let everything = editor.send("variables", asked).await?;
+        let arguments = json!({ "variablesReference": row["variablesReference"] });
+        let everything = editor.send("variables", arguments).await?;
         editor.ok("threads", json!({})).await?;
         let given = editor.response(everything).await?.body["variables"].clone();
         let given = given.as_array().context("no rows")?;
@@ -88,9 +88,9 @@ async fn huge_values_are_returned_in_parts_whatever_is_requested(runtime: Runtim
         if !matches!(name, "holes" | "whole" | "concurrent" | "cube") {
             assert_eq!((text(&next[0], "name"), next.len()), (first.as_str(), 2), "{name}: {next:?}");
         }
-        let asked =
+        let arguments =
             json!({ "variablesReference": row["variablesReference"], "start": 0, "count": 2_000_000_000 });
-        let given = rows(&mut editor, asked).await?;
+        let given = rows(&mut editor, arguments).await?;
         assert!(given.len() <= 10_002, "{name}: {} rows", given.len());
     }
     let endless = named(&all, "endless")?["variablesReference"].clone();
@@ -126,9 +126,9 @@ async fn pages_far_into_a_collection_are_those_that_were_asked_for(runtime: Runt
         ("span", 99_999_993, "[99999993]", "0"),
     ] {
         let reference = named(&all, name)?["variablesReference"].clone();
-        let asked =
+        let arguments =
             json!({ "variablesReference": reference, "filter": "indexed", "start": start, "count": 2 });
-        let page = rows(&mut editor, asked).await?;
+        let page = rows(&mut editor, arguments).await?;
         assert_eq!(page.len(), 2, "{name}: {page:?}");
         assert_eq!((text(&page[0], "name"), text(&page[0], "value")), (first, value), "{name} from {start}");
         let way = json!({ "expression": page[1]["evaluateName"], "frameId": frame });
@@ -139,9 +139,9 @@ async fn pages_far_into_a_collection_are_those_that_were_asked_for(runtime: Runt
     let reference = named(&all, "concurrent")?["variablesReference"].clone();
     let mut found = std::collections::HashSet::new();
     for start in [0, 33_333, 66_666, 99_900] {
-        let asked =
+        let arguments =
             json!({ "variablesReference": reference, "filter": "indexed", "start": start, "count": 100 });
-        found.extend(rows(&mut editor, asked).await?.iter().map(|row| text(row, "value").to_owned()));
+        found.extend(rows(&mut editor, arguments).await?.iter().map(|row| text(row, "value").to_owned()));
     }
     assert_eq!(found.len(), 400, "{found:?}");
     editor.finish().await

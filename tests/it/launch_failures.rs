@@ -60,8 +60,8 @@ async fn a_solution_without_a_program_is_refused(runtime: Runtime) -> anyhow::Re
     let solution = folder.path().join("all.slnx");
     std::fs::write(&solution, "<Solution><Project Path=\"stock/stock.csproj\" /></Solution>")?;
     for no_build in [true, false] {
-        let asked = json!({ "program": solution, "noBuild": no_build });
-        says(&refused(runtime, asked).await?, "LAUNCH_FAILED", "none of its 1 projects is a program");
+        let arguments = json!({ "program": solution, "noBuild": no_build });
+        says(&refused(runtime, arguments).await?, "LAUNCH_FAILED", "none of its 1 projects is a program");
     }
     std::fs::write(&solution, "<Solution />")?;
     let empty = refused(runtime, json!({ "program": solution, "noBuild": true })).await?;
@@ -85,8 +85,9 @@ async fn a_program_for_a_framework_that_is_not_here_is_refused_in_the_hosts_word
 ) -> anyhow::Result<()> {
     let copy = copy_project("tour")?;
     for (framework, version) in [("Microsoft.NETCore.App", "99.0.0"), ("Tandem.Nowhere.App", "1.0.0")] {
-        let wanted = json!({ "runtimeOptions": { "framework": { "name": framework, "version": version } } });
-        std::fs::write(copy.path().join("tour.runtimeconfig.json"), wanted.to_string())?;
+        let expected =
+            json!({ "runtimeOptions": { "framework": { "name": framework, "version": version } } });
+        std::fs::write(copy.path().join("tour.runtimeconfig.json"), expected.to_string())?;
         let failed = refused(runtime, json!({ "program": copy.path().join("tour.dll") })).await?;
         says(&failed, "LAUNCH_FAILED", "You must install or update .NET to run this application");
         says(&failed, "LAUNCH_FAILED", &format!("'{framework}', version '{version}'"));
@@ -102,8 +103,8 @@ async fn a_symbol_file_that_is_none_is_passed_over_for_the_compilers(runtime: Ru
         std::fs::write(&symbols, &bytes)?;
         let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
         editor.ok("initialize", json!({ "clientID": "test" })).await?;
-        let asked = json!({ "program": copy.path().join("tour.dll"), "stopOnEntry": false });
-        let launch = editor.send("launch", asked).await?;
+        let arguments = json!({ "program": copy.path().join("tour.dll"), "stopOnEntry": false });
+        let launch = editor.send("launch", arguments).await?;
         editor.initialized(launch).await?;
         editor.break_at("tour", &["add"]).await?;
         editor.ok("configurationDone", Value::Null).await?;

@@ -67,8 +67,8 @@ async fn a_file_of_vitest_is_run_by_vitest() -> anyhow::Result<()> {
     editor.break_on(&source, &[line]).await?;
     editor.ok("configurationDone", Value::Null).await?;
     ensure!(editor.response(launched).await?.success, "not launched");
-    let asked = editor.request("startDebugging").await?;
-    let id = asked["configuration"]["session"].as_str().context("no session")?.to_owned();
+    let request = editor.request("startDebugging").await?;
+    let id = request["configuration"]["session"].as_str().context("no session")?.to_owned();
     let socket = editor.socket().await?.with_file_name(format!("{id}.sock"));
     let mut worker = DapClient::connect("worker", &socket, &transcript).await?;
     worker.join(json!({ "clientID": "other", "adapterID": "tandem" })).await?;

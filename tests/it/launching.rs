@@ -105,7 +105,7 @@ async fn a_launch_profile_that_cannot_be_used_says_why(runtime: Runtime) -> anyh
     std::fs::write(&broken, "{ \"profiles\": ")?;
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.ok("initialize", json!({ "clientID": "test" })).await?;
-    for (more, code, said) in [
+    for (more, code, expected) in [
         (
             json!({ "cwd": folder, "launchSettingsProfile": "nobody" }),
             "LAUNCH_FAILED",
@@ -121,9 +121,13 @@ async fn a_launch_profile_that_cannot_be_used_says_why(runtime: Runtime) -> anyh
         if let (Some(arguments), Some(more)) = (arguments.as_object_mut(), more.as_object()) {
             arguments.extend(more.clone());
         }
-        let told = editor.ask("launch", arguments).await?;
-        let of = |key: &str| told.body["error"]["variables"][key].as_str().unwrap_or_default().to_owned();
-        assert!(!told.success && of("code") == code && of("message").contains(said), "{more}: {}", told.body);
+        let response = editor.ask("launch", arguments).await?;
+        let of = |key: &str| response.body["error"]["variables"][key].as_str().unwrap_or_default().to_owned();
+        assert!(
+            !response.success && of("code") == code && of("message").contains(expected),
+            "{more}: {}",
+            response.body
+        );
     }
     editor.finish().await
 }
@@ -135,8 +139,8 @@ async fn an_executable_of_its_own_is_debugged(runtime: Runtime) -> anyhow::Resul
     editor.launch("apphost", &["here"], json!({ "program": host, "args": ["a", "b"] })).await?;
     let (thread, frame) = editor.stop().await?;
     assert_eq!(frame["line"], fixture::line("apphost", "here"));
-    let asked = json!({ "expression": "count", "frameId": frame["id"] });
-    assert_eq!(editor.ok("evaluate", asked).await?["result"], "2");
+    let arguments = json!({ "expression": "count", "frameId": frame["id"] });
+    assert_eq!(editor.ok("evaluate", arguments).await?["result"], "2");
     editor.ok("continue", json!({ "threadId": thread })).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 42);
     editor.finish().await?;
@@ -157,8 +161,8 @@ async fn a_terminal_serves_console_programs(runtime: Runtime) -> anyhow::Result<
         ("Console.IsOutputRedirected || Console.IsInputRedirected || Console.IsErrorRedirected", "false"),
         ("Console.WindowWidth", "120"),
     ] {
-        let asked = json!({ "expression": expression, "frameId": frame["id"] });
-        assert_eq!(editor.ok("evaluate", asked).await?["result"], value, "{expression}");
+        let arguments = json!({ "expression": expression, "frameId": frame["id"] });
+        assert_eq!(editor.ok("evaluate", arguments).await?["result"], value, "{expression}");
     }
     editor.ok("continue", json!({ "threadId": thread })).await?;
     let read = json!({ "waitFor": "echo: wörld", "timeoutMs": deadline_ms(20) });
@@ -179,9 +183,9 @@ async fn attributes_that_mean_nothing_are_named(runtime: Runtime) -> anyhow::Res
     editor.launch("settings", &[], more).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 0);
     let named: Vec<&str> = editor.output[2].lines().filter(|line| line.contains("nothing")).collect();
-    let told = "`stopOnEntri`, `requireExactSourc`: the attributes mean nothing to the .NET engine; they \
+    let remark = "`stopOnEntri`, `requireExactSourc`: the attributes mean nothing to the .NET engine; they \
         are ignored";
-    assert_eq!(named, [told]);
+    assert_eq!(named, [remark]);
     editor.finish().await
 }
 

@@ -96,9 +96,9 @@ async fn nothing_is_left_when_the_host_is_killed(runtime: Runtime) -> anyhow::Re
     // Its files are swept when the next session starts, or when sessions are listed; the kernel closes its
     // socket last.
     wait_until("the session's files", || {
-        let asked =
+        let output =
             std::process::Command::new(tandem_tests::fixture::binary("tandem-dap")).arg("sessions").output();
-        asked.is_ok_and(|listed| listed.status.success())
+        output.is_ok_and(|listed| listed.status.success())
             && !socket.exists()
             && !socket.with_extension("json").exists()
     })

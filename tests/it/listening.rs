@@ -33,9 +33,9 @@ impl ListeningAdapter {
         }
         let mut child = command.args(flags).stdin(Stdio::null()).stderr(Stdio::piped()).spawn()?;
         let mut stderr = BufReader::new(child.stderr.take().context("no stderr")?).lines();
-        let said = stderr.next_line().await?.context("it said nothing")?;
-        let port = said.rsplit(':').next().and_then(|port| port.parse().ok());
-        Ok(Self { child, stderr, port: port.with_context(|| format!("no port in `{said}`"))? })
+        let line = stderr.next_line().await?.context("it said nothing")?;
+        let port = line.rsplit(':').next().and_then(|port| port.parse().ok());
+        Ok(Self { child, stderr, port: port.with_context(|| format!("no port in `{line}`"))? })
     }
 
     async fn connect(&self, name: &'static str) -> anyhow::Result<DapClient> {
@@ -94,9 +94,9 @@ async fn a_listener_with_a_token_serves_nobody_without_it(runtime: Runtime) -> a
 
     // Generated, and printed once to stderr.
     let mut listener = ListeningAdapter::start(runtime, &["--listen", "0.0.0.0:0", "--remote"], None).await?;
-    let said = listener.stderr.next_line().await?.context("it says no token")?;
-    let token = said.split('"').rev().nth(1).context("no token in what it says")?.to_owned();
-    assert!(token.len() >= 32, "{said}");
+    let line = listener.stderr.next_line().await?.context("it says no token")?;
+    let token = line.split('"').rev().nth(1).context("no token in what it says")?.to_owned();
+    assert!(token.len() >= 32, "{line}");
     let mut editor = listener.connect("editor").await?;
     editor.ok("initialize", json!({ "clientID": "test" })).await?;
     let program = fixture::program("tour");
@@ -177,11 +177,11 @@ async fn a_socket_that_a_listener_left_behind_is_taken_over() -> anyhow::Result<
     for _ in 0..2 {
         let mut child = start()?;
         let mut stderr = BufReader::new(child.stderr.take().context("no stderr")?).lines();
-        let said = stderr.next_line().await?.context("it said nothing")?;
-        assert_eq!(said, format!("tandem-dap: listening on {address}"));
+        let line = stderr.next_line().await?.context("it said nothing")?;
+        assert_eq!(line, format!("tandem-dap: listening on {address}"));
         let second = tokio::time::timeout(deadline(30), start()?.wait_with_output()).await??;
-        let said = String::from_utf8_lossy(&second.stderr).into_owned();
-        assert!(!second.status.success() && said.contains("it exists; remove it"), "{said}");
+        let text = String::from_utf8_lossy(&second.stderr).into_owned();
+        assert!(!second.status.success() && text.contains("it exists; remove it"), "{text}");
         child.kill().await?;
         assert!(path.exists());
     }

@@ -42,8 +42,8 @@ impl CountingClient {
         let socket = Framed::new(UnixStream::connect(socket).await?, DapCodec::default());
         let mut client = Self { socket, seq: 0, last: 0, shown: 0, missed: 0, exited: false };
         for command in ["initialize", "attach", "configurationDone"] {
-            let asked = client.send(command).await?;
-            while client.next().await? != Some(asked) {}
+            let seq = client.send(command).await?;
+            while client.next().await? != Some(seq) {}
         }
         Ok(client)
     }

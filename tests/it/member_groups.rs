@@ -37,14 +37,14 @@ impl GroupsStop {
     }
 
     async fn evaluate(&mut self, expression: &str) -> anyhow::Result<Value> {
-        let asked = json!({ "expression": expression, "frameId": self.frame });
-        self.editor.ok("evaluate", asked).await
+        let arguments = json!({ "expression": expression, "frameId": self.frame });
+        self.editor.ok("evaluate", arguments).await
     }
 
     async fn inside(&mut self, row: &Value) -> anyhow::Result<Vec<Value>> {
-        let asked = json!({ "variablesReference": row["variablesReference"] });
-        let told = self.editor.ok("variables", asked).await?;
-        told["variables"].as_array().cloned().context("no rows")
+        let arguments = json!({ "variablesReference": row["variablesReference"] });
+        let body = self.editor.ok("variables", arguments).await?;
+        body["variables"].as_array().cloned().context("no rows")
     }
 
     async fn rows(&mut self, expression: &str) -> anyhow::Result<Vec<Value>> {
@@ -146,8 +146,8 @@ async fn a_group_is_read_in_pages_and_its_rows_are_set(runtime: Runtime) -> anyh
     let own = stopped.rows("own").await?;
     let group = named(&own, NON_PUBLIC)?["variablesReference"].clone();
     let all = stopped.inside(&json!({ "variablesReference": group })).await?;
-    let asked = json!({ "variablesReference": group, "start": 1, "count": 2 });
-    let page = stopped.editor.ok("variables", asked).await?;
+    let arguments = json!({ "variablesReference": group, "start": 1, "count": 2 });
+    let page = stopped.editor.ok("variables", arguments).await?;
     assert_eq!(names(page["variables"].as_array().context("no page")?), names(&all)[1..3]);
     let set = json!({ "variablesReference": group, "name": "_position", "value": "2" });
     assert_eq!(stopped.editor.ok("setVariable", set).await?["value"], "2");

@@ -77,12 +77,12 @@ async fn a_callback_from_native_code_stops_with_the_stack_across_it(runtime: Run
         for (frame, expression) in
             [(&stack["stackFrames"][0], "left + right > 1"), (caller, "numbers.Length == 3")]
         {
-            let asked = json!({ "expression": expression, "frameId": frame["id"] });
-            assert_eq!(editor.ok("evaluate", asked).await?["result"], "true", "{expression}");
+            let arguments = json!({ "expression": expression, "frameId": frame["id"] });
+            assert_eq!(editor.ok("evaluate", arguments).await?["result"], "true", "{expression}");
         }
         let top = &stack["stackFrames"][0]["id"];
-        let asked = json!({ "expression": "left.ToString() + right.CompareTo(left)", "frameId": top });
-        assert!(editor.ask("evaluate", asked).await?.success);
+        let arguments = json!({ "expression": "left.ToString() + right.CompareTo(left)", "frameId": top });
+        assert!(editor.ask("evaluate", arguments).await?.success);
         editor.ok("continue", thread).await?;
         editor.event("exited").await?;
         assert!(editor.output[0].starts_with("1 2 3\n"), "{}", editor.output[0]);

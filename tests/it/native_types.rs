@@ -228,15 +228,15 @@ const CPP_ROWS: &[Row] = &[
 /// A text with its addresses as `0x…`.
 fn without_addresses(text: &str) -> String {
     let mut parts = text.split("0x");
-    let mut told = parts.next().unwrap_or_default().to_owned();
+    let mut shortened = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let behind = part.trim_start_matches(|digit: char| digit.is_ascii_hexdigit());
         // Of a character it is part of the name.
         let number = part.get(..part.len() - behind.len()).unwrap_or_default();
-        let shown = if told.ends_with("U+") { number } else { "…" };
-        told.push_str(&format!("0x{shown}{behind}"));
+        let shown = if shortened.ends_with("U+") { number } else { "…" };
+        shortened.push_str(&format!("0x{shown}{behind}"));
     }
-    told
+    shortened
 }
 
 /// The differences from the expected rows, one line for each.
@@ -247,10 +247,10 @@ async fn wrong(subject: Subject, name: &str, text: &str, rows: &[Row]) -> anyhow
     let values = values_at(&mut editor, subject, &files, line_of(text, "BP here")?).await?;
     let mut wrong = Vec::new();
     for (name, kind, gdb, lldb) in rows {
-        let wanted = if subject == Subject::Gdb { gdb } else { lldb };
+        let expected = if subject == Subject::Gdb { gdb } else { lldb };
         let shown =
             values.get(*name).map(|row| row["value"].as_str().unwrap_or_default()).unwrap_or_default();
-        if without_addresses(shown) != *wanted || shown.chars().count() > MAX_TEXT_CHARS {
+        if without_addresses(shown) != *expected || shown.chars().count() > MAX_TEXT_CHARS {
             wrong.push(format!("{subject:?}: {name}: {kind} is {shown}"));
         }
     }
@@ -283,8 +283,8 @@ async fn a_value_that_has_itself_is_cut() -> anyhow::Result<()> {
         let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
         let values = values_at(&mut editor, subject, &files, line_of(RUST, "BP here")?).await?;
         let chain = values["chain"]["value"].as_str().context("no text")?;
-        let wanted = "Rc(strong=2, weak=0) {RefCell(borrow=0) {Chain {next: Some({…}), number: 1}}}";
-        assert_eq!(chain, wanted, "{subject:?}");
+        let expected = "Rc(strong=2, weak=0) {RefCell(borrow=0) {Chain {next: Some({…}), number: 1}}}";
+        assert_eq!(chain, expected, "{subject:?}");
         editor.finish().await?;
     }
     Ok(())
@@ -316,8 +316,8 @@ async fn functions_of_rust_have_no_hashes() -> anyhow::Result<()> {
         editor.launch_child(subject.with(json!({ "program": program })), &source, &[line]).await?;
         let (thread, frame) = editor.stop().await?;
         assert_eq!(frame["name"], "main::main", "{subject:?}");
-        let asked = json!({ "threadId": thread });
-        let stack = editor.ok("stackTrace", asked).await?;
+        let arguments = json!({ "threadId": thread });
+        let stack = editor.ok("stackTrace", arguments).await?;
         let names: Vec<&str> = stack["stackFrames"]
             .as_array()
             .into_iter()

@@ -44,9 +44,9 @@ pub(crate) async fn values_at(
     editor.launch_child(launch, source, &[i64::try_from(line)?]).await?;
     let (_, frame) = editor.stop().await?;
     let scopes = editor.ok("scopes", json!({ "frameId": frame["id"] })).await?;
-    let asked = json!({ "variablesReference": scopes["scopes"][0]["variablesReference"] });
-    let told = editor.ok("variables", asked).await?;
-    let rows = told["variables"].as_array().context("no rows")?;
+    let arguments = json!({ "variablesReference": scopes["scopes"][0]["variablesReference"] });
+    let body = editor.ok("variables", arguments).await?;
+    let rows = body["variables"].as_array().context("no rows")?;
     Ok(rows.iter().map(|row| (row["name"].as_str().unwrap_or_default().to_owned(), row.clone())).collect())
 }
 
@@ -65,8 +65,8 @@ async fn a_call_of_a_function_of_the_program_is_not_a_run() -> anyhow::Result<()
         let rows = json!({ "variablesReference": scopes["scopes"][0]["variablesReference"] });
         for calls in ["0", "1", "2"] {
             // References of this stop remain valid, and show what the call has changed.
-            let told = editor.ok("variables", rows.clone()).await?;
-            assert_eq!(told["variables"][0]["value"], calls, "{subject:?}");
+            let body = editor.ok("variables", rows.clone()).await?;
+            assert_eq!(body["variables"][0]["value"], calls, "{subject:?}");
             let call = json!({ "expression": "count(&calls)", "frameId": frame["id"], "context": "watch" });
             editor.ok("evaluate", call).await?;
         }
@@ -180,8 +180,8 @@ async fn a_program_of_rust_stops_at_a_panic() -> anyhow::Result<()> {
         let launch = editor.send("launch", subject.with(json!({ "program": program }))).await?;
         editor.initialized(launch).await?;
         let named = json!({ "breakpoints": [{ "name": "main" }] });
-        let told = editor.ok("setFunctionBreakpoints", named).await?;
-        assert_eq!(told["breakpoints"].as_array().map(Vec::len), Some(1), "{subject:?}: {told}");
+        let answer = editor.ok("setFunctionBreakpoints", named).await?;
+        assert_eq!(answer["breakpoints"].as_array().map(Vec::len), Some(1), "{subject:?}: {answer}");
         editor.ok("setExceptionBreakpoints", json!({ "filters": [] })).await?;
         editor.ok("configurationDone", Value::Null).await?;
         anyhow::ensure!(editor.response(launch).await?.success, "not launched");
@@ -242,8 +242,8 @@ async fn an_array_of_a_hundred_million_is_answered_in_part_and_can_be_paged() ->
         let launch = subject.with(json!({ "program": program }));
         editor.launch_child(launch, &source, &[i64::try_from(line_of(CPP, "BP here")?)?]).await?;
         let (_, frame) = editor.stop().await?;
-        let asked = json!({ "expression": "many", "frameId": frame["id"], "context": "watch" });
-        let many = editor.ok("evaluate", asked).await?["variablesReference"].clone();
+        let arguments = json!({ "expression": "many", "frameId": frame["id"], "context": "watch" });
+        let many = editor.ok("evaluate", arguments).await?["variablesReference"].clone();
         let rows = editor.ok("variables", json!({ "variablesReference": many })).await?;
         let rows = rows["variables"].as_array().context("no rows")?;
         assert!(rows.len() <= 10_001, "{subject:?}: {}", rows.len());
@@ -319,8 +319,8 @@ async fn a_core_is_attached_to() -> anyhow::Result<()> {
             frames.iter().find(|frame| frame["name"].as_str().is_some_and(|name| name.contains("down")));
         let own =
             own.with_context(|| format!("{subject:?}: no frame of the program after {stop}: {stack}"))?;
-        let asked = json!({ "expression": "here", "frameId": own["id"], "context": "watch" });
-        assert_eq!(editor.ok("evaluate", asked).await?["result"], "6", "{subject:?}");
+        let arguments = json!({ "expression": "here", "frameId": own["id"], "context": "watch" });
+        assert_eq!(editor.ok("evaluate", arguments).await?["result"], "6", "{subject:?}");
         let refused = editor.refused("continue", json!({ "threadId": thread })).await?;
         assert_eq!(refused, "UNSUPPORTED", "{subject:?}");
         editor.finish().await?;

@@ -22,12 +22,12 @@ impl ScriptedNetcoredbg {
     fn new(then: &[Value]) -> anyhow::Result<Self> {
         let fake = Self(tempfile::tempdir()?);
         let handshake = [
-            asked("initialize", 1),
-            answered("initialize", 1),
-            said("initialized", json!({})),
-            asked("launch", 2),
-            answered("launch", 2),
-            asked("configurationDone", 3),
+            recorded_request("initialize", 1),
+            recorded_response("initialize", 1),
+            recorded_event("initialized", json!({})),
+            recorded_request("launch", 2),
+            recorded_response("launch", 2),
+            recorded_request("configurationDone", 3),
         ];
         let script: Vec<String> = handshake.iter().chain(then).map(Value::to_string).collect();
         std::fs::write(fake.path("script"), script.join("\n"))?;
@@ -60,25 +60,25 @@ fn executable(file: &std::path::Path) -> anyhow::Result<()> {
     Ok(std::fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(0o700))?)
 }
 
-fn asked(command: &str, seq: i64) -> Value {
+fn recorded_request(command: &str, seq: i64) -> Value {
     json!({ "dir": "out", "m": { "type": "request", "command": command, "seq": seq } })
 }
 
-fn answered(command: &str, seq: i64) -> Value {
+fn recorded_response(command: &str, seq: i64) -> Value {
     json!({ "dir": "in", "m": { "type": "response", "command": command, "request_seq": seq, "seq": "1",
         "success": true,
         "body": { "supportsConfigurationDoneRequest": true } } })
 }
 
-fn said(event: &str, body: Value) -> Value {
+fn recorded_event(event: &str, body: Value) -> Value {
     json!({ "dir": "in", "m": { "type": "event", "event": event, "seq": "1", "body": body } })
 }
 
 /// The steps of an adapter whose program is running.
 fn runs() -> [Value; 2] {
     [
-        said("process", json!({ "name": "tandem-dap", "startMethod": "launch" })),
-        answered("configurationDone", 3),
+        recorded_event("process", json!({ "name": "tandem-dap", "startMethod": "launch" })),
+        recorded_response("configurationDone", 3),
     ]
 }
 
@@ -124,17 +124,17 @@ async fn until_gone(word: &str) -> anyhow::Result<()> {
 async fn the_program_has_its_words_its_variables_and_pipes_of_ours() -> anyhow::Result<()> {
     let mut script = runs().to_vec();
     script.extend([
-        asked("threads", 4),
-        said("exited", json!({ "exitCode": 7 })),
-        said("terminated", json!({})),
-        answered("threads", 4),
+        recorded_request("threads", 4),
+        recorded_event("exited", json!({ "exitCode": 7 })),
+        recorded_event("terminated", json!({})),
+        recorded_response("threads", 4),
     ]);
     let fake = ScriptedNetcoredbg::new(&script)?;
     let words = ["back\\", "", "a b", "q\"x", "new\nline"];
-    let told = "for word; do printf '<%s>' \"$word\"; done; printf '|%s|%s|' \"$GIVEN\" \"${HOME-unset}\"; \
+    let script = "for word; do printf '<%s>' \"$word\"; done; printf '|%s|%s|' \"$GIVEN\" \"${HOME-unset}\"; \
         pwd -P; \
                 read line; echo \"got $line\" >&2; read line || echo end >&2";
-    let mut launch = fake.launch(&[&["-c", told, "sh"][..], &words].concat());
+    let mut launch = fake.launch(&[&["-c", script, "sh"][..], &words].concat());
     launch["env"] = json!({ "GIVEN": "1 2", "HOME": null });
     let mut editor = editor()?;
     editor.launch_child(launch, &fake.path("none"), &[]).await?;
@@ -150,19 +150,24 @@ async fn the_program_has_its_words_its_variables_and_pipes_of_ours() -> anyhow::
     editor.event("terminated").await?;
     assert_eq!(editor.output[..2], [expected, "got it\nend\n".to_owned()]);
     let log = std::fs::read_to_string(fake.path("log"))?;
-    let asked: Vec<Value> = log.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
-    let launched = asked.iter().find(|message| message["command"] == "launch").context("never launched")?;
-    let told = &launched["arguments"];
-    assert_eq!((&told["args"], &told["env"]), (&json!([]), &json!({})), "the adapter would spoil them");
+    let requests: Vec<Value> = log.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+    let launched =
+        requests.iter().find(|message| message["command"] == "launch").context("never launched")?;
+    let arguments = &launched["arguments"];
+    assert_eq!(
+        (&arguments["args"], &arguments["env"]),
+        (&json!([]), &json!({})),
+        "the adapter would spoil them"
+    );
     editor.finish().await
 }
 
 #[tokio::test]
 async fn a_program_that_ends_before_its_runtime_starts_is_a_refused_launch() -> anyhow::Result<()> {
     let fake = ScriptedNetcoredbg::new(&[json!({ "do": "hang" })])?;
-    let told = refusal(fake.launch(&["-c", "echo 'no such framework' >&2; exit 150"])).await?;
-    assert_eq!(told["code"], "LAUNCH_FAILED");
-    assert!(told["message"].as_str().context("no message")?.contains("no such framework"), "{told}");
+    let error = refusal(fake.launch(&["-c", "echo 'no such framework' >&2; exit 150"])).await?;
+    assert_eq!(error["code"], "LAUNCH_FAILED");
+    assert!(error["message"].as_str().context("no message")?.contains("no such framework"), "{error}");
     Ok(())
 }
 
@@ -172,23 +177,23 @@ async fn a_program_that_cannot_be_started_is_a_refused_launch() -> anyhow::Resul
     std::fs::write(fake.path("plain"), "not a program")?;
     let mut launch = fake.launch(&[]);
     launch["program"] = json!(fake.path("plain"));
-    let told = refusal(launch).await?;
-    assert_eq!(told["code"], "LAUNCH_FAILED");
-    let message = told["message"].as_str().context("no message")?;
-    assert!(message.contains("plain") && message.contains("Permission denied"), "{told}");
+    let error = refusal(launch).await?;
+    assert_eq!(error["code"], "LAUNCH_FAILED");
+    let message = error["message"].as_str().context("no message")?;
+    assert!(message.contains("plain") && message.contains("Permission denied"), "{error}");
     Ok(())
 }
 
 #[tokio::test]
 async fn a_process_without_a_runtime_is_a_refused_launch_and_ends() -> anyhow::Result<()> {
-    let mut refused = answered("configurationDone", 3);
+    let mut refused = recorded_response("configurationDone", 3);
     (refused["m"]["success"], refused["m"]["message"]) =
         (json!(false), json!("Failed command 'configurationDone' : 0x80004005"));
     let fake = ScriptedNetcoredbg::new(&[refused])?;
     let marker = format!("tandem-test-native-{}", std::process::id());
-    let told = refusal(fake.launch(&["-c", "read line", &marker])).await?;
-    assert_eq!(told["code"], "LAUNCH_FAILED");
-    assert!(told["message"].as_str().context("no message")?.contains("0x80004005"), "{told}");
+    let error = refusal(fake.launch(&["-c", "read line", &marker])).await?;
+    assert_eq!(error["code"], "LAUNCH_FAILED");
+    assert!(error["message"].as_str().context("no message")?.contains("0x80004005"), "{error}");
     until_gone(&marker).await
 }
 
@@ -207,7 +212,7 @@ async fn a_client_s_terminal_is_refused() -> anyhow::Result<()> {
 #[tokio::test]
 async fn an_adapter_that_breaks_takes_the_program_along() -> anyhow::Result<()> {
     let mut script = runs().to_vec();
-    script.extend([asked("threads", 4), json!({ "do": "exit", "code": 3 })]);
+    script.extend([recorded_request("threads", 4), json!({ "do": "exit", "code": 3 })]);
     let fake = ScriptedNetcoredbg::new(&script)?;
     let marker = format!("tandem-test-adapter-{}", std::process::id());
     let mut editor = editor()?;
@@ -250,10 +255,10 @@ async fn told_with_the_real_one(runtime: Runtime) -> anyhow::Result<()> {
     let (thread, frame) = editor.stop().await?;
     assert_eq!(frame["line"], fixture::line("tour", "add"));
     let scopes = editor.ok("scopes", json!({ "frameId": frame["id"] })).await?;
-    let asked = json!({ "variablesReference": scopes["scopes"][0]["variablesReference"] });
-    let told = editor.ok("variables", asked).await?;
+    let arguments = json!({ "variablesReference": scopes["scopes"][0]["variablesReference"] });
+    let body = editor.ok("variables", arguments).await?;
     let names =
-        told["variables"].as_array().context("no variables")?.iter().map(|variable| &variable["name"]);
+        body["variables"].as_array().context("no variables")?.iter().map(|variable| &variable["name"]);
     assert_eq!(names.collect::<Vec<_>>(), ["left", "right", "sum"]);
     let sum = json!({ "expression": "left + right", "frameId": frame["id"], "context": "watch" });
     assert_eq!(editor.ok("evaluate", sum).await?["result"], "0");

@@ -117,9 +117,9 @@ async fn launch_to_stop(subject: Subject, name: &str, text: &str) -> anyhow::Res
     std::fs::write(&script, text)?;
     let line = text.lines().position(|line| line.contains("BP here")).unwrap_or_default() + 1;
     let mut agent = Agent::in_folder("agent", folder.path(), &[], &Transcript::default()).await?;
-    let mut asked = subject.with(json!({ "program": script, "run": true }));
-    asked["breakpoints"] = json!([{ "sourceFile": script, "line": line }]);
-    let mut hit = agent.call("debug_launch", asked).await?;
+    let mut arguments = subject.with(json!({ "program": script, "run": true }));
+    arguments["breakpoints"] = json!([{ "sourceFile": script, "line": line }]);
+    let mut hit = agent.call("debug_launch", arguments).await?;
     Ok(AgentStop { agent, event: hit["event"].take(), _folder: folder })
 }
 
@@ -140,8 +140,8 @@ async fn an_object_of_python_shows_its_fields_and_runs_nothing() -> anyhow::Resu
         // An evaluation expands its result, and debugpy runs the properties of an object to expand it.
         let output = agent.call("process_read_output", json!({})).await?;
         assert!(!output.to_string().contains("the program ran"), "{output}");
-        let told = agent.call("debug_evaluate", json!({ "expression": "account.owner" })).await?;
-        assert_eq!(told["result"], before, "{told}");
+        let result = agent.call("debug_evaluate", json!({ "expression": "account.owner" })).await?;
+        assert_eq!(result["result"], before, "{result}");
         let stepped = agent.call("debug_step_over", json!({})).await?;
         let changed = &stepped["event"]["changed"];
         assert_eq!(value(changed, "account"), (after, before.to_owned()), "{stepped}");
@@ -163,9 +163,9 @@ async fn objects_of_javascript_and_ruby_show_their_fields() -> anyhow::Result<()
         let AgentStop { mut agent, event, _folder } = launch_to_stop(subject, name, text).await?;
         let shown = value(&event["locals"], "account").0;
         assert!(fields.iter().all(|field| shown.contains(field)), "{subject:?}: {event}");
-        let told = agent.call("debug_evaluate", json!({ "expression": "account" })).await?;
-        let result = told["result"].as_str().unwrap_or_default();
-        assert!(fields.iter().all(|field| result.contains(field)), "{subject:?}: {told}");
+        let answer = agent.call("debug_evaluate", json!({ "expression": "account" })).await?;
+        let result = answer["result"].as_str().unwrap_or_default();
+        assert!(fields.iter().all(|field| result.contains(field)), "{subject:?}: {answer}");
         let stepped = agent.call("debug_step_over", json!({})).await?;
         let (now, was) = value(&stepped["event"]["changed"], "account");
         assert!(now.contains("80") && was.contains("70"), "{subject:?}: {stepped}");

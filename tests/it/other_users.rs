@@ -58,10 +58,10 @@ async fn listener(address: &str, token: Option<&str>) -> anyhow::Result<(Child, 
     command.args(["--listen", address]).stdin(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
     let mut child = command.spawn()?;
     let mut stderr = BufReader::new(child.stderr.take().context("no stderr")?).lines();
-    let said = stderr.next_line().await?.context("it said nothing")?;
+    let line = stderr.next_line().await?.context("it said nothing")?;
     // Its messages about other users are read, so that it never blocks.
     tokio::spawn(async move { while let Ok(Some(_)) = stderr.next_line().await {} });
-    let place = said.rsplit("listening on ").next().unwrap_or_default().to_owned();
+    let place = line.rsplit("listening on ").next().unwrap_or_default().to_owned();
     Ok((child, place))
 }
 
@@ -79,8 +79,8 @@ async fn answer(port: &str, says: &str, listens: bool) -> anyhow::Result<String>
     // A server that has already hung up need not read all of it.
     drop(stdin.write_all(says.as_bytes()).await);
     drop(stdin);
-    let told = tokio::time::timeout(deadline(DEADLINE), child.wait_with_output()).await??;
-    Ok(String::from_utf8_lossy(&told.stdout).into_owned())
+    let output = tokio::time::timeout(deadline(DEADLINE), child.wait_with_output()).await??;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// Waits until it holds.
@@ -94,8 +94,8 @@ async fn wait_until(what: &str, holds: impl Fn() -> bool) -> anyhow::Result<()> 
 }
 
 fn children(pid: u32) -> Vec<String> {
-    let told = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    told.split_ascii_whitespace().map(str::to_owned).collect()
+    let text = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    text.split_ascii_whitespace().map(str::to_owned).collect()
 }
 
 #[tokio::test]
@@ -118,8 +118,8 @@ async fn another_user_runs_nothing_through_a_listener() -> anyhow::Result<()> {
 
     // A token lets its holder in.
     let (child, place) = listener("127.0.0.1:0", Some("a secret of 16 b")).await?;
-    let told = answer(port(&place), &hostile(&file, Some("a secret of 16 b")), true).await?;
-    assert!(told.contains(r#""command":"initialize""#), "{told}");
+    let answered = answer(port(&place), &hostile(&file, Some("a secret of 16 b")), true).await?;
+    assert!(answered.contains(r#""command":"initialize""#), "{answered}");
     drop(child);
 
     // Nor at a socket in a folder that is open to all.
@@ -141,9 +141,9 @@ except OSError: pass # A server that hung up need not read all of it."#;
     let mut stdin = child.stdin.take().context("no stdin")?;
     drop(stdin.write_all(hostile(&folder.path().join("third"), None).as_bytes()).await);
     drop(stdin);
-    let told = tokio::time::timeout(deadline(DEADLINE), child.wait_with_output()).await??;
-    ensure!(told.status.success(), "{told:?}");
-    assert_eq!(String::from_utf8_lossy(&told.stdout), "");
+    let output = tokio::time::timeout(deadline(DEADLINE), child.wait_with_output()).await??;
+    ensure!(output.status.success(), "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "");
     assert!(!folder.path().join("third").exists());
     Ok(())
 }
@@ -188,8 +188,8 @@ async fn another_user_takes_no_place_from_an_agent() -> anyhow::Result<()> {
         echo ready; sleep 300"#;
     let mut child = stranger(script, &[&server.port().to_string()]).stderr(Stdio::null()).spawn()?;
     let mut lines = BufReader::new(child.stdout.take().context("no stdout")?).lines();
-    let said = tokio::time::timeout(deadline(DEADLINE), lines.next_line()).await??;
-    assert_eq!(said.as_deref(), Some("ready"));
+    let line = tokio::time::timeout(deadline(DEADLINE), lines.next_line()).await??;
+    assert_eq!(line.as_deref(), Some("ready"));
     let mut agent = server.agent(TOKEN).await?;
     assert_eq!(agent.call("debug_status", &json!({})).await?["state"], "idle");
     child.kill().await?;

@@ -63,8 +63,8 @@ async fn stops_here(runtime: Runtime, source: &Path, launch: Value) -> anyhow::R
     let (thread, frame) = editor.stop().await?;
     assert_eq!((&frame["line"], &frame["name"]), (&json!(line), &json!("Program.Main(string[] args)")));
     // The framework is not the user's code.
-    let told = editor.ok("modules", json!({})).await?;
-    for module in told["modules"].as_array().into_iter().flatten() {
+    let body = editor.ok("modules", json!({})).await?;
+    for module in body["modules"].as_array().into_iter().flatten() {
         let is_own = module["name"] == "apphost.dll";
         assert_eq!(module["isUserCode"], is_own, "{module}");
         assert!(is_own || module["symbolStatus"] == "Framework code, no symbols needed", "{module}");
@@ -150,10 +150,10 @@ async fn a_process_whose_assembly_is_gone_is_read_from_memory(runtime: Runtime) 
     anyhow::ensure!(editor.response(attach).await?.success);
     let (_, frame) = editor.stop().await?;
     assert_eq!(frame["line"], fixture::line("spin", "beat"));
-    let asked = json!({ "expression": "count >= 0 && !stop", "frameId": frame["id"] });
-    assert_eq!(editor.ok("evaluate", asked).await?["result"], "true");
-    let told = editor.ok("modules", json!({})).await?;
-    let own = told["modules"].as_array().into_iter().flatten().find(|module| module["name"] == "spin.dll");
+    let arguments = json!({ "expression": "count >= 0 && !stop", "frameId": frame["id"] });
+    assert_eq!(editor.ok("evaluate", arguments).await?["result"], "true");
+    let body = editor.ok("modules", json!({})).await?;
+    let own = body["modules"].as_array().into_iter().flatten().find(|module| module["name"] == "spin.dll");
     assert_eq!(own.context("no module")?["symbolStatus"], "Symbols loaded; loaded from memory");
     editor.finish().await
 }
@@ -180,9 +180,9 @@ async fn refusal(runtime: Runtime, code: &str, arguments: &[&Path]) -> anyhow::R
     let process = start_program(Command::new(&program).args(arguments).envs(environment)).await?;
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.ok("initialize", json!({ "clientID": "test" })).await?;
-    let told = editor.ask("attach", json!({ "processId": process.id(), "engine": "coreclr" })).await?;
-    anyhow::ensure!(!told.success, "it was attached to");
-    let of = |key: &str| told.body["error"]["variables"][key].as_str().unwrap_or_default().to_owned();
+    let response = editor.ask("attach", json!({ "processId": process.id(), "engine": "coreclr" })).await?;
+    anyhow::ensure!(!response.success, "it was attached to");
+    let of = |key: &str| response.body["error"]["variables"][key].as_str().unwrap_or_default().to_owned();
     let refused = (of("code"), of("message"));
     editor.finish().await?;
     Ok(refused)
@@ -283,8 +283,8 @@ async fn a_runtime_inside_the_executable_is_attached_to() -> anyhow::Result<()> 
     let mut running = command.spawn()?;
     let (mut input, mut output) =
         (running.stdin.take().context("no stdin")?, running.stdout.take().context("no stdout")?);
-    let mut said = [0; 14];
-    output.read_exact(&mut said).await?;
+    let mut greeting = [0; 14];
+    output.read_exact(&mut greeting).await?;
     let mut editor = DapClient::start("editor", Runtime::Net9, &Transcript::default())?;
     editor.ok("initialize", json!({ "clientID": "test" })).await?;
     editor.ok("attach", json!({ "processId": running.id(), "symbolPaths": [libraries] })).await?;
@@ -309,12 +309,15 @@ async fn a_runtime_inside_the_executable_is_attached_to() -> anyhow::Result<()> 
 async fn a_runtime_inside_the_executable_without_a_library_of_its_build_is_refused() -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", Runtime::Net9, &Transcript::default())?;
     let refused = launch_one_file(&mut editor, json!({})).await?;
-    let told = &refused.body["error"]["variables"];
-    assert_eq!(told["code"], "NOT_DEBUGGABLE");
+    let error = &refused.body["error"]["variables"];
+    assert_eq!(error["code"], "NOT_DEBUGGABLE");
     assert!(
-        told["message"].as_str().context("no message")?.contains("no installed runtime is of the same build"),
-        "{told}"
+        error["message"]
+            .as_str()
+            .context("no message")?
+            .contains("no installed runtime is of the same build"),
+        "{error}"
     );
-    assert!(told["hint"].as_str().context("no hint")?.contains("symbolPaths"), "{told}");
+    assert!(error["hint"].as_str().context("no hint")?.contains("symbolPaths"), "{error}");
     editor.finish().await
 }

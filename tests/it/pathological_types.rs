@@ -37,8 +37,8 @@ async fn start_program(runtime: Runtime) -> anyhow::Result<(DapClient, i64, Valu
 async fn locals(editor: &mut DapClient, frame: &Value) -> anyhow::Result<Vec<Value>> {
     let scopes = editor.ok("scopes", json!({ "frameId": frame })).await?;
     let reference = scopes["scopes"][0]["variablesReference"].clone();
-    let told = editor.ok("variables", json!({ "variablesReference": reference })).await?;
-    told["variables"].as_array().cloned().context("no variables")
+    let body = editor.ok("variables", json!({ "variablesReference": reference })).await?;
+    body["variables"].as_array().cloned().context("no variables")
 }
 
 /// The most memory that the host has used, KiB.
@@ -70,21 +70,21 @@ async fn everything_evil_can_be_evaluated(runtime: Runtime) -> anyhow::Result<()
         ] {
             // It takes too long, throws an exception that cannot be shown, or returns a value: it is
             // answered.
-            let asked = json!({ "expression": expression, "frameId": frame, "context": context });
-            let told = editor.ask("evaluate", asked).await?;
-            let text = told.body.to_string();
+            let arguments = json!({ "expression": expression, "frameId": frame, "context": context });
+            let response = editor.ask("evaluate", arguments).await?;
+            let text = response.body.to_string();
             assert!(text.len() < 3 << 20, "{expression}: {} bytes", text.len());
-            let code = told.body["error"]["variables"]["code"].as_str().unwrap_or_default();
-            assert!(told.success || code.starts_with("EVALUATION_"), "{expression}: {}", told.body);
+            let code = response.body["error"]["variables"]["code"].as_str().unwrap_or_default();
+            assert!(response.success || code.starts_with("EVALUATION_"), "{expression}: {}", response.body);
         }
-        let asked = json!({ "frameId": frame, "text": format!("{name}."), "column": name.len() + 2 });
-        editor.ok("completions", asked).await?;
+        let arguments = json!({ "frameId": frame, "text": format!("{name}."), "column": name.len() + 2 });
+        editor.ok("completions", arguments).await?;
     }
     for (expression, result) in
         [("brokenText.Length", "28"), ("brokenText[5]", "55296 '\\ud800'"), ("chain.At", "99999")]
     {
-        let asked = json!({ "expression": expression, "frameId": frame });
-        assert_eq!(editor.ok("evaluate", asked).await?["result"], result, "{expression}");
+        let arguments = json!({ "expression": expression, "frameId": frame });
+        assert_eq!(editor.ok("evaluate", arguments).await?["result"], result, "{expression}");
     }
     let used = used(&process)?;
     assert!(used < MAX_MEMORY, "{used} KiB");
@@ -110,12 +110,16 @@ async fn everything_evil_can_be_opened(runtime: Runtime) -> anyhow::Result<()> {
     let mut opened = 0;
     while let Some((parent, depth, path)) = closed.pop_front().filter(|_| opened < MAX_ROWS) {
         opened += 1;
-        let told = editor.ask("variables", json!({ "variablesReference": parent })).await?;
-        let code = told.body["error"]["variables"]["code"].as_str().unwrap_or_default();
+        let response = editor.ask("variables", json!({ "variablesReference": parent })).await?;
+        let code = response.body["error"]["variables"]["code"].as_str().unwrap_or_default();
         // An expanded row reports that its code failed; so does a row that is refused.
-        assert!(told.success || !matches!(code, "" | "TIMEOUT" | "ENGINE_FAILED"), "{path}: {}", told.body);
-        assert!(told.body.to_string().len() < 3 << 20, "{path} is too long");
-        for row in told.body["variables"].as_array().into_iter().flatten().filter(|_| depth < MAX_DEPTH) {
+        assert!(
+            response.success || !matches!(code, "" | "TIMEOUT" | "ENGINE_FAILED"),
+            "{path}: {}",
+            response.body
+        );
+        assert!(response.body.to_string().len() < 3 << 20, "{path} is too long");
+        for row in response.body["variables"].as_array().into_iter().flatten().filter(|_| depth < MAX_DEPTH) {
             let name = row["name"].as_str().unwrap_or_default();
             closed.extend(reference(row).map(|below| (below, depth + 1, format!("{path} > {name}"))));
         }

@@ -67,17 +67,17 @@ impl StoppedEditor {
 
     /// Sends all requests, beginning with the one of this number; returns them.
     async fn ask(&mut self, first: usize) -> anyhow::Result<Vec<i64>> {
-        let mut asked = Vec::new();
+        let mut seqs = Vec::new();
         let count = self.questions.len();
         for (command, arguments) in self.questions.iter().cycle().skip(first % count).take(count) {
-            asked.push(self.editor.send(command, arguments.clone()).await?);
+            seqs.push(self.editor.send(command, arguments.clone()).await?);
         }
-        Ok(asked)
+        Ok(seqs)
     }
 
     /// Reads every response, continues from each stop, and checks the end.
-    async fn end(mut self, asked: Vec<i64>, code: i64) -> anyhow::Result<()> {
-        for seq in asked {
+    async fn end(mut self, seqs: Vec<i64>, code: i64) -> anyhow::Result<()> {
+        for seq in seqs {
             let answer = self.editor.response(seq).await?;
             let failed = &answer.body["error"]["variables"]["code"];
             let honest =
@@ -110,9 +110,9 @@ async fn a_program_that_is_killed_while_it_is_looked_at_leaves_no_request_unansw
 ) -> anyhow::Result<()> {
     for round in 0..ROUNDS {
         let mut look = StoppedEditor::at(runtime, "").await?;
-        let asked = look.ask(round).await?;
+        let seqs = look.ask(round).await?;
         // A moment later in each round, by as many answers.
-        let (early, late) = asked.split_at(round % asked.len());
+        let (early, late) = seqs.split_at(round % seqs.len());
         for seq in early {
             look.editor.response(*seq).await?;
         }
@@ -130,9 +130,9 @@ async fn a_program_that_ends_itself_during_an_evaluation_leaves_no_request_unans
         let expression =
             json!({ "expression": "EndElsewhere(\"WAY\")".replace("WAY", way), "frameId": look.frame });
         let first = look.editor.send("evaluate", expression).await?;
-        let asked = look.ask(0).await?;
+        let seqs = look.ask(0).await?;
         assert!(!look.editor.response(first).await?.success);
-        look.end(asked, code).await?;
+        look.end(seqs, code).await?;
     }
     Ok(())
 }
@@ -144,12 +144,12 @@ async fn a_program_that_ends_itself_while_it_is_asked_leaves_no_request_unanswer
         let (way, code) = WAYS[round % WAYS.len()];
         let mut look = StoppedEditor::at(runtime, way).await?;
         look.editor.break_at("ends", &[]).await?;
-        let mut asked = vec![look.editor.send("continue", json!({ "threadId": look.thread })).await?];
+        let mut seqs = vec![look.editor.send("continue", json!({ "threadId": look.thread })).await?];
         for pause in 0..=round % 4 {
-            asked.extend(look.ask(round + pause).await?);
-            asked.push(look.editor.send("pause", json!({ "threadId": look.thread })).await?);
+            seqs.extend(look.ask(round + pause).await?);
+            seqs.push(look.editor.send("pause", json!({ "threadId": look.thread })).await?);
         }
-        look.end(asked, code).await?;
+        look.end(seqs, code).await?;
     }
     Ok(())
 }

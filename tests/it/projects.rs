@@ -124,15 +124,15 @@ async fn a_file_without_a_project_is_built_and_debugged(runtime: Runtime) -> any
     let mut editor = editor(runtime).await?;
     let launch = editor.send("launch", json!({ "program": file, "args": ["one", "two"] })).await?;
     editor.initialized(launch).await?;
-    let asked = json!({ "source": { "path": file }, "breakpoints": [{ "line": 5 }] });
-    editor.ok("setBreakpoints", asked).await?;
+    let arguments = json!({ "source": { "path": file }, "breakpoints": [{ "line": 5 }] });
+    editor.ok("setBreakpoints", arguments).await?;
     editor.ok("configurationDone", Value::Null).await?;
     let launched = editor.response(launch).await?;
     anyhow::ensure!(launched.success, "{}", launched.body);
     let (thread, frame) = editor.stop().await?;
     assert_eq!((&frame["line"], &frame["source"]["path"]), (&json!(5), &json!(file)));
-    let asked = json!({ "expression": "total", "frameId": frame["id"] });
-    assert_eq!(editor.ok("evaluate", asked).await?["result"], "2");
+    let arguments = json!({ "expression": "total", "frameId": frame["id"] });
+    assert_eq!(editor.ok("evaluate", arguments).await?["result"], "2");
     editor.ok("continue", json!({ "threadId": thread })).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 3);
     editor.event("terminated").await?;
@@ -159,10 +159,10 @@ async fn build_attributes_reach_the_build(runtime: Runtime) -> anyhow::Result<()
     let own = folder.path().canonicalize()?.join("bin");
     let plain = json!({ "program": project, "buildArguments": ["-p:UseAppHost=false"] });
     assert_eq!(printed(runtime, plain).await?.0, format!("plain {}/Debug/net10.0/\n", own.display()));
-    let asked = json!({ "program": project, "configuration": "Release", "runtimeIdentifier": "linux-x64",
+    let arguments = json!({ "program": project, "configuration": "Release", "runtimeIdentifier": "linux-x64",
         "buildArguments": ["-p:UseAppHost=false", "-p:DefineConstants=EXTRA", "--no-self-contained"] });
     let expected = format!("extra {}/Release/net10.0/linux-x64/\n", own.display());
-    assert_eq!(printed(runtime, asked).await?.0, expected);
+    assert_eq!(printed(runtime, arguments).await?.0, expected);
     Ok(())
 }
 
@@ -285,8 +285,8 @@ fn is_stopped_at_the_failure(console: &str, frame: &Value, project: &str) -> any
     anyhow::ensure!(console.contains(&format!("{project} is a project of tests")), "{console}");
     let source = fixture::dotnet_test_projects().join("xunit3/CartTests.cs");
     let text = std::fs::read_to_string(source)?;
-    let wanted = text.lines().position(|line| line.ends_with("// BP fails")).context("no marker")? + 1;
-    anyhow::ensure!(frame["line"].as_u64() == Some(u64::try_from(wanted)?), "{frame}");
+    let expected = text.lines().position(|line| line.ends_with("// BP fails")).context("no marker")? + 1;
+    anyhow::ensure!(frame["line"].as_u64() == Some(u64::try_from(expected)?), "{frame}");
     Ok(())
 }
 

@@ -39,9 +39,9 @@ async fn launch_program(form: &str, program: &str, source: &str, lines: &[i64]) 
         "sourceFileMap": { format!("/src/{form}"): folder } });
     let launch = editor.send("launch", arguments).await?;
     editor.initialized(launch).await?;
-    let wanted: Vec<Value> = lines.iter().map(|line| json!({ "line": line })).collect();
+    let expected: Vec<Value> = lines.iter().map(|line| json!({ "line": line })).collect();
     let place = json!({ "path": folder.join(source) });
-    editor.ok("setBreakpoints", json!({ "source": place, "breakpoints": wanted })).await?;
+    editor.ok("setBreakpoints", json!({ "source": place, "breakpoints": expected })).await?;
     editor.ok("configurationDone", Value::Null).await?;
     let launched = editor.response(launch).await?;
     anyhow::ensure!(launched.success, "launch failed: {}", launched.body);
@@ -151,8 +151,8 @@ async fn variables_of_code_that_was_compiled_ahead_of_time_are_seen() -> anyhow:
             )
             .await?;
         editor.initialized(launch).await?;
-        let wanted = json!({ "breakpoints": [{ "name": "System.Console.WriteLine(string)" }] });
-        editor.ok("setFunctionBreakpoints", wanted).await?;
+        let expected = json!({ "breakpoints": [{ "name": "System.Console.WriteLine(string)" }] });
+        editor.ok("setFunctionBreakpoints", expected).await?;
         editor.ok("configurationDone", Value::Null).await?;
         anyhow::ensure!(editor.response(launch).await?.success);
         let (thread, top) = editor.stop().await?;

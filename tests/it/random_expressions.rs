@@ -163,8 +163,8 @@ impl Language {
                         *found.compared.entry(construct).or_default() += 1;
                     }
                 }
-                let told = told(&mut own, text, &own_frame).await?;
-                if let (OracleResult::Error(_), DebuggerResult::Value(_, value)) = (printed, &told) {
+                let result = evaluate_in_debugger(&mut own, text, &own_frame).await?;
+                if let (OracleResult::Error(_), DebuggerResult::Value(_, value)) = (printed, &result) {
                     // Newer than the program's C#: the compiler of today knows.
                     let today = batched(&mut compiler, &frame, &[text]).await?;
                     if today.as_ref().is_none_or(|values| values[..] != [value.clone()]) {
@@ -176,18 +176,18 @@ impl Language {
                     continue;
                 }
                 let is_for_compiler = |construct: &&str| self.grammar().is_for_compiler(construct);
-                match &told {
-                    DebuggerResult::Refused(_) if told.is(printed) => {}
+                match &result {
+                    DebuggerResult::Refused(_) if result.is(printed) => {}
                     DebuggerResult::Refused(_) if expression.constructs.iter().any(is_for_compiler) => {}
                     DebuggerResult::Refused(message) if is_refusal(message) => {
                         found.refused.push(format!("{text}\n    {message}"));
                     }
-                    _ => found.compare("own", text, &told, printed),
+                    _ => found.compare("own", text, &result, printed),
                 }
                 // The SDK's C# may accept an expression that C# 8 refuses.
                 if at % ALONE == 0 && !matches!(printed, OracleResult::Error(_)) {
-                    let told = self::told(&mut compiler, text, &frame).await?;
-                    found.compare("with a compiler", text, &told, printed);
+                    let result = evaluate_in_debugger(&mut compiler, text, &frame).await?;
+                    found.compare("with a compiler", text, &result, printed);
                 }
             }
         }
@@ -208,9 +208,9 @@ struct Findings {
 }
 
 impl Findings {
-    fn compare(&mut self, how: &str, text: &str, told: &DebuggerResult, printed: &OracleResult) {
-        if !told.is(printed) {
-            self.wrong.push(format!("{text}\n    {how}: {told:?}\n    printed: {printed:?}"));
+    fn compare(&mut self, how: &str, text: &str, result: &DebuggerResult, printed: &OracleResult) {
+        if !result.is(printed) {
+            self.wrong.push(format!("{text}\n    {how}: {result:?}\n    printed: {printed:?}"));
         }
     }
 
@@ -245,13 +245,17 @@ impl DebuggerResult {
     }
 }
 
-async fn told(editor: &mut DapClient, text: &str, frame: &Value) -> anyhow::Result<DebuggerResult> {
-    let asked = json!({ "expression": text, "frameId": frame, "context": "repl" });
-    let told = editor.ask("evaluate", asked).await?;
+async fn evaluate_in_debugger(
+    editor: &mut DapClient,
+    text: &str,
+    frame: &Value,
+) -> anyhow::Result<DebuggerResult> {
+    let arguments = json!({ "expression": text, "frameId": frame, "context": "repl" });
+    let result = editor.ask("evaluate", arguments).await?;
     let of = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    Ok(match told.success {
-        true => DebuggerResult::Value(of(&told.body["type"]), of(&told.body["result"])),
-        false => DebuggerResult::Refused(of(&told.body["error"]["variables"]["message"])),
+    Ok(match result.success {
+        true => DebuggerResult::Value(of(&result.body["type"]), of(&result.body["result"])),
+        false => DebuggerResult::Refused(of(&result.body["error"]["variables"]["message"])),
     })
 }
 
@@ -294,8 +298,8 @@ async fn by_compiler(
                 waiting.extend([other, one]);
             }
             None => {
-                let told = told(editor, texts[0], frame).await?;
-                found.wrong.push(format!("{}\n    does not compile in a batch; alone: {told:?}", texts[0]));
+                let result = evaluate_in_debugger(editor, texts[0], frame).await?;
+                found.wrong.push(format!("{}\n    does not compile in a batch; alone: {result:?}", texts[0]));
             }
         }
     }
@@ -317,12 +321,12 @@ async fn batched(
             {{ return \"!\" + e.GetType().Name; }} }}).ToArray()",
         functions.join(", ")
     );
-    let asked = json!({ "expression": all, "frameId": frame, "context": "repl" });
-    let told = editor.ask("evaluate", asked).await?;
-    if !told.success {
+    let arguments = json!({ "expression": all, "frameId": frame, "context": "repl" });
+    let result = editor.ask("evaluate", arguments).await?;
+    if !result.success {
         return Ok(None);
     }
-    let rows = json!({ "variablesReference": told.body["variablesReference"] });
+    let rows = json!({ "variablesReference": result.body["variablesReference"] });
     let rows = editor.ok("variables", rows).await?;
     let rows = rows["variables"].as_array().context("no rows")?;
     let values = rows.iter().filter(|row| row["name"].as_str().is_some_and(|name| name.starts_with('[')));

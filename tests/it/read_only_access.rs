@@ -49,12 +49,13 @@ async fn a_display_does_not_run_for_an_agent_that_may_only_look(runtime: Runtime
     assert_eq!(row(&members, "Fixed")?["value"], "3");
     let runs = row(&members, "Runs")?;
     let runs = json!({ "variablesReference": runs["variablesReference"] });
-    let told = agent.ask("variables", runs).await?.body.to_string();
-    assert!(told.contains("runs code of the program"), "{told}");
+    let response = agent.ask("variables", runs).await?.body.to_string();
+    assert!(response.contains("runs code of the program"), "{response}");
     // Expressions that call nothing are evaluated; for others the error names what would have run. Nothing is
     // compiled for this client.
-    let asked = |expression: &str| json!({ "expression": expression, "frameId": frame, "context": "repl" });
-    assert_eq!(agent.ok("evaluate", asked("derived.Fixed + 1")).await?["result"], "4");
+    let arguments =
+        |expression: &str| json!({ "expression": expression, "frameId": frame, "context": "repl" });
+    assert_eq!(agent.ok("evaluate", arguments("derived.Fixed + 1")).await?["result"], "4");
     for (expression, named) in [
         ("derived.Runs", "`derived.Runs` runs code of the program"),
         ("1 + derived.ToString().Length", "`derived.ToString()` runs code of the program"),
@@ -62,10 +63,14 @@ async fn a_display_does_not_run_for_an_agent_that_may_only_look(runtime: Runtime
         ("new[] { 1 }.Sum(n => n)", "runs code of the program"),
         ("await System.Threading.Tasks.Task.FromResult(1)", "needs the C# compiler"),
     ] {
-        let told = agent.ask("evaluate", asked(expression)).await?;
-        let error = &told.body["error"]["variables"];
+        let response = agent.ask("evaluate", arguments(expression)).await?;
+        let error = &response.body["error"]["variables"];
         let message = error["message"].as_str().unwrap_or_default();
-        assert!(error["code"] == "ACCESS_DENIED" && message.contains(named), "{expression}: {}", told.body);
+        assert!(
+            error["code"] == "ACCESS_DENIED" && message.contains(named),
+            "{expression}: {}",
+            response.body
+        );
     }
     let program = editor.event("process").await?["systemProcessId"].as_u64().context("no process")?;
     assert_eq!(tandem_tests::compiled::compilers_beside(program)?, [0u64; 0]);
@@ -86,7 +91,7 @@ async fn ask_everything(agent: &mut DapClient, typed: &str) -> anyhow::Result<Ha
     let frame = &stack["stackFrames"][0]["id"];
     let scopes = agent.ok("scopes", json!({ "frameId": frame })).await?;
     let scope = &scopes["scopes"][0]["variablesReference"];
-    let mut told = HashMap::new();
+    let mut outcomes = HashMap::new();
     for (command, arguments) in [
         ("threads", json!({})),
         ("modules", json!({})),
@@ -117,9 +122,9 @@ async fn ask_everything(agent: &mut DapClient, typed: &str) -> anyhow::Result<Ha
     ] {
         let answer = agent.ask(command, arguments).await?;
         let code = answer.body["error"]["variables"]["code"].as_str().unwrap_or("ok").to_owned();
-        told.insert(command, code);
+        outcomes.insert(command, code);
     }
-    Ok(told)
+    Ok(outcomes)
 }
 
 /// Launches, with read-only access, a program that writes a file when a debugger runs any of its code.
@@ -141,21 +146,21 @@ async fn watched(
     editor.launch_child(launch, &program, &[line]).await?;
     editor.event("stopped").await?;
     let mut agent = join_agent(&mut editor, &transcript).await?;
-    let told = ask_everything(&mut agent, &typed.replace("RAN", &ran.display().to_string())).await?;
+    let outcomes = ask_everything(&mut agent, &typed.replace("RAN", &ran.display().to_string())).await?;
     agent.finish().await?;
     not_run(&ran)?;
     editor.finish().await?;
-    Ok(told)
+    Ok(outcomes)
 }
 
 fn not_run(ran: &Path) -> anyhow::Result<()> {
-    let told = std::fs::read_to_string(ran).unwrap_or_default();
-    ensure!(!ran.exists(), "code of the program ran: {told}");
+    let text = std::fs::read_to_string(ran).unwrap_or_default();
+    ensure!(!ran.exists(), "code of the program ran: {text}");
     Ok(())
 }
 
 /// Every request that changes or runs something is refused.
-fn check(told: &HashMap<&'static str, String>, denied: &[&str]) {
+fn check(outcomes: &HashMap<&'static str, String>, denied: &[&str]) {
     let always = [
         "evaluate",
         "setVariable",
@@ -172,10 +177,10 @@ fn check(told: &HashMap<&'static str, String>, denied: &[&str]) {
         "invented",
     ];
     for command in always.iter().chain(denied) {
-        assert_eq!(told.get(command).map(String::as_str), Some("ACCESS_DENIED"), "{command}");
+        assert_eq!(outcomes.get(command).map(String::as_str), Some("ACCESS_DENIED"), "{command}");
     }
-    assert_eq!(told["threads"], "ok");
-    assert_eq!(told["sessionInfo"], "ok");
+    assert_eq!(outcomes["threads"], "ok");
+    assert_eq!(outcomes["sessionInfo"], "ok");
 }
 
 const PYTHON: &str = r#"
@@ -231,36 +236,36 @@ const BASH: &str = "trap='$(touch RAN)'\nvalues=('a[$(touch RAN)]')\necho here #
 
 #[tokio::test]
 async fn python_runs_nothing_for_an_agent_that_may_only_look() -> anyhow::Result<()> {
-    let told = watched(Subject::Python, "main.py", PYTHON, "trap.a").await?;
-    check(&told, &["variables", "completions", "exceptionInfo"]);
+    let outcomes = watched(Subject::Python, "main.py", PYTHON, "trap.a").await?;
+    check(&outcomes, &["variables", "completions", "exceptionInfo"]);
     Ok(())
 }
 
 #[tokio::test]
 async fn ruby_runs_nothing_for_an_agent_that_may_only_look() -> anyhow::Result<()> {
-    let told = watched(Subject::Rdbg, "main.rb", RUBY, r#"Kernel::system("touch RAN").a"#).await?;
-    check(&told, &["variables", "completions", "exceptionInfo"]);
+    let outcomes = watched(Subject::Rdbg, "main.rb", RUBY, r#"Kernel::system("touch RAN").a"#).await?;
+    check(&outcomes, &["variables", "completions", "exceptionInfo"]);
     Ok(())
 }
 
 #[tokio::test]
 async fn ruby_with_debug_1_9_2_runs_nothing_for_an_agent_that_may_only_look() -> anyhow::Result<()> {
-    let told = watched(Subject::Rdbg192, "main.rb", RUBY, r#"Kernel::system("touch RAN").a"#).await?;
-    check(&told, &["variables", "completions", "exceptionInfo"]);
+    let outcomes = watched(Subject::Rdbg192, "main.rb", RUBY, r#"Kernel::system("touch RAN").a"#).await?;
+    check(&outcomes, &["variables", "completions", "exceptionInfo"]);
     Ok(())
 }
 
 #[tokio::test]
 async fn javascript_runs_nothing_for_an_agent_that_may_only_look() -> anyhow::Result<()> {
-    let told = watched(Subject::Js, "main.js", JAVASCRIPT, "trap.a").await?;
-    check(&told, &["variables", "completions", "exceptionInfo"]);
+    let outcomes = watched(Subject::Js, "main.js", JAVASCRIPT, "trap.a").await?;
+    check(&outcomes, &["variables", "completions", "exceptionInfo"]);
     Ok(())
 }
 
 #[tokio::test]
 async fn bash_runs_nothing_for_an_agent_that_may_only_look() -> anyhow::Result<()> {
-    let told = watched(Subject::Bash, "main.sh", BASH, "$(touch RAN)").await?;
-    check(&told, &["variables", "completions", "exceptionInfo"]);
+    let outcomes = watched(Subject::Bash, "main.sh", BASH, "$(touch RAN)").await?;
+    check(&outcomes, &["variables", "completions", "exceptionInfo"]);
     Ok(())
 }
 
@@ -275,9 +280,9 @@ async fn native_values_are_read_by_an_agent_that_may_only_look() -> anyhow::Resu
         editor.ok("processWriteInput", json!({ "data": "hello\n" })).await?;
         editor.event("stopped").await?;
         let mut agent = join_agent(&mut editor, &transcript).await?;
-        let told = ask_everything(&mut agent, "1").await?;
-        check(&told, &["completions"]);
-        assert_eq!(told["variables"], "ok", "{subject:?}");
+        let outcomes = ask_everything(&mut agent, "1").await?;
+        check(&outcomes, &["completions"]);
+        assert_eq!(outcomes["variables"], "ok", "{subject:?}");
         agent.finish().await?;
         editor.finish().await?;
     }

@@ -43,8 +43,8 @@ fn copied(pointer: &str) -> anyhow::Result<tempfile::TempDir> {
 fn request(port: u16, path: &'static str) -> JoinHandle<anyhow::Result<String>> {
     tokio::spawn(async move {
         let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await?;
-        let asked = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-        stream.write_all(asked.as_bytes()).await?;
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await?;
         Ok(answer)
@@ -79,28 +79,28 @@ impl AgentRun {
     }
 
     /// Checks that the program's own tests pass without a debugger. The first build may outlast one call.
-    async fn passes(&mut self, tool: &str, asked: Value) -> anyhow::Result<()> {
-        let mut told = self.call("run_tests", asked.clone()).await?;
+    async fn passes(&mut self, tool: &str, arguments: Value) -> anyhow::Result<()> {
+        let mut result = self.call("run_tests", arguments.clone()).await?;
         for _ in 0..5 {
-            if told["pending"] != true {
+            if result["pending"] != true {
                 break;
             }
-            told = self.call("run_tests", asked.clone()).await?;
+            result = self.call("run_tests", arguments.clone()).await?;
         }
         ensure!(
-            told["tool"] == tool && told["tests"]["passed"] == 1 && told["tests"]["failed"] == 0,
-            "{told}"
+            result["tool"] == tool && result["tests"]["passed"] == 1 && result["tests"]["failed"] == 0,
+            "{result}"
         );
         Ok(())
     }
 
     /// Starts it: `debug_launch` or `debug_launch_test`.
-    async fn launch(&mut self, tool: &str, mut asked: Value) -> anyhow::Result<Value> {
+    async fn launch(&mut self, tool: &str, mut arguments: Value) -> anyhow::Result<Value> {
         // A build before it takes additional time: both together must be answered
         // within the agent's deadline.
-        asked["timeoutMs"] = json!(deadline_ms(25));
-        let is_server = !asked["waitFor"].is_null();
-        let answer = self.call(tool, asked).await?;
+        arguments["timeoutMs"] = json!(deadline_ms(25));
+        let is_server = !arguments["waitFor"].is_null();
+        let answer = self.call(tool, arguments).await?;
         let set = answer["breakpoints"].as_array().into_iter().flatten();
         self.breakpoints = set.map(|breakpoint| breakpoint["id"].clone()).collect();
         // A build may take longer than a call waits. A server that is up then stops nowhere yet.
@@ -127,11 +127,11 @@ impl AgentRun {
     }
 
     /// Expressions and their values.
-    async fn check_values(&mut self, wanted: &[(&str, &str)]) -> anyhow::Result<()> {
-        let expressions: Vec<&str> = wanted.iter().map(|(expression, _)| *expression).collect();
-        let told = self.call("debug_evaluate", json!({ "expressions": expressions })).await?;
-        for (at, (expression, value)) in wanted.iter().enumerate() {
-            ensure!(told["results"][at]["result"] == *value, "`{expression}` is not `{value}`: {told}");
+    async fn check_values(&mut self, expected: &[(&str, &str)]) -> anyhow::Result<()> {
+        let expressions: Vec<&str> = expected.iter().map(|(expression, _)| *expression).collect();
+        let result = self.call("debug_evaluate", json!({ "expressions": expressions })).await?;
+        for (at, (expression, value)) in expected.iter().enumerate() {
+            ensure!(result["results"][at]["result"] == *value, "`{expression}` is not `{value}`: {result}");
         }
         Ok(())
     }
@@ -143,16 +143,16 @@ impl AgentRun {
 
     /// Steps, a few times if need be, until a step has changed this variable to this value.
     async fn steps_until(&mut self, name: &str, value: &str) -> anyhow::Result<Value> {
-        let mut told = Vec::new();
+        let mut steps = Vec::new();
         for _ in 0..6 {
             let stepped = self.call("debug_step_over", json!({})).await?;
             let changed = stepped["event"]["changed"].as_array().into_iter().flatten();
             if changed.into_iter().any(|row| row["name"] == name && row["value"] == value) {
                 return Ok(stepped);
             }
-            told.push(stepped);
+            steps.push(stepped);
         }
-        anyhow::bail!("`{name}` does not become `{value}`: {told:?}")
+        anyhow::bail!("`{name}` does not become `{value}`: {steps:?}")
     }
 
     /// Removes the agent's breakpoints.
@@ -174,16 +174,16 @@ impl AgentRun {
     async fn has_ended(mut self, ended: &Value, code: i64, says: &str) -> anyhow::Result<()> {
         ensure!(ended["state"] == "exited" && ended["event"]["exitCode"] == code, "{ended}");
         let read = self.call("process_read_output", json!({ "since": "o0.e0", "maxBytes": 200_000 })).await?;
-        let said = |stream: &str| read[stream].as_str().is_some_and(|text| text.contains(says));
-        ensure!(said("stdout") || said("stderr"), "`{says}` is not in {read}");
+        let has = |stream: &str| read[stream].as_str().is_some_and(|text| text.contains(says));
+        ensure!(has("stdout") || has("stderr"), "`{says}` is not in {read}");
         self.agent.finish().await
     }
 
     /// Lets a server answer, and ends it.
-    async fn serves(mut self, asked: JoinHandle<anyhow::Result<String>>, says: &str) -> anyhow::Result<()> {
+    async fn serves(mut self, request: JoinHandle<anyhow::Result<String>>, says: &str) -> anyhow::Result<()> {
         self.remove_breakpoints().await?;
         self.call("debug_continue", json!({ "timeoutMs": 500 })).await?;
-        let answer = asked.await??;
+        let answer = request.await??;
         ensure!(answer.contains(says), "{answer}");
         self.call("debug_disconnect", json!({ "terminate": true })).await?;
         self.agent.finish().await

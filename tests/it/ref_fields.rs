@@ -20,12 +20,12 @@ async fn a_ref_field_is_written_through(runtime: Runtime) -> anyhow::Result<()> 
         ("holder.Text", "\"set\"", "text"),
         ("holder.Text", "text + \"!\"", "text"),
     ] {
-        let asked = json!({ "expression": expression, "value": value, "frameId": frame });
-        let set = editor.ok("setExpression", asked).await?["value"].clone();
+        let arguments = json!({ "expression": expression, "value": value, "frameId": frame });
+        let set = editor.ok("setExpression", arguments).await?["value"].clone();
         for name in [expression, of] {
-            let asked = json!({ "expression": name, "frameId": frame });
+            let arguments = json!({ "expression": name, "frameId": frame });
             assert_eq!(
-                editor.ok("evaluate", asked).await?["result"],
+                editor.ok("evaluate", arguments).await?["result"],
                 set,
                 "{name} after {expression} = {value}"
             );
@@ -34,8 +34,8 @@ async fn a_ref_field_is_written_through(runtime: Runtime) -> anyhow::Result<()> 
     for (expression, result) in
         [("holder.Number += 1", "23"), ("number", "23"), ("holder.Number--", "23"), ("number", "22")]
     {
-        let asked = json!({ "expression": expression, "frameId": frame });
-        assert_eq!(editor.ok("evaluate", asked).await?["result"], result, "{expression}");
+        let arguments = json!({ "expression": expression, "frameId": frame });
+        assert_eq!(editor.ok("evaluate", arguments).await?["result"], result, "{expression}");
     }
     editor.ok("continue", json!({ "threadId": thread })).await?;
     editor.event("exited").await?;

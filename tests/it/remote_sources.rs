@@ -138,8 +138,8 @@ async fn refused(editor: &mut DapClient, name: &str) -> anyhow::Result<(String, 
     let path = COMPILED.replace("Counter", name);
     let answer = editor.ask("source", json!({ "source": { "path": path } })).await?;
     anyhow::ensure!(!answer.success, "{}", answer.body);
-    let variables = &answer.body["error"]["variables"];
-    let text = |key: &str| variables[key].as_str().unwrap_or_default().to_owned();
+    let error = &answer.body["error"]["variables"];
+    let text = |key: &str| error[key].as_str().unwrap_or_default().to_owned();
     Ok((text("code"), text("message")))
 }
 
@@ -155,7 +155,7 @@ async fn addresses_that_are_never_fetched_are_refused(runtime: Runtime) -> anyho
         )
         .await?;
     editor.stop().await?;
-    for (name, said) in [
+    for (name, expected) in [
         ("Plain", "only `https://` addresses are fetched"),
         ("Local", "is not a valid address"),
         ("Named", "contains a user name"),
@@ -163,12 +163,12 @@ async fn addresses_that_are_never_fetched_are_refused(runtime: Runtime) -> anyho
     ] {
         let (code, message) = refused(&mut editor, name).await?;
         assert!(
-            code == "ACCESS_DENIED" && message.contains(said) && !message.contains("secret"),
+            code == "ACCESS_DENIED" && message.contains(expected) && !message.contains("secret"),
             "{name}: {message}"
         );
     }
     assert_eq!(web.requests().len(), 0);
-    for (to, code, said) in [
+    for (to, code, expected) in [
         ("https://other.example/x", "ACCESS_DENIED", "redirects to `other.example`, which is not allowed"),
         ("http://sources.example/x", "ACCESS_DENIED", "an address that is never fetched"),
         ("file:///etc/passwd", "ACCESS_DENIED", "an address that is never fetched"),
@@ -176,7 +176,7 @@ async fn addresses_that_are_never_fetched_are_refused(runtime: Runtime) -> anyho
     ] {
         elsewhere.set(to.into());
         let (found, message) = refused(&mut editor, "Counter").await?;
-        assert!(found == code && message.contains(said), "{to}: {found} {message}");
+        assert!(found == code && message.contains(expected), "{to}: {found} {message}");
     }
     assert_eq!(web.requests().len(), 4, "{:?}", web.paths());
     assert_eq!(distant.cached_files(), [] as [std::path::PathBuf; 0]);
@@ -190,7 +190,7 @@ async fn a_downloaded_source_is_compared_with_its_checksum(runtime: Runtime) -> 
     let distant = DistantSources::with_sources(runtime, &web).await?;
     let mut editor = distant.launch(&["calls"], allowed()).await?;
     editor.stop().await?;
-    for (answer, code, said) in [
+    for (answer, code, expected) in [
         (Reply::absent(), "NOT_FOUND", "has no such file"),
         (Reply::Whole(401, Vec::new(), Vec::new()), "ACCESS_DENIED", "credentials are never sent"),
         (Reply::Body(b"<html>log in</html>".into()), "IO_FAILED", "its SHA256 checksum differs"),
@@ -199,13 +199,13 @@ async fn a_downloaded_source_is_compared_with_its_checksum(runtime: Runtime) -> 
     ] {
         reply.set(answer);
         let (found, message) = refused(&mut editor, "Counter").await?;
-        assert!(found == code && message.contains(said), "{found} {message}");
+        assert!(found == code && message.contains(expected), "{found} {message}");
     }
     assert_eq!(distant.cached_files(), [] as [std::path::PathBuf; 0]);
     // A server may change line ends.
     reply.set(Reply::Body(distant::text().replace('\n', "\r\n").into()));
-    let asked = json!({ "source": { "path": COMPILED } });
-    assert_eq!(editor.ok("source", asked).await?["content"], json!(distant::text()));
+    let arguments = json!({ "source": { "path": COMPILED } });
+    assert_eq!(editor.ok("source", arguments).await?["content"], json!(distant::text()));
     editor.finish().await
 }
 
@@ -214,15 +214,15 @@ async fn a_fetch_that_is_cancelled_or_left_behind_ends(runtime: Runtime) -> anyh
     let distant = DistantSources::with_sources(runtime, &web).await?;
     let mut editor = distant.launch(&["calls"], allowed()).await?;
     let (thread, frame) = step_into_library(&mut editor).await?;
-    let asked = editor.send("source", of(&frame)).await?;
+    let seq = editor.send("source", of(&frame)).await?;
     web.wait_for_requests(1).await?;
     // The engine is not kept waiting.
     let evaluated = editor.ok("evaluate", json!({ "expression": "1 + 1", "frameId": frame["id"] })).await?;
     assert_eq!(evaluated["result"], "2");
     editor.ok("next", json!({ "threadId": thread })).await?;
     editor.stop().await?;
-    editor.ok("cancel", json!({ "requestId": asked })).await?;
-    let answer = editor.response(asked).await?;
+    editor.ok("cancel", json!({ "requestId": seq })).await?;
+    let answer = editor.response(seq).await?;
     assert_eq!(answer.body["error"]["variables"]["code"], "CANCELLED");
     web.wait_until_idle().await?;
     // The session ends while another one is under way.
@@ -286,14 +286,14 @@ async fn an_exact_source_is_required_where_that_is_asked_for(runtime: Runtime) -
         let inner =
             json!({ "source": { "path": changed }, "breakpoints": [{ "line": distant::line("inner") }] });
         let set = editor.ok("setBreakpoints", inner).await?;
-        let (set, said) =
+        let (set, problem) =
             (&set["breakpoints"][0], set["breakpoints"][0]["message"].as_str().unwrap_or_default());
         assert_eq!(
-            (&set["verified"], said.contains("its checksum differs")),
+            (&set["verified"], problem.contains("its checksum differs")),
             (&json!(!exact), true),
-            "{said}"
+            "{problem}"
         );
-        assert_eq!(said.contains("`requireExactSource` is set"), exact, "{said}");
+        assert_eq!(problem.contains("`requireExactSource` is set"), exact, "{problem}");
         editor.ok("setBreakpoints", json!({ "source": { "path": changed }, "breakpoints": [] })).await?;
         editor.ok("stepIn", json!({ "threadId": thread })).await?;
         let (_, frame) = editor.stop().await?;

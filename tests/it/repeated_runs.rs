@@ -20,8 +20,8 @@ net10_tests! {
 }
 
 /// Calls, then waits by `debug_wait` alone.
-async fn call_and_wait(agent: &mut Agent, tool: &str, asked: Value) -> anyhow::Result<Value> {
-    let mut answer = agent.call(tool, asked).await?;
+async fn call_and_wait(agent: &mut Agent, tool: &str, arguments: Value) -> anyhow::Result<Value> {
+    let mut answer = agent.call(tool, arguments).await?;
     while answer["pending"] == true {
         answer = agent.call("debug_wait", json!({})).await?;
     }
@@ -62,24 +62,24 @@ async fn a_program_of_python_is_repeated_until_it_fails_and_stops_there() -> any
     std::fs::write(&file, FLAKY_PYTHON)?;
     let mut agent = agent(folder.path(), &[]).await?;
     // A wait that ended early continues in whichever run is then in progress.
-    let asked = Subject::Python.with(json!({ "program": file, "repeat": 9, "timeoutMs": 100 }));
-    let stop = call_and_wait(&mut agent, "debug_launch", asked).await?;
+    let arguments = Subject::Python.with(json!({ "program": file, "repeat": 9, "timeoutMs": 100 }));
+    let stop = call_and_wait(&mut agent, "debug_launch", arguments).await?;
     stops_in_the_third(&mut agent, &stop, &file, "count").await?;
     // A breakpoint does not end the repetition, and neither does a user who continues from there.
     std::fs::remove_file(folder.path().join("count"))?;
     let place = json!({ "sourceFile": file, "line": 4 });
-    let asked = Subject::Python.with(json!({ "program": file, "repeat": 9, "breakpoints": [place] }));
-    let stop = call_and_wait(&mut agent, "debug_launch", asked).await?;
+    let arguments = Subject::Python.with(json!({ "program": file, "repeat": 9, "breakpoints": [place] }));
+    let stop = call_and_wait(&mut agent, "debug_launch", arguments).await?;
     ensure!(stop["event"]["type"] == "breakpointHit" && stop["runs"] == 1, "{stop:#}");
     let next = call_and_wait(&mut agent, "debug_continue", json!({})).await?;
     ensure!(next["event"]["type"] == "breakpointHit" && next["runs"] == 2, "{next:#}");
     agent.call("debug_disconnect", json!({})).await?;
     for wrong in [json!({ "repeat": 0 }), json!({ "repeat": 100_000 }), json!({ "until": "never" })] {
-        let mut asked = Subject::Python.with(json!({ "program": file }));
+        let mut arguments = Subject::Python.with(json!({ "program": file }));
         for (name, value) in wrong.as_object().into_iter().flatten() {
-            asked[name] = value.clone();
+            arguments[name] = value.clone();
         }
-        let refused = agent.call("debug_launch", asked).await?;
+        let refused = agent.call("debug_launch", arguments).await?;
         ensure!(refused["error"]["code"] == "INVALID_PARAMETER", "{refused}");
     }
     agent.finish().await
@@ -121,8 +121,8 @@ if (count === 3) throw new Error("the third"); // BP flaky
 "#;
     std::fs::write(&file, text)?;
     let mut agent = agent(folder.path(), &[]).await?;
-    let asked = Subject::Js.with(json!({ "program": file, "repeat": 9 }));
-    let stop = call_and_wait(&mut agent, "debug_launch", asked).await?;
+    let arguments = Subject::Js.with(json!({ "program": file, "repeat": 9 }));
+    let stop = call_and_wait(&mut agent, "debug_launch", arguments).await?;
     stops_in_the_third(&mut agent, &stop, &file, "count").await?;
     agent.finish().await
 }
@@ -131,8 +131,8 @@ async fn a_dotnet_program_that_succeeds_runs_the_requested_number_of_times(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
-    let asked = json!({ "program": fixture::program("groups"), "repeat": 3 });
-    let end = call_and_wait(&mut agent, "debug_launch", asked).await?;
+    let arguments = json!({ "program": fixture::program("groups"), "repeat": 3 });
+    let end = call_and_wait(&mut agent, "debug_launch", arguments).await?;
     ensure!(end["event"]["exitCode"] == 0 && end["runs"] == 3, "{end:#}");
     agent.finish().await
 }
@@ -169,9 +169,9 @@ async fn a_flaky_test_of_xunit_is_repeated_until_it_fails_and_stops_there(
     command.current_dir(projects.path());
     command.envs(runtime.environment().context("no runtime")?);
     let mut agent = Agent::spawn("agent", command, &Transcript::default()).await?;
-    let asked = json!({ "projectPath": "xunit3", "filter": "FlakyTests.Counts", "repeat": 9,
+    let arguments = json!({ "projectPath": "xunit3", "filter": "FlakyTests.Counts", "repeat": 9,
         "env": { "COUNT": projects.path().join("count") } });
-    let stop = finished(&mut agent, "debug_launch_test", asked).await?;
+    let stop = finished(&mut agent, "debug_launch_test", arguments).await?;
     stops_in_the_third(&mut agent, &stop, &file, "count").await?;
     agent.finish().await
 }
@@ -199,8 +199,9 @@ async fn a_flaky_test_of_cargo_is_repeated_until_it_fails_and_is_built_again_by_
     let file = project.path().join("tests/flaky.rs");
     std::fs::write(&file, FLAKY_RUST)?;
     let mut agent = agent(project.path(), &[]).await?;
-    let asked = Subject::Lldb.with(json!({ "projectPath": ".", "filter": "cart::flaky flaky", "repeat": 9 }));
-    let stop = finished(&mut agent, "debug_launch_test", asked).await?;
+    let arguments =
+        Subject::Lldb.with(json!({ "projectPath": ".", "filter": "cart::flaky flaky", "repeat": 9 }));
+    let stop = finished(&mut agent, "debug_launch_test", arguments).await?;
     stops_in_the_third(&mut agent, &stop, &file, "count").await?;
     // Without a debugger: the count is reset, so it fails again in the third run.
     std::fs::remove_file(project.path().join("count"))?;
@@ -211,8 +212,8 @@ async fn a_flaky_test_of_cargo_is_repeated_until_it_fails_and_is_built_again_by_
     let passed = finished(&mut agent, "run_tests", passed).await?;
     ensure!(passed["runs"] == 5 && passed["tests"]["passed"] == 1, "{passed:#}");
     // After a fix it passes: a restart builds.
-    let asked = Subject::Lldb.with(json!({ "projectPath": ".", "filter": "cart tests::fails" }));
-    let stop = finished(&mut agent, "debug_launch_test", asked).await?;
+    let arguments = Subject::Lldb.with(json!({ "projectPath": ".", "filter": "cart tests::fails" }));
+    let stop = finished(&mut agent, "debug_launch_test", arguments).await?;
     ensure!(stop["state"] == "stopped" && stop["runs"].is_null(), "{stop:#}");
     let source = project.path().join("src/lib.rs");
     let text = std::fs::read_to_string(&source)?.replace("assert_eq!(sum, 4)", "assert_eq!(sum, 3)");
@@ -240,9 +241,9 @@ test("counts", () => {
 "#;
     std::fs::write(&file, text)?;
     let mut agent = agent(&folder, &[]).await?;
-    let asked = Subject::Js
+    let arguments = Subject::Js
         .with(json!({ "projectPath": ".", "filter": "test/flaky.test.mjs > counts", "repeat": 9 }));
-    let stop = finished(&mut agent, "debug_launch_test", asked).await?;
+    let stop = finished(&mut agent, "debug_launch_test", arguments).await?;
     stops_in_the_third(&mut agent, &stop, &file, "count").await?;
     agent.finish().await
 }
@@ -264,11 +265,11 @@ async fn a_test_that_must_run_twice_to_stop_does_so_when_it_is_waited_for() -> a
     let folder = project.path().canonicalize()?;
     std::fs::write(folder.join("test/slow.test.ts"), SLOW)?;
     let mut agent = agent(&folder, &[]).await?;
-    let asked = Subject::Js
+    let arguments = Subject::Js
         .with(json!({ "projectPath": ".", "filter": "test/slow.test.ts > is slow", "timeoutMs": 500 }));
-    let mut answer = agent.call("debug_launch_test", asked.clone()).await?;
+    let mut answer = agent.call("debug_launch_test", arguments.clone()).await?;
     while answer["pending"] == true && answer["session"].is_null() {
-        answer = agent.call("debug_launch_test", asked.clone()).await?;
+        answer = agent.call("debug_launch_test", arguments.clone()).await?;
     }
     ensure!(answer["pending"] == true, "it has taken its time: {answer:#}");
     let first = answer["session"].as_str().context("no session")?.to_owned();

@@ -30,8 +30,8 @@ net8_tests! {
 
 /// The rows of a variables reference.
 async fn rows(editor: &mut DapClient, reference: &Value) -> anyhow::Result<Vec<Value>> {
-    let told = editor.ok("variables", json!({ "variablesReference": reference })).await?;
-    Ok(told["variables"].as_array().cloned().unwrap_or_default())
+    let body = editor.ok("variables", json!({ "variablesReference": reference })).await?;
+    Ok(body["variables"].as_array().cloned().unwrap_or_default())
 }
 
 /// The rows of a frame that say what was returned.
@@ -56,8 +56,8 @@ async fn step(editor: &mut DapClient, thread: &mut i64, command: &str) -> anyhow
     let (now, frame) = editor.stop().await?;
     *thread = now;
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let told = returned_rows(editor, &frame).await?;
-    let told: Vec<String> = told
+    let rows = returned_rows(editor, &frame).await?;
+    let texts: Vec<String> = rows
         .iter()
         .map(|row| match text(&row["name"]) {
             // The task may be done, or not.
@@ -65,7 +65,7 @@ async fn step(editor: &mut DapClient, thread: &mut i64, command: &str) -> anyhow
             name => format!("{name} {} {}", text(&row["type"]), text(&row["value"])),
         })
         .collect();
-    Ok((frame, told.join("; ")))
+    Ok((frame, texts.join("; ")))
 }
 
 /// Steps, each with the source where it began and what it shows.
@@ -75,8 +75,8 @@ async fn table(editor: &mut DapClient, commands: &[&str]) -> anyhow::Result<Stri
     let mut lines = Vec::new();
     for command in commands {
         let from = place("returns", &frame);
-        let (now, told) = step(editor, &mut thread, command).await?;
-        lines.push(format!("{command} {from} => {told}").trim_end().to_owned());
+        let (now, returned) = step(editor, &mut thread, command).await?;
+        lines.push(format!("{command} {from} => {returned}").trim_end().to_owned());
         frame = now;
     }
     Ok(lines.join("\n"))
@@ -90,23 +90,23 @@ async fn launch_program(runtime: Runtime, markers: &[&str]) -> anyhow::Result<Da
 
 async fn a_step_shows_what_the_calls_of_its_statement_returned(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = launch_program(runtime, &["begin"]).await?;
-    let told = table(&mut editor, &["next"; 29]).await?;
-    insta::assert_snapshot!("a_step_shows_what_the_calls_of_its_statement_returned", told);
+    let rows = table(&mut editor, &["next"; 29]).await?;
+    insta::assert_snapshot!("a_step_shows_what_the_calls_of_its_statement_returned", rows);
     editor.finish().await
 }
 
 async fn a_step_out_shows_what_the_method_returned(runtime: Runtime) -> anyhow::Result<()> {
-    let mut told = Vec::new();
+    let mut tables = Vec::new();
     for (marker, commands) in [
         ("total", &["stepOut", "stepIn", "stepOut", "next"][..]),
         ("inside", &["stepOut", "stepOut", "next"]),
         ("inside", &["next", "next", "next", "next"]),
     ] {
         let mut editor = launch_program(runtime, &[marker]).await?;
-        told.push(table(&mut editor, commands).await?);
+        tables.push(table(&mut editor, commands).await?);
         editor.finish().await?;
     }
-    insta::assert_snapshot!("a_step_out_shows_what_the_method_returned", told.join("\n\n"));
+    insta::assert_snapshot!("a_step_out_shows_what_the_method_returned", tables.join("\n\n"));
     Ok(())
 }
 
@@ -121,8 +121,8 @@ async fn a_returned_value_can_be_expanded_and_is_gone_at_the_next_resume(
     }
     // An evaluation runs code of the program in between.
     editor.ok("evaluate", json!({ "expression": "order.Total(8)", "frameId": frame["id"] })).await?;
-    let told = returned_rows(&mut editor, &frame).await?;
-    let inside = rows(&mut editor, &told[0]["variablesReference"]).await?;
+    let returned = returned_rows(&mut editor, &frame).await?;
+    let inside = rows(&mut editor, &returned[0]["variablesReference"]).await?;
     let price = inside.iter().find(|row| row["name"] == "price").cloned().unwrap_or_default();
     assert_eq!((&price["value"], &price["evaluateName"]), (&json!("4"), &Value::Null));
     let arguments = json!({ "frameId": frame["id"] });
@@ -130,10 +130,11 @@ async fn a_returned_value_can_be_expanded_and_is_gone_at_the_next_resume(
     let refused = json!({ "variablesReference": scopes["scopes"][0]["variablesReference"],
         "name": "Next returned", "value": "null" });
     assert_eq!(editor.refused("setVariable", refused).await?, "INVALID_PARAMETER");
-    let set = json!({ "variablesReference": told[0]["variablesReference"], "name": "price", "value": "4" });
+    let set =
+        json!({ "variablesReference": returned[0]["variablesReference"], "name": "price", "value": "4" });
     assert_eq!(editor.ok("setVariable", set).await?["value"], "4");
-    let (_, told) = step(&mut editor, &mut thread, "next").await?;
-    assert_eq!(told, "Price.get returned int 4");
+    let (_, returned) = step(&mut editor, &mut thread, "next").await?;
+    assert_eq!(returned, "Price.get returned int 4");
     editor.break_at("returns", &["around"]).await?;
     editor.ok("continue", json!({})).await?;
     let (_, frame) = editor.stop().await?;
@@ -144,8 +145,8 @@ async fn a_returned_value_can_be_expanded_and_is_gone_at_the_next_resume(
 async fn a_breakpoint_inside_a_call_gives_up_what_would_be_shown(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = launch_program(runtime, &["around", "inside"]).await?;
     let (mut thread, _) = editor.stop().await?;
-    let (frame, told) = step(&mut editor, &mut thread, "next").await?;
-    assert_eq!((&frame["line"], told.as_str()), (&json!(fixture::line("returns", "inside")), ""));
+    let (frame, returned) = step(&mut editor, &mut thread, "next").await?;
+    assert_eq!((&frame["line"], returned.as_str()), (&json!(fixture::line("returns", "inside")), ""));
     // The step is abandoned: its stop does not appear later.
     editor.break_at("returns", &["mine"]).await?;
     editor.ok("continue", json!({})).await?;
@@ -159,44 +160,44 @@ async fn values_returned_by_other_threads_and_deeper_calls_are_not_shown(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     let mut editor = launch_program(runtime, &["factorial"]).await?;
-    let told = table(&mut editor, &["next"]).await?;
+    let rows = table(&mut editor, &["next"]).await?;
     assert_eq!(
-        told,
+        rows,
         "next Program.Factorial(int n): int rest = Factorial(n - 1); // BP factorial => Factorial returned \
             int 2"
     );
     // A statement that calls its own method thousands of times is stepped over as well, without values.
     editor.break_at("returns", &["fibonacci"]).await?;
     editor.ok("continue", json!({})).await?;
-    let told = table(&mut editor, &["next"]).await?;
-    assert!(told.ends_with("// BP fibonacci =>"), "{told}");
+    let rows = table(&mut editor, &["next"]).await?;
+    assert!(rows.ends_with("// BP fibonacci =>"), "{rows}");
     editor.break_at("returns", &["mine"]).await?;
     editor.ok("continue", json!({})).await?;
     let (mut thread, _) = editor.stop().await?;
     // The others go through the very statement that is stepped over, all the time.
-    let (_, told) = step(&mut editor, &mut thread, "stepIn").await?;
-    assert_eq!(told, "");
-    let mut told = String::new();
+    let (_, returned) = step(&mut editor, &mut thread, "stepIn").await?;
+    assert_eq!(returned, "");
+    let mut returned = String::new();
     for _ in 0..2 {
-        (_, told) = step(&mut editor, &mut thread, "next").await?;
+        (_, returned) = step(&mut editor, &mut thread, "next").await?;
     }
-    assert!(matches!(told.as_str(), "" | "Same returned int 2"), "{told}");
+    assert!(matches!(returned.as_str(), "" | "Same returned int 2"), "{returned}");
     editor.finish().await
 }
 
 async fn calls_of_async_methods_are_shown_too(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = launch_program(runtime, &["async"]).await?;
-    let told = table(&mut editor, &["next"; 4]).await?;
-    insta::assert_snapshot!("calls_of_async_methods_are_shown_too", told);
+    let rows = table(&mut editor, &["next"; 4]).await?;
+    insta::assert_snapshot!("calls_of_async_methods_are_shown_too", rows);
     editor.finish().await
 }
 
 async fn an_agent_learns_what_calls_returned(runtime: Runtime) -> anyhow::Result<()> {
     let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
     let line = fixture::line("returns", "begin");
-    let asked = json!({ "program": fixture::program("returns"), "run": true,
+    let arguments = json!({ "program": fixture::program("returns"), "run": true,
         "breakpoints": [{ "sourceFile": fixture::source("returns"), "line": line }] });
-    let hit = agent.call("debug_launch", asked).await?;
+    let hit = agent.call("debug_launch", arguments).await?;
     assert_eq!((&hit["event"]["line"], &hit["event"]["returned"]), (&json!(line), &Value::Null), "{hit}");
     agent.call("debug_step_over", json!({})).await?;
     let stepped = agent.call("debug_step_over", json!({})).await?;

@@ -23,9 +23,9 @@ net8_tests! {
 async fn rows(editor: &mut DapClient, frame: &Value) -> anyhow::Result<Vec<String>> {
     let scopes = editor.ok("scopes", json!({ "frameId": frame })).await?;
     let Some(reference) = scopes["scopes"][0]["variablesReference"].as_i64() else { return Ok(Vec::new()) };
-    let told = editor.ok("variables", json!({ "variablesReference": reference })).await?;
+    let body = editor.ok("variables", json!({ "variablesReference": reference })).await?;
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let rows = told["variables"].as_array().context("no variables")?.iter();
+    let rows = body["variables"].as_array().context("no variables")?.iter();
     let rows = rows.map(|row| (text(&row["name"]), text(&row["value"])));
     Ok(rows
         .filter(|(name, _)| !["Static members", "Type variables"].contains(&name.as_str()))
@@ -116,8 +116,8 @@ async fn closures_around_a_lambda_are_seen_from_inside_it(runtime: Runtime) -> a
     for (expression, result) in
         [("more + own + deep + mine + i", "13"), ("mine = 100", "100"), ("mine + i", "102")]
     {
-        let asked = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
-        assert_eq!(editor.ok("evaluate", asked).await?["result"], result, "{expression}");
+        let arguments = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
+        assert_eq!(editor.ok("evaluate", arguments).await?["result"], result, "{expression}");
     }
     editor.finish().await
 }
@@ -147,12 +147,12 @@ async fn local_constants_are_seen_and_used(runtime: Runtime) -> anyhow::Result<(
         ("wide >> 38", "4", "long"),
         ("nothing ?? \"none\"", "\"none\"", "string"),
     ] {
-        let asked = json!({ "expression": expression, "frameId": frame["id"] });
-        let told = editor.ok("evaluate", asked).await?;
-        assert_eq!((&told["result"], &told["type"]), (&json!(result), &json!(kind)), "{expression}");
+        let arguments = json!({ "expression": expression, "frameId": frame["id"] });
+        let body = editor.ok("evaluate", arguments).await?;
+        assert_eq!((&body["result"], &body["type"]), (&json!(result), &json!(kind)), "{expression}");
     }
-    let asked = json!({ "expression": "limit = 5", "frameId": frame["id"], "context": "repl" });
-    assert_eq!(editor.refused("evaluate", asked).await?, "EVALUATION_FAILED");
+    let arguments = json!({ "expression": "limit = 5", "frameId": frame["id"], "context": "repl" });
+    assert_eq!(editor.refused("evaluate", arguments).await?, "EVALUATION_FAILED");
     editor.ok("continue", json!({ "threadId": thread })).await?;
     let (_, frame) = editor.stop().await?;
     assert_eq!(rows(&mut editor, &frame["id"]).await?, [&["variable = 100"], whole.as_slice()].concat());
@@ -175,9 +175,14 @@ async fn code_made_at_run_time_is_named_and_its_objects_are_seen(runtime: Runtim
         for (expression, result) in
             [("given.kept", "77"), ("given.list[1]", "2"), ("given.Inherited", "5"), ("given.Twice(4)", "8")]
         {
-            let asked = json!({ "expression": expression, "frameId": frame["id"] });
-            let told = editor.ask("evaluate", asked).await?;
-            assert_eq!(told.body["result"] == result, callers.len() > 2, "{expression}: {}", told.body);
+            let arguments = json!({ "expression": expression, "frameId": frame["id"] });
+            let response = editor.ask("evaluate", arguments).await?;
+            assert_eq!(
+                response.body["result"] == result,
+                callers.len() > 2,
+                "{expression}: {}",
+                response.body
+            );
         }
         editor.ok("continue", json!({ "threadId": thread })).await?;
     }
@@ -199,9 +204,9 @@ async fn code_made_at_run_time_is_named_and_its_objects_are_seen(runtime: Runtim
     ] {
         anyhow::ensure!(seen.iter().any(|seen| seen == row), "{row}: {seen:?}");
     }
-    let asked = json!({ "expression": "two", "frameId": frame["id"] });
-    let told = editor.ok("evaluate", asked).await?;
-    let inside = editor.ok("variables", json!({ "variablesReference": told["variablesReference"] })).await?;
+    let arguments = json!({ "expression": "two", "frameId": frame["id"] });
+    let body = editor.ok("evaluate", arguments).await?;
+    let inside = editor.ok("variables", json!({ "variablesReference": body["variablesReference"] })).await?;
     let names: Vec<&str> =
         inside["variables"].as_array().into_iter().flatten().filter_map(|row| row["name"].as_str()).collect();
     assert_eq!(names, ["kept", "list", "Inherited", "Name"]);

@@ -134,8 +134,8 @@ impl DotnetInstallation {
         editor.initialized(launch).await?;
         let text = std::fs::read_to_string(source)?;
         let line = text.lines().position(|line| line.contains("WriteLine")).context("it prints nothing")? + 1;
-        let asked = json!({ "source": { "path": source }, "breakpoints": [{ "line": line }] });
-        editor.ok("setBreakpoints", asked).await?;
+        let arguments = json!({ "source": { "path": source }, "breakpoints": [{ "line": line }] });
+        editor.ok("setBreakpoints", arguments).await?;
         editor.ok("configurationDone", Value::Null).await?;
         let launched = editor.response(launch).await?;
         anyhow::ensure!(launched.success, "the launch failed: {}", launched.body);

@@ -313,8 +313,8 @@ async fn evaluate_expression(subject: Subject, condition: &str) -> anyhow::Resul
         assert_eq!(stopped["hitBreakpointIds"], json!([id]));
         let stack = first.ok("stackTrace", json!({ "threadId": stopped["threadId"] })).await?;
         let frame = &stack["stackFrames"][0];
-        let asked = json!({ "expression": "length", "frameId": frame["id"], "context": "watch" });
-        assert_eq!(first.ok("evaluate", asked).await?["result"], length);
+        let arguments = json!({ "expression": "length", "frameId": frame["id"], "context": "watch" });
+        assert_eq!(first.ok("evaluate", arguments).await?["result"], length);
         first.ok("continue", json!({ "threadId": stopped["threadId"] })).await?;
     }
     assert_eq!(first.event("exited").await?["exitCode"], 7);

@@ -129,9 +129,9 @@ async fn variables_of_an_async_caller_are_seen_set_and_used(runtime: Runtime) ->
     let reader = list.iter().find(|frame| name(frame).contains("Reader")).context("no caller")?["id"].clone();
     let scopes = editor.ok("scopes", json!({ "frameId": reader })).await?;
     let reference = scopes["scopes"][0]["variablesReference"].clone();
-    let told = editor.ok("variables", json!({ "variablesReference": reference })).await?;
+    let body = editor.ok("variables", json!({ "variablesReference": reference })).await?;
     let names: Vec<&str> =
-        told["variables"].as_array().into_iter().flatten().filter_map(|row| row["name"].as_str()).collect();
+        body["variables"].as_array().into_iter().flatten().filter_map(|row| row["name"].as_str()).collect();
     assert_eq!(names, ["store", "key", "found", "Static members"]);
     for (expression, result) in [
         ("key", "\"some key\""),
@@ -140,8 +140,8 @@ async fn variables_of_an_async_caller_are_seen_set_and_used(runtime: Runtime) ->
         ("Store<string>.Reads", "1"),
         ("Leaf(1).GetType().Name.Length > 0", "true"),
     ] {
-        let asked = json!({ "expression": expression, "frameId": reader, "context": "watch" });
-        assert_eq!(editor.ok("evaluate", asked).await?["result"], result, "{expression}");
+        let arguments = json!({ "expression": expression, "frameId": reader, "context": "watch" });
+        assert_eq!(editor.ok("evaluate", arguments).await?["result"], result, "{expression}");
     }
     let set = json!({ "variablesReference": reference, "name": "key", "value": "\"other\"" });
     assert_eq!(editor.ok("setVariable", set).await?["value"], "\"other\"");
@@ -149,8 +149,8 @@ async fn variables_of_an_async_caller_are_seen_set_and_used(runtime: Runtime) ->
     editor.break_at("waits", &["reader return"]).await?;
     editor.ok("continue", json!({ "threadId": thread })).await?;
     let (_, frame) = editor.stop().await?;
-    let asked = json!({ "expression": "key + found", "frameId": frame["id"] });
-    assert_eq!(editor.ok("evaluate", asked).await?["result"], "\"other4\"");
+    let arguments = json!({ "expression": "key + found", "frameId": frame["id"] });
+    assert_eq!(editor.ok("evaluate", arguments).await?["result"], "\"other4\"");
     // A caller of before is stale.
     assert_eq!(editor.refused("scopes", json!({ "frameId": reader })).await?, "NOT_STOPPED");
     editor.finish().await
@@ -172,8 +172,8 @@ async fn a_long_chain_of_callers_is_cut_and_comes_in_pages(runtime: Runtime) -> 
     let mut paged = Vec::new();
     while paged.len() < all.len() {
         let page = json!({ "threadId": thread, "startFrame": paged.len(), "levels": 7 });
-        let told = editor.ok("stackTrace", page).await?;
-        let frames = told["stackFrames"].as_array().filter(|frames| !frames.is_empty()).context("no page")?;
+        let body = editor.ok("stackTrace", page).await?;
+        let frames = body["stackFrames"].as_array().filter(|frames| !frames.is_empty()).context("no page")?;
         paged.extend(frames.iter().cloned());
     }
     assert_eq!(paged, all);
@@ -215,8 +215,8 @@ async fn transitions_between_frames_are_marked(runtime: Runtime) -> anyhow::Resu
     assert_eq!(names, ["Once.static Once()", between[0], between[1]]);
     // A mark is not a place to look for variables, nor to evaluate.
     assert_eq!(editor.ok("scopes", json!({ "frameId": list[1]["id"] })).await?["scopes"], json!([]));
-    let asked = json!({ "expression": "1", "frameId": list[1]["id"] });
-    assert_eq!(editor.refused("evaluate", asked).await?, "INVALID_PARAMETER");
+    let arguments = json!({ "expression": "1", "frameId": list[1]["id"] });
+    assert_eq!(editor.refused("evaluate", arguments).await?, "INVALID_PARAMETER");
     editor.finish().await
 }
 
@@ -287,7 +287,7 @@ async fn a_handler_and_its_method_are_one_frame(runtime: Runtime) -> anyhow::Res
     let (mut editor, thread) = at(runtime, "handled", "filter").await?;
     let markers = ["catch handler", "finally handler", "behind handlers"];
     editor.break_at("waits", &markers).await?;
-    let mut told = Vec::new();
+    let mut stacks = Vec::new();
     for marker in [&["filter"], markers.as_slice()].concat() {
         if marker != "filter" {
             editor.ok("continue", json!({ "threadId": thread })).await?;
@@ -296,21 +296,21 @@ async fn a_handler_and_its_method_are_one_frame(runtime: Runtime) -> anyhow::Res
         }
         let list = frames(&mut editor, thread).await?;
         let own = list.iter().filter(|frame| frame["presentationHint"].is_null());
-        told.push(own.map(|frame| name(frame).to_owned()).collect::<Vec<_>>());
+        stacks.push(own.map(|frame| name(frame).to_owned()).collect::<Vec<_>>());
         // Variables of the method, under a name that must be written with care.
         let handled = list.iter().find(|frame| name(frame).contains("Handled")).context("no frame")?;
         let scopes = editor.ok("scopes", json!({ "frameId": handled["id"] })).await?;
         let locals = json!({ "variablesReference": scopes["scopes"][0]["variablesReference"] });
         let rows = editor.ok("variables", locals).await?["variables"].clone();
         assert_eq!((&rows[0]["name"], &rows[0]["evaluateName"]), (&json!("class"), &json!("@class")));
-        let asked = json!({ "expression": rows[0]["evaluateName"], "frameId": handled["id"] });
-        assert_eq!(editor.ok("evaluate", asked).await?["result"], "5");
+        let arguments = json!({ "expression": rows[0]["evaluateName"], "frameId": handled["id"] });
+        assert_eq!(editor.ok("evaluate", arguments).await?["result"], "5");
     }
     let (handled, main) = ("Program.Handled(int class)", "Program.Main(string[] args)");
     // While a filter selects the handler, the frames that have thrown still exist.
-    assert_eq!(told[0], ["Program.Wanted(Exception error)", handled, "Program.Throw()", handled, main]);
-    for stack in &told[1..] {
-        assert_eq!(*stack, [handled, main], "{told:?}");
+    assert_eq!(stacks[0], ["Program.Wanted(Exception error)", handled, "Program.Throw()", handled, main]);
+    for stack in &stacks[1..] {
+        assert_eq!(*stack, [handled, main], "{stacks:?}");
     }
     editor.finish().await
 }

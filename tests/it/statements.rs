@@ -116,20 +116,20 @@ async fn walk(runtime: Runtime, program: &str, step: &str) -> anyhow::Result<()>
     anyhow::ensure!(editor.response(launch).await?.success, "the launch failed");
     let mut wrong = Vec::new();
     for case in &table.cases {
-        let wanted = case.step_in.as_ref().filter(|_| step == "stepIn").unwrap_or(&case.next);
+        let expected = case.step_in.as_ref().filter(|_| step == "stepIn").unwrap_or(&case.next);
         let (mut thread, frame) = editor.stop().await.with_context(|| format!("before `{}`", case.name))?;
         let mut places = vec![table.place(program, case, &frame)];
-        while places.last().is_some_and(|(tag, _)| tag != "out") && places.len() < wanted.len() + MORE {
+        while places.last().is_some_and(|(tag, _)| tag != "out") && places.len() < expected.len() + MORE {
             editor.ok(step, json!({ "threadId": thread })).await?;
             let (now, frame) = editor.stop().await.with_context(|| format!("in `{}`", case.name))?;
             thread = now;
             places.push(table.place(program, case, &frame));
         }
         let is_right =
-            places.len() == wanted.len() && wanted.iter().zip(&places).all(|(one, at)| is(one, at));
+            places.len() == expected.len() && expected.iter().zip(&places).all(|(one, at)| is(one, at));
         if !is_right {
-            let told: Vec<String> = places.iter().map(|(tag, source)| format!("{tag}:{source}")).collect();
-            wrong.push(format!("{}\n  meant: {}\n  {step}: {told:?}", case.name, wanted.join(" ")));
+            let reached: Vec<String> = places.iter().map(|(tag, source)| format!("{tag}:{source}")).collect();
+            wrong.push(format!("{}\n  meant: {}\n  {step}: {reached:?}", case.name, expected.join(" ")));
         }
         editor.ok("continue", json!({ "threadId": thread })).await?;
     }

@@ -72,28 +72,28 @@ async fn steps_from(runtime: Runtime, marker: &str, steps: &[&str]) -> anyhow::R
 }
 
 async fn a_step_over_an_await_ends_at_the_next_statement(runtime: Runtime) -> anyhow::Result<()> {
-    let told = steps_from(runtime, "main", &["next"; 14]).await?;
-    insta::assert_snapshot!("a_step_over_an_await_ends_at_the_next_statement", told);
+    let rows = steps_from(runtime, "main", &["next"; 14]).await?;
+    insta::assert_snapshot!("a_step_over_an_await_ends_at_the_next_statement", rows);
     Ok(())
 }
 
 async fn a_step_over_two_awaits_of_a_statement_passes_both(runtime: Runtime) -> anyhow::Result<()> {
-    let told = steps_from(runtime, "two", &["next", "next", "next", "next"]).await?;
-    insta::assert_snapshot!("a_step_over_two_awaits_of_a_statement_passes_both", told);
+    let rows = steps_from(runtime, "two", &["next", "next", "next", "next"]).await?;
+    insta::assert_snapshot!("a_step_over_two_awaits_of_a_statement_passes_both", rows);
     Ok(())
 }
 
 async fn a_step_out_of_an_async_method_ends_where_it_is_awaited(runtime: Runtime) -> anyhow::Result<()> {
-    let mut told = Vec::new();
+    let mut tables = Vec::new();
     // Of a method that was resumed, of one whose task is a value, and of one that never waited.
     for (marker, steps) in [
         ("inner after", &["stepOut", "next", "stepOut", "next"][..]),
         ("slow return", &["stepOut", "next"]),
         ("quick return", &["stepOut", "next"]),
     ] {
-        told.push(steps_from(runtime, marker, steps).await?);
+        tables.push(steps_from(runtime, marker, steps).await?);
     }
-    insta::assert_snapshot!("a_step_out_of_an_async_method_ends_where_it_is_awaited", told.join("\n\n"));
+    insta::assert_snapshot!("a_step_out_of_an_async_method_ends_where_it_is_awaited", tables.join("\n\n"));
     Ok(())
 }
 
@@ -101,8 +101,8 @@ async fn a_step_into_an_async_call_goes_through_its_end_to_the_method_that_await
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     let steps = ["stepIn", "next", "next", "next", "next", "next", "next", "next"];
-    let told = steps_from(runtime, "middle await", &steps).await?;
-    insta::assert_snapshot!("a_step_into_an_async_call_goes_through_its_end", told);
+    let rows = steps_from(runtime, "middle await", &steps).await?;
+    insta::assert_snapshot!("a_step_into_an_async_call_goes_through_its_end", rows);
     Ok(())
 }
 
@@ -117,8 +117,8 @@ async fn a_step_stays_with_its_own_call_of_a_method_that_waits_for_itself(
     editor.ok("next", json!({ "threadId": thread })).await?;
     let (_, frame) = editor.stop().await?;
     assert_eq!(frame["line"], fixture::line("asyncs", "deep return"));
-    let told = editor.ok("evaluate", json!({ "expression": "depth", "frameId": frame["id"] })).await?;
-    assert_eq!(told["result"], "2");
+    let body = editor.ok("evaluate", json!({ "expression": "depth", "frameId": frame["id"] })).await?;
+    assert_eq!(body["result"], "2");
     editor.finish().await
 }
 
@@ -137,32 +137,32 @@ async fn two_calls_of_a_method_at_once_are_told_apart(runtime: Runtime) -> anyho
     editor.ok("next", json!({ "threadId": last })).await?;
     let (_, frame) = editor.stop().await?;
     assert_eq!(frame["line"], fixture::line("asyncs", "inner after"));
-    let told = editor.ok("evaluate", json!({ "expression": "number", "frameId": frame["id"] })).await?;
-    assert_eq!(told["result"], "2");
+    let body = editor.ok("evaluate", json!({ "expression": "number", "frameId": frame["id"] })).await?;
+    assert_eq!(body["result"], "2");
     editor.finish().await
 }
 
 async fn a_step_over_an_await_that_fails_ends_in_the_handler(runtime: Runtime) -> anyhow::Result<()> {
-    let told = [
+    let tables = [
         steps_from(runtime, "catches", &["next", "next", "next"]).await?,
         steps_from(runtime, "failing", &["next", "next"]).await?,
     ];
-    insta::assert_snapshot!("a_step_over_an_await_that_fails_ends_in_the_handler", told.join("\n\n"));
+    insta::assert_snapshot!("a_step_over_an_await_that_fails_ends_in_the_handler", tables.join("\n\n"));
     Ok(())
 }
 
 async fn a_step_walks_through_a_stream(runtime: Runtime) -> anyhow::Result<()> {
-    let told = [
+    let tables = [
         steps_from(runtime, "item", &["next", "next", "next", "next", "next"]).await?,
         steps_from(runtime, "stream await", &["next"]).await?,
     ];
-    insta::assert_snapshot!("a_step_walks_through_a_stream", told.join("\n\n"));
+    insta::assert_snapshot!("a_step_walks_through_a_stream", tables.join("\n\n"));
     Ok(())
 }
 
 async fn an_async_lambda_is_stepped_through(runtime: Runtime) -> anyhow::Result<()> {
-    let told = steps_from(runtime, "main lambda", &["stepIn", "next", "next"]).await?;
-    insta::assert_snapshot!("an_async_lambda_is_stepped_through", told);
+    let rows = steps_from(runtime, "main lambda", &["stepIn", "next", "next"]).await?;
+    insta::assert_snapshot!("an_async_lambda_is_stepped_through", rows);
     Ok(())
 }
 

@@ -82,8 +82,8 @@ async fn without_filters_a_step_goes_into_accessors_and_operators(runtime: Runti
 /// The targets at a marker.
 async fn targets(editor: &mut DapClient) -> anyhow::Result<(i64, Vec<Value>)> {
     let (thread, frame) = editor.stop().await?;
-    let told = editor.ok("stepInTargets", json!({ "frameId": frame["id"] })).await?;
-    Ok((thread, told["targets"].as_array().context("no targets")?.clone()))
+    let body = editor.ok("stepInTargets", json!({ "frameId": frame["id"] })).await?;
+    Ok((thread, body["targets"].as_array().context("no targets")?.clone()))
 }
 
 async fn a_step_goes_into_a_chosen_call(runtime: Runtime) -> anyhow::Result<()> {
@@ -126,10 +126,10 @@ async fn targets_are_refused_when_they_are_stale_or_of_another_kind(runtime: Run
     editor.launch("jmc", &["targets"], json!({})).await?;
     let (thread, list) = targets(&mut editor).await?;
     let call = list[0]["id"].clone();
-    let asked =
+    let arguments =
         json!({ "source": { "path": fixture::source("jmc") }, "line": fixture::line("jmc", "start") });
-    let told = editor.ok("gotoTargets", asked).await?;
-    let statement = told["targets"][0]["id"].clone();
+    let body = editor.ok("gotoTargets", arguments).await?;
+    let statement = body["targets"][0]["id"].clone();
     let code = editor.refused("goto", json!({ "threadId": thread, "targetId": call })).await?;
     assert_eq!(code, "INVALID_PARAMETER");
     let code = editor.refused("stepIn", json!({ "threadId": thread, "targetId": statement })).await?;
@@ -205,9 +205,9 @@ async fn debugger_break_stops_once_for_a_step_over_it(runtime: Runtime) -> anyho
 /// The targets of `goto` on the line of a marker.
 async fn places(editor: &mut DapClient, program: &str, marker: &str) -> anyhow::Result<Vec<Value>> {
     let source = json!({ "path": fixture::source(program) });
-    let told =
+    let body =
         editor.ok("gotoTargets", json!({ "source": source, "line": fixture::line(program, marker) })).await?;
-    Ok(told["targets"].as_array().context("no targets")?.clone())
+    Ok(body["targets"].as_array().context("no targets")?.clone())
 }
 
 async fn the_next_statement_is_set(runtime: Runtime) -> anyhow::Result<()> {
@@ -222,13 +222,13 @@ async fn the_next_statement_is_set(runtime: Runtime) -> anyhow::Result<()> {
     let stack = editor.ok("stackTrace", json!({ "threadId": thread, "levels": 1 })).await?;
     assert_eq!(stack["stackFrames"][0]["line"], fixture::line("places", "loop"));
     let frame = &stack["stackFrames"][0]["id"];
-    let told = editor.ok("evaluate", json!({ "expression": "sum", "frameId": frame })).await?;
-    assert_eq!(told["result"], "45");
+    let body = editor.ok("evaluate", json!({ "expression": "sum", "frameId": frame })).await?;
+    assert_eq!(body["result"], "45");
     editor.ok("next", json!({ "threadId": thread })).await?;
     let (_, frame) = editor.stop().await?;
     // The line ran once more: 45 and the 10 of where the loop had ended.
-    let told = editor.ok("evaluate", json!({ "expression": "sum", "frameId": frame["id"] })).await?;
-    assert_eq!(told["result"], "55");
+    let body = editor.ok("evaluate", json!({ "expression": "sum", "frameId": frame["id"] })).await?;
+    assert_eq!(body["result"], "55");
     editor.finish().await
 }
 
@@ -239,9 +239,9 @@ async fn going_into_or_out_of_a_handler_is_refused(runtime: Runtime) -> anyhow::
         let (thread, _) = editor.stop().await?;
         let target = places(&mut editor, "jmc", to).await?[0]["id"].clone();
         let answer = editor.ask("goto", json!({ "threadId": thread, "targetId": target })).await?;
-        let variables = &answer.body["error"]["variables"];
-        assert_eq!((answer.success, &variables["code"]), (false, &json!("UNSUPPORTED")));
-        assert!(variables["message"].as_str().is_some_and(|text| text.contains(why)), "{variables}");
+        let error = &answer.body["error"]["variables"];
+        assert_eq!((answer.success, &error["code"]), (false, &json!("UNSUPPORTED")));
+        assert!(error["message"].as_str().is_some_and(|text| text.contains(why)), "{error}");
         // The program is stopped where it was before.
         let stack = editor.ok("stackTrace", json!({ "threadId": thread, "levels": 1 })).await?;
         assert_eq!(stack["stackFrames"][0]["line"], fixture::line("jmc", from));

@@ -54,9 +54,9 @@ async fn status(editor: &mut DapClient, part: &str) -> anyhow::Result<Value> {
 
 /// A breakpoint in the library, by the path that its compiler saw.
 async fn break_in_library(editor: &mut DapClient, marker: &str) -> anyhow::Result<Value> {
-    let wanted =
+    let expected =
         json!({ "source": { "path": COMPILED }, "breakpoints": [{ "line": distant::line(marker) }] });
-    Ok(editor.ok("setBreakpoints", wanted).await?["breakpoints"][0].clone())
+    Ok(editor.ok("setBreakpoints", expected).await?["breakpoints"][0].clone())
 }
 
 async fn symbols_of_a_server_are_kept_and_breakpoints_bind_in_them(runtime: Runtime) -> anyhow::Result<()> {
@@ -96,9 +96,9 @@ async fn symbols_of_a_server_are_kept_and_breakpoints_bind_in_them(runtime: Runt
     editor.ok("threads", json!({ "threadId": thread })).await?;
     editor.finish().await?;
 
-    let asked = web.requests();
-    assert_eq!(asked.len(), 1, "{asked:?}");
-    let (key, head) = (web.paths()[0].clone(), asked[0].to_lowercase());
+    let requests = web.requests();
+    assert_eq!(requests.len(), 1, "{requests:?}");
+    let (key, head) = (web.paths()[0].clone(), requests[0].to_lowercase());
     let id = key.trim_start_matches("/symbols/distantlib.pdb/").trim_end_matches("/distantlib.pdb");
     assert!(
         id.len() == 40 && id.ends_with("ffffffff") && id.bytes().all(|byte| byte.is_ascii_hexdigit()),
@@ -131,7 +131,7 @@ async fn symbols_that_do_not_match_the_module_are_refused_by_name(runtime: Runti
     let reply = Shared::new(Reply::absent());
     let answers = reply.clone();
     let web = WebServer::start(move |_| answers.get()).await?;
-    for (answer, said) in [
+    for (answer, expected) in [
         (Reply::absent(), "has no such file"),
         (Reply::Whole(403, Vec::new(), Vec::new()), "refuses it (HTTP 403)"),
         (Reply::Whole(500, Vec::new(), Vec::new()), "answers HTTP 500"),
@@ -151,13 +151,13 @@ async fn symbols_that_do_not_match_the_module_are_refused_by_name(runtime: Runti
     ] {
         reply.set(answer);
         let mut editor = distant.launch(&["counted"], options(&web, json!({}))).await?;
-        let event = status(&mut editor, &format!("`127.0.0.1:{}` {said}", web.port())).await?;
+        let event = status(&mut editor, &format!("`127.0.0.1:{}` {expected}", web.port())).await?;
         assert_eq!(event["reason"], "changed");
         let pending = break_in_library(&mut editor, "inner").await?;
         assert_eq!(pending["verified"], false, "{pending}");
         editor.stop().await?;
         editor.finish().await?;
-        assert_eq!(distant.cached_files(), [] as [PathBuf; 0], "{said}");
+        assert_eq!(distant.cached_files(), [] as [PathBuf; 0], "{expected}");
     }
     // The same server with the right one, packed.
     reply.set(gzip(packed.finish()?));
@@ -195,13 +195,13 @@ async fn modules_that_are_left_out_have_no_symbols(runtime: Runtime) -> anyhow::
     let distant = DistantSources::new(runtime)?;
     let web = server(std::fs::read(distant.pdb())?).await?;
     // Its PDB lies beside it.
-    for (filter, said) in [
+    for (filter, expected) in [
         (json!({ "excludedModules": ["distant*.dll"] }), "`symbolOptions.moduleFilter` leaves it out"),
         (json!({ "mode": "loadOnlyIncluded", "includeSymbolsNextToModules": false }), "leaves it out"),
         (json!({ "mode": "loadOnlyIncluded" }), "Symbols loaded"),
     ] {
         let mut editor = distant.launch(&[], options(&web, json!({ "moduleFilter": filter }))).await?;
-        status(&mut editor, said).await?;
+        status(&mut editor, expected).await?;
         editor.event("exited").await?;
         editor.event("terminated").await?;
         editor.finish().await?;

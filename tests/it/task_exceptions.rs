@@ -147,8 +147,8 @@ async fn an_agent_learns_what_catches_it_and_what_it_carries(runtime: Runtime) -
         agent.call("debug_set_exception_breakpoints", filters).await?;
         let launch = json!({ "program": fixture::program("carried"), "args": arguments, "run": true });
         let event = agent.call("debug_launch", launch).await?["event"].clone();
-        let told = (event["isUserUnhandled"] == true, event["isUnhandled"] == true);
-        assert_eq!(told, (caught, !caught), "{event}");
+        let stages = (event["isUserUnhandled"] == true, event["isUnhandled"] == true);
+        assert_eq!(stages, (caught, !caught), "{event}");
         let causes = event["causes"].as_array().into_iter().flatten();
         assert_eq!(causes.map(|cause| &cause["message"]).collect::<Vec<_>>(), messages, "{event}");
         agent.finish().await?;
@@ -208,9 +208,9 @@ async fn a_step_out_of_a_call_that_a_library_awaits_ends_in_user_code_or_reports
         let (thread, frame) = editor.stop().await?;
         assert_eq!(frame["line"], fixture::line("carried", "last"), "{step}");
         editor.ok(step, json!({ "threadId": thread })).await?;
-        let told = editor.event("output").await?;
-        let text = told["output"].as_str().unwrap_or_default();
-        assert!(text.contains("ends nowhere: none of your code awaits it"), "{step}: {told}");
+        let event = editor.event("output").await?;
+        let text = event["output"].as_str().unwrap_or_default();
+        assert!(text.contains("ends nowhere: none of your code awaits it"), "{step}: {event}");
         editor.event("exited").await?;
         editor.finish().await?;
     }

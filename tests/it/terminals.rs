@@ -40,7 +40,7 @@ struct LaunchedTerminal {
     editor: DapClient,
     terminal: Terminal,
     pid: u64,
-    asked: Value,
+    launch_request: Value,
 }
 
 async fn start_with_terminal(runtime: Runtime) -> anyhow::Result<(DapClient, Terminal)> {
@@ -68,8 +68,8 @@ async fn launch_program(
 ) -> anyhow::Result<LaunchedTerminal> {
     let (mut editor, terminal) = start_with_terminal(runtime).await?;
     let launch = editor.send("launch", attributes(program, &more)).await?;
-    let asked = editor.request("runInTerminal").await?;
-    terminal.run(&asked)?;
+    let launch_request = editor.request("runInTerminal").await?;
+    terminal.run(&launch_request)?;
     editor.event("initialized").await?;
     if !markers.is_empty() {
         editor.break_at(program, markers).await?;
@@ -78,7 +78,7 @@ async fn launch_program(
     let answer = editor.response(launch).await?;
     anyhow::ensure!(answer.success, "launch failed: {}\n{}", answer.body, terminal.screen_text());
     let pid = editor.event("process").await?["systemProcessId"].as_u64().context("no process id")?;
-    Ok(LaunchedTerminal { editor, terminal, pid, asked })
+    Ok(LaunchedTerminal { editor, terminal, pid, launch_request })
 }
 
 async fn wait_until_gone(what: &str, pid: u64) -> anyhow::Result<()> {
@@ -98,12 +98,12 @@ fn parent(pid: u64) -> anyhow::Result<u64> {
 }
 
 async fn input_typed_into_the_clients_terminal_reaches_the_program(runtime: Runtime) -> anyhow::Result<()> {
-    let LaunchedTerminal { mut editor, terminal, pid, asked } =
+    let LaunchedTerminal { mut editor, terminal, pid, launch_request } =
         launch_program(runtime, "echo", &["line"], json!({})).await?;
-    assert_eq!(asked["kind"], "integrated");
-    assert_eq!(asked["title"], "echo.dll");
+    assert_eq!(launch_request["kind"], "integrated");
+    assert_eq!(launch_request["title"], "echo.dll");
     assert_eq!(
-        asked["args"].as_array().map(Vec::len),
+        launch_request["args"].as_array().map(Vec::len),
         Some(3),
         "no argument of the program passes the client"
     );
@@ -277,11 +277,11 @@ async fn a_killed_host_takes_the_program_out_of_the_terminal(runtime: Runtime) -
 }
 
 async fn a_restart_runs_in_the_terminal_again(runtime: Runtime) -> anyhow::Result<()> {
-    let LaunchedTerminal { mut editor, terminal, pid, asked } =
+    let LaunchedTerminal { mut editor, terminal, pid, launch_request } =
         launch_program(runtime, "echo", &["line"], json!({})).await?;
     let restart = editor.send("restart", json!({})).await?;
     let again = editor.request("runInTerminal").await?;
-    assert_ne!(asked["args"], again["args"], "a terminal launch is good for one program");
+    assert_ne!(launch_request["args"], again["args"], "a terminal launch is good for one program");
     wait_until_gone("the first program", pid).await?;
     terminal.run(&again)?;
     let answer = editor.response(restart).await?;
@@ -336,8 +336,8 @@ async fn a_client_that_refuses_is_quoted() -> anyhow::Result<()> {
     let (mut editor, _terminal) = start_with_terminal(Runtime::Net9).await?;
     let launch = editor.send("launch", attributes("echo", &json!({ "console": "externalTerminal" }))).await?;
     let refusal = Err(Failure::new(ErrorCode::EngineFailed, "xterm is not installed"));
-    let asked = editor.request_answered("runInTerminal", refusal).await?;
-    assert_eq!(asked["kind"], "external");
+    let launch_request = editor.request_answered("runInTerminal", refusal).await?;
+    assert_eq!(launch_request["kind"], "external");
     let answer = editor.response(launch).await?;
     let error = answer.body["error"].to_string();
     assert!(error.contains("LAUNCH_FAILED") && error.contains("xterm is not installed"), "{error}");
@@ -376,12 +376,12 @@ async fn a_suspended_python_program_ends_as_one_that_runs() -> anyhow::Result<()
 async fn a_terminal_in_which_nothing_starts_is_given_up() -> anyhow::Result<()> {
     let (mut editor, terminal) = start_with_terminal(Runtime::Net9).await?;
     let launch = editor.send("launch", attributes("echo", &json!({}))).await?;
-    let asked = editor.request("runInTerminal").await?;
+    let launch_request = editor.request("runInTerminal").await?;
     let answer = editor.response(launch).await?;
     let error = answer.body["error"].to_string();
     assert!(error.contains("LAUNCH_FAILED") && error.contains("nothing in it came back"), "{error}");
     // A process that connects too late gets an error.
-    terminal.run(&asked)?;
+    terminal.run(&launch_request)?;
     terminal.wait_for_text("the debug session that asked for this terminal has ended").await?;
     editor.finish().await
 }
@@ -390,8 +390,8 @@ async fn a_terminal_in_which_nothing_starts_is_given_up() -> anyhow::Result<()> 
 async fn a_launch_that_waits_for_a_terminal_can_be_ended() -> anyhow::Result<()> {
     let (mut editor, terminal) = start_with_terminal(Runtime::Net9).await?;
     editor.send("launch", attributes("echo", &json!({}))).await?;
-    let asked = editor.request("runInTerminal").await?;
+    let launch_request = editor.request("runInTerminal").await?;
     editor.finish().await?;
-    terminal.run(&asked)?;
+    terminal.run(&launch_request)?;
     terminal.wait_for_text("the debug session that asked for this terminal has ended").await
 }

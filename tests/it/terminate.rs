@@ -91,8 +91,8 @@ async fn a_stopped_program_is_resumed_to_end_and_a_breakpoint_on_its_way_out_is_
     assert_eq!(frame["line"], fixture::line(PROGRAM, "saved"), "{frame}");
     second.event("stopped").await?;
     tokio::time::sleep(limit + Duration::from_millis(500)).await;
-    let asked = json!({ "expression": "rounds >= 0", "frameId": frame["id"] });
-    assert_eq!(editor.ok("evaluate", asked).await?["result"], "true");
+    let arguments = json!({ "expression": "rounds >= 0", "frameId": frame["id"] });
+    assert_eq!(editor.ok("evaluate", arguments).await?["result"], "true");
     editor.ok("continue", json!({ "threadId": thread })).await?;
     second.event("continued").await?;
     ends_in_order(&mut editor, 143).await?;
@@ -217,11 +217,11 @@ async fn a_process_that_was_attached_to_is_asked_and_not_ended_by_force(
     editor.ok("continue", json!({ "threadId": thread })).await?;
     editor.event("terminated").await?;
     editor.finish().await?;
-    let mut said = Vec::new();
+    let mut printed = Vec::new();
     while let Some(line) = lines.next_line().await? {
-        said.push(line);
+        printed.push(line);
     }
-    assert_eq!(said, ["saving", "saved"]);
+    assert_eq!(printed, ["saving", "saved"]);
     assert_eq!(process.wait().await?.code(), Some(143));
     Ok(())
 }
@@ -237,8 +237,8 @@ async fn a_program_without_a_debugger_is_asked_to_end(runtime: Runtime) -> anyho
 async fn an_evaluation_does_not_keep_a_program_from_ending(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = launch_program(runtime, &["working"], json!({})).await?;
     let (_, frame) = editor.stop().await?;
-    let asked = json!({ "expression": "System.Threading.Thread.Sleep(60000)", "frameId": frame["id"] });
-    let evaluation = editor.send("evaluate", asked).await?;
+    let arguments = json!({ "expression": "System.Threading.Thread.Sleep(60000)", "frameId": frame["id"] });
+    let evaluation = editor.send("evaluate", arguments).await?;
     editor.ok("terminate", json!({})).await?;
     assert!(!editor.response(evaluation).await?.success);
     ends_in_order(&mut editor, 143).await?;
@@ -257,7 +257,9 @@ async fn an_agent_is_notified_of_a_program_that_does_not_end(runtime: Runtime) -
         let left = agent.call("debug_disconnect", json!({ "terminate": true })).await?;
         assert_eq!(left["state"], "idle");
         match hint {
-            Some(hint) => assert!(left["message"].as_str().is_some_and(|told| told.contains(hint)), "{left}"),
+            Some(hint) => {
+                assert!(left["message"].as_str().is_some_and(|message| message.contains(hint)), "{left}")
+            }
             None => {
                 assert!(left["message"].is_null(), "{left}");
                 ends_in_order(&mut editor, 143).await?;

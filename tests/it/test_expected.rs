@@ -25,8 +25,8 @@ async fn stops_nowhere(
         _ => &[],
     };
     let mut agent = agent(&folder, environment).await?;
-    let asked = subject.with(json!({ "projectPath": ".", "filter": filter.into() }));
-    let ended = finished(&mut agent, "debug_launch_test", asked).await?;
+    let arguments = subject.with(json!({ "projectPath": ".", "filter": filter.into() }));
+    let ended = finished(&mut agent, "debug_launch_test", arguments).await?;
     ensure!(ended["state"] == "exited" && ended["event"]["outcome"] == "passed", "{ended:#}");
     ensure!(ended["event"]["tests"]["passed"] == 1 && ended["event"]["exitCode"] == 0, "{ended:#}");
     ensure!(ended["message"] == Value::Null && ended["event"]["error"] == Value::Null, "{ended:#}");
@@ -126,8 +126,8 @@ async fn with_should_panic() -> anyhow::Result<()> {
     for (filter, passed) in [(None, 3), (Some("panics"), 2), (Some("cart panics"), 1)] {
         let project = of_rust(PANICS)?;
         let mut agent = agent(project.path(), &[]).await?;
-        let asked = Subject::Lldb.with(json!({ "projectPath": ".", "filter": filter }));
-        let ended = finished(&mut agent, "debug_launch_test", asked).await?;
+        let arguments = Subject::Lldb.with(json!({ "projectPath": ".", "filter": filter }));
+        let ended = finished(&mut agent, "debug_launch_test", arguments).await?;
         ensure!(ended["state"] == "exited" && ended["event"]["outcome"] == "passed", "{filter:?}: {ended:#}");
         ensure!(ended["event"]["tests"]["passed"] == passed, "{filter:?}: {ended:#}");
         ensure!(ended["message"] == Value::Null && ended["event"]["error"] == Value::Null, "{ended:#}");
@@ -147,13 +147,13 @@ async fn other_panics_than_expected_stop() -> anyhow::Result<()> {
     );
     let project = of_rust(&text)?;
     let mut agent = agent(project.path(), &[]).await?;
-    let asked = |filter| Subject::Lldb.with(json!({ "projectPath": ".", "filter": filter }));
-    let stop = finished(&mut agent, "debug_launch_test", asked("wrong")).await?;
+    let arguments = |filter| Subject::Lldb.with(json!({ "projectPath": ".", "filter": filter }));
+    let stop = finished(&mut agent, "debug_launch_test", arguments("wrong")).await?;
     let source = project.path().join("src/lib.rs");
     ensure!(stop["event"]["line"].as_u64() == Some(line(&source, "wrong")?), "{stop:#}");
     ensure!(stop["event"]["message"].as_str().is_some_and(|text| text.ends_with("no melon")), "{stop:#}");
     agent.call("debug_disconnect", json!({})).await?;
-    let quiet = finished(&mut agent, "debug_launch_test", asked("quiet")).await?;
+    let quiet = finished(&mut agent, "debug_launch_test", arguments("quiet")).await?;
     ensure!(quiet["event"]["outcome"] == "failed", "{quiet:#}");
     ensure!(quiet["message"].as_str().is_some_and(|text| text.contains("should panic")), "{quiet:#}");
     agent.finish().await
@@ -177,8 +177,8 @@ async fn with_googletest() -> anyhow::Result<()> {
     let folder = cmake.parent().context("no folder")?.display();
     let path = format!("{folder}:{}", std::env::var("PATH")?);
     let mut agent = agent(project.path(), &[("PATH", path)]).await?;
-    let asked = Subject::Lldb.with(json!({ "projectPath": ".", "filter": "Expects" }));
-    let ended = finished(&mut agent, "debug_launch_test", asked).await?;
+    let arguments = Subject::Lldb.with(json!({ "projectPath": ".", "filter": "Expects" }));
+    let ended = finished(&mut agent, "debug_launch_test", arguments).await?;
     ensure!(ended["state"] == "exited" && ended["event"]["outcome"] == "passed", "{ended:#}");
     ensure!(ended["event"]["tests"]["passed"] == 4, "{ended:#}");
     agent.finish().await
@@ -192,8 +192,8 @@ async fn with_recover_of_go() -> anyhow::Result<()> {
     let project = fixture::test_project("go")?;
     std::fs::write(project.path().join("expects_test.go"), text)?;
     let mut agent = agent(project.path(), &go_environment()?).await?;
-    let asked = Subject::Delve.with(json!({ "projectPath": ".", "filter": "TestExpects" }));
-    let ended = finished(&mut agent, "debug_launch_test", asked).await?;
+    let arguments = Subject::Delve.with(json!({ "projectPath": ".", "filter": "TestExpects" }));
+    let ended = finished(&mut agent, "debug_launch_test", arguments).await?;
     ensure!(ended["state"] == "exited" && ended["event"]["outcome"] == "passed", "{ended:#}");
     ensure!(ended["event"]["tests"]["passed"] == 1, "{ended:#}");
     agent.finish().await

@@ -88,16 +88,16 @@ async fn is_placed(
         if name == "go" && tool == "list_tests" {
             continue;
         }
-        let asked = json!({ "projectPath": ".", "file": scope });
-        let asked = if tool == "debug_launch_test" { subject.with(asked) } else { asked };
-        let told = finished(&mut agent, tool, asked).await?;
-        let answer = if told["event"]["error"].is_null() { &told } else { &told["event"] };
-        ensure!(answer["error"]["code"] == "BUILD_FAILED", "{tool}: {told:#}");
+        let arguments = json!({ "projectPath": ".", "file": scope });
+        let arguments = if tool == "debug_launch_test" { subject.with(arguments) } else { arguments };
+        let result = finished(&mut agent, tool, arguments).await?;
+        let answer = if result["event"]["error"].is_null() { &result } else { &result["event"] };
+        ensure!(answer["error"]["code"] == "BUILD_FAILED", "{tool}: {result:#}");
         let found = answer["diagnostics"][file].as_array().into_iter().flatten();
         let mut found = found.filter(|one| one["range"]["start"]["line"] == line);
         ensure!(
             found.any(|one| one["message"].as_str().is_some_and(|text| text.contains(says))),
-            "{tool}: not at line {line} of {file}: {told:#}"
+            "{tool}: not at line {line} of {file}: {result:#}"
         );
     }
     agent.finish().await
@@ -174,23 +174,23 @@ async fn leaves_nothing(name: &'static str) -> anyhow::Result<()> {
     let mut env = environment(name)?;
     env.push(("TANDEM_STORY", own));
     let mut agent = agent(project.path(), &env).await?;
-    let asked = |test: &str, limit: &str, time: u64| {
-        let mut asked = more.clone();
-        asked["projectPath"] = json!(".");
-        asked["tests"] = json!([test]);
-        asked[limit] = json!(time);
-        asked
+    let arguments = |test: &str, limit: &str, time: u64| {
+        let mut arguments = more.clone();
+        arguments["projectPath"] = json!(".");
+        arguments["tests"] = json!([test]);
+        arguments[limit] = json!(time);
+        arguments
     };
-    for (what, asked) in [
-        ("a test's time limit", asked(hangs, "testTimeoutMs", 2000)),
-        ("the run's time limit", asked(hangs, "runTimeoutMs", deadline_ms(8))),
-        ("a crash", asked(crashes, "testTimeoutMs", 30_000)),
+    for (what, arguments) in [
+        ("a test's time limit", arguments(hangs, "testTimeoutMs", 2000)),
+        ("the run's time limit", arguments(hangs, "runTimeoutMs", deadline_ms(8))),
+        ("a crash", arguments(crashes, "testTimeoutMs", 30_000)),
     ] {
-        let ended = finished(&mut agent, "run_tests", asked).await?;
+        let ended = finished(&mut agent, "run_tests", arguments).await?;
         ensure!(ended["tests"]["failed"] == 1, "{what}: {ended:#}");
         is_quiet(&word, what).await?;
     }
-    let debugged = subject.with(asked(hangs, "timeoutMs", 1000));
+    let debugged = subject.with(arguments(hangs, "timeoutMs", 1000));
     let until = tokio::time::Instant::now() + deadline(LIMIT);
     let mut runs = agent.call("debug_launch_test", debugged.clone()).await?;
     while runs["pending"] == true && runs["state"] != "running" && tokio::time::Instant::now() < until {

@@ -184,9 +184,9 @@ mod on_net10 {
             (json!({ "file": "xunit3/CartTests.cs", "filter": "Tests.CartTests.Fails" }), 1, 1),
             (json!({ "tests": ["Tests.CartTests.Rows(text: \"é&~!\", number: 2)"] }), 1, 0),
         ] {
-            let mut asked = chosen.clone();
-            asked["noBuild"] = json!(true);
-            let ran = finished(&mut agent, "run_tests", asked).await?;
+            let mut arguments = chosen.clone();
+            arguments["noBuild"] = json!(true);
+            let ran = finished(&mut agent, "run_tests", arguments).await?;
             ensure!(ran["tests"]["total"] == total && ran["tests"]["failed"] == failed, "{chosen}: {ran:#}");
         }
         let all = json!({ "noBuild": true, "tests": ["Tests.CartTests.Fails"] });
@@ -205,8 +205,9 @@ mod on_net10 {
         let folder = solution(&names)?;
         older(folder.path(), &names)?;
         let mut agent = agent(folder.path()).await?;
-        let asked = json!({ "projectPath": "all.sln", "noBuild": true, "filter": "Tests.CartTests.Fails" });
-        let mut stop = finished(&mut agent, "debug_launch_test", asked).await?;
+        let arguments =
+            json!({ "projectPath": "all.sln", "noBuild": true, "filter": "Tests.CartTests.Fails" });
+        let mut stop = finished(&mut agent, "debug_launch_test", arguments).await?;
         for name in names {
             let source = fixture::dotnet_test_projects().join(name).join("CartTests.cs");
             ensure!(stop["state"] == "stopped" && stop["event"]["file"] == json!(source), "{stop:#}");
@@ -220,10 +221,10 @@ mod on_net10 {
         agent.finish().await?;
         // In an editor a person chooses one of them.
         let launch = json!({ "program": folder.path().join("all.sln"), "noBuild": true });
-        let told = refused(Runtime::Net10, launch).await?;
-        let wanted = "only projects of tests: nunit-vstest/nunit-vstest.csproj, xunit3/xunit3.csproj";
-        says(&told, "LAUNCH_FAILED", wanted);
-        ensure!(told["data"]["programs"].as_array().is_some_and(|all| all.len() == 2), "{told}");
+        let events = refused(Runtime::Net10, launch).await?;
+        let expected = "only projects of tests: nunit-vstest/nunit-vstest.csproj, xunit3/xunit3.csproj";
+        says(&events, "LAUNCH_FAILED", expected);
+        ensure!(events["data"]["programs"].as_array().is_some_and(|all| all.len() == 2), "{events}");
         Ok(())
     }
 
@@ -235,14 +236,14 @@ mod on_net10 {
         let some = filter(&["xunit3/xunit3.csproj"]);
         std::fs::write(folder.path().join("some.slnf"), some.to_string())?;
         let mut agent = agent(folder.path()).await?;
-        let asked = |more: Value| {
-            let mut asked = json!({ "noBuild": true, "filter": "Tests.CartTests.Fails" });
-            more.as_object().into_iter().flatten().for_each(|(key, value)| asked[key] = value.clone());
-            asked
+        let arguments = |more: Value| {
+            let mut arguments = json!({ "noBuild": true, "filter": "Tests.CartTests.Fails" });
+            more.as_object().into_iter().flatten().for_each(|(key, value)| arguments[key] = value.clone());
+            arguments
         };
-        let both = finished(&mut agent, "list_tests", asked(json!({}))).await?;
+        let both = finished(&mut agent, "list_tests", arguments(json!({}))).await?;
         ensure!(both["total"] == 2, "{both:#}");
-        let one = asked(json!({ "projectPath": "some.slnf" }));
+        let one = arguments(json!({ "projectPath": "some.slnf" }));
         let listed = finished(&mut agent, "list_tests", one.clone()).await?;
         let source = fixture::dotnet_test_projects().join("xunit3/CartTests.cs");
         ensure!(listed["total"] == 1 && listed["tests"][0]["file"] == json!(source), "{listed:#}");
@@ -270,10 +271,10 @@ mod on_net10 {
                 json!({ "runsettings": "city.runsettings" }),
                 json!({ "args": ["--settings", "city.runsettings"] }),
             ] {
-                let mut asked = named.clone();
-                asked["noBuild"] = json!(true);
-                asked["tests"] = json!(["Tests.CartTests.Adds"]);
-                let ran = finished(&mut agent, "run_tests", asked).await?;
+                let mut arguments = named.clone();
+                arguments["noBuild"] = json!(true);
+                arguments["tests"] = json!(["Tests.CartTests.Adds"]);
+                let ran = finished(&mut agent, "run_tests", arguments).await?;
                 if takes {
                     ensure!(ran["tests"]["passed"] == 1, "{named}: {ran:#}");
                 } else {
@@ -307,49 +308,50 @@ mod on_net10 {
         let listed = all["tests"].as_array().context("no list")?;
         let of = |framework: &str| listed.iter().filter(|test| test["framework"] == framework).count();
         ensure!(all["total"] == 4 && of("net8.0") == 2 && of("net10.0") == 2, "{all:#}");
-        let asked = |more: Value| {
-            let mut asked = json!({ "noBuild": true, "filter": "Tests.Own.Version" });
-            more.as_object().into_iter().flatten().for_each(|(key, value)| asked[key] = value.clone());
-            asked
+        let arguments = |more: Value| {
+            let mut arguments = json!({ "noBuild": true, "filter": "Tests.Own.Version" });
+            more.as_object().into_iter().flatten().for_each(|(key, value)| arguments[key] = value.clone());
+            arguments
         };
-        let both = finished(&mut agent, "run_tests", asked(json!({}))).await?;
+        let both = finished(&mut agent, "run_tests", arguments(json!({}))).await?;
         ensure!(both["tests"]["failed"] == 2, "{both:#}");
-        let older = finished(&mut agent, "run_tests", asked(json!({ "framework": "net8.0" }))).await?;
+        let older = finished(&mut agent, "run_tests", arguments(json!({ "framework": "net8.0" }))).await?;
         let failure = &older["tests"]["failures"][0];
         ensure!(older["tests"]["total"] == 1 && failure["framework"] == "net8.0", "{older:#}");
         ensure!(failure["message"].as_str().is_some_and(|text| text.contains("actual:   8")), "{older:#}");
-        let none = finished(&mut agent, "run_tests", asked(json!({ "framework": "net9.0" }))).await?;
+        let none = finished(&mut agent, "run_tests", arguments(json!({ "framework": "net9.0" }))).await?;
         ensure!(none["error"]["hint"] == "`framework` may be net10.0, net8.0", "{none:#}");
-        let stop = finished(&mut agent, "debug_launch_test", asked(json!({ "framework": "net8.0" }))).await?;
-        let wanted = line(&folder.path().join("Tests.cs"), "version")?;
-        ensure!(stop["state"] == "stopped" && stop["event"]["line"].as_u64() == Some(wanted), "{stop:#}");
+        let stop =
+            finished(&mut agent, "debug_launch_test", arguments(json!({ "framework": "net8.0" }))).await?;
+        let expected = line(&folder.path().join("Tests.cs"), "version")?;
+        ensure!(stop["state"] == "stopped" && stop["event"]["line"].as_u64() == Some(expected), "{stop:#}");
         let major = agent.call("debug_evaluate", json!({ "expression": "major" })).await?;
         ensure!(major["result"] == "8", "{major}");
         agent.call("debug_disconnect", json!({})).await?;
         // Parameters of a settings file reach the test, debugged or not.
         let settings = json!({ "framework": "net10.0", "filter": "Tests.Own.Settings",
             "runsettings": "city.runsettings" });
-        let ran = finished(&mut agent, "run_tests", asked(settings.clone())).await?;
+        let ran = finished(&mut agent, "run_tests", arguments(settings.clone())).await?;
         ensure!(ran["tests"]["failures"][0].to_string().contains("Pisa"), "{ran:#}");
-        let stop = finished(&mut agent, "debug_launch_test", asked(settings)).await?;
+        let stop = finished(&mut agent, "debug_launch_test", arguments(settings)).await?;
         ensure!(stop["event"]["message"].as_str().is_some_and(|text| text.contains("Pisa")), "{stop:#}");
         agent.call("debug_disconnect", json!({})).await?;
         agent.finish().await?;
         // The events name the framework that a test runs for, from its start.
         let env = Runtime::Net10.environment().context("no .NET 10")?;
-        let asked = json!({ "action": "run", "noBuild": true, "tests": ["Tests.Own.Version"] });
-        let (told, _) = editor_tests::events(folder.path(), asked, &env).await?;
+        let arguments = json!({ "action": "run", "noBuild": true, "tests": ["Tests.Own.Version"] });
+        let (events, _) = editor_tests::events(folder.path(), arguments, &env).await?;
         for name in ["started", "finished"] {
-            let own = told.iter().filter(|event| event["event"] == name);
+            let own = events.iter().filter(|event| event["event"] == name);
             let mut frameworks: Vec<&str> = own.filter_map(|event| event["framework"].as_str()).collect();
             frameworks.sort_unstable();
-            ensure!(frameworks == ["net10.0", "net8.0"], "{told:#?}");
+            ensure!(frameworks == ["net10.0", "net8.0"], "{events:#?}");
         }
         // A solution that is built, and has nothing but this.
         let solution = folder.path().join("all.slnx");
         std::fs::write(&solution, "<Solution><Project Path=\"frames.csproj\" /></Solution>")?;
-        let told = refused(Runtime::Net10, json!({ "program": solution })).await?;
-        says(&told, "LAUNCH_FAILED", "it has no program, only projects of tests: frames.csproj");
+        let events = refused(Runtime::Net10, json!({ "program": solution })).await?;
+        says(&events, "LAUNCH_FAILED", "it has no program, only projects of tests: frames.csproj");
         Ok(())
     }
 
@@ -366,8 +368,8 @@ mod on_net10 {
             ("Throws", "throws", ("name", "\"melon\"")),
             ("Scoped", "scoped", ("sum", "3")),
         ] {
-            let asked = json!({ "filter": format!("Tests.Own.{name}") });
-            let stop = finished(&mut agent, "debug_launch_test", asked).await?;
+            let arguments = json!({ "filter": format!("Tests.Own.{name}") });
+            let stop = finished(&mut agent, "debug_launch_test", arguments).await?;
             ensure!(stop["event"]["line"].as_u64() == Some(line(&source, marker)?), "{stop:#}");
             let mut locals = stop["event"]["locals"].as_array().into_iter().flatten();
             ensure!(locals.any(|row| row["name"] == local.0 && row["value"] == local.1), "{stop:#}");
@@ -376,8 +378,8 @@ mod on_net10 {
             ensure!(marker == "throws" || both.iter().all(|one| message.contains(one)), "{stop:#}");
             let end = agent.call("debug_continue", json!({})).await?;
             let message = end["event"]["tests"]["failures"][0]["message"].as_str().unwrap_or_default();
-            let wanted = if marker == "throws" { ["Is.EqualTo(\"plum\")", "no melon"] } else { both };
-            ensure!(wanted.iter().all(|one| message.contains(one)), "{end:#}");
+            let expected = if marker == "throws" { ["Is.EqualTo(\"plum\")", "no melon"] } else { both };
+            ensure!(expected.iter().all(|one| message.contains(one)), "{end:#}");
             agent.call("debug_disconnect", json!({})).await?;
         }
         agent.finish().await

@@ -22,8 +22,8 @@ async fn switches_of_the_runner_such_as_those_for_coverage_are_passed_through() 
     let project = fixture::test_project("pytest")?;
     let packages = fixture::python_packages().display().to_string();
     let mut agent = agent(project.path(), &[("PYTHONPATH", packages)]).await?;
-    let asked = json!({ "tests": ["tests/test_cart.py::test_adds"], "args": ["--junitxml=report.xml"] });
-    let passed = finished(&mut agent, "run_tests", asked).await?;
+    let arguments = json!({ "tests": ["tests/test_cart.py::test_adds"], "args": ["--junitxml=report.xml"] });
+    let passed = finished(&mut agent, "run_tests", arguments).await?;
     ensure!(passed["tests"]["passed"] == 1, "{passed:#}");
     let report =
         std::fs::read_to_string(project.path().join("report.xml")).context("no report was written")?;
@@ -66,8 +66,9 @@ async fn a_test_that_never_stops_printing_is_ended_in_time_with_a_bounded_answer
     let folder = project(FLOOD)?;
     let scratch = tempfile::tempdir()?;
     let mut agent = agent(folder.path(), &[("TMPDIR", scratch.path().display().to_string())]).await?;
-    let asked = json!({ "projectPath": ".", "tests": ["test_own.Own.test_floods"], "testTimeoutMs": 3000 });
-    let ended = finished(&mut agent, "run_tests", asked).await?;
+    let arguments =
+        json!({ "projectPath": ".", "tests": ["test_own.Own.test_floods"], "testTimeoutMs": 3000 });
+    let ended = finished(&mut agent, "run_tests", arguments).await?;
     let failure = &ended["tests"]["failures"][0];
     ensure!(failure["message"].as_str().is_some_and(|text| text.contains("3000 ms")), "{failure}");
     ensure!(ended.to_string().len() < 20_000, "{} bytes are too many", ended.to_string().len());

@@ -35,9 +35,9 @@ fn flaky() -> anyhow::Result<tempfile::TempDir> {
 async fn a_flaky_test_is_repeated_until_it_fails_and_stops_there() -> anyhow::Result<()> {
     let project = flaky()?;
     let mut agent = agent(project.path(), &[]).await?;
-    let asked = Subject::Python
+    let arguments = Subject::Python
         .with(json!({ "projectPath": ".", "filter": "test_flaky.Flaky.test_counts", "repeat": 9 }));
-    let stop = finished(&mut agent, "debug_launch_test", asked).await?;
+    let stop = finished(&mut agent, "debug_launch_test", arguments).await?;
     ensure!(stop["state"] == "stopped" && stop["runs"] == 3, "{stop:#}");
     ensure!(
         stop["event"]["line"].as_u64() == Some(line(&project.path().join("test_flaky.py"), "flaky")?),
@@ -126,13 +126,13 @@ async fn a_python_without_pytest_is_named_with_how_to_install_it() -> anyhow::Re
     let python = project.path().canonicalize()?.join(".venv/bin/python");
     let chosen = Subject::Python.with(json!({ "filter": "tests/test_cart.py::test_adds" }));
     let other = chosen["python"].as_str().map(std::path::PathBuf::from).context("no Python")?;
-    for (tool, asked, python) in [
+    for (tool, arguments, python) in [
         ("list_tests", json!({}), &python),
         ("run_tests", json!({ "filter": "tests/test_cart.py::test_adds" }), &python),
         ("run_tests", chosen.clone(), &other),
         ("debug_launch_test", chosen, &other),
     ] {
-        let missing = finished(&mut agent, tool, asked).await?;
+        let missing = finished(&mut agent, tool, arguments).await?;
         // A debugged run has begun already.
         let is_debugged = tool == "debug_launch_test";
         let error = if is_debugged { &missing["event"]["error"] } else { &missing["error"] };
@@ -189,8 +189,8 @@ async fn of_runs_at_once_the_others_end_when_one_fails() -> anyhow::Result<()> {
     std::fs::write(project.path().join("test_together.py"), TOGETHER)?;
     let scratch = tempfile::tempdir()?;
     let mut agent = agent(project.path(), &[("TMPDIR", scratch.path().display().to_string())]).await?;
-    let asked = json!({ "projectPath": ".", "repeat": 9, "parallel": 3 });
-    let failed = finished(&mut agent, "run_tests", asked).await?;
+    let arguments = json!({ "projectPath": ".", "repeat": 9, "parallel": 3 });
+    let failed = finished(&mut agent, "run_tests", arguments).await?;
     ensure!(failed["error"]["code"] == "TESTS_FAILED" && failed["runs"] == 2, "{failed:#}");
     let message = failed["tests"]["failures"][0]["message"].as_str().unwrap_or_default();
     ensure!(message.contains("1 == 1"), "{failed:#}");

@@ -19,14 +19,14 @@ net8_tests! {
 /// The names of all threads at the next stop, and what the program says the numbers of some are.
 async fn names(editor: &mut DapClient) -> anyhow::Result<(Vec<String>, Vec<String>)> {
     let (thread, frame) = editor.stop().await?;
-    let told = editor.ok("threads", json!({})).await?;
-    let list = told["threads"].as_array().context("no threads")?;
+    let body = editor.ok("threads", json!({})).await?;
+    let list = body["threads"].as_array().context("no threads")?;
     let names = list.iter().map(|thread| thread["name"].as_str().unwrap_or_default().to_owned()).collect();
     let mut numbers = Vec::new();
     for expression in ["plain.ManagedThreadId", "twin.ManagedThreadId", "other.ManagedThreadId", "pool"] {
-        let asked = json!({ "expression": expression, "frameId": frame["id"] });
-        let told = editor.ok("evaluate", asked).await?;
-        numbers.push(told["result"].as_str().context("no number")?.to_owned());
+        let arguments = json!({ "expression": expression, "frameId": frame["id"] });
+        let body = editor.ok("evaluate", arguments).await?;
+        numbers.push(body["result"].as_str().context("no number")?.to_owned());
     }
     editor.ok("continue", json!({ "threadId": thread })).await?;
     Ok((names, numbers))

@@ -31,8 +31,8 @@ fn allowed() -> Value {
 }
 
 async fn inside(editor: &mut DapClient, reference: &Value) -> anyhow::Result<Vec<String>> {
-    let told = editor.ok("variables", json!({ "variablesReference": reference })).await?;
-    let rows = told["variables"].as_array().context("no variables")?;
+    let body = editor.ok("variables", json!({ "variablesReference": reference })).await?;
+    let rows = body["variables"].as_array().context("no variables")?;
     let shown = |row: &Value| format!("{}: {}", row["name"], row["value"]).replace('"', "");
     Ok(rows.iter().map(shown).collect())
 }
@@ -49,8 +49,8 @@ async fn evaluate_expression(
     expression: &str,
     context: &str,
 ) -> anyhow::Result<Value> {
-    let asked = json!({ "expression": expression, "frameId": frame, "context": context });
-    editor.ok("evaluate", asked).await
+    let arguments = json!({ "expression": expression, "frameId": frame, "context": context });
+    editor.ok("evaluate", arguments).await
 }
 
 async fn rows_show_what_objects_say_of_themselves_where_that_is_allowed(
@@ -78,7 +78,7 @@ async fn rows_show_what_objects_say_of_themselves_where_that_is_allowed(
         "pair: {Money[1]}",
         "error: {System.InvalidOperationException: broken}",
     ] {
-        assert!(rows.iter().any(|told| told == row), "{row} is not among {rows:#?}");
+        assert!(rows.iter().any(|shown| shown == row), "{row} is not among {rows:#?}");
     }
     let people =
         evaluate_expression(&mut editor, &frame, "people", "repl").await?["variablesReference"].clone();
@@ -86,8 +86,8 @@ async fn rows_show_what_objects_say_of_themselves_where_that_is_allowed(
     // A property that runs shows the same as a field.
     let holder =
         evaluate_expression(&mut editor, &frame, "holder", "repl").await?["variablesReference"].clone();
-    let told = editor.ok("variables", json!({ "variablesReference": holder })).await?;
-    let rows = told["variables"].as_array().context("no variables")?;
+    let body = editor.ok("variables", json!({ "variablesReference": holder })).await?;
+    let rows = body["variables"].as_array().context("no variables")?;
     for (name, value) in [("Made", "Made: displayed"), ("Other", "Other: {person Ann}")] {
         let row = rows.iter().find(|row| row["name"] == name).context("no such property")?;
         let lazy = row["variablesReference"].clone();
@@ -121,7 +121,7 @@ async fn nothing_runs_to_show_a_row_where_that_is_switched_off(runtime: Runtime)
     let (mut editor, frame) = launch_to_stop(runtime, "here", off).await?;
     let rows = locals(&mut editor, &frame).await?;
     for row in ["person: {Person}", "worker: {Worker}", "money: {Money}", "version: {1.2}"] {
-        assert!(rows.iter().any(|told| told == row), "{row} is not among {rows:#?}");
+        assert!(rows.iter().any(|shown| shown == row), "{row} is not among {rows:#?}");
     }
     editor.finish().await?;
     // An unknown option is refused before anything starts.
@@ -164,8 +164,8 @@ async fn a_field_whose_class_is_not_loaded_yet_is_null(runtime: Runtime) -> anyh
         ("(holder.Rare = new Rare()).Size", "3"),
         ("holder.Rare.Size", "3"),
     ] {
-        let told = evaluate_expression(&mut editor, &frame, expression, "repl").await?;
-        assert_eq!(told["result"], result, "{expression}");
+        let value = evaluate_expression(&mut editor, &frame, expression, "repl").await?;
+        assert_eq!(value["result"], result, "{expression}");
     }
     editor.finish().await
 }

@@ -18,8 +18,8 @@ const LINES: [&str; 5] = ["ab", "x=1 %d {q} \"t\" \\", "a == b", "{}", "%s%s=1,2
 /// The results of `debug_evaluate` for each expression at this stop, as in a row of a
 /// trace; `null` for any error.
 async fn evaluate_expression(agent: &mut Agent, expressions: &[&str]) -> anyhow::Result<Vec<Value>> {
-    let told = agent.call("debug_evaluate", json!({ "expressions": expressions })).await?;
-    let results = told["results"].as_array().context("no results")?;
+    let result = agent.call("debug_evaluate", json!({ "expressions": expressions })).await?;
+    let results = result["results"].as_array().context("no results")?;
     Ok(results.iter().map(|row| row["result"].clone()).collect())
 }
 

@@ -158,9 +158,9 @@ async fn a_command_that_never_ends_holds_nobody_and_ends_with_the_bridge() -> an
 
 /// Whether a `sleep` of this time runs.
 fn sleeps(time: &str) -> anyhow::Result<bool> {
-    let wanted = format!("sleep\0{time}\0");
+    let expected = format!("sleep\0{time}\0");
     for process in std::fs::read_dir("/proc")?.flatten() {
-        if std::fs::read(process.path().join("cmdline")).is_ok_and(|line| line == wanted.as_bytes()) {
+        if std::fs::read(process.path().join("cmdline")).is_ok_and(|line| line == expected.as_bytes()) {
             return Ok(true);
         }
     }

@@ -106,7 +106,7 @@ async fn values_are_set_and_statements_skipped_in_a_csharp_program(runtime: Runt
 }
 
 /// The second line of input of each language's echo is handled otherwise.
-async fn changes_a_line(subject: Subject, set: Value, told: &str) -> anyhow::Result<()> {
+async fn changes_a_line(subject: Subject, set: Value, difference: &str) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let mut agent = agent_in(folder.path()).await?;
     let started = agent.call("debug_launch", subject.launch()).await?;
@@ -124,8 +124,8 @@ async fn changes_a_line(subject: Subject, set: Value, told: &str) -> anyhow::Res
         );
     }
     assert!(answer["message"].is_null(), "{subject:?}: {answer}");
-    let wanted = format!("stdout, line 1: `got 4: abcd` without, `{told}` with the change");
-    assert!(differs(&answer).contains(&wanted), "{subject:?}: {answer}");
+    let expected = format!("stdout, line 1: `got 4: abcd` without, `{difference}` with the change");
+    assert!(differs(&answer).contains(&expected), "{subject:?}: {answer}");
     stays(&mut agent, &started).await?;
     // Past what there is, and what the engine refuses.
     let mut beyond = place.clone();
@@ -261,9 +261,9 @@ async fn an_experiment_shows_that_a_value_is_the_cause_of_an_exception() -> anyh
     let blind = json!({ "sourceFile": file, "text": "raise ValueError", "skip": true });
     let refused = agent.call("debug_try", blind).await?;
     assert_eq!(refused["error"]["code"], "UNSUPPORTED", "{refused}");
-    let told =
+    let arguments =
         json!({ "sourceFile": file, "text": "raise ValueError", "skipTo": 10, "set": { "count": "6" } });
-    let gone = agent.call("debug_try", told).await?;
+    let gone = agent.call("debug_try", arguments).await?;
     assert_eq!(
         (&gone["with"]["output"]["stdout"], &gone["with"]["exitCode"]),
         (&json!("costs 2\npaid 1\n"), &json!(0)),
@@ -346,8 +346,8 @@ async fn runs_that_differ_by_themselves_or_never_end_are_reported() -> anyhow::R
         (&json!("timeout"), &json!("exited")),
         "{answer}"
     );
-    let told = answer["message"].as_str().context("no message")?;
-    assert!(told.contains("differed before the place") && told.contains("run 2"), "{answer}");
+    let message = answer["message"].as_str().context("no message")?;
+    assert!(message.contains("differed before the place") && message.contains("run 2"), "{answer}");
     // It no longer reaches that line.
     let late = json!({ "sourceFile": file, "text": "late = 1", "set": { "late": 1 } });
     let never = agent.call("debug_try", late).await?;

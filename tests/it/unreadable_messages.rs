@@ -131,8 +131,8 @@ async fn bodies_that_cannot_be_read_are_answered_over_http() -> anyhow::Result<(
         [("{x}", Value::Null), (r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":1e999}}"#, json!(7))]
     {
         let answer = server.post("/mcp", &headers, body.as_bytes()).await?;
-        let told: Value = serde_json::from_str(&answer.body).with_context(|| answer.text.clone())?;
-        assert_eq!((answer.status, code(&told)), (400, (id, json!(-32700))), "{}", answer.text);
+        let error: Value = serde_json::from_str(&answer.body).with_context(|| answer.text.clone())?;
+        assert_eq!((answer.status, code(&error)), (400, (id, json!(-32700))), "{}", answer.text);
     }
     // No body is read before the token is checked.
     assert_eq!(server.post("/mcp", &[], b"{x}").await?.status, 401);

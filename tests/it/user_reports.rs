@@ -70,8 +70,8 @@ impl CaseAgent {
     }
 
     async fn value(&mut self, expression: &str) -> anyhow::Result<String> {
-        let told = self.call("debug_evaluate", json!({ "expression": expression })).await?;
-        Ok(told["result"].as_str().with_context(|| format!("{expression}: {told}"))?.to_owned())
+        let result = self.call("debug_evaluate", json!({ "expression": expression })).await?;
+        Ok(result["result"].as_str().with_context(|| format!("{expression}: {result}"))?.to_owned())
     }
 
     async fn printed(&mut self) -> anyhow::Result<String> {
@@ -112,8 +112,8 @@ async fn a_rules_file_behind_line_spans_is_debugged_in_its_own_lines(runtime: Ru
     let mut stop = agent.call("debug_launch", launch).await?;
     for rate in ["10", "20"] {
         assert_eq!((&stop["event"]["file"], &stop["event"]["line"]), (&json!(rules), &json!(3)), "{stop}");
-        let told = agent.call("debug_evaluate", json!({ "expression": "rate" })).await?;
-        assert_eq!(told["result"], rate, "{told}");
+        let result = agent.call("debug_evaluate", json!({ "expression": "rate" })).await?;
+        assert_eq!(result["result"], rate, "{result}");
         let stepped = agent.call("debug_step_over", json!({})).await?;
         assert_eq!(
             (&stepped["event"]["file"], &stepped["event"]["line"]),
@@ -368,12 +368,12 @@ async fn arguments_of_tools_are_read_as_models_write_them() -> anyhow::Result<()
         "function": null, "condition": null, "hitCondition": null, "logMessage": null }] });
     let stop = case.launch(Subject::Python, &program, more).await?;
     is(&stop, "breakpointHit");
-    let told = case
+    let result = case
         .call("debug_evaluate", json!({ "expression": "number", "expressions": null, "frameId": null }))
         .await?;
-    assert_eq!(told["result"], "1", "{told}");
-    let asked = json!({ "frameId": null, "path": "", "start": null, "count": "2" });
-    let variables = case.call("debug_variables", asked).await?;
+    assert_eq!(result["result"], "1", "{result}");
+    let arguments = json!({ "frameId": null, "path": "", "start": null, "count": "2" });
+    let variables = case.call("debug_variables", arguments).await?;
     assert_eq!(variables["variables"].as_array().map(Vec::len), Some(2), "{variables}");
     let fourth =
         json!({ "sourceFile": program, "line": "5", "condition": "", "hitCondition": 4, "logMessage": "" });

@@ -36,9 +36,9 @@ net10_tests! {
 
 async fn rows(editor: &mut DapClient, frame: &Value) -> anyhow::Result<Vec<Value>> {
     let scopes = editor.ok("scopes", json!({ "frameId": frame })).await?;
-    let asked = json!({ "variablesReference": scopes["scopes"][0]["variablesReference"] });
-    let told = editor.ok("variables", asked).await?;
-    told["variables"].as_array().cloned().context("no variables")
+    let arguments = json!({ "variablesReference": scopes["scopes"][0]["variablesReference"] });
+    let body = editor.ok("variables", arguments).await?;
+    body["variables"].as_array().cloned().context("no variables")
 }
 
 /// Stops at a marker; returns the top frame's id.
@@ -71,10 +71,10 @@ async fn shows(
         }
     }
     for (name, text) in read {
-        let asked = json!({ "expression": name, "frameId": frame, "context": "hover" });
-        let told = editor.ok("evaluate", asked).await?;
-        if told["result"] != *text {
-            wrong.push(format!("{name}: hovering shows {}, not {text}", told["result"]));
+        let arguments = json!({ "expression": name, "frameId": frame, "context": "hover" });
+        let body = editor.ok("evaluate", arguments).await?;
+        if body["result"] != *text {
+            wrong.push(format!("{name}: hovering shows {}, not {text}", body["result"]));
         }
     }
     anyhow::ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -251,21 +251,21 @@ async fn opens(
     (of, text): (&str, &str),
     items: &[(&str, &str)],
 ) -> anyhow::Result<()> {
-    let told = editor.ok("evaluate", json!({ "expression": of, "frameId": frame })).await?;
-    assert_eq!(told["result"], text, "{of}");
-    let asked = json!({ "variablesReference": told["variablesReference"] });
-    let told = editor.ok("variables", asked).await?["variables"].clone();
+    let body = editor.ok("evaluate", json!({ "expression": of, "frameId": frame })).await?;
+    assert_eq!(body["result"], text, "{of}");
+    let arguments = json!({ "variablesReference": body["variablesReference"] });
+    let variables = editor.ok("variables", arguments).await?["variables"].clone();
     let inside: Vec<&Value> =
-        told.as_array().context("no rows")?.iter().filter(|row| row["name"] != "Raw View").collect();
+        variables.as_array().context("no rows")?.iter().filter(|row| row["name"] != "Raw View").collect();
     let text = |row: &Value, key: &str| row[key].as_str().unwrap_or("-").to_owned();
     let shown: Vec<(String, String)> =
         inside.iter().map(|row| (text(row, "name"), text(row, "value"))).collect();
-    let wanted: Vec<(String, String)> =
+    let expected: Vec<(String, String)> =
         items.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    assert_eq!(shown, wanted, "{of}");
+    assert_eq!(shown, expected, "{of}");
     for row in inside {
-        let asked = json!({ "expression": row["evaluateName"], "frameId": frame });
-        assert_eq!(editor.ok("evaluate", asked).await?["result"], row["value"], "{of}: {row}");
+        let arguments = json!({ "expression": row["evaluateName"], "frameId": frame });
+        assert_eq!(editor.ok("evaluate", arguments).await?["result"], row["value"], "{of}: {row}");
     }
     Ok(())
 }
@@ -288,8 +288,8 @@ async fn spans_and_fixed_buffers_open_to_their_elements(runtime: Runtime) -> any
     ] {
         opens(&mut editor, &frame, (of, text), items).await?;
     }
-    let asked = json!({ "expression": "buffered.Numbers[4]", "frameId": frame });
-    assert_eq!(editor.refused("evaluate", asked).await?, "EVALUATION_FAILED");
+    let arguments = json!({ "expression": "buffered.Numbers[4]", "frameId": frame });
+    assert_eq!(editor.refused("evaluate", arguments).await?, "EVALUATION_FAILED");
     editor.finish().await
 }
 
@@ -317,10 +317,10 @@ async fn a_page_of_bits_is_a_page(runtime: Runtime) -> anyhow::Result<()> {
     let all = rows(&mut editor, &frame).await?;
     let many = all.iter().find(|row| row["name"] == "many").context("no many")?;
     assert_eq!(many["indexedVariables"], 100);
-    let asked = json!({ "variablesReference": many["variablesReference"], "filter": "indexed", "start": 97,
-        "count": 9 });
-    let told = editor.ok("variables", asked).await?;
-    let names: Vec<&str> = told["variables"]
+    let arguments = json!({ "variablesReference": many["variablesReference"], "filter": "indexed",
+        "start": 97, "count": 9 });
+    let body = editor.ok("variables", arguments).await?;
+    let names: Vec<&str> = body["variables"]
         .as_array()
         .context("no rows")?
         .iter()

@@ -34,8 +34,8 @@ const MARKERS: [&str; 8] =
     ["simple", "objects", "collections", "closure", "local function", "iterator", "async", "generic"];
 
 async fn rows(editor: &mut DapClient, reference: &Value) -> anyhow::Result<Vec<Value>> {
-    let told = editor.ok("variables", json!({ "variablesReference": reference })).await?;
-    told["variables"].as_array().cloned().context("no variables")
+    let body = editor.ok("variables", json!({ "variablesReference": reference })).await?;
+    body["variables"].as_array().cloned().context("no variables")
 }
 
 async fn locals(editor: &mut DapClient, frame: &Value) -> anyhow::Result<(Value, Vec<Value>)> {
@@ -123,11 +123,11 @@ async fn rows_lead_back_to_what_they_show(runtime: Runtime) -> anyhow::Result<()
                 continue;
             }
             checked += 1;
-            let asked = json!({ "expression": way, "frameId": frame, "context": "watch" });
-            let told = editor.ask("evaluate", asked).await?;
-            let got = told.body["result"].as_str().unwrap_or("refused");
-            if !told.success || got != text(&row, "value") {
-                let error = &told.body["error"]["variables"]["message"];
+            let arguments = json!({ "expression": way, "frameId": frame, "context": "watch" });
+            let response = editor.ask("evaluate", arguments).await?;
+            let got = response.body["result"].as_str().unwrap_or("refused");
+            if !response.success || got != text(&row, "value") {
+                let error = &response.body["error"]["variables"]["message"];
                 wrong.push(format!("{marker}: {way}: row {}, evaluated {got} {error}", text(&row, "value")));
             }
         }
@@ -171,24 +171,28 @@ async fn variables_of_every_kind_are_set(runtime: Runtime) -> anyhow::Result<()>
         ("small", "\"text\""),
         ("nowhere", "1"),
     ] {
-        let asked = json!({ "variablesReference": reference, "name": name, "value": value });
-        let told = editor.ask("setVariable", asked).await?;
+        let arguments = json!({ "variablesReference": reference, "name": name, "value": value });
+        let response = editor.ask("setVariable", arguments).await?;
         let now = editor.ask("evaluate", json!({ "expression": name, "frameId": frame })).await?;
-        lines.push(match told.success {
+        lines.push(match response.success {
             true => {
-                assert_eq!(told.body["value"], now.body["result"], "{name} := {value}");
-                format!("{name} := {value} -> {}: {}", text(&told.body, "value"), text(&told.body, "type"))
+                assert_eq!(response.body["value"], now.body["result"], "{name} := {value}");
+                format!(
+                    "{name} := {value} -> {}: {}",
+                    text(&response.body, "value"),
+                    text(&response.body, "type")
+                )
             }
-            false => format!("{name} := {value} ! {}", told.body["error"]["variables"]["message"]),
+            false => format!("{name} := {value} ! {}", response.body["error"]["variables"]["message"]),
         });
     }
     let opened =
         |name: &str| all.iter().find(|row| row["name"] == name).map(|row| row["variablesReference"].clone());
     for (of, name, value) in [("grid", "[1, 2]", "60"), ("point", "Y", "44"), ("jagged", "[0]", "null")] {
         let reference = opened(of).context("no such row")?;
-        let asked = json!({ "variablesReference": reference, "name": name, "value": value });
-        let told = editor.ok("setVariable", asked).await?;
-        lines.push(format!("{of}{name} := {value} -> {}", text(&told, "value")));
+        let arguments = json!({ "variablesReference": reference, "name": name, "value": value });
+        let body = editor.ok("setVariable", arguments).await?;
+        lines.push(format!("{of}{name} := {value} -> {}", text(&body, "value")));
     }
     for (expression, value) in [
         ("grid[0, 0]", "grid[1, 2] + 1"),
@@ -197,11 +201,11 @@ async fn variables_of_every_kind_are_set(runtime: Runtime) -> anyhow::Result<()>
         ("*pointer", "78"),
         ("1 + 1", "3"),
     ] {
-        let asked = json!({ "expression": expression, "value": value, "frameId": frame });
-        let told = editor.ask("setExpression", asked).await?;
-        lines.push(match told.success {
-            true => format!("{expression} := {value} -> {}", text(&told.body, "value")),
-            false => format!("{expression} := {value} ! {}", told.body["error"]["variables"]["message"]),
+        let arguments = json!({ "expression": expression, "value": value, "frameId": frame });
+        let response = editor.ask("setExpression", arguments).await?;
+        lines.push(match response.success {
+            true => format!("{expression} := {value} -> {}", text(&response.body, "value")),
+            false => format!("{expression} := {value} ! {}", response.body["error"]["variables"]["message"]),
         });
     }
     for expression in [
@@ -213,8 +217,8 @@ async fn variables_of_every_kind_are_set(runtime: Runtime) -> anyhow::Result<()>
         "numbers[0] <<= 2",
         "tuple.age -= 1",
     ] {
-        let told = editor.ok("evaluate", json!({ "expression": expression, "frameId": frame })).await?;
-        lines.push(format!("{expression} = {}", text(&told, "result")));
+        let body = editor.ok("evaluate", json!({ "expression": expression, "frameId": frame })).await?;
+        lines.push(format!("{expression} = {}", text(&body, "result")));
     }
     editor.finish().await?;
     insta::assert_snapshot!("variables_of_every_kind_are_set", lines.join("\n"));
@@ -230,9 +234,9 @@ async fn a_page_of_a_million_items_is_a_page(runtime: Runtime) -> anyhow::Result
         (text(million, "value"), &million["indexedVariables"]),
         ("Count = 1000000", &json!(1_000_000))
     );
-    let asked = json!({ "variablesReference": million["variablesReference"], "filter": "indexed",
+    let arguments = json!({ "variablesReference": million["variablesReference"], "filter": "indexed",
         "start": 999_990, "count": 20 });
-    let page = editor.ok("variables", asked).await?;
+    let page = editor.ok("variables", arguments).await?;
     let page = page["variables"].as_array().context("no page")?;
     let shown: Vec<&str> = page.iter().map(|row| text(row, "value")).collect();
     assert_eq!(shown, (999_990..1_000_000).map(|at| at.to_string()).collect::<Vec<_>>());
@@ -253,10 +257,10 @@ async fn completions_offer_what_may_follow(runtime: Runtime) -> anyhow::Result<(
         ("derived.Parts.Wh", "Where", "Length"),
         ("Dictio", "Dictionary", "List"),
     ] {
-        let asked = json!({ "frameId": frame, "text": typed, "column": typed.len() + 1 });
-        let told = editor.ok("completions", asked).await?;
+        let arguments = json!({ "frameId": frame, "text": typed, "column": typed.len() + 1 });
+        let body = editor.ok("completions", arguments).await?;
         let labels: Vec<&str> =
-            told["targets"].as_array().into_iter().flatten().map(|target| text(target, "label")).collect();
+            body["targets"].as_array().into_iter().flatten().map(|target| text(target, "label")).collect();
         assert!(labels.contains(&expected) && !labels.contains(&not), "{typed}: {labels:?}");
     }
     editor.finish().await
@@ -265,12 +269,12 @@ async fn completions_offer_what_may_follow(runtime: Runtime) -> anyhow::Result<(
 async fn memory_is_read_where_values_are(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let frame = launch_to_marker(&mut editor, "simple").await?;
-    let told = editor.ok("evaluate", json!({ "expression": "&pointer[0]", "frameId": frame })).await;
-    let address = match told {
-        Ok(told) => text(&told, "result").to_owned(),
+    let body = editor.ok("evaluate", json!({ "expression": "&pointer[0]", "frameId": frame })).await;
+    let address = match body {
+        Ok(evaluated) => text(&evaluated, "result").to_owned(),
         Err(_) => {
-            let told = editor.ok("evaluate", json!({ "expression": "pointer", "frameId": frame })).await?;
-            text(&told, "result").to_owned()
+            let body = editor.ok("evaluate", json!({ "expression": "pointer", "frameId": frame })).await?;
+            text(&body, "result").to_owned()
         }
     };
     let read = editor.ok("readMemory", json!({ "memoryReference": address, "count": 4 })).await?;
@@ -306,8 +310,8 @@ async fn a_display_names_rows_and_types(runtime: Runtime) -> anyhow::Result<()> 
         let set = json!({ "variablesReference": reference, "name": name, "value": value });
         editor.ok("setVariable", set).await?;
         let expression = if name == "price of milk" { "shelf.Others[0]" } else { "shelf.First" };
-        let asked = json!({ "expression": format!("{expression} == {value}"), "frameId": frame });
-        assert_eq!(editor.ok("evaluate", asked).await?["result"], "true", "{name}");
+        let arguments = json!({ "expression": format!("{expression} == {value}"), "frameId": frame });
+        assert_eq!(editor.ok("evaluate", arguments).await?["result"], "true", "{name}");
     }
     editor.finish().await
 }
@@ -316,9 +320,9 @@ async fn a_display_names_rows_and_types(runtime: Runtime) -> anyhow::Result<()> 
 type Case = (&'static str, &'static [&'static str], &'static [&'static str]);
 
 async fn offered(editor: &mut DapClient, frame: &Value, typed: &str) -> anyhow::Result<Vec<String>> {
-    let asked = json!({ "frameId": frame, "text": typed, "column": typed.encode_utf16().count() + 1 });
-    let told = editor.ok("completions", asked).await?;
-    let labels = told["targets"].as_array().into_iter().flatten().filter_map(|one| one["label"].as_str());
+    let arguments = json!({ "frameId": frame, "text": typed, "column": typed.encode_utf16().count() + 1 });
+    let body = editor.ok("completions", arguments).await?;
+    let labels = body["targets"].as_array().into_iter().flatten().filter_map(|one| one["label"].as_str());
     Ok(labels.map(str::to_owned).collect())
 }
 

@@ -23,9 +23,9 @@ async fn launch_to_stop(runtime: Runtime, marker: &str) -> anyhow::Result<(DapCl
 /// Names and values of a frame's variables.
 async fn variables(editor: &mut DapClient, frame: &Value) -> anyhow::Result<Vec<String>> {
     let scopes = editor.ok("scopes", json!({ "frameId": frame["id"] })).await?;
-    let asked = json!({ "variablesReference": scopes["scopes"][0]["variablesReference"] });
-    let told = editor.ok("variables", asked).await?;
-    let rows = told["variables"].as_array().context("no variables")?;
+    let arguments = json!({ "variablesReference": scopes["scopes"][0]["variablesReference"] });
+    let body = editor.ok("variables", arguments).await?;
+    let rows = body["variables"].as_array().context("no variables")?;
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     Ok(rows.iter().map(|row| format!("{} = {}", text(&row["name"]), text(&row["value"]))).collect())
 }
@@ -35,8 +35,8 @@ async fn evaluate_expression(
     frame: &Value,
     expression: &str,
 ) -> anyhow::Result<Value> {
-    let asked = json!({ "expression": expression, "frameId": frame["id"] });
-    Ok(editor.ok("evaluate", asked).await?["result"].clone())
+    let arguments = json!({ "expression": expression, "frameId": frame["id"] });
+    Ok(editor.ok("evaluate", arguments).await?["result"].clone())
 }
 
 async fn variables_of_lambdas_have_their_names(runtime: Runtime) -> anyhow::Result<()> {
@@ -80,8 +80,8 @@ async fn static_locals_are_seen_and_set(runtime: Runtime) -> anyhow::Result<()> 
         let kept =
             seen.iter().filter(|row| ["calls", "label", "seen"].iter().any(|name| row.starts_with(name)));
         assert_eq!(kept.collect::<Vec<_>>(), rows.iter().collect::<Vec<_>>(), "{marker}");
-        let asked = json!({ "expression": name, "value": set, "frameId": frame["id"] });
-        assert_eq!(editor.ok("setExpression", asked).await?["value"], set, "{marker}");
+        let arguments = json!({ "expression": name, "value": set, "frameId": frame["id"] });
+        assert_eq!(editor.ok("setExpression", arguments).await?["value"], set, "{marker}");
         assert_eq!(evaluate_expression(&mut editor, &frame, name).await?, set, "{marker}");
         editor.finish().await?;
     }

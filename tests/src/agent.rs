@@ -26,7 +26,7 @@ pub struct Agent {
     transcript: Transcript,
     schemas: Schemas,
     /// Notifications, in their order, since they were last taken.
-    heard: Vec<Value>,
+    notifications: Vec<Value>,
     /// The number of tool calls so far.
     pub calls: usize,
     /// Characters of arguments and answers: what a model reads and writes.
@@ -87,7 +87,7 @@ impl Agent {
             id: 0,
             transcript,
             schemas,
-            heard: Vec::new(),
+            notifications: Vec::new(),
             calls: 0,
             characters: 0,
         };
@@ -125,7 +125,7 @@ impl Agent {
             if message["id"] == id {
                 return Ok(message["result"].clone());
             }
-            self.heard.push(message);
+            self.notifications.push(message);
         }
     }
 
@@ -154,8 +154,8 @@ impl Agent {
     /// # Errors
     /// If none arrives before the deadline.
     pub async fn next_notification(&mut self, method: &str) -> anyhow::Result<Value> {
-        while !self.heard.is_empty() {
-            let message = self.heard.remove(0);
+        while !self.notifications.is_empty() {
+            let message = self.notifications.remove(0);
             if message["method"] == method {
                 return Ok(message["params"].clone());
             }

@@ -187,8 +187,8 @@ pub fn native(name: &str) -> PathBuf {
 /// If no line has the marker.
 pub fn line(source: &std::path::Path, marker: &str) -> i64 {
     let text = std::fs::read_to_string(source).unwrap_or_default();
-    let wanted = format!("BP {marker}");
-    let found = text.lines().position(|line| line.trim_end().trim_end_matches(" */").ends_with(&wanted));
+    let expected = format!("BP {marker}");
+    let found = text.lines().position(|line| line.trim_end().trim_end_matches(" */").ends_with(&expected));
     let at = found.unwrap_or_else(|| panic!("no marker `{marker}` in {}", source.display()));
     i64::try_from(at).unwrap_or_default() + 1
 }

@@ -112,13 +112,13 @@ impl DapClient {
     /// # Errors
     /// When there is no answer.
     pub async fn evaluate_text(&mut self, expression: &str, frame: &Value) -> anyhow::Result<String> {
-        let asked = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
-        let told = self.ask("evaluate", asked).await?;
+        let arguments = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
+        let response = self.ask("evaluate", arguments).await?;
         let of = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        Ok(match told.success {
-            true => of(&told.body["result"]),
+        Ok(match response.success {
+            true => of(&response.body["result"]),
             false => {
-                let why = &told.body["error"]["variables"];
+                let why = &response.body["error"]["variables"];
                 format!("! {} {}", of(&why["code"]), of(&why["message"]))
             }
         })

@@ -22,7 +22,7 @@ const DEADLINE: u64 = 60;
 pub struct Server {
     child: Child,
     address: String,
-    said: Arc<Mutex<String>>,
+    stderr: Arc<Mutex<String>>,
 }
 
 /// The answer of a server.
@@ -94,26 +94,26 @@ impl Server {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn()?;
         let mut lines = BufReader::new(child.stderr.take().context("no stderr")?).lines();
-        let said = Arc::new(Mutex::new(String::new()));
+        let stderr = Arc::new(Mutex::new(String::new()));
         let listening = async {
             while let Some(line) = lines.next_line().await? {
-                *said.lock().unwrap_or_else(PoisonError::into_inner) += &format!("{line}\n");
+                *stderr.lock().unwrap_or_else(PoisonError::into_inner) += &format!("{line}\n");
                 if let Some((_, rest)) = line.split_once("listening on http://") {
                     return Ok(rest.trim_end_matches("/mcp").to_owned());
                 }
             }
-            bail!("it ends: {}", said.lock().unwrap_or_else(PoisonError::into_inner))
+            bail!("it ends: {}", stderr.lock().unwrap_or_else(PoisonError::into_inner))
         };
         let address =
             tokio::time::timeout(deadline(DEADLINE), listening).await.context("it does not listen")??;
-        let (hearing, writing) = (said.clone(), lines);
+        let (hearing, writing) = (stderr.clone(), lines);
         tokio::spawn(async move {
             let mut lines = writing;
             while let Ok(Some(line)) = lines.next_line().await {
                 *hearing.lock().unwrap_or_else(PoisonError::into_inner) += &format!("{line}\n");
             }
         });
-        Ok(Self { child, address, said })
+        Ok(Self { child, address, stderr })
     }
 
     /// The TCP port on which it listens.
@@ -128,7 +128,7 @@ impl Server {
 
     /// The output of the server on stderr so far.
     pub fn stderr(&self) -> String {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.stderr.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Connects, sends bytes, and reads nothing.

@@ -13,7 +13,7 @@ use tandem_tests::transcript::Transcript;
 pub(super) struct Suite {
     pub(super) tool: &'static str,
     /// Arguments of every call.
-    pub(super) asked: Value,
+    pub(super) arguments: Value,
     /// Further arguments of `debug_launch_test`.
     pub(super) debug: Value,
     /// Number of tests that a list contains.
@@ -44,13 +44,13 @@ pub(super) enum Extent {
 /// The line (from 1) that ends in `BP MARKER`.
 pub(crate) fn line(file: &Path, marker: &str) -> anyhow::Result<u64> {
     let text = std::fs::read_to_string(file)?;
-    let wanted = format!("BP {marker}");
-    let at = text.lines().position(|line| line.ends_with(&wanted)).context("no such marker")?;
+    let expected = format!("BP {marker}");
+    let at = text.lines().position(|line| line.ends_with(&expected)).context("no such marker")?;
     Ok(u64::try_from(at)? + 1)
 }
 
-fn with(asked: &Value, more: Value) -> Value {
-    let mut all = asked.clone();
+fn with(arguments: &Value, more: Value) -> Value {
+    let mut all = arguments.clone();
     for (key, value) in more.as_object().into_iter().flatten() {
         all[key] = value.clone();
     }
@@ -58,9 +58,9 @@ fn with(asked: &Value, more: Value) -> Value {
 }
 
 /// Calls a tool until it is done: on a busy machine a build may outlast a call.
-pub(crate) async fn finished(agent: &mut Agent, tool: &str, asked: Value) -> anyhow::Result<Value> {
+pub(crate) async fn finished(agent: &mut Agent, tool: &str, arguments: Value) -> anyhow::Result<Value> {
     loop {
-        let mut answer = agent.call(tool, asked.clone()).await?;
+        let mut answer = agent.call(tool, arguments.clone()).await?;
         // A session that runs already is waited for.
         while answer["pending"] == true && answer["session"].is_string() {
             answer = agent.call("debug_wait", json!({})).await?;
@@ -73,11 +73,11 @@ pub(crate) async fn finished(agent: &mut Agent, tool: &str, asked: Value) -> any
 
 impl Suite {
     pub(super) async fn run(&self, agent: &mut Agent, more: Value) -> anyhow::Result<Value> {
-        finished(agent, "run_tests", with(&self.asked, more)).await
+        finished(agent, "run_tests", with(&self.arguments, more)).await
     }
 
     pub(super) async fn debug(&self, agent: &mut Agent, more: Value) -> anyhow::Result<Value> {
-        finished(agent, "debug_launch_test", with(&with(&self.asked, self.debug.clone()), more)).await
+        finished(agent, "debug_launch_test", with(&with(&self.arguments, self.debug.clone()), more)).await
     }
 
     /// Checks listing, running and debugging.
@@ -100,7 +100,7 @@ impl Suite {
 
     /// All tests are listed with locations.
     pub(super) async fn lists(&self, agent: &mut Agent) -> anyhow::Result<()> {
-        let all = finished(agent, "list_tests", self.asked.clone()).await?;
+        let all = finished(agent, "list_tests", self.arguments.clone()).await?;
         ensure!(all["tool"] == self.tool && all["total"] == self.count, "{all:#}");
         let tests = all["tests"].as_array().context("no list")?.clone();
         let find = |id: &str| {
@@ -109,16 +109,16 @@ impl Suite {
         let fails = find(self.fails.0)?;
         let (file, at) =
             (fails["file"].as_str().context("no file")?, fails["line"].as_u64().context("no line")?);
-        let wanted = line(&self.fails.1, self.fails.2)?;
-        ensure!(self.fails.1.ends_with(file) && at < wanted && wanted - at < 6, "{fails}");
+        let expected = line(&self.fails.1, self.fails.2)?;
+        ensure!(self.fails.1.ends_with(file) && at < expected && expected - at < 6, "{fails}");
         Ok(())
     }
 
     /// A page is a part of the whole list.
     async fn pages(&self, agent: &mut Agent) -> anyhow::Result<()> {
-        let all = finished(agent, "list_tests", self.asked.clone()).await?;
+        let all = finished(agent, "list_tests", self.arguments.clone()).await?;
         let page =
-            finished(agent, "list_tests", with(&self.asked, json!({ "start": 2, "count": 3 }))).await?;
+            finished(agent, "list_tests", with(&self.arguments, json!({ "start": 2, "count": 3 }))).await?;
         let part = all["tests"].as_array().context("no list")?.get(2..5);
         ensure!(page["tests"] == json!(part) && page["next"] == 5, "{page:#}");
         Ok(())
@@ -126,11 +126,11 @@ impl Suite {
 
     /// The sane tests have the expected results.
     pub(super) async fn runs(&self, agent: &mut Agent) -> anyhow::Result<()> {
-        let (selection, wanted) = &self.sane;
+        let (selection, expected) = &self.sane;
         let answer = self.run(agent, selection.clone()).await?;
         let counts =
             ["total", "passed", "failed", "skipped"].map(|key| answer["tests"][key].as_u64().unwrap_or(99));
-        ensure!(counts == *wanted && answer["error"]["code"] == "TESTS_FAILED", "{answer:#}");
+        ensure!(counts == *expected && answer["error"]["code"] == "TESTS_FAILED", "{answer:#}");
         ensure!(answer["exitCode"].as_i64().is_some_and(|code| code != 0), "{answer:#}");
         ensure!(answer.to_string().len() < 20_000, "ten megabytes are not for an answer");
         let failures = answer["tests"]["failures"].as_array().context("no failures")?.clone();
@@ -192,8 +192,8 @@ impl Suite {
         let mut locals = stop["event"]["locals"].as_array().into_iter().flatten();
         if !locals.any(|row| row["name"] == *name && row["value"] == *value) {
             // An old Delve evaluates a variable that it does not list.
-            let told = agent.call("debug_evaluate", json!({ "expression": name })).await?;
-            ensure!(self.tool == "go" && told["result"] == *value, "{stop:#} {told}");
+            let result = agent.call("debug_evaluate", json!({ "expression": name })).await?;
+            ensure!(self.tool == "go" && result["result"] == *value, "{stop:#} {result}");
         }
         ensure!(characters <= 1500, "{characters} characters: {failed} {stop}");
         let end = agent.call("debug_continue", json!({})).await?;

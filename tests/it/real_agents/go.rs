@@ -13,9 +13,9 @@ async fn long_a_module_s_own_test_is_debugged_in_the_module() -> anyhow::Result<
     let folder = PathBuf::from(fetched("/debian/errors")?);
     let mut visit = AgentRun::begin(&folder).await?;
     visit.passes("go", json!({ "projectPath": folder, "filter": "^TestWrap$" })).await?;
-    let asked = Subject::Delve.with(json!({ "projectPath": folder, "filter": "^TestWrap$",
+    let arguments = Subject::Delve.with(json!({ "projectPath": folder, "filter": "^TestWrap$",
         "breakpoints": [{ "sourceFile": folder.join("stack.go"), "text": "var st stack = pcs[0:n]" }] }));
-    let hit = visit.launch("debug_launch_test", asked).await?;
+    let hit = visit.launch("debug_launch_test", arguments).await?;
     visit.hits(&hit, "callers")?;
     visit.check_values(&[("len(pcs)", "32"), ("n > 1", "true")]).await?;
     visit.sets("n", "1").await?;

@@ -18,10 +18,10 @@ async fn long_typescript_under_jest_stops_where_it_was_written() -> anyhow::Resu
     let source = folder.join("src/cart.ts");
     let mut agent = Agent::in_folder("agent", &folder, &[], &Transcript::default()).await?;
     let jest = folder.join("node_modules/.bin/jest");
-    let mut asked = Subject::Js.with(json!({ "program": jest, "args": ["--runInBand"], "run": true }));
-    asked["timeoutMs"] = json!(deadline_ms(60));
-    asked["breakpoints"] = json!([{ "sourceFile": source, "text": "sum += item.price" }]);
-    let mut hit = agent.call("debug_launch", asked).await?;
+    let mut arguments = Subject::Js.with(json!({ "program": jest, "args": ["--runInBand"], "run": true }));
+    arguments["timeoutMs"] = json!(deadline_ms(60));
+    arguments["breakpoints"] = json!([{ "sourceFile": source, "text": "sum += item.price" }]);
+    let mut hit = agent.call("debug_launch", arguments).await?;
     // vscode-js-debug sets the line in the compiled text, too, until it has the map: jest runs that under the
     // name of the source.
     if hit["event"]["source"] == "for (const item of items) {" {
@@ -58,18 +58,18 @@ async fn long_a_request_to_http_server_gets_the_file_that_the_agent_says() -> an
     let port = Port::take()?;
     let number = port.number()?;
     let args = json!([".", "-a", "127.0.0.1", "-p", number.to_string()]);
-    let asked = Subject::Js.with(json!({ "program": package.join(".bin/http-server"), "args": args,
+    let arguments = Subject::Js.with(json!({ "program": package.join(".bin/http-server"), "args": args,
         "cwd": folder.path(), "waitFor": "Hit CTRL-C",
         "breakpoints": [{ "sourceFile": package.join("http-server/lib/core/index.js"),
             "text": "const parsed = url.parse(req.url);" }] }));
     let mut visit = AgentRun::begin(folder.path()).await?;
-    let up = visit.launch("debug_launch", asked).await?;
+    let up = visit.launch("debug_launch", arguments).await?;
     assert_eq!(up["event"]["matched"], "Hit CTRL-C", "{up}");
-    let asked = request(number, "/missing.txt");
+    let answer = request(number, "/missing.txt");
     visit.waits_for("middleware").await?;
     visit.check_values(&[("req.url", "'/missing.txt'"), ("req.method", "'GET'")]).await?;
     visit.steps_until("pathname", "null").await?;
     visit.check_values(&[("parsed.pathname", "'/missing.txt'")]).await?;
     visit.sets("parsed.pathname", "'/there.txt'").await?;
-    visit.serves(asked, "what is there").await
+    visit.serves(answer, "what is there").await
 }

@@ -16,10 +16,10 @@ use super::{AgentRun, copied, fetched};
 async fn long_a_crate_s_own_test_is_debugged_in_the_crate() -> anyhow::Result<()> {
     let folder = PathBuf::from(fetched("/crates/strsim")?);
     let mut agent = Agent::in_folder("agent", &folder, &[], &Transcript::default()).await?;
-    let mut asked = Subject::Lldb.with(json!({ "projectPath": folder, "filter": "hamming_numbers" }));
-    asked["timeoutMs"] = json!(deadline_ms(120));
-    asked["breakpoints"] = json!([{ "sourceFile": folder.join("src/lib.rs"), "text": "if x != y {" }]);
-    let hit = agent.call("debug_launch_test", asked).await?;
+    let mut arguments = Subject::Lldb.with(json!({ "projectPath": folder, "filter": "hamming_numbers" }));
+    arguments["timeoutMs"] = json!(deadline_ms(120));
+    arguments["breakpoints"] = json!([{ "sourceFile": folder.join("src/lib.rs"), "text": "if x != y {" }]);
+    let hit = agent.call("debug_launch_test", arguments).await?;
     assert_eq!(hit["event"]["type"], "breakpointHit", "{hit}");
     assert!(hit["event"]["function"].as_str().is_some_and(|name| name.contains("generic_hamming")), "{hit}");
     let value = agent.call("debug_evaluate", json!({ "expression": "count" })).await?;
@@ -41,10 +41,10 @@ async fn a_library_in_cpp(subject: Subject) -> anyhow::Result<()> {
     let source = folder.path().join("tinyxml2.cpp");
     let mut visit = AgentRun::begin(folder.path()).await?;
     visit.passes("cmake", json!({ "projectPath": folder.path() })).await?;
-    let asked = subject.with(json!({ "projectPath": folder.path(), "cwd": folder.path(), "run": true,
+    let arguments = subject.with(json!({ "projectPath": folder.path(), "cwd": folder.path(), "run": true,
         "breakpoints": [{ "sourceFile": source, "text": "const size_t size = \
             static_cast<size_t>(filelength);" }] }));
-    let hit = visit.launch("debug_launch", asked).await?;
+    let hit = visit.launch("debug_launch", arguments).await?;
     visit.hits(&hit, "LoadFile")?;
     visit.check_values(&[("filelength", "145040"), ("this->_writeBOM", "false")]).await?;
     visit.sets("filelength", "100").await?;
@@ -68,11 +68,11 @@ async fn long_a_library_in_cpp_is_built_by_cmake_and_debugged_by_gdb() -> anyhow
 #[ignore = "long: needs what scripts/real fetches; `./check --long` runs it"]
 async fn long_hexyl_is_built_by_cargo_and_shows_what_the_agent_types() -> anyhow::Result<()> {
     let folder = PathBuf::from(fetched("/crates/hexyl")?);
-    let asked = Subject::Lldb.with(json!({ "projectPath": folder, "run": true,
+    let arguments = Subject::Lldb.with(json!({ "projectPath": folder, "run": true,
         "args": ["--color", "never", "--border", "none"],
         "breakpoints": [{ "sourceFile": folder.join("src/lib.rs"), "text": "let mut leftover = n;" }] }));
     let mut visit = AgentRun::begin(&folder).await?;
-    let asks = visit.launch("debug_launch", asked).await?;
+    let asks = visit.launch("debug_launch", arguments).await?;
     assert_eq!(asks["event"]["type"], "waitingForInput", "{asks}");
     visit.call("process_write_input", json!({ "data": "hello\n", "closeAfter": true })).await?;
     visit.waits_for("print_all").await?;

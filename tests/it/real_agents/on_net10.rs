@@ -13,20 +13,21 @@ use tandem_tests::deadline::deadline_ms;
 async fn up(template: &str, breakpoints: Value) -> anyhow::Result<(AgentRun, u16)> {
     let folder = PathBuf::from(fetched(&format!("/dotnet/{template}"))?);
     let mut visit = AgentRun::begin(&folder).await?;
-    let asked = json!({ "projectPath": folder, "waitFor": "Application started", "breakpoints": breakpoints,
+    let arguments = json!({ "projectPath": folder, "waitFor": "Application started",
+        "breakpoints": breakpoints,
         "env": { "ASPNETCORE_URLS": "http://127.0.0.1:0", "ASPNETCORE_ENVIRONMENT": "Production" } });
-    let up = visit.launch("debug_launch", asked).await?;
+    let up = visit.launch("debug_launch", arguments).await?;
     // A launch that only waited for the build has read nothing yet.
-    let said = match up["event"]["output"]["stdout"].as_str() {
-        Some(said) => said.to_owned(),
+    let stdout = match up["event"]["output"]["stdout"].as_str() {
+        Some(line) => line.to_owned(),
         None => {
             let read =
                 json!({ "stream": "stdout", "waitFor": "Application started", "timeoutMs": deadline_ms(50) });
             visit.call("process_read_output", read).await?["stdout"].as_str().unwrap_or_default().to_owned()
         }
     };
-    let after = said.split("http://127.0.0.1:").nth(1);
-    let after = after.with_context(|| format!("it does not listen: {up} {said}"))?;
+    let after = stdout.split("http://127.0.0.1:").nth(1);
+    let after = after.with_context(|| format!("it does not listen: {up} {stdout}"))?;
     let port = after.split(|letter: char| !letter.is_ascii_digit()).next().unwrap_or_default().parse()?;
     Ok((visit, port))
 }
@@ -36,7 +37,7 @@ async fn up(template: &str, breakpoints: Value) -> anyhow::Result<(AgentRun, u16
 async fn long_a_request_to_a_web_api_gets_what_the_agent_sets() -> anyhow::Result<()> {
     let breakpoints = json!([{ "sourceFile": "Program.cs", "text": "return forecast;" }]);
     let (mut visit, port) = up("webapi", breakpoints).await?;
-    let asked = request(port, "/weatherforecast");
+    let response = request(port, "/weatherforecast");
     visit.waits_for("Program.Main.<lambda>()").await?;
     visit
         .check_values(&[
@@ -49,7 +50,7 @@ async fn long_a_request_to_a_web_api_gets_what_the_agent_sets() -> anyhow::Resul
     visit.check_values(&[("forecast[0].TemperatureF", "170")]).await?;
     let over = visit.call("debug_step_over", json!({})).await?;
     assert_eq!(over["event"]["source"], "});", "{over}");
-    visit.serves(asked, "\"temperatureC\":77,\"summary\":\"set by the agent\",\"temperatureF\":170").await
+    visit.serves(response, "\"temperatureC\":77,\"summary\":\"set by the agent\",\"temperatureF\":170").await
 }
 
 #[tokio::test]
@@ -60,7 +61,7 @@ async fn long_a_view_of_a_web_site_is_debugged_as_its_controller_is() -> anyhow:
         { "sourceFile": "Views/Shared/Error.cshtml", "text": "@if (Model.ShowRequestId)" },
     ]);
     let (mut visit, port) = up("mvc", breakpoints).await?;
-    let asked = request(port, "/Home/Error");
+    let response = request(port, "/Home/Error");
     visit.waits_for("HomeController.Error()").await?;
     visit.check_values(&[("Request.Path.Value", "\"/Home/Error\""), ("ViewData.Count", "0")]).await?;
     let seen = visit.call("debug_continue", json!({})).await?;
@@ -69,7 +70,7 @@ async fn long_a_view_of_a_web_site_is_debugged_as_its_controller_is() -> anyhow:
     visit.sets("Model.RequestId", "\"set by the agent\"").await?;
     let over = visit.call("debug_step_over", json!({ "count": 2 })).await?;
     assert_eq!(over["event"]["line"], 12, "{over}");
-    visit.serves(asked, "<code>set by the agent</code>").await
+    visit.serves(response, "<code>set by the agent</code>").await
 }
 
 #[tokio::test]
@@ -77,10 +78,10 @@ async fn long_a_view_of_a_web_site_is_debugged_as_its_controller_is() -> anyhow:
 async fn long_a_library_of_a_solution_is_debugged_as_its_program_runs() -> anyhow::Result<()> {
     let folder = copied("/dotnet/solution")?;
     let mut visit = AgentRun::begin(folder.path()).await?;
-    let asked = json!({ "projectPath": folder.path().join("App/App.csproj"), "run": true,
+    let arguments = json!({ "projectPath": folder.path().join("App/App.csproj"), "run": true,
         "breakpoints": [{ "sourceFile": "Orders/Ledger.cs",
             "text": "ArgumentNullException.ThrowIfNull(order);" }] });
-    let asks = visit.launch("debug_launch", asked).await?;
+    let asks = visit.launch("debug_launch", arguments).await?;
     assert_eq!(asks["event"]["type"], "waitingForInput", "{asks}");
     let order = "{ \"Name\": \"ink\", \"Count\": 3, \"Price\": 2.5 }\n";
     visit.call("process_write_input", json!({ "data": order })).await?;
@@ -107,14 +108,14 @@ async fn long_a_library_of_a_solution_is_debugged_as_its_program_runs() -> anyho
 async fn long_rows_of_a_database_are_seen_and_set() -> anyhow::Result<()> {
     let folder = copied("/dotnet/store")?;
     let mut visit = AgentRun::begin(folder.path()).await?;
-    let asked = json!({ "projectPath": folder.path(), "run": true, "breakpoints": [
+    let arguments = json!({ "projectPath": folder.path(), "run": true, "breakpoints": [
         { "sourceFile": "Program.cs", "text": "var total = order.Lines.Sum(",
             "condition": "order.Customer == \"bob\"" },
         { "sourceFile": "Program.cs", "text": "foreach (var order in big)",
             "logMessage": "{big.Count:D2} orders" },
         { "sourceFile": "Program.cs", "text": "Console.WriteLine($\"{row.Customer} {row.N}\");" },
     ] });
-    let hit = visit.launch("debug_launch", asked).await?;
+    let hit = visit.launch("debug_launch", arguments).await?;
     visit.hits(&hit, "Program.Main")?;
     assert_eq!(hit["event"]["output"]["logged"], json!(["02 orders"]), "{hit}");
     visit
@@ -160,9 +161,9 @@ async fn long_a_command_line_asks_maps_and_fails() -> anyhow::Result<()> {
     let folder = copied("/dotnet/tool")?;
     let mut visit = AgentRun::begin(folder.path()).await?;
     // A resolver that a package calls, from code that it makes.
-    let asked = json!({ "projectPath": folder.path(), "args": ["map"], "run": true,
+    let arguments = json!({ "projectPath": folder.path(), "args": ["map"], "run": true,
         "breakpoints": [{ "sourceFile": "Program.cs", "text": "return full;" }] });
-    let hit = visit.launch("debug_launch", asked).await?;
+    let hit = visit.launch("debug_launch", arguments).await?;
     visit.hits(&hit, "NameResolver.Resolve")?;
     visit.check_values(&[("source.Age", "30"), ("full", "\"Ann Lee\"")]).await?;
     visit.sets("full", "\"set by the agent\"").await?;
@@ -179,15 +180,15 @@ async fn long_a_command_line_asks_maps_and_fails() -> anyhow::Result<()> {
     // Prompts that take single keys of a terminal.
     let asks =
         json!({ "projectPath": folder.path(), "args": ["ask"], "noBuild": true, "run": true, "pty": true });
-    let mut asked = visit.launch("debug_launch", asks).await?;
+    let mut result = visit.launch("debug_launch", asks).await?;
     for (shown, keys) in [("Name?", "ann\n"), ("> apple", "\u{1b}[B"), ("> pear", "\r"), ("Sure?", "n\r")] {
-        assert_eq!(asked["event"]["type"], "waitingForInput", "{asked}");
-        assert!(asked["event"]["screen"].as_str().is_some_and(|screen| screen.contains(shown)), "{asked}");
+        assert_eq!(result["event"]["type"], "waitingForInput", "{result}");
+        assert!(result["event"]["screen"].as_str().is_some_and(|screen| screen.contains(shown)), "{result}");
         visit.call("process_write_input", json!({ "data": keys })).await?;
-        asked = visit.call("debug_wait", json!({})).await?;
+        result = visit.call("debug_wait", json!({})).await?;
     }
-    assert_eq!(asked["event"]["exitCode"], 3, "{asked}");
-    let printed = asked["event"]["output"]["stdout"].as_str().unwrap_or_default();
-    assert!(printed.contains("ann takes pear: False"), "{asked}");
+    assert_eq!(result["event"]["exitCode"], 3, "{result}");
+    let printed = result["event"]["output"]["stdout"].as_str().unwrap_or_default();
+    assert!(printed.contains("ann takes pear: False"), "{result}");
     Ok(())
 }

@@ -32,9 +32,9 @@ async fn long_a_request_to_flask_behind_its_reloader_stops_in_the_handler() -> a
     let port = Port::take()?;
     let number = port.number()?;
     let args = json!(["--app", "app", "run", "--debug", "--port", number.to_string()]);
-    let asked = json!({ "module": "flask", "args": args, "waitFor": "Debugger is active",
+    let arguments = json!({ "module": "flask", "args": args, "waitFor": "Debugger is active",
         "breakpoints": [{ "sourceFile": "app.py", "text": "total = a + b" }] });
-    let up = agent.call("debug_launch", python(asked, "")?).await?;
+    let up = agent.call("debug_launch", python(arguments, "")?).await?;
     assert_eq!(up["event"]["type"], "output", "{up}");
     let request = request(number, "/add/2/3");
     let hit = agent.call("debug_wait", json!({})).await?;
@@ -69,12 +69,12 @@ async fn long_a_step_in_uvicorn_goes_over_what_is_awaited() -> anyhow::Result<()
     let options =
         ["--http", "h11", "--lifespan", "off", "--limit-max-requests", "1", "--port", &number.to_string()];
     let args: Vec<&str> = ["app:app"].into_iter().chain(options).collect();
-    let asked = json!({ "module": "uvicorn", "args": args, "waitFor": "Uvicorn running on",
+    let arguments = json!({ "module": "uvicorn", "args": args, "waitFor": "Uvicorn running on",
         "breakpoints": [{ "sourceFile": server, "text": "result = await app(" }] });
     let mut visit = AgentRun::begin(folder.path()).await?;
-    let up = visit.launch("debug_launch", python(asked, &folder.path().display().to_string())?).await?;
+    let up = visit.launch("debug_launch", python(arguments, &folder.path().display().to_string())?).await?;
     assert_eq!(up["event"]["type"], "output", "{up}");
-    let asked = request(number, "/asked");
+    let response = request(number, "/asked");
     visit.waits_for("run_asgi").await?;
     visit.check_values(&[("self.scope['path']", "'/asked'"), ("self.scope['method']", "'GET'")]).await?;
     visit.sets("self.scope['path']", "'/set'").await?;
@@ -82,7 +82,7 @@ async fn long_a_step_in_uvicorn_goes_over_what_is_awaited() -> anyhow::Result<()
     let over = visit.steps_until("result", "None").await?;
     assert_eq!(over["event"]["function"], "run_asgi", "{over}");
     visit.ends(0, "\"GET /set HTTP/1.1\" 200 OK").await?;
-    assert!(asked.await??.contains("hello /set"));
+    assert!(response.await??.contains("hello /set"));
     Ok(())
 }
 
@@ -90,19 +90,21 @@ async fn long_a_step_in_uvicorn_goes_over_what_is_awaited() -> anyhow::Result<()
 fn itsdangerous() -> anyhow::Result<(String, PathBuf, Value)> {
     let folder = fetched("/tests/itsdangerous")?;
     let signer = PathBuf::from(&folder).join("src/itsdangerous/signer.py");
-    let asked = python(json!({ "projectPath": folder }), &format!("{folder}/src"))?;
-    Ok((folder, signer, asked))
+    let arguments = python(json!({ "projectPath": folder }), &format!("{folder}/src"))?;
+    Ok((folder, signer, arguments))
 }
 
 #[tokio::test]
 #[ignore = "long: needs what scripts/real fetches; `./check --long` runs it"]
 async fn long_a_package_s_own_test_is_debugged_in_the_package() -> anyhow::Result<()> {
-    let (folder, signer, mut asked) = itsdangerous()?;
+    let (folder, signer, mut test_arguments) = itsdangerous()?;
     let mut agent = Agent::in_folder("agent", folder.as_ref(), &[], &Transcript::default()).await?;
-    asked["filter"] = json!("tests/test_itsdangerous/test_signer.py::TestSigner::test_broken_signature");
-    asked["args"] = json!(["-p", "no:cacheprovider", "-q"]);
-    asked["breakpoints"] = json!([{ "sourceFile": signer, "text": "if self.verify_signature(value, sig):" }]);
-    let hit = agent.call("debug_launch_test", asked).await?;
+    test_arguments["filter"] =
+        json!("tests/test_itsdangerous/test_signer.py::TestSigner::test_broken_signature");
+    test_arguments["args"] = json!(["-p", "no:cacheprovider", "-q"]);
+    test_arguments["breakpoints"] =
+        json!([{ "sourceFile": signer, "text": "if self.verify_signature(value, sig):" }]);
+    let hit = agent.call("debug_launch_test", test_arguments).await?;
     assert_eq!(
         (&hit["event"]["type"], &hit["event"]["function"]),
         (&json!("breakpointHit"), &json!("unsign")),
@@ -137,13 +139,13 @@ async fn long_a_package_s_own_test_is_debugged_in_the_package() -> anyhow::Resul
 #[tokio::test]
 #[ignore = "long: needs what scripts/real fetches; `./check --long` runs it"]
 async fn long_a_test_that_runs_in_a_worker_of_pytest_stops_there() -> anyhow::Result<()> {
-    let (folder, signer, mut asked) = itsdangerous()?;
+    let (folder, signer, mut test_arguments) = itsdangerous()?;
     let mut agent = Agent::in_folder("agent", folder.as_ref(), &[], &Transcript::default()).await?;
-    asked["filter"] = json!("test_no_separator");
-    asked["args"] = json!(["-n", "2", "-p", "no:cacheprovider"]);
-    asked["breakpoints"] =
+    test_arguments["filter"] = json!("test_no_separator");
+    test_arguments["args"] = json!(["-n", "2", "-p", "no:cacheprovider"]);
+    test_arguments["breakpoints"] =
         json!([{ "sourceFile": signer, "text": "raise BadSignature(f\"No {self.sep!r} found in value\")" }]);
-    let hit = agent.call("debug_launch_test", asked).await?;
+    let hit = agent.call("debug_launch_test", test_arguments).await?;
     assert!(hit["event"]["session"].is_string() && hit["event"]["function"] == "unsign", "{hit}");
     let removed =
         agent.call("debug_remove_breakpoint", json!({ "breakpointId": hit["breakpoints"][0]["id"] })).await?;

@@ -12,13 +12,13 @@ use super::{AgentRun, fetched};
 async fn long_minitest_s_own_test_fails_where_the_agent_sets_a_value() -> anyhow::Result<()> {
     let folder = PathBuf::from(fetched("/minitest")?);
     let path = format!("{0}/lib:{0}/test", folder.display());
-    let asked = Subject::Rdbg.with(json!({
+    let arguments = Subject::Rdbg.with(json!({
         "program": folder.join("test/minitest/test_minitest_assertions.rb"), "cwd": folder, "run": true,
         "args": ["-n", "test_assert_equal_different_long", "--seed", "1"], "env": { "RUBYLIB": path },
         "breakpoints": [{ "sourceFile": folder.join("lib/minitest/assertions.rb"),
             "text": "expect, butwas = things_to_diff(exp, act)" }] }));
     let mut visit = AgentRun::begin(&folder).await?;
-    let hit = visit.launch("debug_launch", asked).await?;
+    let hit = visit.launch("debug_launch", arguments).await?;
     visit.hits(&hit, "Assertions#diff")?;
     visit
         .check_values(&[("exp", "\"hahahahahahahahahahahahahahahahahahahaha\""), ("act.size", "40")])

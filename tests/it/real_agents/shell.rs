@@ -16,11 +16,11 @@ async fn long_a_shell_program_asks_and_the_agent_answers() -> anyhow::Result<()>
     let files = "export TODO_FILE=\"$TODO_DIR/todo.txt\"\nexport DONE_FILE=\"$TODO_DIR/done.txt\"\n\
         export REPORT_FILE=\"$TODO_DIR/report.txt\"\n";
     std::fs::write(&config, folder_of + files)?;
-    let asked = Subject::Bash
+    let arguments = Subject::Bash
         .with(json!({ "program": program, "args": ["-d", config, "del", "1"], "run": true,
         "breakpoints": [{ "sourceFile": program, "text": "getTodo \"$item\"", "line": 1110 }] }));
     let mut visit = AgentRun::begin(folder.path()).await?;
-    let hit = visit.launch("debug_launch", asked).await?;
+    let hit = visit.launch("debug_launch", arguments).await?;
     visit.hits(&hit, "main")?;
     let into = visit.call("debug_step_into", json!({})).await?;
     assert_eq!(into["event"]["function"], "getTodo", "{into}");

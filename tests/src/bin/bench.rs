@@ -134,13 +134,13 @@ async fn exceptions(runtime: Runtime, rows: &mut Rows) -> anyhow::Result<()> {
         let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
         editor.launch("catches", &[], json!({ "args": arguments })).await?;
         editor.event("stopped").await?;
-        let told = editor.output[0].clone();
+        let stdout = editor.output[0].clone();
         editor.finish().await?;
         let mean = |output: &str| {
             let taken = output.lines().nth(1).context("the program measured nothing")?.parse::<f64>()?;
             anyhow::Ok(ms(Duration::from_secs_f64(taken / 1e6)))
         };
-        rows.push((what, format!("{}, {}", mean(&String::from_utf8_lossy(&alone.stdout))?, mean(&told)?)));
+        rows.push((what, format!("{}, {}", mean(&String::from_utf8_lossy(&alone.stdout))?, mean(&stdout)?)));
     }
     Ok(())
 }
@@ -229,16 +229,16 @@ async fn floor(runtime: Runtime) -> anyhow::Result<(Duration, Duration)> {
     program.stdout.as_mut().context("no stdout")?.read_exact(&mut first).await?;
     let line = fixture::line("spin", "spin").to_string();
     let pid = program.id().context("no pid")?.to_string();
-    let told = tokio::process::Command::new(fixture::binary("bench_floor"))
+    let output = tokio::process::Command::new(fixture::binary("bench_floor"))
         .args([pid.as_str(), &fixture::source("spin"), &line])
         .kill_on_drop(true)
         .output()
         .await?;
     program.kill().await?;
-    let problem = String::from_utf8_lossy(&told.stderr).into_owned();
-    anyhow::ensure!(told.status.success(), "`bench_floor` failed: {problem}");
-    let told = String::from_utf8(told.stdout)?;
-    let mut micros = told.split_whitespace().map(|number| number.parse().map(Duration::from_micros));
+    let problem = String::from_utf8_lossy(&output.stderr).into_owned();
+    anyhow::ensure!(output.status.success(), "`bench_floor` failed: {problem}");
+    let text = String::from_utf8(output.stdout)?;
+    let mut micros = text.split_whitespace().map(|number| number.parse().map(Duration::from_micros));
     let mut next = || anyhow::Ok(micros.next().context("a figure is missing")??);
     Ok((next()?, next()?))
 }
@@ -279,9 +279,9 @@ async fn conditional_hits(runtime: Runtime) -> anyhow::Result<f64> {
     let (mut counted, mut since) = (Vec::new(), Instant::now());
     for _ in 0..3 {
         // Alone with its thread: what the others do is not counted.
-        let asked = json!({ "expression": "Program.rounds" });
-        let told = editor.ok("evaluate", asked).await?;
-        counted.push((told["result"].as_str().context("no count")?.parse::<f64>()?, since.elapsed()));
+        let arguments = json!({ "expression": "Program.rounds" });
+        let body = editor.ok("evaluate", arguments).await?;
+        counted.push((body["result"].as_str().context("no count")?.parse::<f64>()?, since.elapsed()));
         editor.ok("continue", json!({ "threadId": thread })).await?;
         since = Instant::now();
         tokio::time::sleep(Duration::from_secs(2)).await;
@@ -301,8 +301,8 @@ async fn members(runtime: Runtime) -> anyhow::Result<Duration> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("values", &["objects"], json!({})).await?;
     let (_, frame) = editor.stop().await?;
-    let asked = json!({ "expression": "big", "frameId": frame["id"] });
-    let reference = editor.ok("evaluate", asked).await?["variablesReference"].clone();
+    let arguments = json!({ "expression": "big", "frameId": frame["id"] });
+    let reference = editor.ok("evaluate", arguments).await?["variablesReference"].clone();
     let start = Instant::now();
     let rows = editor.ok("variables", json!({ "variablesReference": reference })).await?;
     let taken = start.elapsed();
@@ -316,14 +316,14 @@ async fn measure_page(runtime: Runtime) -> anyhow::Result<Duration> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("giants", &["here"], json!({})).await?;
     let (_, frame) = editor.stop().await?;
-    let asked = json!({ "expression": "array", "frameId": frame["id"] });
-    let reference = editor.ok("evaluate", asked).await?["variablesReference"].clone();
+    let arguments = json!({ "expression": "array", "frameId": frame["id"] });
+    let reference = editor.ok("evaluate", arguments).await?["variablesReference"].clone();
     let mut taken = Vec::new();
     for round in 1..=20 {
-        let asked = json!({ "variablesReference": reference, "filter": "indexed", "start": round * 1000,
+        let arguments = json!({ "variablesReference": reference, "filter": "indexed", "start": round * 1000,
             "count": 100 });
         let start = Instant::now();
-        let rows = editor.ok("variables", asked).await?;
+        let rows = editor.ok("variables", arguments).await?;
         taken.push(start.elapsed());
         anyhow::ensure!(rows["variables"].as_array().is_some_and(|rows| rows.len() == 100), "{rows}");
     }

@@ -136,7 +136,7 @@ async fn floor(runtime: Runtime) -> anyhow::Result<f64> {
     tokio::spawn(async move { tokio::io::copy(&mut out, &mut tokio::io::sink()).await });
     let pid = program.id().context("no pid")?.to_string();
     let line = fixture::line("spin", "spin").to_string();
-    let told = tokio::process::Command::new(fixture::binary("bench_floor"))
+    let output = tokio::process::Command::new(fixture::binary("bench_floor"))
         .args([pid.as_str(), &fixture::source("spin"), &line])
         .kill_on_drop(true)
         .output()
@@ -145,10 +145,10 @@ async fn floor(runtime: Runtime) -> anyhow::Result<f64> {
         stdin.shutdown().await?;
     }
     program.kill().await?;
-    let problem = String::from_utf8_lossy(&told.stderr).into_owned();
-    anyhow::ensure!(told.status.success(), "`bench_floor` failed: {problem}");
-    let told = String::from_utf8(told.stdout)?;
-    let micros: f64 = told.split_whitespace().nth(1).context("a figure is missing")?.parse()?;
+    let problem = String::from_utf8_lossy(&output.stderr).into_owned();
+    anyhow::ensure!(output.status.success(), "`bench_floor` failed: {problem}");
+    let text = String::from_utf8(output.stdout)?;
+    let micros: f64 = text.split_whitespace().nth(1).context("a figure is missing")?.parse()?;
     Ok(1e6 / micros)
 }
 
@@ -164,8 +164,8 @@ async fn hits(build: &Path, runtime: Runtime, condition: &str) -> anyhow::Result
     let mut counts = Vec::new();
     let mut taken = Duration::ZERO;
     for _ in 0..2 {
-        let told = editor.ok("evaluate", json!({ "expression": "Program.rounds" })).await?;
-        counts.push(told["result"].as_str().context("no count")?.parse::<f64>()?);
+        let body = editor.ok("evaluate", json!({ "expression": "Program.rounds" })).await?;
+        counts.push(body["result"].as_str().context("no count")?.parse::<f64>()?);
         if counts.len() == 2 {
             break;
         }
@@ -190,8 +190,8 @@ async fn watches(build: &Path, runtime: Runtime) -> anyhow::Result<f64> {
     for _ in 0..21 {
         let since = Instant::now();
         for expression in WATCHES {
-            let asked = json!({ "expression": expression, "frameId": frame["id"], "context": "watch" });
-            editor.ok("evaluate", asked).await?;
+            let arguments = json!({ "expression": expression, "frameId": frame["id"], "context": "watch" });
+            editor.ok("evaluate", arguments).await?;
         }
         taken.push(milliseconds(since.elapsed()));
     }
@@ -226,8 +226,8 @@ async fn compiled(build: &Path, runtime: Runtime) -> anyhow::Result<Vec<f64>> {
 /// The milliseconds an expression takes; not a number when it is refused.
 async fn measure_expression(editor: &mut DapClient, frame: &Value, expression: &str) -> anyhow::Result<f64> {
     let since = Instant::now();
-    let told = editor
+    let response = editor
         .ask("evaluate", json!({ "expression": expression, "frameId": frame, "context": "repl" }))
         .await?;
-    Ok(if told.success { milliseconds(since.elapsed()) } else { f64::NAN })
+    Ok(if response.success { milliseconds(since.elapsed()) } else { f64::NAN })
 }

@@ -30,7 +30,7 @@ struct DebuggedProgram {
 
 impl DebuggedProgram {
     /// Resumes the program until `wanted` accepts a callback, and returns its result.
-    fn until<T>(&self, wanted: impl Fn(Callback) -> Option<T>) -> anyhow::Result<T> {
+    fn until<T>(&self, expected: impl Fn(Callback) -> Option<T>) -> anyhow::Result<T> {
         loop {
             let callback = self
                 .callbacks
@@ -39,7 +39,7 @@ impl DebuggedProgram {
             if matches!(callback, Callback::ExitProcess) {
                 bail!("the program has ended");
             }
-            if let Some(found) = wanted(callback) {
+            if let Some(found) = expected(callback) {
                 return Ok(found);
             }
             self.process.resume()?;

@@ -103,15 +103,15 @@ async fn main() -> anyhow::Result<()> {
     for _ in 0..8 {
         eight.push(RawClient::join(&socket).await?);
     }
-    let mut asked = Vec::new();
+    let mut latencies = Vec::new();
     for round in 0..4000 {
         let client = eight.get_mut(round % 8).context("no client")?;
         let start = Instant::now();
         client.ask("cancel", json!({})).await?;
-        asked.push(start.elapsed());
+        latencies.push(start.elapsed());
     }
-    eprintln!("| a request the hub answers, 8 clients in turn | {} |", shown(asked));
-    let mut asked = Vec::new();
+    eprintln!("| a request the hub answers, 8 clients in turn | {} |", shown(latencies));
+    let mut latencies = Vec::new();
     for _ in 0..500 {
         let start = Instant::now();
         for client in &mut eight {
@@ -121,9 +121,9 @@ async fn main() -> anyhow::Result<()> {
             let seq = client.seq;
             client.until(|message| matches!(message, Message::Response(it) if it.request_seq == seq)).await?;
         }
-        asked.push(start.elapsed() / 8);
+        latencies.push(start.elapsed() / 8);
     }
-    eprintln!("| the same, 8 clients at once, per request | {} |", shown(asked));
+    eprintln!("| the same, 8 clients at once, per request | {} |", shown(latencies));
     drop(eight);
 
     let mut many = Vec::new();
@@ -132,7 +132,7 @@ async fn main() -> anyhow::Result<()> {
         client.ask("sessionInfo", json!({ "subscribe": true })).await?;
         many.push(client);
     }
-    let mut told = Vec::new();
+    let mut latencies = Vec::new();
     for round in 0..400 {
         let access = if round % 2 == 0 { "readOnly" } else { "full" };
         let start = Instant::now();
@@ -140,9 +140,9 @@ async fn main() -> anyhow::Result<()> {
         for client in &mut many {
             client.event("sessionChanged").await?;
         }
-        told.push(start.elapsed());
+        latencies.push(start.elapsed());
     }
-    eprintln!("| an event to 64 clients: from its cause to the last one | {} |", shown(told));
+    eprintln!("| an event to 64 clients: from its cause to the last one | {} |", shown(latencies));
     drop(many);
     editor.finish().await
 }

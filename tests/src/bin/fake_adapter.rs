@@ -235,8 +235,8 @@ fn served(command: &str, arguments: &Value) -> Value {
         "evaluate" => json!({ "result": arguments["expression"], "variablesReference": 0 }),
         "continue" => json!({ "allThreadsContinued": true }),
         "setBreakpoints" | "setFunctionBreakpoints" => {
-            let asked = arguments["breakpoints"].as_array().cloned().unwrap_or_default();
-            let set = asked.iter().enumerate();
+            let breakpoints = arguments["breakpoints"].as_array().cloned().unwrap_or_default();
+            let set = breakpoints.iter().enumerate();
             let set: Vec<Value> =
                 set.map(|(at, it)| json!({ "id": at + 1, "verified": true, "line": it["line"] })).collect();
             json!({ "breakpoints": set })

@@ -26,16 +26,16 @@ const PLANS: [Plan; 7] = [storm, noise, half_then_silence, half_then_end, giant,
 /// When an editor is not answered, or something does not end or takes too much memory.
 pub async fn run(options: Options) -> anyhow::Result<String> {
     let mut random = Rng::with_seed(options.seed);
-    let (mut told, mut peak, mut dropped) = (0, 0, 0);
+    let (mut events, mut peak, mut dropped) = (0, 0, 0);
     for round in 0..options.count {
         let plan = PLANS.get(round as usize % PLANS.len()).context("no plan")?;
         let (name, steps) = plan(&mut random);
         let outcome = one(name, &steps).await.with_context(|| format!("round {round}: {name}"))?;
-        (told, peak) = (told + outcome.events, peak.max(outcome.peak));
+        (events, peak) = (events + outcome.events, peak.max(outcome.peak));
         dropped += u64::from(!outcome.answered);
     }
     Ok(format!(
-        "{} rounds: {told} events told, {dropped} sessions ended with the reason, at most {} MiB in a host",
+        "{} rounds: {events} events told, {dropped} sessions ended with the reason, at most {} MiB in a host",
         options.count,
         peak >> 10
     ))
@@ -60,8 +60,8 @@ async fn one(name: &str, steps: &[Value]) -> anyhow::Result<ScriptOutcome> {
     // reason why there is none.
     let answer = editor.ask("threads", json!({})).await?;
     if !answer.success {
-        let told = answer.body["error"]["variables"]["message"].as_str().unwrap_or_default();
-        anyhow::ensure!(!told.is_empty(), "refused without a reason");
+        let events = answer.body["error"]["variables"]["message"].as_str().unwrap_or_default();
+        anyhow::ensure!(!events.is_empty(), "refused without a reason");
     }
     let status = std::fs::read_to_string(format!("/proc/{host}/status")).unwrap_or_default();
     let peak =
@@ -95,8 +95,11 @@ fn partial_message(random: &mut Rng) -> Value {
 
 fn half_then_silence(random: &mut Rng) -> (&'static str, Vec<Value>) {
     // The client's own deadline is too long for this test, so the script ends after the request.
-    let asked = json!({ "dir": "out", "m": { "type": "request", "command": "threads", "seq": 9 } });
-    ("half a message, then the end", vec![partial_message(random), asked, json!({ "do": "exit", "code": 3 })])
+    let arguments = json!({ "dir": "out", "m": { "type": "request", "command": "threads", "seq": 9 } });
+    (
+        "half a message, then the end",
+        vec![partial_message(random), arguments, json!({ "do": "exit", "code": 3 })],
+    )
 }
 
 fn half_then_end(random: &mut Rng) -> (&'static str, Vec<Value>) {

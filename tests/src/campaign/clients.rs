@@ -34,8 +34,8 @@ impl PipeliningClient {
     async fn take(&mut self) -> anyhow::Result<()> {
         let next = self.raw.next().await.with_context(|| format!("these wait: {:?}", self.owed))?;
         if let Message::Response(response) = next {
-            let asked = self.owed.remove(&response.request_seq);
-            anyhow::ensure!(asked.is_some(), "answered twice, or not asked: {response:?}");
+            let pending = self.owed.remove(&response.request_seq);
+            anyhow::ensure!(pending.is_some(), "answered twice, or not requested: {response:?}");
         }
         Ok(())
     }
@@ -75,14 +75,14 @@ impl PipeliningClient {
 /// When a request is not answered once, or something does not end.
 pub async fn run(options: Options) -> anyhow::Result<String> {
     let mut random = Rng::with_seed(options.seed);
-    let (mut asked, mut sessions, mut joined) = (0, 0, 0);
-    while asked < options.count {
-        let (requests, clients) = session(&mut random, SESSION.min(options.count - asked))
+    let (mut requests_sent, mut sessions, mut joined) = (0, 0, 0);
+    while requests_sent < options.count {
+        let (requests, clients) = session(&mut random, SESSION.min(options.count - requests_sent))
             .await
-            .with_context(|| format!("in session {sessions}, after {asked} requests"))?;
-        (asked, joined, sessions) = (asked + requests, joined + clients, sessions + 1);
+            .with_context(|| format!("in session {sessions}, after {requests_sent} requests"))?;
+        (requests_sent, joined, sessions) = (requests_sent + requests, joined + clients, sessions + 1);
     }
-    Ok(format!("{asked} requests of {joined} clients in {sessions} sessions, each answered once"))
+    Ok(format!("{requests_sent} requests of {joined} clients in {sessions} sessions, each answered once"))
 }
 
 async fn session(random: &mut Rng, requests: u64) -> anyhow::Result<(u64, u64)> {

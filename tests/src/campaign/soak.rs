@@ -185,9 +185,9 @@ impl BridgeProcess {
 
     async fn tool(&mut self, name: &str, arguments: Value) -> anyhow::Result<Value> {
         let result = self.ask("tools/call", json!({ "name": name, "arguments": arguments })).await?;
-        let told = result["structuredContent"].clone();
-        anyhow::ensure!(told["success"] == true, "`{name}`: {result}");
-        Ok(told)
+        let content = result["structuredContent"].clone();
+        anyhow::ensure!(content["success"] == true, "`{name}`: {result}");
+        Ok(content)
     }
 
     /// Runs one session of the bridge, from launch to exit.
@@ -199,14 +199,14 @@ impl BridgeProcess {
         let end = Instant::now() + deadline(LIMIT);
         let mut how = "debug_wait";
         loop {
-            let told = self.tool(how, json!({ "timeoutMs": 1000 })).await?;
-            match told["state"].as_str() {
+            let result = self.tool(how, json!({ "timeoutMs": 1000 })).await?;
+            match result["state"].as_str() {
                 Some("exited") => break,
                 // For agents, Python stops where an exit code other than 0 is raised.
                 Some("stopped") => how = "debug_continue",
                 _ => how = "debug_wait",
             }
-            anyhow::ensure!(Instant::now() < end, "the program does not end: {told}");
+            anyhow::ensure!(Instant::now() < end, "the program does not end: {result}");
         }
         self.tool("debug_disconnect", json!({})).await.map(drop)
     }
