@@ -86,9 +86,9 @@ impl AgentView {
             let seen = inner.cursor.as_deref().and_then(positions).unwrap_or_default();
             let start = since.and_then(positions).unwrap_or(seen);
             let past = |name: &str, at: fn(Positions) -> u64| {
-                let asked = stream.is_none_or(|stream| stream == name || stream == "both");
+                let is_selected = stream.is_none_or(|stream| stream == name || stream == "both");
                 let (seen, end) = (at(seen), at(end));
-                if asked && at(start) <= seen { seen.max(end) } else { seen }
+                if is_selected && at(start) <= seen { seen.max(end) } else { seen }
             };
             inner.cursor = Some(format!("o{}.e{}", past("stdout", |at| at.0), past("stderr", |at| at.1)));
         });
@@ -202,16 +202,16 @@ impl AgentView {
         let now: Vec<(String, String)> = rows.iter().map(shown).collect();
         self.with(|inner| {
             let before = inner.variables.take().filter(|(of, _)| of == function).map(|(_, values)| values);
-            let mut told = Vec::new();
+            let mut changes = Vec::new();
             for (name, value) in &now {
                 match before.as_ref().map(|before| before.get(name)) {
                     Some(Some(was)) if was == value => {}
-                    Some(Some(was)) => told.push(json!({ "name": name, "value": value, "was": was })),
-                    _ => told.push(json!({ "name": name, "value": value })),
+                    Some(Some(was)) => changes.push(json!({ "name": name, "value": value, "was": was })),
+                    _ => changes.push(json!({ "name": name, "value": value })),
                 }
             }
             inner.variables = Some((function.to_owned(), now.into_iter().collect()));
-            (told, before.is_some())
+            (changes, before.is_some())
         })
     }
 
@@ -261,8 +261,8 @@ mod tests {
         let all = view.compare_variables("f", &[row("a", "1"), row("b", "2")]);
         assert_eq!((all.0.len(), all.1), (2, false));
         let some = view.compare_variables("f", &[row("a", "1"), row("b", "3"), row("c", "4")]);
-        let told = json!([{ "name": "b", "value": "3", "was": "2" }, { "name": "c", "value": "4" }]);
-        assert_eq!((json!(some.0), some.1), (told, true));
+        let changes = json!([{ "name": "b", "value": "3", "was": "2" }, { "name": "c", "value": "4" }]);
+        assert_eq!((json!(some.0), some.1), (changes, true));
         assert!(!view.compare_variables("g", &[row("a", "1")]).1);
     }
 

@@ -147,22 +147,23 @@ impl BreakpointRequests {
     /// Adds a breakpoint under the agent's id.
     pub fn add(&mut self, request: RequestedBreakpoint, id: u64, purpose: Purpose) {
         let RequestedBreakpoint { file, dap, text } = request;
-        let wanted = AgentBreakpoint { id, dap: None, request: dap, state: Value::Null, text, purpose };
-        self.0.entry(file).or_default().push(wanted);
+        let breakpoint = AgentBreakpoint { id, dap: None, request: dap, state: Value::Null, text, purpose };
+        self.0.entry(file).or_default().push(breakpoint);
     }
 
     /// Removes the breakpoints at the location of another: its line, or its function.
     pub fn clear(&mut self, request: &RequestedBreakpoint) {
         if let Some(list) = self.0.get_mut(&request.file) {
             let place = |dap: &Value| (dap["line"].clone(), dap["column"].clone(), dap["name"].clone());
-            list.retain(|wanted| place(&wanted.request) != place(&request.dap));
+            list.retain(|breakpoint| place(&breakpoint.request) != place(&request.dap));
         }
     }
 
     /// Removes a breakpoint and returns its file.
     pub fn take(&mut self, id: u64) -> Option<String> {
-        let (file, list) = self.0.iter_mut().find(|(_, list)| list.iter().any(|wanted| wanted.id == id))?;
-        list.retain(|wanted| wanted.id != id);
+        let (file, list) =
+            self.0.iter_mut().find(|(_, list)| list.iter().any(|breakpoint| breakpoint.id == id))?;
+        list.retain(|breakpoint| breakpoint.id != id);
         Some(file.clone())
     }
 
@@ -171,7 +172,7 @@ impl BreakpointRequests {
         let mut files = Vec::new();
         for (file, list) in &mut self.0 {
             let before = list.len();
-            list.retain(|wanted| wanted.purpose != purpose);
+            list.retain(|breakpoint| breakpoint.purpose != purpose);
             if list.len() < before {
                 files.push(file.clone());
             }
@@ -181,18 +182,18 @@ impl BreakpointRequests {
 
     /// Finds a breakpoint, with its file.
     pub fn find(&self, id: u64) -> Option<(&str, &AgentBreakpoint)> {
-        self.all().find(|(_, wanted)| wanted.id == id)
+        self.all().find(|(_, breakpoint)| breakpoint.id == id)
     }
 
     /// All, with their files.
     pub fn all(&self) -> impl Iterator<Item = (&str, &AgentBreakpoint)> {
-        self.0.iter().flat_map(|(file, list)| list.iter().map(move |wanted| (file.as_str(), wanted)))
+        self.0.iter().flat_map(|(file, list)| list.iter().map(move |breakpoint| (file.as_str(), breakpoint)))
     }
 
     /// The breakpoints that the agent set, in the form that tools answer.
     pub fn bodies(&self) -> Vec<Value> {
-        let set = self.all().filter(|(_, wanted)| wanted.purpose == Purpose::Stop);
-        set.map(|(file, wanted)| wanted.body(file)).collect()
+        let set = self.all().filter(|(_, breakpoint)| breakpoint.purpose == Purpose::Stop);
+        set.map(|(file, breakpoint)| breakpoint.body(file)).collect()
     }
 
     /// Every file there is something for.
@@ -225,8 +226,8 @@ impl BreakpointRequests {
     pub fn for_next_program(&self) -> Self {
         let mut copy = self.clone();
         copy.relocate();
-        for wanted in copy.all_mut() {
-            (wanted.dap, wanted.state) = (None, Value::Null);
+        for breakpoint in copy.all_mut() {
+            (breakpoint.dap, breakpoint.state) = (None, Value::Null);
         }
         copy.sweep();
         copy
@@ -240,11 +241,11 @@ impl BreakpointRequests {
         self.take_all(Purpose::Failure);
         for (file, list) in &mut self.0 {
             let source = SourceText::read(file);
-            for wanted in list {
-                if let (Some(text), Some(source)) = (&wanted.text, &source)
-                    && let Ok(line) = source.anchor(file, text, wanted.request["line"].as_u64())
+            for breakpoint in list {
+                if let (Some(text), Some(source)) = (&breakpoint.text, &source)
+                    && let Ok(line) = source.anchor(file, text, breakpoint.request["line"].as_u64())
                 {
-                    wanted.request["line"] = json!(line);
+                    breakpoint.request["line"] = json!(line);
                 }
             }
         }
@@ -281,7 +282,7 @@ mod tests {
         let moved = requested.for_next_program();
         std::fs::remove_dir_all(&folder).unwrap();
         let lines: Vec<_> =
-            moved.all().map(|(_, wanted)| (wanted.id, wanted.request["line"].as_u64())).collect();
+            moved.all().map(|(_, breakpoint)| (breakpoint.id, breakpoint.request["line"].as_u64())).collect();
         assert_eq!(lines, [(1, Some(3)), (2, Some(3))]);
         assert_eq!(beyond.data["end"][2], ">   3 three");
     }

@@ -51,7 +51,7 @@ impl StartedSessions {
 #[derive(Default)]
 pub struct ProgressReporter {
     to: Option<(Peer<RoleServer>, ProgressToken)>,
-    told: AtomicU64,
+    sent: AtomicU64,
 }
 
 impl ToolCall {
@@ -73,16 +73,16 @@ impl ToolCall {
 impl ProgressReporter {
     /// Notifies `peer`, if it sent a progress token.
     pub fn new(peer: Peer<RoleServer>, token: Option<ProgressToken>) -> Self {
-        Self { to: token.map(|token| (peer, token)), told: AtomicU64::new(0) }
+        Self { to: token.map(|token| (peer, token)), sent: AtomicU64::new(0) }
     }
 
     /// Reports progress to the client, if it requested that. Each report increments the count.
     pub async fn say(&self, message: impl Into<String>) {
         if let Some((peer, token)) = &self.to {
-            let count = self.told.fetch_add(1, Ordering::Relaxed) + 1;
-            let mut told = ProgressNotificationParam::new(token.clone(), count as f64);
-            told.message = Some(message.into());
-            if let Err(error) = peer.notify_progress(told).await {
+            let count = self.sent.fetch_add(1, Ordering::Relaxed) + 1;
+            let mut notification = ProgressNotificationParam::new(token.clone(), count as f64);
+            notification.message = Some(message.into());
+            if let Err(error) = peer.notify_progress(notification).await {
                 tracing::debug!(%error, "the client did not receive a progress notification");
             }
         }
@@ -100,7 +100,7 @@ impl ProgressReporter {
             tokio::time::interval_at(tokio::time::Instant::now() + PROGRESS_INTERVAL, PROGRESS_INTERVAL);
         tokio::pin!(work);
         loop {
-            let said = async {
+            let next_line = async {
                 match &mut events {
                     Some(events) if self.to.is_some() => engine_line(events).await,
                     _ => std::future::pending().await,
@@ -110,7 +110,7 @@ impl ProgressReporter {
                 biased;
                 done = &mut work => return done,
                 _ = ticks.tick() => self.say(format!("{what}: {} s", start.elapsed().as_secs())).await,
-                line = said => match line {
+                line = next_line => match line {
                     Some(line) => self.say(line).await,
                     None => events = None,
                 },
@@ -124,9 +124,10 @@ async fn engine_line(events: &mut broadcast::Receiver<Arc<Event>>) -> Option<Str
     loop {
         match events.recv().await {
             Ok(event) if event.event == "output" => {
-                let told = matches!(event.body["category"].as_str(), None | Some("console" | "important"));
+                let is_reported =
+                    matches!(event.body["category"].as_str(), None | Some("console" | "important"));
                 let line = event.body["output"].as_str().unwrap_or_default().trim();
-                if told && !line.is_empty() {
+                if is_reported && !line.is_empty() {
                     return Some(line.to_owned());
                 }
             }

@@ -168,11 +168,11 @@ mod tests {
         let (before, after) = ("<!-- tools -->\n", "<!-- end of tools -->");
         let (head, rest) = text.split_once(before).expect("the reference has a beginning");
         let (_, tail) = rest.split_once(after).expect("the reference has an end");
-        let wanted = format!("{head}{before}{}{after}{tail}", reference());
+        let expected = format!("{head}{before}{}{after}{tail}", reference());
         if std::env::var_os("INSTA_UPDATE").is_some_and(|value| value == "always") {
-            std::fs::write(path, wanted).expect("it is written");
+            std::fs::write(path, expected).expect("it is written");
         } else {
-            assert!(text == wanted, "{path} is out of date: run this test with INSTA_UPDATE=always");
+            assert!(text == expected, "{path} is out of date: run this test with INSTA_UPDATE=always");
         }
     }
 

@@ -77,7 +77,7 @@ fn weight(level: LoggingLevel) -> u8 {
 /// Level and content of the log message for an event; `None` when it is not worth one.
 pub fn log_message(session: &str, event: &Event) -> Option<(LoggingLevel, Value)> {
     let body = &event.body;
-    let told = |level, what: &str, details: Value| {
+    let log = |level, what: &str, details: Value| {
         let mut data = json!({ "session": session, "event": what });
         if let (Some(data), Value::Object(details)) = (data.as_object_mut(), details) {
             data.extend(details.into_iter().filter(|(_, value)| !value.is_null()));
@@ -86,13 +86,13 @@ pub fn log_message(session: &str, event: &Event) -> Option<(LoggingLevel, Value)
     };
     match event.event.as_str() {
         "stopped" => {
-            told(LoggingLevel::Info, "stopped", json!({ "reason": body["reason"], "text": body["text"] }))
+            log(LoggingLevel::Info, "stopped", json!({ "reason": body["reason"], "text": body["text"] }))
         }
-        "exited" => told(LoggingLevel::Info, "exited", json!({ "exitCode": body["exitCode"] })),
-        "terminated" => told(LoggingLevel::Info, "terminated", Value::Null),
+        "exited" => log(LoggingLevel::Info, "exited", json!({ "exitCode": body["exitCode"] })),
+        "terminated" => log(LoggingLevel::Info, "terminated", Value::Null),
         "sessionChanged" => {
             let what = body["change"].as_str().unwrap_or("changed");
-            told(
+            log(
                 LoggingLevel::Info,
                 what,
                 json!({ "client": body["client"], "agentAccess": body["agentAccess"],
@@ -100,10 +100,10 @@ pub fn log_message(session: &str, event: &Event) -> Option<(LoggingLevel, Value)
             )
         }
         "output" if body["category"] == "important" => {
-            told(LoggingLevel::Warning, "engine", json!({ "text": body["output"] }))
+            log(LoggingLevel::Warning, "engine", json!({ "text": body["output"] }))
         }
         "output" if body["category"] == "console" || body["category"].is_null() => {
-            told(LoggingLevel::Debug, "console", json!({ "text": body["output"] }))
+            log(LoggingLevel::Debug, "console", json!({ "text": body["output"] }))
         }
         _ => None,
     }

@@ -201,13 +201,13 @@ mod tests {
             functions: vec![("testing.(*T).FailNow", None), ("testing.(*common).Fail", Some("x"))],
             ..Stops::default()
         };
-        let wanted = json!({
+        let expected = json!({
             "filters": ["uncaught"],
             "filterOptions": [{ "filterId": "all", "condition": "Xunit.Sdk.*" }],
             "breakpoints": [{ "name": "testing.(*T).FailNow" }, { "name": "testing.(*common).Fail",
                 "condition": "x" }],
         });
-        assert_eq!(failure_stops(&stops), wanted);
+        assert_eq!(failure_stops(&stops), expected);
         let none = json!({ "filters": [], "filterOptions": [], "breakpoints": [] });
         assert_eq!(failure_stops(&Stops::default()), none);
     }

@@ -70,7 +70,7 @@ pub struct Snapshot {
     pub breakpoints: HashMap<i64, Value>,
     /// The engine's last message on the debug console since the last stop or restart, cut at
     /// [`MAX_CONSOLE_CHARS`].
-    pub said: String,
+    pub console: String,
     /// The session's advice about why the program stopped or ended, since it last ran.
     pub hint: Option<String>,
     /// The `news` of the stop from which a step ends nowhere.
@@ -178,7 +178,7 @@ fn update_snapshot(snapshot: &mut Snapshot, event: &Event) -> bool {
         "process" => {
             snapshot.process = event.body.clone();
             // Messages of the build do not explain events of the program.
-            snapshot.said.clear();
+            snapshot.console.clear();
             if snapshot.state == ProgramState::Idle {
                 snapshot.state = ProgramState::Running;
             }
@@ -186,14 +186,14 @@ fn update_snapshot(snapshot: &mut Snapshot, event: &Event) -> bool {
         "stopped" => {
             snapshot.state = ProgramState::Stopped;
             snapshot.stop = event.body.clone();
-            snapshot.said.clear();
+            snapshot.console.clear();
             snapshot.step_lost = None;
             snapshot.news += 1;
         }
         // Output of the program or of a breakpoint is not a message of the engine.
         "output" if event.body["category"] == "console" && event.body["from"].is_null() => {
             let text = event.body["output"].as_str().unwrap_or_default().trim();
-            snapshot.said = text.chars().take(MAX_CONSOLE_CHARS).collect();
+            snapshot.console = text.chars().take(MAX_CONSOLE_CHARS).collect();
             if let Some(hint) = event.body["hint"].as_str() {
                 snapshot.hint = Some(hint.to_owned());
             }
@@ -219,15 +219,15 @@ fn update_snapshot(snapshot: &mut Snapshot, event: &Event) -> bool {
         "sessionChanged" if event.body["change"] == "restarted" => {
             snapshot.state = ProgramState::Running;
             snapshot.stop = Value::Null;
-            snapshot.said.clear();
+            snapshot.console.clear();
             snapshot.hint = None;
             snapshot.restarts += 1;
             snapshot.restarted_at = snapshot.news;
         }
         "breakpoint" if event.body["reason"] == "changed" => {
-            let told = &event.body["breakpoint"];
-            if let Some(id) = told["id"].as_i64() {
-                snapshot.breakpoints.insert(id, told.clone());
+            let breakpoint = &event.body["breakpoint"];
+            if let Some(id) = breakpoint["id"].as_i64() {
+                snapshot.breakpoints.insert(id, breakpoint.clone());
             }
         }
         "breakpoint" if event.body["reason"] == "removed" => {
@@ -317,10 +317,10 @@ fn record_event(event_log: &mut EventLog, event: &Event) {
         "inputClosed" => event_log.add("inputClosed", json!({ "by": body["client"] })),
         // `sessionChanged` reports which client set or removed one, and where.
         "breakpoint" if body["reason"] == "changed" => {
-            let told = &body["breakpoint"];
-            let details = json!({ "change": body["reason"], "file": told["source"]["path"],
-                "line": told["line"],
-                "verified": told["verified"] });
+            let breakpoint = &body["breakpoint"];
+            let details = json!({ "change": body["reason"], "file": breakpoint["source"]["path"],
+                "line": breakpoint["line"],
+                "verified": breakpoint["verified"] });
             event_log.add("breakpoint", details);
         }
         "output" => {
@@ -376,7 +376,7 @@ mod tests {
         ] {
             listener.take(Event::new("output", body));
         }
-        assert_eq!(listener.snapshot.borrow().said, "the step waits for a call to end");
+        assert_eq!(listener.snapshot.borrow().console, "the step waits for a call to end");
         assert_eq!(listener.with_logpoints(LogpointBuffer::take), Some((json!(["i = 3"]), 0)));
     }
 

@@ -209,25 +209,25 @@ impl Bridge {
     /// # Errors
     /// `NO_SESSION` if there is none, or this agent may not join it.
     pub async fn session(&self, arguments: &ToolArguments) -> Result<Arc<AgentSession>, Failure> {
-        let wanted = arguments.text("session")?;
-        let is_named = wanted.is_some();
-        let wanted = wanted.or_else(|| self.with(|inner| inner.current.clone()));
-        let Some(wanted) = wanted else {
+        let named = arguments.text("session")?;
+        let is_named = named.is_some();
+        let named = named.or_else(|| self.with(|inner| inner.current.clone()));
+        let Some(id) = named else {
             return Err(Failure::new(ErrorCode::NoSession, "there is no debug session")
                 .hint("use debug_launch, or debug_sessions to join one"));
         };
-        let known = self.with(|inner| inner.sessions.iter().find(|session| session.id == wanted).cloned());
+        let known = self.with(|inner| inner.sessions.iter().find(|session| session.id == id).cloned());
         match known {
             // Until it is forgotten: the call does not mean a program that has ended.
             Some(session) if !is_named => Ok(session.root_after_end().unwrap_or(session)),
             Some(session) => Ok(session),
             // Many agents share this process: naming another agent's session does not join it.
-            None if self.options.with_sessions && !self.is_child_of_ours(&wanted) => {
-                let message = format!("this agent is not in the session `{wanted}`");
+            None if self.options.with_sessions && !self.is_child_of_ours(&id) => {
+                let message = format!("this agent is not in the session `{id}`");
                 Err(Failure::new(ErrorCode::NoSession, message)
-                    .hint(format!("debug_sessions {{\"select\": \"{wanted}\"}} joins it, if it is running")))
+                    .hint(format!("debug_sessions {{\"select\": \"{id}\"}} joins it, if it is running")))
             }
-            None => self.join(&wanted).await,
+            None => self.join(&id).await,
         }
     }
 
@@ -356,7 +356,7 @@ impl Bridge {
             let root = root.map(|session| session.root().id.clone());
             inner.sessions.retain(|session| session.id != id);
             if inner.current.as_deref() == Some(id) {
-                let known = |wanted: &String| inner.sessions.iter().any(|session| session.id == *wanted);
+                let known = |id: &String| inner.sessions.iter().any(|session| session.id == *id);
                 let first = inner.sessions.iter().rev().find(|session| session.kin.root.is_none());
                 let newest = first.or(inner.sessions.last()).map(|session| session.id.clone());
                 inner.current = root.filter(known).or(newest);

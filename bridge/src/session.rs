@@ -163,7 +163,7 @@ impl AgentSession {
             }
             session.ask("configurationDone", Value::Null).await
         };
-        let told = progress.during(what, Some(session.listener.events()), async {
+        let progress_result = progress.during(what, Some(session.listener.events()), async {
             tokio::pin!(launching, configuring);
             // A launch may fail before `initialized` comes; one that works may be answered before or after
             // it.
@@ -174,7 +174,7 @@ impl AgentSession {
                 configured = &mut configuring => { launching.await?; configured }
             }
         });
-        told.await?;
+        progress_result.await?;
         session.identify().await?;
         Ok(session)
     }
@@ -363,8 +363,8 @@ impl AgentSession {
 
     /// A capability in its latest state, as the engine reported it.
     pub fn capability(&self, name: &str) -> Value {
-        let told = self.listener.snapshot.borrow().capabilities.get(name).cloned();
-        told.unwrap_or_else(|| self.capabilities[name].clone())
+        let announced = self.listener.snapshot.borrow().capabilities.get(name).cloned();
+        announced.unwrap_or_else(|| self.capabilities[name].clone())
     }
 
     /// The exceptions that the engine recommends to stop at, as editors do: a crash is then seen where it

@@ -71,17 +71,17 @@ impl SourceText {
 
     /// Lines that equal this text, else lines that contain it.
     pub fn find(&self, text: &str) -> Vec<u64> {
-        let wanted = text.trim();
-        if wanted.is_empty() {
+        let trimmed = text.trim();
+        if trimmed.is_empty() {
             return Vec::new();
         }
         let numbered = || (1..).zip(self.0.lines());
         let exact: Vec<u64> =
-            numbered().filter(|(_, line)| line.trim() == wanted).map(|(at, _)| at).collect();
+            numbered().filter(|(_, line)| line.trim() == trimmed).map(|(at, _)| at).collect();
         if !exact.is_empty() {
             return exact;
         }
-        numbered().filter(|(_, line)| line.contains(wanted)).map(|(at, _)| at).collect()
+        numbered().filter(|(_, line)| line.contains(trimmed)).map(|(at, _)| at).collect()
     }
 
     /// The line that `text` refers to, the nearest to `line` if that is given.

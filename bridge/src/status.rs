@@ -43,8 +43,8 @@ pub async fn run(flags: &StatusArgs, out: &mut dyn Write) -> anyhow::Result<()> 
     let newest = entries.get(entries.len().saturating_sub(MAX_SESSIONS)..).unwrap_or_default();
     let infos = join_all(newest.iter().map(info_of)).await;
     let is_for_agents = |info: &Value| info["state"] == "stopped" && info["agentAccess"] != "none";
-    let wanted = newest.iter().zip(&infos).filter(|(_, info)| !flags.stops || is_for_agents(info));
-    let sessions: Vec<Value> = wanted.map(|(entry, info)| describe(entry, info)).collect();
+    let listed = newest.iter().zip(&infos).filter(|(_, info)| !flags.stops || is_for_agents(info));
+    let sessions: Vec<Value> = listed.map(|(entry, info)| describe(entry, info)).collect();
     match flags.json {
         true => writeln!(out, "{}", json!({ "sessions": sessions }))?,
         false if sessions.is_empty() && !flags.stops => writeln!(out, "nothing is debugged")?,
@@ -63,11 +63,11 @@ async fn info_of(entry: &SessionRecord) -> Value {
     // As an agent, which may not see everything; one that does not join is not announced.
     let hello = json!({ "clientID": "tandem-mcp", "clientName": "tandem-mcp status", "adapterID": "tandem",
         "tandemAccess": "readOnly" });
-    let asked = async {
+    let request = async {
         peer.request("initialize", hello, STATUS_TIMEOUT).await?;
         peer.request("sessionInfo", json!({}), STATUS_TIMEOUT).await
     };
-    tokio::time::timeout(STATUS_TIMEOUT, asked).await.ok().and_then(Result::ok).unwrap_or_default()
+    tokio::time::timeout(STATUS_TIMEOUT, request).await.ok().and_then(Result::ok).unwrap_or_default()
 }
 
 fn describe(entry: &SessionRecord, info: &Value) -> Value {

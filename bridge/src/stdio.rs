@@ -210,8 +210,9 @@ mod tests {
             [ping(1), "\r\n{x}\n".into(), ping(2), format!("{giant}\n"), ping(4), "\n{\"id\":5".into()];
         let (received, answers) = exchange(lines.concat().as_bytes(), 50_000).await;
         assert_eq!(received, 3);
-        let told: Vec<_> = answers.iter().map(|it| (it["id"].clone(), it["error"]["code"].clone())).collect();
-        assert_eq!(told, [(Value::Null, json!(-32700)), (json!(3), json!(-32600))]);
+        let errors: Vec<_> =
+            answers.iter().map(|it| (it["id"].clone(), it["error"]["code"].clone())).collect();
+        assert_eq!(errors, [(Value::Null, json!(-32700)), (json!(3), json!(-32600))]);
     }
 
     #[tokio::test]

@@ -149,12 +149,12 @@ mod tests {
     #[test]
     fn a_schema_is_written_in_one_line_per_field() {
         let made = schema(["file:s!=where", "lines:as", "start:x", "count:i=20"].into_iter()).unwrap();
-        let wanted = json!({ "type": "object", "properties": {
+        let expected = json!({ "type": "object", "properties": {
             "file": { "type": "string", "description": "where" },
             "lines": { "type": "array", "items": { "type": "string" } }, "start": { "type": ["integer",
                 "string"] },
             "count": { "type": "integer", "default": 20 } }, "required": ["file"] });
-        assert_eq!(made, wanted);
+        assert_eq!(made, expected);
         assert_eq!(schema(["file:q"].into_iter()), None);
     }
 }

@@ -94,9 +94,9 @@ impl Trigger {
     }
 
     fn outcome(&self) -> Option<Value> {
-        let mut told = self.result.borrow().clone()?;
-        told["what"] = json!(self.what);
-        Some(told)
+        let mut result = self.result.borrow().clone()?;
+        result["what"] = json!(self.what);
+        Some(result)
     }
 }
 
@@ -130,12 +130,12 @@ pub fn prepare(
         }
         let began = Instant::now();
         let outcome = kind.run(&weak, &arguments, token).await;
-        let mut told = outcome.unwrap_or_else(|failure| {
+        let mut result = outcome.unwrap_or_else(|failure| {
             json!({ "state": "failed", "error": { "code": failure.code.as_str(),
                 "message": failure.message } })
         });
-        told["durationMs"] = json!(u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX));
-        sender.send_replace(Some(told));
+        result["durationMs"] = json!(u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX));
+        sender.send_replace(Some(result));
     });
     let trigger =
         Arc::new(Trigger { what, go: Mutex::new(Some(go)), result, task: running.abort_handle(), cancel });
@@ -201,11 +201,11 @@ impl TriggerAction {
     ) -> Result<Value, Failure> {
         match self {
             Self::Command(command) => {
-                let told = commands::run(command, MAX_OUTPUT_BYTES, cancel, Arc::new(|_: &str| ())).await?;
+                let output = commands::run(command, MAX_OUTPUT_BYTES, cancel, Arc::new(|_: &str| ())).await?;
                 let mut result = json!({ "state": "ended" });
                 for key in ["exitCode", "stdout", "stderr"] {
-                    if told[key] != "" {
-                        result[key] = told[key].clone();
+                    if output[key] != "" {
+                        result[key] = output[key].clone();
                     }
                 }
                 Ok(result)
@@ -215,11 +215,11 @@ impl TriggerAction {
                 let session = bridge.session(arguments).await?;
                 let bytes = json!({ "data": data, "closeAfter": close });
                 let root = session.root();
-                let told = root
+                let body = root
                     .ask_or_cancel("processWriteInput", bytes, INPUT_TIMEOUT + REQUEST_TIMEOUT, &cancel)
                     .await?;
                 root.agent_view.forget_input_wait();
-                Ok(json!({ "state": "ended", "bytesWritten": told["bytesWritten"] }))
+                Ok(json!({ "state": "ended", "bytesWritten": body["bytesWritten"] }))
             }
         }
     }
@@ -274,11 +274,11 @@ impl Triggers {
         });
         let running = own.filter(|own| own.outcome().is_none());
         let running = running.map(|own| json!({ "state": "running", "what": own.what }));
-        let mut told: Vec<Value> = ended.into_iter().chain(running).collect();
-        match told.len() {
+        let mut results: Vec<Value> = ended.into_iter().chain(running).collect();
+        match results.len() {
             0 => {}
-            1 => answer["trigger"] = told.remove(0),
-            _ => answer["triggers"] = json!(told),
+            1 => answer["trigger"] = results.remove(0),
+            _ => answer["triggers"] = json!(results),
         }
     }
 }

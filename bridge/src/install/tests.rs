@@ -34,7 +34,7 @@ fn each_host_gets_what_its_documentation_says() {
     let typed = json!({ "type": "stdio", "command": "/bin/tandem-mcp", "args": ["--read-only"] });
     let list = json!({ "type": "local", "command": ["/bin/tandem-mcp", "--read-only"], "enabled": true });
     let cline = "/h/.config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json";
-    let wanted: [(&str, &str, &str, &Value); 12] = [
+    let expected: [(&str, &str, &str, &Value); 12] = [
         ("claude-code", "/h/.claude.json", "mcpServers", &typed),
         ("claude-desktop", "/h/.config/Claude/claude_desktop_config.json", "mcpServers", &plain),
         ("vscode", "/h/.config/Code/User/mcp.json", "servers", &typed),
@@ -48,8 +48,8 @@ fn each_host_gets_what_its_documentation_says() {
         ("continue", "/h/.continue/mcpServers/tandem.json", "mcpServers", &plain),
         ("jetbrains", "/h/.junie/mcp/mcp.json", "mcpServers", &plain),
     ];
-    assert_eq!(HOSTS.map(|host| host.id).to_vec(), wanted.map(|(id, ..)| id).to_vec());
-    for (host, (id, file, key, entry)) in HOSTS.iter().zip(wanted) {
+    assert_eq!(HOSTS.map(|host| host.id).to_vec(), expected.map(|(id, ..)| id).to_vec());
+    for (host, (id, file, key, entry)) in HOSTS.iter().zip(expected) {
         assert_eq!(host.file(&places), Path::new(file), "{id}");
         assert_eq!(&host.entry("/bin/tandem-mcp", &["--read-only".into()]), entry, "{id}");
         let text =
@@ -148,13 +148,13 @@ fn a_program_in_a_package_runners_cache_is_started_by_the_runner() {
 fn a_project_gets_a_file_of_its_own_or_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let project = folder.path().display().to_string();
-    let mut said = Vec::new();
-    let refused = run(&flags(&["windsurf"], &["--project", &project]), &mut said).expect_err("it has none");
+    let mut output = Vec::new();
+    let refused = run(&flags(&["windsurf"], &["--project", &project]), &mut output).expect_err("it has none");
     assert!(refused.to_string().contains("Windsurf has no project configuration"), "{refused}");
-    let unknown = run(&flags(&["notepad"], &[]), &mut said).expect_err("no such host");
+    let unknown = run(&flags(&["notepad"], &[]), &mut output).expect_err("no such host");
     assert!(unknown.to_string().contains("choose from: claude-code, claude-desktop"), "{unknown}");
-    run(&flags(&["vscode"], &["--project", &project, "--dry-run"]), &mut said).expect("nothing is wrong");
+    run(&flags(&["vscode"], &["--project", &project, "--dry-run"]), &mut output).expect("nothing is wrong");
     assert!(!folder.path().join(".vscode").exists(), "a dry run writes nothing");
-    let said = String::from_utf8(said).expect("text");
-    assert!(said.contains("would write `tandem`") && said.contains("\"type\":\"stdio\""), "{said}");
+    let text = String::from_utf8(output).expect("text");
+    assert!(text.contains("would write `tandem`") && text.contains("\"type\":\"stdio\""), "{text}");
 }

@@ -24,13 +24,14 @@ impl AgentSession {
     pub fn with_requested<T>(&self, work: impl FnOnce(&mut BreakpointRequests) -> T) -> T {
         self.with_plan(|plan| {
             let snapshot = self.listener.snapshot.borrow();
-            for wanted in plan.requested.all_mut() {
-                if let Some(told) = wanted.dap.and_then(|id| snapshot.breakpoints.get(&id)) {
-                    wanted.state = told.clone();
+            for breakpoint in plan.requested.all_mut() {
+                if let Some(state) = breakpoint.dap.and_then(|id| snapshot.breakpoints.get(&id)) {
+                    breakpoint.state = state.clone();
                 }
             }
             // Any client may remove an agent's breakpoint: the next list must not set it again.
-            plan.requested.retain(|wanted| wanted.dap.is_none_or(|id| !snapshot.removed.contains(&id)));
+            plan.requested
+                .retain(|breakpoint| breakpoint.dap.is_none_or(|id| !snapshot.removed.contains(&id)));
             drop(snapshot);
             work(&mut plan.requested)
         })
@@ -46,7 +47,7 @@ impl AgentSession {
         // A list that is built later must not arrive earlier.
         let _in_order = self.sending_breakpoints.lock().await;
         let (ids, list): (Vec<u64>, Vec<Value>) = self.with_requested(|requested| {
-            requested.of(file).iter().map(|wanted| (wanted.id, wanted.request.clone())).unzip()
+            requested.of(file).iter().map(|breakpoint| (breakpoint.id, breakpoint.request.clone())).unzip()
         });
         let answer = if file != FUNCTIONS {
             let source = json!({ "path": file, "name": file.rsplit('/').next() });
@@ -61,12 +62,12 @@ impl AgentSession {
             .hint("set it by `sourceFile` and `line` or `text`"));
         };
         self.with_requested(|requested| {
-            let told = answer["breakpoints"].as_array().into_iter().flatten();
-            let told: HashMap<u64, &Value> = ids.into_iter().zip(told).collect();
-            for wanted in requested.of(file) {
-                if let Some(told) = told.get(&wanted.id) {
-                    wanted.dap = told["id"].as_i64();
-                    wanted.state = (*told).clone();
+            let answers = answer["breakpoints"].as_array().into_iter().flatten();
+            let states: HashMap<u64, &Value> = ids.into_iter().zip(answers).collect();
+            for breakpoint in requested.of(file) {
+                if let Some(state) = states.get(&breakpoint.id) {
+                    breakpoint.dap = state["id"].as_i64();
+                    breakpoint.state = (*state).clone();
                 }
             }
             requested.sweep();
@@ -83,9 +84,9 @@ impl AgentSession {
     /// `INVALID_PARAMETER`, with the engine's reason.
     pub fn check_accepted(&self, id: u64) -> Result<(), Failure> {
         self.with_requested(|requested| {
-            let Some((_, wanted)) = requested.find(id) else { return Ok(()) };
-            if wanted.state["verified"] != true && wanted.state["reason"] == "failed" {
-                let why = wanted.state["message"].as_str().unwrap_or("the engine refuses the breakpoint");
+            let Some((_, breakpoint)) = requested.find(id) else { return Ok(()) };
+            if breakpoint.state["verified"] != true && breakpoint.state["reason"] == "failed" {
+                let why = breakpoint.state["message"].as_str().unwrap_or("the engine refuses the breakpoint");
                 return Err(Failure::invalid(format!("the program cannot stop there: {why}")));
             }
             Ok(())
@@ -276,13 +277,15 @@ mod tests {
     fn answer(adapter: &Peer, request: &Request) {
         let list = request.arguments["breakpoints"].as_array().unwrap();
         let one = |line: i64| json!({ "id": 1000 + line, "verified": true, "line": line });
-        let told: Vec<Value> = list.iter().map(|asked| one(asked["line"].as_i64().unwrap())).collect();
-        adapter.respond(request, Ok(json!({ "breakpoints": told })));
+        let answers: Vec<Value> =
+            list.iter().map(|breakpoint| one(breakpoint["line"].as_i64().unwrap())).collect();
+        adapter.respond(request, Ok(json!({ "breakpoints": answers })));
     }
 
     fn engine_ids(session: &AgentSession) -> Vec<(u64, Option<i64>)> {
-        session
-            .with_requested(|requested| requested.all().map(|(_, wanted)| (wanted.id, wanted.dap)).collect())
+        session.with_requested(|requested| {
+            requested.all().map(|(_, breakpoint)| (breakpoint.id, breakpoint.dap)).collect()
+        })
     }
 
     #[tokio::test]

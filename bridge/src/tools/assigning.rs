@@ -18,15 +18,15 @@ pub(super) async fn set_variable(call: &ToolCall) -> Result<Value, Failure> {
     let (name, value) = (call.arguments.need_text("name")?, call.arguments.need_text("value")?);
     let frame = frame_of(call, &session).await?;
     session.agent_view.forget_event();
-    let told = match split(&name) {
+    let response = match split(&name) {
         None => {
             let scopes = scope(call, &session, &frame).await?;
             set_in(&session, &frame, &scopes, &name, &value, &call.cancel).await?
         }
         Some(_) => set(&session, &frame, &name, &value, &call.cancel).await?,
     };
-    let mut answer = json!({ "name": name, "value": told["value"] });
-    if let Some(kind) = told["type"].as_str() {
+    let mut answer = json!({ "name": name, "value": response["value"] });
+    if let Some(kind) = response["type"].as_str() {
         answer["type"] = json!(kind);
     }
     Ok(answer)

@@ -142,11 +142,11 @@ pub(super) async fn attach_with(call: &ToolCall, attributes: Value) -> Result<Va
         stops::wait_until_settled(&session, super::launch::ENTRY_STOP_TIMEOUT).await;
     }
     let process = session.snapshot().process;
-    let told = process["systemProcessId"].as_u64();
+    let reported_pid = process["systemProcessId"].as_u64();
     let name = program.or_else(|| process["name"].as_str().map(str::to_owned));
     let name = name.map(|name| name.rsplit('/').next().unwrap_or_default().to_owned());
     let mut answer = json!({ "state": session.snapshot().state.as_str(), "session": session.id,
-        "pid": pid.or(told), "processName": name, "runtimeVersion": version });
+        "pid": pid.or(reported_pid), "processName": name, "runtimeVersion": version });
     if session.snapshot().state == ProgramState::Stopped {
         answer["event"] = stops::report(&session).await["event"].clone();
     }
@@ -182,7 +182,7 @@ async fn wait_for_modules(session: &AgentSession, program: Option<&str>) -> Valu
         let modules = session.ask("modules", json!({})).await.unwrap_or_default();
         let list = modules["modules"].as_array().map(Vec::as_slice).unwrap_or_default();
         let version = runtime_version(list);
-        let has_program = assembly.is_none_or(|wanted| list.iter().any(|module| module["name"] == wanted));
+        let has_program = assembly.is_none_or(|name| list.iter().any(|module| module["name"] == name));
         let over = session.snapshot().state == ProgramState::Exited || Instant::now() >= until;
         if over || version.is_some() && has_program {
             return json!(version);
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn a_place_is_accepted_in_several_forms() {
         let at = json!({ "host": "127.0.0.1", "port": 5678 });
-        for (given, wanted) in [
+        for (given, expected) in [
             (json!({ "port": 5678 }), json!({ "connect": at })),
             (json!({ "connect": "5678", "engine": "rdbg" }), json!({ "engine": "rdbg", "connect": at })),
             (json!({ "connect": { "socket": "/s" } }), json!({ "connect": { "socket": "/s" } })),
@@ -220,7 +220,7 @@ mod tests {
             ),
             (json!({ "pid": 7, "engine_path": "/x" }), json!({ "enginePath": "/x", "processId": 7 })),
         ] {
-            assert_eq!(read_attributes(given.clone()).unwrap(), wanted, "{given}");
+            assert_eq!(read_attributes(given.clone()).unwrap(), expected, "{given}");
         }
     }
 

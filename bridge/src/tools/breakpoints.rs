@@ -90,19 +90,19 @@ async fn set(call: &ToolCall) -> Result<Value, Failure> {
     let id = call.bridge.next_breakpoint();
     if call.bridge.is_before_a_launch(&call.arguments)? {
         let request = RequestedBreakpoint::read(&locate_text(&call.arguments, &call.bridge.options.roots)?)?;
-        let asked = location_of(&request);
-        let wanted = call.bridge.with_early(|early| {
+        let location = location_of(&request);
+        let breakpoint = call.bridge.with_early(|early| {
             early.requested.add(request, id, Purpose::Stop);
-            early.requested.find(id).map(|(_, wanted)| wanted.clone())
+            early.requested.find(id).map(|(_, breakpoint)| breakpoint.clone())
         });
-        let mut answer = describe(&asked, wanted.as_ref());
+        let mut answer = describe(&location, breakpoint.as_ref());
         let kept = KEPT;
-        answer["message"] = json!(if asked.0 == FUNCTIONS || Path::new(&asked.0).exists() {
+        answer["message"] = json!(if location.0 == FUNCTIONS || Path::new(&location.0).exists() {
             kept.to_owned()
         } else {
             format!(
                 "{kept}; there is no file `{}` here: if the breakpoint does not bind, pass the full path",
-                asked.0
+                location.0
             )
         });
         return Ok(answer);
@@ -110,13 +110,13 @@ async fn set(call: &ToolCall) -> Result<Value, Failure> {
     let session = owner(call).await?;
     let mut request = session.request(&call.arguments, &call.bridge.options.roots).await?;
     let ignored = forget_assembly(&session, &mut request);
-    let asked = location_of(&request);
+    let location = location_of(&request);
     session.with_requested(|requested| requested.add(request, id, Purpose::Stop));
-    if let Err(failure) = session.send_breakpoints(&asked.0).await {
+    if let Err(failure) = session.send_breakpoints(&location.0).await {
         session.with_requested(|requested| requested.take(id));
         return Err(failure);
     }
-    let mut answer = explain(describe(&asked, find(&session, id).as_ref()), &asked.0);
+    let mut answer = explain(describe(&location, find(&session, id).as_ref()), &location.0);
     session.name_files(&mut answer);
     if ignored {
         answer["ignored"] = json!(["dllPath"]);
@@ -139,27 +139,27 @@ fn location_of(request: &RequestedBreakpoint) -> (String, Option<u64>) {
 }
 
 fn find(session: &AgentSession, id: u64) -> Option<AgentBreakpoint> {
-    session.with_requested(|requested| requested.find(id).map(|(_, wanted)| wanted.clone()))
+    session.with_requested(|requested| requested.find(id).map(|(_, breakpoint)| breakpoint.clone()))
 }
 
 /// A breakpoint with the source line where it bound. If it bound at another line, or did not bind, the
 /// lines around it are included.
-fn describe((file, asked): &(String, Option<u64>), wanted: Option<&AgentBreakpoint>) -> Value {
-    let Some(wanted) = wanted else { return Value::Null };
-    let mut body = wanted.body(file);
+fn describe((file, requested_line): &(String, Option<u64>), breakpoint: Option<&AgentBreakpoint>) -> Value {
+    let Some(breakpoint) = breakpoint else { return Value::Null };
+    let mut body = breakpoint.body(file);
     let source = body["file"].as_str().and_then(SourceText::read);
     let (Some(source), Some(line)) = (source, body["line"].as_u64()) else { return body };
     if let Some(text) = source.line(line) {
         body["source"] = json!(text);
     }
-    match asked {
-        Some(asked) if *asked != line => {
-            body["asked"] = json!({ "line": asked, "source": source.line(*asked) });
-            let moved = format!("line {asked} has no code; it stops at line {line}");
+    match requested_line {
+        Some(requested_line) if *requested_line != line => {
+            body["asked"] = json!({ "line": requested_line, "source": source.line(*requested_line) });
+            let moved = format!("line {requested_line} has no code; it stops at line {line}");
             body["message"] = json!(moved);
         }
-        Some(asked) if body["verified"] == false && wanted.state["reason"] == "failed" => {
-            body["lines"] = json!(source.around(*asked, 2));
+        Some(requested_line) if body["verified"] == false && breakpoint.state["reason"] == "failed" => {
+            body["lines"] = json!(source.around(*requested_line, 2));
         }
         _ => {}
     }

@@ -95,8 +95,8 @@ async fn command(call: &ToolCall) -> Result<Value, Failure> {
 }
 
 pub(super) fn output_bytes(call: &ToolCall) -> Result<usize, Failure> {
-    let wanted = call.arguments.number("maxBytes")?.unwrap_or(DEFAULT_OUTPUT_BYTES).min(MAX_OUTPUT_BYTES);
-    Ok(usize::try_from(wanted).unwrap_or(usize::MAX))
+    let limit = call.arguments.number("maxBytes")?.unwrap_or(DEFAULT_OUTPUT_BYTES).min(MAX_OUTPUT_BYTES);
+    Ok(usize::try_from(limit).unwrap_or(usize::MAX))
 }
 
 /// Waits for work, telling how far it is; leaves it going when patience ends.
@@ -113,10 +113,10 @@ where
     let tell = |message: String| call.progress.say(message);
     match jobs.wait(key, patience, &call.cancel, start, tell).await? {
         JobStatus::Done(answer) => Ok(answer),
-        JobStatus::Pending(elapsed, said) => Ok(json!({
+        JobStatus::Pending(elapsed, output) => Ok(json!({
             "pending": true,
             "durationMs": u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
-            "output": said,
+            "output": output,
         })),
     }
 }

@@ -207,7 +207,7 @@ pub(super) async fn run(call: &ToolCall, command: &str) -> Result<Value, Failure
 /// The number and text of the line where a step ended; the function where there is no source.
 async fn line_of(session: &AgentSession) -> String {
     let thread = session.snapshot().stop["threadId"].clone();
-    let frame = stack(session, &thread, 0, 1).await.map(|told| told["stackFrames"][0].clone());
+    let frame = stack(session, &thread, 0, 1).await.map(|body| body["stackFrames"][0].clone());
     let mut at = json!({});
     place(&mut at, &frame.unwrap_or_default());
     match (at["line"].as_u64(), at["source"].as_str()) {

@@ -134,7 +134,7 @@ async fn set_breakpoint(call: &ToolCall, session: &AgentSession, number: u64) ->
     if function.is_none() || session.can("supportsFunctionBreakpoints") {
         let id = add(call, session, session.request(&call.arguments, roots).await?, number).await?;
         let bound = session.with_requested(|requested| {
-            requested.find(id).is_some_and(|(_, wanted)| wanted.state["verified"] == true)
+            requested.find(id).is_some_and(|(_, breakpoint)| breakpoint.state["verified"] == true)
         });
         if function.is_none() || bound {
             return session.check_accepted(id);
@@ -226,9 +226,9 @@ fn page(session: &AgentSession, from: usize, budget: usize) -> Value {
 
 /// Adds a short form of where the program is stopped: the lines contain the rest.
 async fn add_event(session: &AgentSession, answer: &mut Value) {
-    let told = report(session).await;
-    answer["state"] = told["state"].clone();
-    let mut event = told["event"].clone();
+    let status = report(session).await;
+    answer["state"] = status["state"].clone();
+    let mut event = status["event"].clone();
     if let Some(event) = event.as_object_mut() {
         for key in ["lines", "locals", "changed", "more", "topFrame", "threadId", "returned"] {
             event.shift_remove(key);

@@ -39,13 +39,13 @@ impl CallStack {
     /// # Errors
     /// The error that the session responds with.
     async fn read(session: &AgentSession, thread: &Value, start: u64, count: u64) -> Result<Self, Failure> {
-        let told = stack(session, thread, start, count).await?;
-        let frames = told["stackFrames"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let stack_body = stack(session, thread, start, count).await?;
+        let frames = stack_body["stackFrames"].as_array().map(Vec::as_slice).unwrap_or_default();
         let rows = (start..).zip(frames).map(|(at, frame)| FrameRow { at, body: body(frame) });
         Ok(Self {
             rows: rows.collect(),
             end: start + frames.len() as u64,
-            total: told["totalFrames"].as_u64(),
+            total: stack_body["totalFrames"].as_u64(),
         })
     }
 
@@ -54,9 +54,13 @@ impl CallStack {
     /// # Errors
     /// The error that the session responds with.
     pub(super) async fn read_folded(session: &AgentSession, thread: &Value) -> Result<Self, Failure> {
-        let told = stack(session, thread, 0, MAX_FRAMES).await?;
-        let frames = told["stackFrames"].as_array().map(Vec::as_slice).unwrap_or_default();
-        Ok(Self { rows: fold_frames(frames), end: frames.len() as u64, total: told["totalFrames"].as_u64() })
+        let stack_body = stack(session, thread, 0, MAX_FRAMES).await?;
+        let frames = stack_body["stackFrames"].as_array().map(Vec::as_slice).unwrap_or_default();
+        Ok(Self {
+            rows: fold_frames(frames),
+            end: frames.len() as u64,
+            total: stack_body["totalFrames"].as_u64(),
+        })
     }
 
     /// Puts at most `count` rows into an answer, with `next` where the stack continues.
@@ -149,20 +153,20 @@ pub(super) async fn scope(
 ) -> Result<Vec<Value>, Failure> {
     let scopes = session.ask("scopes", json!({ "frameId": frame })).await?;
     let list = scopes["scopes"].as_array().cloned().unwrap_or_default();
-    let named = |wanted: &str| {
+    let named = |prefix: &str| {
         list.iter()
-            .find(|scope| scope["name"].as_str().is_some_and(|name| name.to_lowercase().starts_with(wanted)))
+            .find(|scope| scope["name"].as_str().is_some_and(|name| name.to_lowercase().starts_with(prefix)))
             .map(|scope| vec![scope["variablesReference"].clone()])
     };
-    let wanted = call.arguments.text("scope")?.map(|wanted| wanted.to_lowercase());
-    match wanted.filter(|wanted| wanted != "all") {
-        Some(wanted) => {
+    let scope_name = call.arguments.text("scope")?.map(|name| name.to_lowercase());
+    match scope_name.filter(|name| name != "all") {
+        Some(name) => {
             // Many engines have arguments and `this` among the locals.
-            let found = named(&wanted)
-                .or_else(|| AMONG_LOCALS.contains(&wanted.as_str()).then(|| locals_scopes(&scopes)));
+            let found = named(&name)
+                .or_else(|| AMONG_LOCALS.contains(&name.as_str()).then(|| locals_scopes(&scopes)));
             found.ok_or_else(|| {
                 let names: Vec<&str> = list.iter().filter_map(|scope| scope["name"].as_str()).collect();
-                Failure::invalid(format!("this frame has no scope `{wanted}`"))
+                Failure::invalid(format!("this frame has no scope `{name}`"))
                     .hint(format!("it has {}", names.join(", ")))
             })
         }

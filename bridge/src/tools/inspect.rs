@@ -188,14 +188,14 @@ async fn evaluate_one(
     if call.arguments.flag("allowSideEffects")? == Some(false) {
         arguments["allowSideEffects"] = json!(false);
     }
-    let told = session.ask_or_cancel("evaluate", arguments, REQUEST_TIMEOUT, &call.cancel).await?;
-    let mut answer = json!({ "result": cut(&told["result"], MAX_VALUE_LEN) });
-    if let Some(kind) = told["type"].as_str() {
+    let body = session.ask_or_cancel("evaluate", arguments, REQUEST_TIMEOUT, &call.cancel).await?;
+    let mut answer = json!({ "result": cut(&body["result"], MAX_VALUE_LEN) });
+    if let Some(kind) = body["type"].as_str() {
         answer["type"] = json!(kind);
     }
-    if told["variablesReference"].as_i64().is_some_and(|reference| reference > 0) {
+    if body["variablesReference"].as_i64().is_some_and(|reference| reference > 0) {
         let mut rows = VariableReader::new(session, MAX_ROWS);
-        let (children, more) = rows.read(&told["variablesReference"], 0, MAX_CHILDREN, 1).await?;
+        let (children, more) = rows.read(&body["variablesReference"], 0, MAX_CHILDREN, 1).await?;
         answer["children"] = json!(children);
         if more {
             answer["more"] = json!("debug_variables with this path continues");
@@ -208,8 +208,8 @@ async fn threads(call: &ToolCall) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     let (start, count) = frames::page(call, 50, 500)?;
     let places = call.arguments.flag("places")?.unwrap_or(false);
-    let told = session.ask("threads", json!({})).await?;
-    let all = told["threads"].as_array().cloned().unwrap_or_default();
+    let body = session.ask("threads", json!({})).await?;
+    let all = body["threads"].as_array().cloned().unwrap_or_default();
     let stopped = stopped_thread(&session).ok();
     let mut shown = Vec::new();
     for thread in all.iter().skip(usize::try_from(start).unwrap_or(usize::MAX)) {
@@ -241,13 +241,13 @@ async fn threads(call: &ToolCall) -> Result<Value, Failure> {
 async fn modules(call: &ToolCall) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     let (start, count) = frames::page(call, 100, 1000)?;
-    let wanted = call.arguments.text("name")?.unwrap_or_default().to_lowercase();
-    let told = session.ask("modules", json!({})).await?;
-    let list = told["modules"]
+    let name = call.arguments.text("name")?.unwrap_or_default().to_lowercase();
+    let body = session.ask("modules", json!({})).await?;
+    let list = body["modules"]
         .as_array()
         .into_iter()
         .flatten()
-        .filter(|module| module["name"].as_str().unwrap_or_default().to_lowercase().contains(&wanted));
+        .filter(|module| module["name"].as_str().unwrap_or_default().to_lowercase().contains(&name));
     let mut rows: Vec<Value> = list
         .skip(usize::try_from(start).unwrap_or(usize::MAX))
         .take(usize::try_from(count).unwrap_or(usize::MAX).saturating_add(1))
@@ -283,8 +283,8 @@ async fn source(call: &ToolCall) -> Result<Value, Failure> {
         };
         return lines(&path, read, line.unwrap_or(1), count, 0);
     }
-    let wanted = call.arguments.number("frameId")?;
-    let (at, mut frame) = frame_with_source(&session, wanted).await?;
+    let requested_frame = call.arguments.number("frameId")?;
+    let (at, mut frame) = frame_with_source(&session, requested_frame).await?;
     let path = |frame: &Value| frame["source"]["path"].as_str().unwrap_or_default().to_owned();
     let read = match SourceText::read(&path(&frame)) {
         Some(read) => read,
@@ -312,9 +312,12 @@ async fn source(call: &ToolCall) -> Result<Value, Failure> {
 
 /// The requested frame, else the one that tools show at the stop if it has a source, else the nearest that
 /// has one; and its position in the stack.
-async fn frame_with_source(session: &AgentSession, wanted: Option<u64>) -> Result<(usize, Value), Failure> {
+async fn frame_with_source(
+    session: &AgentSession,
+    requested_frame: Option<u64>,
+) -> Result<(usize, Value), Failure> {
     let thread = stopped_thread(session)?;
-    let wanted = match wanted {
+    let frame_id = match requested_frame {
         Some(id) => Some(id),
         None => {
             let (_, shown) = shown_frame(session, &thread).await?;
@@ -327,7 +330,7 @@ async fn frame_with_source(session: &AgentSession, wanted: Option<u64>) -> Resul
     let names_one = |frame: &Value| {
         !frame["source"]["path"].is_null() || frame["source"]["sourceReference"].as_i64().unwrap_or(0) != 0
     };
-    let place = match wanted {
+    let place = match frame_id {
         Some(id) => frames.iter().position(|frame| frame["id"].as_u64() == Some(id)),
         None => frames.iter().position(has_source).or_else(|| frames.iter().position(names_one)),
     };
@@ -338,13 +341,13 @@ async fn frame_with_source(session: &AgentSession, wanted: Option<u64>) -> Resul
 
 /// The session's text of a source. Fetching or decompiling it may take a while.
 async fn text_of(call: &ToolCall, session: &AgentSession, arguments: Value) -> Result<SourceText, Failure> {
-    let told = session.ask_or_cancel("source", arguments, SOURCE_TIMEOUT, &call.cancel).await;
-    let told = told.map_err(|failure| match failure.code {
+    let body = session.ask_or_cancel("source", arguments, SOURCE_TIMEOUT, &call.cancel).await;
+    let body = body.map_err(|failure| match failure.code {
         ErrorCode::Timeout => failure.hint("call again for its result; the work continues"),
         _ => failure,
     })?;
     let no_text = || Failure::new(ErrorCode::IoFailed, "the debugger has no text for this source");
-    told["content"].as_str().map(|text| SourceText::of(text.to_owned())).ok_or_else(no_text)
+    body["content"].as_str().map(|text| SourceText::of(text.to_owned())).ok_or_else(no_text)
 }
 
 fn lines(

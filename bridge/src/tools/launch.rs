@@ -391,9 +391,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let project = folder.path().join("app.csproj");
         std::fs::write(&project, "").unwrap();
-        let wanted = folder.path().join("bin/app.dll").display().to_string();
+        let expected = folder.path().join("bin/app.dll").display().to_string();
         for project in [project.as_path(), folder.path()] {
-            assert_eq!(in_project("bin/app.dll", Some(&project.display().to_string())), wanted);
+            assert_eq!(in_project("bin/app.dll", Some(&project.display().to_string())), expected);
         }
         assert_eq!(in_project("/there/app.dll", Some(&project.display().to_string())), "/there/app.dll");
         assert_eq!(in_project("bin/app.dll", None), absolute("bin/app.dll"));

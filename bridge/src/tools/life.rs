@@ -181,8 +181,8 @@ impl StatementWriter {
                 many => format!("{space} rounds {}-{}", at + 1, at + many),
             };
             let first = like.and_then(|like| {
-                let wanted = shown.get(like)?;
-                of.rounds.iter().position(|round| fold::shape(round) == *wanted)
+                let example = shown.get(like)?;
+                of.rounds.iter().position(|round| fold::shape(round) == *example)
             });
             let how = first.map_or_else(|| "in other ways".into(), |first| format!("as {}", first + 1));
             self.lines.push(format!("{name} {how}: {}", values(&alike)));

@@ -60,9 +60,9 @@ async fn live_sessions(call: &ToolCall) -> Vec<Value> {
     for (at, entry) in entries.into_iter().enumerate().take(MAX_QUERIED_SESSIONS) {
         let ours = joined.iter().find(|session| session.id == entry.id).cloned();
         if ours.is_some()
-            && let Some(told) = list.get_mut(at)
+            && let Some(row) = list.get_mut(at)
         {
-            told["joined"] = json!(true);
+            row["joined"] = json!(true);
         }
         let client = client.clone();
         asking.spawn(async move {
@@ -75,9 +75,9 @@ async fn live_sessions(call: &ToolCall) -> Vec<Value> {
     }
     while let Some(done) = asking.join_next().await {
         if let Ok((at, Some(info))) = done
-            && let Some(told) = list.get_mut(at)
+            && let Some(row) = list.get_mut(at)
         {
-            add_state(told, &info);
+            add_state(row, &info);
         }
     }
     list
@@ -85,26 +85,26 @@ async fn live_sessions(call: &ToolCall) -> Vec<Value> {
 
 /// The entry of a session, from the file that it published.
 fn entry_of(entry: &SessionRecord) -> Value {
-    let mut told = json!({ "session": entry.id, "title": entry.title, "program": entry.program,
+    let mut row = json!({ "session": entry.id, "title": entry.title, "program": entry.program,
         "engine": entry.engine, "launchedBy": entry.client, "joined": false });
     if let Some(parent) = &entry.parent {
-        told["parent"] = json!(parent);
+        row["parent"] = json!(parent);
     }
-    told
+    row
 }
 
 /// Its state, and which client launched it; for a program that another one started, its `parent`.
-fn add_state(told: &mut Value, info: &Value) {
-    told["state"] = info["state"].clone();
+fn add_state(row: &mut Value, info: &Value) {
+    row["state"] = info["state"].clone();
     let place = &info["place"];
     if let Some(file) = place["source"]["path"].as_str() {
-        told["place"] = json!({ "file": file, "line": place["line"] });
+        row["place"] = json!({ "file": file, "line": place["line"] });
     }
     let mut clients = info["clients"].as_array().into_iter().flatten();
-    if told["parent"].is_null()
+    if row["parent"].is_null()
         && let Some(owner) = clients.find(|client| client["launched"] == true)
     {
-        told["launchedBy"] = match owner["you"] == true {
+        row["launchedBy"] = match owner["you"] == true {
             true => json!("you"),
             false => json!(format!(
                 "{} ({})",

@@ -57,9 +57,9 @@ async fn write(call: &ToolCall) -> Result<Value, Failure> {
     }
     // A program that does not read lets its writers wait.
     let writing = session.ask_or_cancel("processWriteInput", arguments, REQUEST_TIMEOUT, &call.cancel);
-    let told = call.progress.during("the program does not read its input", None, writing).await?;
+    let body = call.progress.during("the program does not read its input", None, writing).await?;
     session.agent_view.forget_input_wait();
-    Ok(json!({ "bytesWritten": told["bytesWritten"], "stdinClosed": told["stdinClosed"] }))
+    Ok(json!({ "bytesWritten": body["bytesWritten"], "stdinClosed": body["stdinClosed"] }))
 }
 
 async fn read(call: &ToolCall) -> Result<Value, Failure> {
@@ -88,25 +88,25 @@ async fn read(call: &ToolCall) -> Result<Value, Failure> {
     let arguments_go_on = arguments["newest"].is_null();
     let deadline = Duration::from_millis(timeout.unwrap_or(0)).saturating_add(REQUEST_TIMEOUT * 2);
     let reading = session.ask_or_cancel("processReadOutput", arguments, deadline, &call.cancel);
-    let mut told = call.progress.during("waiting for output", None, reading).await?;
-    if let Some(told) = told.as_object_mut() {
+    let mut body = call.progress.during("waiting for output", None, reading).await?;
+    if let Some(body) = body.as_object_mut() {
         // For waits; it would only cost an agent tokens.
-        told.shift_remove("waitId");
+        body.shift_remove("waitId");
     }
     if screen {
-        return Ok(json!({ "screen": told["screen"], "cursor": told["cursor"],
-                "waitingForInput": told["waitingForInput"] }));
+        return Ok(json!({ "screen": body["screen"], "cursor": body["cursor"],
+                "waitingForInput": body["waitingForInput"] }));
     }
-    if let Some(cursor) = told["cursor"].as_str() {
+    if let Some(cursor) = body["cursor"].as_str() {
         let (since, stream) = (call.arguments.text("since")?, call.arguments.text("stream")?);
         session.agent_view.read_up_to(cursor, since.as_deref(), stream.as_deref());
     }
     // A character may not have fitted any more.
-    let full = |key: &str| told[key].as_u64().is_some_and(|bytes| bytes > 0 && bytes + 4 > most);
-    if told["skipped"].is_u64() {
-        told["more"] = json!("this is the newest; since: \"o0.e0\" reads from the start");
+    let full = |key: &str| body[key].as_u64().is_some_and(|bytes| bytes > 0 && bytes + 4 > most);
+    if body["skipped"].is_u64() {
+        body["more"] = json!("this is the newest; since: \"o0.e0\" reads from the start");
     } else if arguments_go_on && (full("stdoutBytes") || full("stderrBytes")) {
-        told["more"] = json!("perhaps: read on with since: cursor");
+        body["more"] = json!("perhaps: read on with since: cursor");
     }
-    Ok(told)
+    Ok(body)
 }

@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_run_has_passed_when_its_tests_have_or_its_exit_code_is_0() {
-        for (answer, wanted) in [
+        for (answer, expected) in [
             (json!({ "state": "exited", "event": { "exitCode": 0 } }), RunOutcome::Passed),
             (json!({ "state": "exited", "event": { "exitCode": 3 } }), RunOutcome::Failed),
             (json!({ "state": "exited", "event": {} }), RunOutcome::Failed),
@@ -248,7 +248,7 @@ mod tests {
             (json!({ "state": "stopped", "event": { "type": "breakpointHit" } }), RunOutcome::Stopped),
             (json!({ "state": "running", "pending": true }), RunOutcome::Runs),
         ] {
-            assert_eq!(outcome(&answer), wanted, "{answer}");
+            assert_eq!(outcome(&answer), expected, "{answer}");
         }
     }
 }

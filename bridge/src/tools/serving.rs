@@ -40,8 +40,8 @@ fn addresses_in(output: &Value) -> Vec<String> {
 /// The address in a line that says where a server listens.
 fn address(line: &str) -> Option<String> {
     let small = line.to_ascii_lowercase();
-    let said = SAYS.into_iter().filter_map(|word| small.find(word)).min()?;
-    let start = small.get(said..)?.find("http").map(|at| said + at)?;
+    let position = SAYS.into_iter().filter_map(|word| small.find(word)).min()?;
+    let start = small.get(position..)?.find("http").map(|at| position + at)?;
     let ends = |letter: char| letter.is_whitespace() || letter.is_control() || "\"'<>(),".contains(letter);
     let address = line.get(start..)?.split(ends).next()?.trim_end_matches('.');
     let host = ["http://", "https://"].into_iter().find_map(|scheme| address.strip_prefix(scheme))?;
@@ -70,8 +70,8 @@ mod tests {
             ("Ünlistening: https", None),
             ("", None),
         ];
-        for (line, wanted) in lines {
-            assert_eq!(address(line).as_deref(), wanted, "{line}");
+        for (line, expected) in lines {
+            assert_eq!(address(line).as_deref(), expected, "{line}");
         }
     }
 

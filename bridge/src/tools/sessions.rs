@@ -84,11 +84,11 @@ async fn status(call: &ToolCall) -> Result<Value, Failure> {
 /// Another session of this agent's in a line.
 pub(super) fn brief(session: &AgentSession) -> Value {
     let state = session.snapshot().state.as_str();
-    let mut told = json!({ "session": session.id, "program": session.kin.title, "state": state });
+    let mut row = json!({ "session": session.id, "program": session.kin.title, "state": state });
     if let Some(parent) = &session.kin.parent {
-        told["parent"] = json!(parent);
+        row["parent"] = json!(parent);
     }
-    told
+    row
 }
 
 /// The state of a session in the form of `debug_status`.

@@ -132,11 +132,11 @@ pub(super) async fn report_relative(call: &ToolCall, found: &Arc<AgentSession>) 
 /// Adds the other stopped sessions of the family: waiting for one program may never end
 /// while another is stopped.
 pub(super) fn add_other_stops(answer: &mut Value, call: &ToolCall, session: &AgentSession) {
-    let told = answer["event"]["session"].as_str().unwrap_or(&session.id).to_owned();
+    let stopped_session = answer["event"]["session"].as_str().unwrap_or(&session.id).to_owned();
     let mut stopped = Vec::new();
     let family =
         call.bridge.joined_sessions().into_iter().filter(|other| other.root().id == session.root().id);
-    for other in family.filter(|other| other.id != told) {
+    for other in family.filter(|other| other.id != stopped_session) {
         let snapshot = other.snapshot();
         if snapshot.state != ProgramState::Stopped {
             continue;
@@ -276,8 +276,8 @@ fn name_breakpoint(session: &AgentSession, stop: &Value, event: &mut Value) {
     }
     let own = session.with_requested(|requested| {
         let mut all = requested.all();
-        all.find(|(_, wanted)| wanted.dap.is_some_and(|id| hits.contains(&id)))
-            .map(|(_, wanted)| (wanted.id, wanted.purpose))
+        all.find(|(_, breakpoint)| breakpoint.dap.is_some_and(|id| hits.contains(&id)))
+            .map(|(_, breakpoint)| (breakpoint.id, breakpoint.purpose))
     });
     match own {
         Some((id, purpose)) => name_own(id, purpose, event),
@@ -306,12 +306,15 @@ fn name_by_place(session: &AgentSession, stop: &Value, event: &mut Value) {
         _ => return,
     };
     let found = owner.with_requested(|requested| {
-        let here = |(file, wanted): &(&str, &AgentBreakpoint)| {
-            let line =
-                if wanted.state["line"].is_null() { &wanted.request["line"] } else { &wanted.state["line"] };
+        let here = |(file, breakpoint): &(&str, &AgentBreakpoint)| {
+            let line = if breakpoint.state["line"].is_null() {
+                &breakpoint.request["line"]
+            } else {
+                &breakpoint.state["line"]
+            };
             event["file"].as_str() == Some(file) && event["line"] == *line
         };
-        requested.all().find(here).map(|(_, wanted)| (wanted.id, wanted.purpose))
+        requested.all().find(here).map(|(_, breakpoint)| (breakpoint.id, breakpoint.purpose))
     });
     if let Some((id, purpose)) = found {
         if let Some(event) = event.as_object_mut() {
@@ -439,11 +442,11 @@ async fn add_variables(session: &AgentSession, frame: &Value, event: &mut Value)
     for reference in locals_scopes(&scopes) {
         let arguments =
             json!({ "variablesReference": reference, "start": 0, "count": MAX_COMPARED_VARIABLES });
-        let told = session.ask("variables", arguments).await?;
-        let mut told = told["variables"].as_array().cloned().unwrap_or_default();
+        let body = session.ask("variables", arguments).await?;
+        let mut variables = body["variables"].as_array().cloned().unwrap_or_default();
         // Of one name there may be several, and none hides another.
-        returned.extend(take_returned(&mut told));
-        add_visible(&mut rows, told);
+        returned.extend(take_returned(&mut variables));
+        add_visible(&mut rows, variables);
     }
     // Code without a source rarely has readable variables, so an error says nothing about the stop.
     if !has_source(frame) {
@@ -462,14 +465,14 @@ async fn add_variables(session: &AgentSession, frame: &Value, event: &mut Value)
     if !returned.is_empty() {
         event["returned"] = json!(returned);
     }
-    let (mut told, same) =
+    let (mut comparison, same) =
         session.agent_view.compare_variables(frame["name"].as_str().unwrap_or_default(), &rows);
-    if told.len() > MAX_VARIABLES {
-        event["more"] = json!(format!("{} more: debug_variables", told.len() - MAX_VARIABLES));
-        told.truncate(MAX_VARIABLES);
+    if comparison.len() > MAX_VARIABLES {
+        event["more"] = json!(format!("{} more: debug_variables", comparison.len() - MAX_VARIABLES));
+        comparison.truncate(MAX_VARIABLES);
     }
-    if !told.is_empty() {
-        event[if same { "changed" } else { "locals" }] = json!(told);
+    if !comparison.is_empty() {
+        event[if same { "changed" } else { "locals" }] = json!(comparison);
     }
     Ok(())
 }
@@ -538,20 +541,20 @@ pub(super) fn stopped_thread(session: &AgentSession) -> Result<Value, Failure> {
 /// # Errors
 /// `INVALID_PARAMETER` when the program has no such thread.
 pub(super) async fn named_thread(call: &ToolCall, session: &AgentSession) -> Result<Option<Value>, Failure> {
-    let Some(wanted) = call.arguments.number("threadId")? else { return Ok(None) };
+    let Some(thread_id) = call.arguments.number("threadId")? else { return Ok(None) };
     let stopped = session.snapshot().stop["threadId"].as_u64();
-    if stopped != Some(wanted)
-        && let Ok(told) = session.ask("threads", json!({})).await
+    if stopped != Some(thread_id)
+        && let Ok(body) = session.ask("threads", json!({})).await
     {
-        let threads = told["threads"].as_array().into_iter().flatten();
+        let threads = body["threads"].as_array().into_iter().flatten();
         let ids: Vec<u64> = threads.filter_map(|thread| thread["id"].as_u64()).collect();
-        if !ids.is_empty() && !ids.contains(&wanted) {
+        if !ids.is_empty() && !ids.contains(&thread_id) {
             let some: Vec<String> = ids.iter().take(10).map(u64::to_string).collect();
-            return Err(Failure::invalid(format!("the program has no thread {wanted}"))
+            return Err(Failure::invalid(format!("the program has no thread {thread_id}"))
                 .hint(format!("debug_threads lists them: {}", some.join(", "))));
         }
     }
-    Ok(Some(json!(wanted)))
+    Ok(Some(json!(thread_id)))
 }
 
 /// Waits a moment until the program is stopped or has ended.

@@ -109,7 +109,7 @@ pub(super) fn results_deadline() -> Instant {
 /// Starts the first process of a run.
 pub(super) async fn begin(call: &ToolCall, run: Arc<TestRun>, until: Instant) -> Result<RunStart, Failure> {
     match run.next(call, until).await? {
-        RunUpdate::Process(wanted) => start(call, &run, *wanted).await.map(RunStart::Session),
+        RunUpdate::Process(request) => start(call, &run, *request).await.map(RunStart::Session),
         RunUpdate::Outcome(outcome) => {
             let (mut answer, _) = outcome?;
             if answer["error"].is_null() {

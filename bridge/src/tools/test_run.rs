@@ -44,7 +44,7 @@ pub struct TestRun {
     pub(super) repeat: Option<Repeat>,
     /// Folder of the project.
     pub folder: String,
-    wanted: tokio::sync::Mutex<mpsc::Receiver<LaunchRequest>>,
+    launch_requests: tokio::sync::Mutex<mpsc::Receiver<LaunchRequest>>,
     progress: watch::Receiver<RunProgress>,
     /// Processes that were started.
     started: AtomicU64,
@@ -64,7 +64,7 @@ impl std::fmt::Debug for TestRun {
 #[derive(Clone, Default)]
 struct RunProgress {
     /// Processes that were requested.
-    wanted: u64,
+    requested: u64,
     doing: String,
     outcome: Option<Result<(Value, TestResults), Failure>>,
 }
@@ -86,7 +86,7 @@ pub(super) enum RunUpdate {
 
 /// Has its processes started by sessions.
 struct DebuggerLauncher {
-    wanted: mpsc::Sender<LaunchRequest>,
+    launch_requests: mpsc::Sender<LaunchRequest>,
     progress: watch::Sender<RunProgress>,
 }
 
@@ -104,9 +104,12 @@ impl ProcessLauncher for DebuggerLauncher {
     ) -> BoxFuture<'a, Result<ProcessExit, Failure>> {
         Box::pin(async move {
             let (ended, has_ended) = oneshot::channel();
-            self.progress.send_modify(|progress| progress.wanted += 1);
+            self.progress.send_modify(|progress| progress.requested += 1);
             // Without a receiver, the session has ended.
-            self.wanted.send(LaunchRequest { launch, ended }).await.map_err(|_| Failure::cancelled())?;
+            self.launch_requests
+                .send(LaunchRequest { launch, ended })
+                .await
+                .map_err(|_| Failure::cancelled())?;
             tokio::select! {
                 outcome = has_ended => {
                     let (ended, [out, err]) = outcome.map_err(|_| Failure::cancelled())?;
@@ -127,7 +130,7 @@ impl TestRun {
         key: String,
         repeat: Option<Repeat>,
     ) -> Arc<Self> {
-        let (wanted_sender, wanted) = mpsc::channel(1);
+        let (request_sender, launch_requests) = mpsc::channel(1);
         let progress = watch::Sender::new(RunProgress::default());
         let end = CancellationToken::new();
         let run = Self {
@@ -136,7 +139,7 @@ impl TestRun {
             request: request.clone(),
             repeat,
             folder: request.project.folder.display().to_string(),
-            wanted: tokio::sync::Mutex::new(wanted),
+            launch_requests: tokio::sync::Mutex::new(launch_requests),
             progress: progress.subscribe(),
             started: AtomicU64::new(0),
             answered: AtomicBool::new(false),
@@ -147,7 +150,7 @@ impl TestRun {
         let say: ProgressSink =
             Arc::new(move |text| doing.send_modify(|progress| text.clone_into(&mut progress.doing)));
         tokio::spawn(async move {
-            let host = DebuggerLauncher { wanted: wanted_sender, progress: progress.clone() };
+            let host = DebuggerLauncher { launch_requests: request_sender, progress: progress.clone() };
             let outcome = request.run(&host, &end, &say).await;
             let outcome = outcome.map(|TestRunOutcome { answer, results }| (answer, results));
             progress.send_modify(|progress| progress.outcome = Some(outcome));
@@ -182,10 +185,10 @@ impl TestRun {
     /// The next process, or the end.
     pub(super) async fn next(&self, call: &ToolCall, until: Instant) -> Result<RunUpdate, Failure> {
         let mut progress = self.progress.clone();
-        let mut wanted = self.wanted.lock().await;
+        let mut launch_requests = self.launch_requests.lock().await;
         let waiting = async {
             tokio::select! {
-                Some(wanted) = wanted.recv() => Ok(RunUpdate::Process(Box::new(wanted))),
+                Some(request) = launch_requests.recv() => Ok(RunUpdate::Process(Box::new(request))),
                 Ok(ended) = progress.wait_for(|progress| progress.outcome.is_some()) => {
                     let outcome = ended.outcome.clone();
                     Ok(RunUpdate::Outcome(outcome.unwrap_or_else(|| Err(Failure::cancelled()))))
@@ -205,7 +208,8 @@ impl TestRun {
     async fn wait_for_update(&self) -> Option<Result<(Value, TestResults), Failure>> {
         let mut progress = self.progress.clone();
         let started = self.started.load(Ordering::Relaxed);
-        let settled = progress.wait_for(|progress| progress.outcome.is_some() || progress.wanted > started);
+        let settled =
+            progress.wait_for(|progress| progress.outcome.is_some() || progress.requested > started);
         let settled = tokio::time::timeout(RESULTS_TIMEOUT, settled).await.ok()?.ok()?;
         settled.outcome.clone()
     }
@@ -267,9 +271,9 @@ pub(super) async fn leave(call: &ToolCall, session: &AgentSession) {
 pub(super) async fn start(
     call: &ToolCall,
     run: &Arc<TestRun>,
-    wanted: LaunchRequest,
+    request: LaunchRequest,
 ) -> Result<Arc<AgentSession>, Failure> {
-    let LaunchRequest { mut launch, ended } = wanted;
+    let LaunchRequest { mut launch, ended } = request;
     let arguments = &run.arguments;
     run.started.fetch_add(1, Ordering::Relaxed);
     let mut attributes = launch.debug_attributes();
@@ -355,7 +359,7 @@ pub(super) async fn next_process(
         return Ok(None);
     }
     match run.next(call, Instant::now() + RESULTS_TIMEOUT).await? {
-        RunUpdate::Process(wanted) => start(call, &run, *wanted).await.map(Some),
+        RunUpdate::Process(request) => start(call, &run, *request).await.map(Some),
         RunUpdate::Outcome(_) | RunUpdate::Pending(_) => Ok(None),
     }
 }

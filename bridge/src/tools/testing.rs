@@ -251,13 +251,13 @@ async fn changed_files(
         vec!["diff", "--name-only", "-z", "--no-renames", revision, "--"],
         vec!["ls-files", "--others", "--exclude-standard", "--full-name", "-z"],
     ] {
-        let said = repository.run(arguments).await?;
-        if said.ended != (ProcessExit { code: 0 }) {
-            let message = format!("git cannot compare with `{revision}`: {}", said.err.trim());
+        let output = repository.run(arguments).await?;
+        if output.ended != (ProcessExit { code: 0 }) {
+            let message = format!("git cannot compare with `{revision}`: {}", output.err.trim());
             return Err(Failure::invalid(message).hint("pass a revision that `git rev-parse` accepts"));
         }
         let top = &repository.layout.top;
-        let names = said.out.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+        let names = output.out.split(|byte| *byte == 0).filter(|name| !name.is_empty());
         files.extend(names.map(|name| top.join(String::from_utf8_lossy(name).as_ref())));
     }
     Ok(files)

@@ -85,7 +85,7 @@ async fn trace(call: &ToolCall) -> Result<Value, Failure> {
     let bounds = if keep == RowSelection::All { HIT_BOUNDS } else { SUMMARY_HIT_BOUNDS };
     let hits = call.arguments.number("hits")?.unwrap_or(bounds.0).clamp(1, bounds.1);
     let (until, budget) = (Instant::now() + limit(call)?, Budget::of(&call.arguments)?);
-    let asked = read_places(call)?;
+    let requests = read_places(call)?;
     let single = call.arguments.value("places").is_null();
     let per_thread = call.arguments.flag("perThread")?.unwrap_or(false);
     if let Some(answer) = unseen_event(&session).await {
@@ -94,8 +94,8 @@ async fn trace(call: &ToolCall) -> Result<Value, Failure> {
     let mut table = TraceTable::new(keep, per_thread);
     let events = session.listener.events();
     let outcome = async {
-        set(call, &session, &asked, hits).await?;
-        let (places, bound) = tracepoints(&session, &asked)?;
+        set(call, &session, &requests, hits).await?;
+        let (places, bound) = tracepoints(&session, &requests)?;
         table.places = places;
         let before = session.snapshot();
         call.fire();
@@ -151,12 +151,12 @@ fn read_places(call: &ToolCall) -> Result<Vec<TracepointRequest>, Failure> {
 async fn set(
     call: &ToolCall,
     session: &AgentSession,
-    asked: &[TracepointRequest],
+    requests: &[TracepointRequest],
     hits: u64,
 ) -> Result<(), Failure> {
-    let group = asked.first().map(|first| format!("trace {}", first.id)).unwrap_or_default();
+    let group = requests.first().map(|first| format!("trace {}", first.id)).unwrap_or_default();
     let mut files = Vec::new();
-    for one in asked {
+    for one in requests {
         let mut arguments = one.arguments.clone();
         let function = arguments.text("function")?;
         if let Some(function) = function.filter(|_| !session.can("supportsFunctionBreakpoints")) {
@@ -171,7 +171,7 @@ async fn set(
         session.send_breakpoints(&file).await?;
     }
     // A function that the engine does not find by its name.
-    for one in asked {
+    for one in requests {
         let Some(function) = one.arguments.text("function")? else { continue };
         let bound = session.with_requested(|requested| {
             requested
@@ -220,23 +220,23 @@ async fn add(
 /// The breakpoints that collect the rows, as the engine has set them.
 fn tracepoints(
     session: &AgentSession,
-    asked: &[TracepointRequest],
+    requests: &[TracepointRequest],
 ) -> Result<(Vec<Tracepoint>, Vec<Value>), Failure> {
     session.with_requested(|requested| {
         let (mut places, mut bodies) = (Vec::new(), Vec::new());
-        for one in asked {
-            let Some((file, wanted)) = requested.find(one.id) else { continue };
-            if wanted.state["verified"] != true && wanted.state["reason"] == "failed" {
-                let why = wanted.state["message"].as_str().unwrap_or("the engine refuses the breakpoint");
+        for one in requests {
+            let Some((file, breakpoint)) = requested.find(one.id) else { continue };
+            if breakpoint.state["verified"] != true && breakpoint.state["reason"] == "failed" {
+                let why = breakpoint.state["message"].as_str().unwrap_or("the engine refuses the breakpoint");
                 return Err(Failure::invalid(format!("nothing can be traced there: {why}")));
             }
-            let body = wanted.body(file);
+            let body = breakpoint.body(file);
             let name = file.rsplit('/').next().unwrap_or(file);
             let at = match body["function"].as_str() {
                 Some(function) => function.to_owned(),
                 None => format!("{name}:{}", body["line"]),
             };
-            places.push(Tracepoint::new(at, one.columns.clone(), wanted.dap));
+            places.push(Tracepoint::new(at, one.columns.clone(), breakpoint.dap));
             bodies.push(body);
         }
         Ok((places, bodies))

@@ -36,8 +36,8 @@ impl<'a> VariableReader<'a> {
     ) -> Result<(Vec<Value>, bool), Failure> {
         // One more than requested shows whether there are more.
         let arguments = json!({ "variablesReference": reference, "start": start, "count": count + 1 });
-        let told = self.session.ask("variables", arguments).await?;
-        let list = told["variables"].as_array().cloned().unwrap_or_default();
+        let body = self.session.ask("variables", arguments).await?;
+        let list = body["variables"].as_array().cloned().unwrap_or_default();
         let more = list.len() as u64 > count;
         let mut found = Vec::new();
         for row in list.into_iter().take(usize::try_from(count).unwrap_or(usize::MAX)) {

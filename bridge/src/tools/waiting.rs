@@ -264,8 +264,8 @@ async fn format_outcome(session: &AgentSession, waited: &WaitOutcome, knows: boo
                     json!("reported before: write it with process_write_input; debug_wait keeps waiting");
             }
             // Why it does not stop, if the engine knows: a step waits for a call to end, say.
-            if !now.said.is_empty() && answer["message"].is_null() {
-                answer["message"] = json!(format!("last message on the debug console: {}", now.said));
+            if !now.console.is_empty() && answer["message"].is_null() {
+                answer["message"] = json!(format!("last message on the debug console: {}", now.console));
             }
             session.agent_view.set_pending(now.state == ProgramState::Running);
             add_output(&mut answer, output(session).await);

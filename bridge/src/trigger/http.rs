@@ -114,15 +114,15 @@ impl HttpRequest {
         driving.abort();
         let body = body.map_err(|error| error.to_string())?.to_bytes();
         let body = String::from_utf8_lossy(&body);
-        let mut told = json!({ "state": "ended", "status": status });
+        let mut result = json!({ "state": "ended", "status": status });
         let short: String = body.chars().take(MAX_REPORTED_CHARS).collect();
         if short.len() < body.len() {
-            told["omitted"] = json!(body.len() - short.len());
+            result["omitted"] = json!(body.len() - short.len());
         }
         if !short.is_empty() {
-            told["body"] = json!(short);
+            result["body"] = json!(short);
         }
-        Ok(told)
+        Ok(result)
     }
 }
 

@@ -166,8 +166,10 @@ pub fn summarize_result(result: &TestResult, folder: &str, room: usize) -> Value
         put("message", json!(beginning_of(result.message.trim(), room)));
     }
     // A message mostly has them.
-    let said = |value: &String| value.is_empty() || result.message.contains(value.as_str());
-    if !(result.expected.as_ref().is_none_or(said) && result.actual.as_ref().is_none_or(said)) {
+    let is_in_message = |value: &String| value.is_empty() || result.message.contains(value.as_str());
+    if !(result.expected.as_ref().is_none_or(is_in_message)
+        && result.actual.as_ref().is_none_or(is_in_message))
+    {
         put("expected", json!(beginning_of(result.expected.as_deref().unwrap_or_default(), room)));
         put("actual", json!(beginning_of(result.actual.as_deref().unwrap_or_default(), room)));
     }
@@ -268,10 +270,10 @@ mod tests {
             error["code"].as_str().map(|code| format!("{code}: {}", error["message"].as_str().unwrap_or("")))
         };
         assert_eq!(error(0, false, 2, 2), None);
-        let wanted = "COMMAND_FAILED: `pytest` ended with exit code 137 (SIGKILL), though no test failed";
-        assert_eq!(error(137, false, 0, 2).as_deref(), Some(wanted));
-        let wanted = "COMMAND_FAILED: 1 of 3 tests did not run: `pytest` ended before its last test";
-        assert_eq!(error(0, false, 3, 2).as_deref(), Some(wanted));
+        let expected = "COMMAND_FAILED: `pytest` ended with exit code 137 (SIGKILL), though no test failed";
+        assert_eq!(error(137, false, 0, 2).as_deref(), Some(expected));
+        let expected = "COMMAND_FAILED: 1 of 3 tests did not run: `pytest` ended before its last test";
+        assert_eq!(error(0, false, 3, 2).as_deref(), Some(expected));
         // An adapter may not know the exit code, and a user may end the session.
         assert_eq!((error(-1, true, 0, 2), error(0, true, 3, 2)), (None, None));
         let before = "BUILD_FAILED: `pytest` failed with exit code 3 before any test ran";

@@ -511,10 +511,10 @@ mod tests {
                 "target": { "kind": [kind], "name": name, "src_path": "/w/calc/x.rs" },
                 "executable": "/w/target/debug/deps/x" })
         };
-        for (kind, name, wanted) in
+        for (kind, name, expected) in
             [("lib", "calc", "calc"), ("test", "it", "calc::it"), ("bin", "calc", "calc::bin/calc")]
         {
-            assert_eq!(TestExecutable::of(&artifact(kind, name)).unwrap().name, wanted);
+            assert_eq!(TestExecutable::of(&artifact(kind, name)).unwrap().name, expected);
         }
         assert_eq!(TestExecutable::of(&json!({ "profile": { "test": false } })), None);
     }

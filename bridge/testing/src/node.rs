@@ -114,7 +114,7 @@ fn with_environment(
     mut command: ProcessCommand,
     run: &FrameworkRun<'_>,
     reports: &ReportPipe,
-    wanted: Option<&[TestItem]>,
+    selected: Option<&[TestItem]>,
     lists: bool,
 ) -> Result<ProcessCommand, Failure> {
     command = command.env(VARIABLE, reports.path()).env("TANDEM_TEST_FOLDER", &run.project.folder);
@@ -125,7 +125,7 @@ fn with_environment(
     if run.host.is_debugger() {
         command = command.env("TANDEM_TEST_DEBUG", "1");
     }
-    if let Some(tests) = wanted {
+    if let Some(tests) = selected {
         let file = run.scratch.join("ids.json");
         let ids: Vec<&str> = tests.iter().map(|test| test.id.as_str()).collect();
         std::fs::write(&file, json!(ids).to_string()).map_err(|error| {
@@ -165,7 +165,7 @@ fn launch(command: ProcessCommand, own: usize, known: Option<&KnownException>) -
 /// Every runner catches what a test throws, so a stop is decided by what is thrown: an assertion, or what the
 /// run before failed with.
 fn condition(known: Option<&KnownException>) -> String {
-    let wanted = match known {
+    let condition = match known {
         None => FAILS.to_owned(),
         Some(known) => {
             let message = json!(known.message.trim().lines().next().unwrap_or_default());
@@ -178,7 +178,7 @@ fn condition(known: Option<&KnownException>) -> String {
     // Code that catches an error and rethrows it is skipped. In jest's contexts not even `Object` has its
     // name.
     let first = "!error.__tandem && !!({}).constructor.defineProperty(error, '__tandem', { value: true })";
-    format!("error && {wanted} && (typeof error !== 'object' || {first})")
+    format!("error && {condition} && (typeof error !== 'object' || {first})")
 }
 
 /// The files of these tests.
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn frameworks_of_node_are_distinguished_by_the_manifest() {
-        for (manifest, wanted) in [
+        for (manifest, expected) in [
             (r#"{"scripts":{"test":"jest --coverage"}}"#, Some("jest")),
             (r#"{"scripts":{"test":"vitest run"},"devDependencies":{"jest":"1"}}"#, Some("vitest")),
             (r#"{"scripts":{"test":"node_modules/.bin/jest"}}"#, Some("jest")),
@@ -233,14 +233,14 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             std::fs::write(folder.path().join("package.json"), manifest).unwrap();
             let project = Project { kind: BuildTool::Npm, folder: folder.path().to_owned(), file: None };
-            assert_eq!(of(&project).map(|framework| framework.name()), wanted, "{manifest}");
+            assert_eq!(of(&project).map(|framework| framework.name()), expected, "{manifest}");
         }
     }
 
     #[test]
     fn an_exception_is_known_by_the_first_line_of_its_message() {
         let known = KnownException { kind: String::new(), message: "TypeError: no \"x\"\nmore".into() };
-        let wanted = r#"error && (line => !!line && "TypeError: no \"x\"".includes(line))("#;
-        assert!(condition(Some(&known)).starts_with(wanted), "{}", condition(Some(&known)));
+        let expected = r#"error && (line => !!line && "TypeError: no \"x\"".includes(line))("#;
+        assert!(condition(Some(&known)).starts_with(expected), "{}", condition(Some(&known)));
     }
 }

@@ -385,7 +385,7 @@ mod tests {
         let below = Some(folder.path().join("tests"));
         let project = Project { kind: BuildTool::Pytest, folder: folder.path().to_owned(), file: below };
         let id = |text| id_of(&project, text);
-        let is = |wanted: &str| Some(wanted.to_owned());
+        let is = |name: &str| Some(name.to_owned());
         assert_eq!(id("tests.test_a.test_b"), is("tests/test_a.py::test_b"));
         assert_eq!(id("tests.test_a.TestC.test_d[1.5-x]"), is("tests/test_a.py::TestC::test_d[1.5-x]"));
         assert_eq!(id("tests/test_a.py::test_b"), is("tests/test_a.py::test_b"));

@@ -245,7 +245,7 @@ impl TestRequest {
         mut run: FrameworkRun<'_>,
         chosen: &ChosenTests,
     ) -> Result<TestRunOutcome, Failure> {
-        let wanted = match chosen {
+        let selector = match chosen {
             ChosenTests::Filter(filter) => filter.clone(),
             _ => chosen.tests().first().map(|test| test.id.clone()).unwrap_or_default(),
         };
@@ -257,7 +257,7 @@ impl TestRequest {
         let mut answer = self.answer(run, &results);
         if answer["error"]["code"] != ErrorCode::BuildFailed.as_str() || !tests.is_empty() {
             let failure =
-                none(&format!("no test ran: {} matches none", self.selection.describe()), &wanted, &tests);
+                none(&format!("no test ran: {} matches none", self.selection.describe()), &selector, &tests);
             answer = answer::with_error(answer, &failure);
         }
         Ok(TestRunOutcome { answer, results })

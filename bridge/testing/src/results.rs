@@ -324,12 +324,12 @@ mod tests {
         assert_eq!((results.counts().total(), results.missing_counts()), (1, (1, 3)));
         results.finish_test(result("tests/test_a.py::test_rows[a-1]", TestStatus::Passed));
         assert_eq!((results.is_planned(), results.missing_counts()), (true, (0, 3)));
-        for (id, wanted) in [
+        for (id, expected) in [
             ("tests/test_a.py::test_rows", true),
             ("/w/tests/test_a.py::test_rows", true),
             ("tests/test_a.py::test_other", false),
         ] {
-            assert_eq!(results.has_any(id), wanted, "{id}");
+            assert_eq!(results.has_any(id), expected, "{id}");
         }
     }
 

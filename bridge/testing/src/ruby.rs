@@ -212,12 +212,12 @@ impl Minitest {
 fn report_load_error(run: &mut FrameworkRun<'_>, printed: &str) {
     run.broken = true;
     let lines: Vec<&str> = printed.lines().skip_while(|line| !is_error(line)).collect();
-    let said = lines.first().copied().unwrap_or_default();
+    let first_line = lines.first().copied().unwrap_or_default();
     let folder = &run.project.folder;
     let mut places = lines.iter().flat_map(|line| PLACE.captures_iter(line));
     let Some(own) = places.find(|found| is_within(folder, &found["file"])) else { return };
     // The message follows the name of the call.
-    let message = said.rsplit_once("': ").map_or(said, |(_, message)| message);
+    let message = first_line.rsplit_once("': ").map_or(first_line, |(_, message)| message);
     let message = PLACE.replace(message, "");
     run.report.find(&BuildDiagnostic {
         file: &own["file"],

@@ -85,42 +85,42 @@ impl TestSelection {
                 })
                 && self.file.as_ref().is_none_or(|file| is_in(test, file))
                 && self.class.as_ref().is_none_or(|class| ends_with(&test.class, class))
-                && self.traits.iter().all(|wanted| test.traits.iter().any(|own| is_trait(own, wanted)))
-                && self.framework.as_ref().is_none_or(|wanted| {
-                    test.framework.as_ref().is_none_or(|own| own.eq_ignore_ascii_case(wanted))
+                && self.traits.iter().all(|name| test.traits.iter().any(|own| is_trait(own, name)))
+                && self.framework.as_ref().is_none_or(|name| {
+                    test.framework.as_ref().is_none_or(|own| own.eq_ignore_ascii_case(name))
                 })
                 && self.changed.as_ref().is_none_or(|changed| has_changed(test, changed))
         };
         let picked: Vec<TestItem> = tests.iter().filter(|test| holds(test)).cloned().collect();
         if picked.is_empty() && !self.is_everything() {
-            let wanted = [&self.filter, &self.class, &self.file].into_iter().flatten().next();
-            let wanted = wanted.or(self.traits.first()).map_or("", String::as_str);
-            return Err(none(&format!("no test matches {}", self.describe()), wanted, &tests));
+            let name = [&self.filter, &self.class, &self.file].into_iter().flatten().next();
+            let name = name.or(self.traits.first()).map_or("", String::as_str);
+            return Err(none(&format!("no test matches {}", self.describe()), name, &tests));
         }
         Ok(picked)
     }
 }
 
 /// An id, or the name where that names one.
-fn is_named(test: &TestItem, wanted: &str) -> bool {
-    test.id == wanted || test.name.as_deref() == Some(wanted)
+fn is_named(test: &TestItem, name: &str) -> bool {
+    test.id == name || test.name.as_deref() == Some(name)
 }
 
 fn is_in(test: &TestItem, file: &str) -> bool {
-    let wanted = file.trim_start_matches("./");
-    test.file.as_ref().is_some_and(|own| Path::new(own).ends_with(wanted))
+    let name = file.trim_start_matches("./");
+    test.file.as_ref().is_some_and(|own| Path::new(own).ends_with(name))
 }
 
 /// `Shop.CartTests`, `CartTests`.
-fn ends_with(class: &str, wanted: &str) -> bool {
-    let rest = class.strip_suffix(wanted);
+fn ends_with(class: &str, name: &str) -> bool {
+    let rest = class.strip_suffix(name);
     rest.is_some_and(|rest| rest.is_empty() || rest.ends_with(['.', ':', '/', '+', ' ', '>']))
 }
 
-fn is_trait(own: &str, wanted: &str) -> bool {
-    own.eq_ignore_ascii_case(wanted)
+fn is_trait(own: &str, selected: &str) -> bool {
+    own.eq_ignore_ascii_case(selected)
         || own.split_once('=').is_some_and(|(name, value)| {
-            name.eq_ignore_ascii_case(wanted) || value.eq_ignore_ascii_case(wanted)
+            name.eq_ignore_ascii_case(selected) || value.eq_ignore_ascii_case(selected)
         })
 }
 
@@ -129,12 +129,12 @@ fn has_changed(test: &TestItem, changed: &[PathBuf]) -> bool {
 }
 
 /// Builds a `NOT_FOUND` failure with the names nearest to the requested one.
-pub fn none(message: &str, wanted: &str, tests: &[TestItem]) -> Failure {
+pub fn none(message: &str, name: &str, tests: &[TestItem]) -> Failure {
     let failure = Failure::new(ErrorCode::NotFound, message);
     if tests.is_empty() {
         return failure.hint("no tests were found at all: name their project or folder in `projectPath`");
     }
-    let nearest = nearest(wanted, tests);
+    let nearest = nearest(name, tests);
     if nearest.is_empty() {
         return failure.hint(format!("list_tests lists all {} tests", tests.len()));
     }
@@ -142,18 +142,18 @@ pub fn none(message: &str, wanted: &str, tests: &[TestItem]) -> Failure {
 }
 
 /// The ids most like a text.
-fn nearest<'a>(wanted: &str, tests: &'a [TestItem]) -> Vec<&'a str> {
-    let lower = wanted.to_lowercase();
+fn nearest<'a>(text: &str, tests: &'a [TestItem]) -> Vec<&'a str> {
+    let lower = text.to_lowercase();
     let last = |text: &str| {
         let start = text.split(['(', '[']).next().unwrap_or_default();
         start.rsplit(['.', ':', '#', ' ', '/']).next().unwrap_or_default().to_lowercase()
     };
-    let wanted_last = last(wanted);
+    let last_part = last(text);
     let alike = |test: &TestItem| {
         let id = test.id.to_lowercase();
         let contained = !lower.is_empty() && id.contains(&lower);
         let whole = strsim::normalized_levenshtein(&id, &lower);
-        let name = strsim::normalized_levenshtein(&last(&test.id), &wanted_last);
+        let name = strsim::normalized_levenshtein(&last(&test.id), &last_part);
         if contained { 1.0 } else { whole.max(name) }
     };
     let mut found: Vec<(f64, &str)> =

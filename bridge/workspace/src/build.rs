@@ -230,8 +230,8 @@ impl Sink for StepSink<'_> {
         let [out, err] = &mut self.lines;
         let lines = if stream == crate::process::OutputStream::Out { out } else { err };
         lines.push(bytes, |line| self.reader.line(line, self.report));
-        if let Some(said) = self.report.last_line() {
-            (self.say)(said);
+        if let Some(line) = self.report.last_line() {
+            (self.say)(line);
         }
     }
 }
@@ -277,7 +277,7 @@ mod tests {
                     TestSummary { total, skipped, passed: total - skipped, ..TestSummary::default() };
             }
         };
-        for (filter, tests, wanted) in [
+        for (filter, tests, expected) in [
             (None, (3, 0), None),
             (None, (0, 0), Some("NOT_FOUND")),
             (None, (2, 2), None),
@@ -287,7 +287,7 @@ mod tests {
             (Some("a"), (2, 2), Some("NOT_FOUND")),
         ] {
             let found = error(filter, 0, counts(tests.0, tests.1));
-            assert_eq!(found.as_deref(), wanted, "{filter:?} {tests:?}");
+            assert_eq!(found.as_deref(), expected, "{filter:?} {tests:?}");
         }
         // A tool that prints no counts may have run tests, and the effect of a filter is unknown.
         assert_eq!(error(None, 0, |_| {}), None);

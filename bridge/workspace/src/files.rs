@@ -106,7 +106,7 @@ pub fn list(roots: &Roots, path: &str, start: usize, count: usize) -> Result<Lis
 ///
 /// # Errors
 /// `PATH_NOT_ALLOWED`, also for a link that leads out; `IO_FAILED`.
-pub fn exists(roots: &Roots, path: &str, wanted: EntryType) -> Result<Existence, Failure> {
+pub fn exists(roots: &Roots, path: &str, entry_type: EntryType) -> Result<Existence, Failure> {
     let place = roots.place(path)?;
     let metadata = roots.at(&place, "look at", true, |dir, path| match dir.metadata(path) {
         Ok(metadata) => Ok(Some(metadata)),
@@ -123,10 +123,10 @@ pub fn exists(roots: &Roots, path: &str, wanted: EntryType) -> Result<Existence,
     } else {
         metadata.is_dir().then_some(EntryType::Directory)
     };
-    let exists = kind == Some(wanted);
+    let exists = kind == Some(entry_type);
     Ok(Existence {
         exists,
-        size: (exists && wanted == EntryType::File).then(|| metadata.len()),
+        size: (exists && entry_type == EntryType::File).then(|| metadata.len()),
         instead: (!exists).then_some(match kind {
             Some(EntryType::File) => "file",
             Some(EntryType::Directory) => "directory",

@@ -30,7 +30,7 @@ pub type ProgressSink = Arc<dyn Fn(&str) + Send + Sync>;
 struct Job {
     cancel: CancellationToken,
     done: watch::Receiver<Option<Result>>,
-    said: watch::Receiver<String>,
+    last_message: watch::Receiver<String>,
     began: Instant,
     /// Calls that wait for it now; changed with `Jobs::running` locked where that decides whether it ends.
     waiters: AtomicUsize,
@@ -74,7 +74,7 @@ impl Jobs {
         let _waiting = JobWaiter(job.clone());
         let mut done = job.done.clone();
         let until = Instant::now() + patience.min(MAX_TIMEOUT);
-        let mut told = (String::new(), Instant::now());
+        let mut last_report = (String::new(), Instant::now());
         let outcome = loop {
             tokio::select! {
                 outcome = outcome_of(&mut done) => break outcome,
@@ -83,13 +83,13 @@ impl Jobs {
                     return Err(Failure::cancelled());
                 }
                 () = tokio::time::sleep_until(until) => {
-                    return Ok(JobStatus::Pending(job.began.elapsed(), job.said.borrow().clone()));
+                    return Ok(JobStatus::Pending(job.began.elapsed(), job.last_message.borrow().clone()));
                 }
                 () = tokio::time::sleep(Duration::from_secs(1)) => {
-                    let said = job.said.borrow().clone();
-                    if said != told.0 || told.1.elapsed() >= Duration::from_secs(5) {
-                        told = (said.clone(), Instant::now());
-                        tell(format!("{} s: {said}", job.began.elapsed().as_secs())).await;
+                    let message = job.last_message.borrow().clone();
+                    if message != last_report.0 || last_report.1.elapsed() >= Duration::from_secs(5) {
+                        last_report = (message.clone(), Instant::now());
+                        tell(format!("{} s: {message}", job.began.elapsed().as_secs())).await;
                     }
                 }
             }
@@ -122,16 +122,16 @@ impl Jobs {
         }
         let cancel = CancellationToken::new();
         let (done_sender, done) = watch::channel(None);
-        let (said_sender, said) = watch::channel("started".to_owned());
+        let (message_sender, last_message) = watch::channel("started".to_owned());
         let say: ProgressSink = Arc::new(move |text| {
-            said_sender.send_replace(text.to_owned());
+            message_sender.send_replace(text.to_owned());
         });
         let work = start(cancel.clone(), say);
         self.tasks.spawn(async move {
             done_sender.send_replace(Some(work.await));
         });
         let waiters = AtomicUsize::new(1);
-        let job = Arc::new(Job { cancel, done, said, began: Instant::now(), waiters });
+        let job = Arc::new(Job { cancel, done, last_message, began: Instant::now(), waiters });
         running.insert(key.to_owned(), job.clone());
         Ok(job)
     }
@@ -208,7 +208,7 @@ mod tests {
         };
         let again = |_: CancellationToken, _: ProgressSink| async { panic!("started twice") };
         let waited = jobs.wait("a", 30 * second, &cancel, slow, silent).await.unwrap();
-        assert!(matches!(waited, JobStatus::Pending(_, said) if said == "working"));
+        assert!(matches!(waited, JobStatus::Pending(_, message) if message == "working"));
         let waited = jobs.wait("a", 30 * second, &cancel, again, silent).await.unwrap();
         assert!(matches!(waited, JobStatus::Pending(..)));
         let waited = jobs.wait("a", 60 * second, &cancel, again, silent).await.unwrap();

@@ -38,7 +38,7 @@ pub struct ConfinedPath<'a> {
     /// Relative to the root; `.` for the root itself.
     beneath: PathBuf,
     /// The path in the agent's spelling, for messages.
-    asked: String,
+    spelling: String,
 }
 
 impl Roots {
@@ -72,22 +72,22 @@ impl Roots {
     ///
     /// # Errors
     /// `PATH_NOT_ALLOWED` when it is outside of every root, `INVALID_PARAMETER` when it is not a path.
-    pub fn place(&self, asked: &str) -> Result<ConfinedPath<'_>, Failure> {
-        if asked.is_empty() || asked.contains('\0') {
+    pub fn place(&self, spelling: &str) -> Result<ConfinedPath<'_>, Failure> {
+        if spelling.is_empty() || spelling.contains('\0') {
             return Err(Failure::invalid("a path must not be empty or contain a NUL character"));
         }
-        let path = PathBuf::from(OsString::from_vec(path_bytes(asked)));
+        let path = PathBuf::from(OsString::from_vec(path_bytes(spelling)));
         if path.as_os_str().as_bytes().contains(&0) {
             return Err(Failure::invalid("a path must not contain a NUL character"));
         }
-        self.place_of(&path, asked)
+        self.place_of(&path, spelling)
     }
 
-    /// As [`place`](Self::place), for a path of the bridge itself; `asked` is its name in messages.
+    /// As [`place`](Self::place), for a path of the bridge itself; `spelling` is its name in messages.
     ///
     /// # Errors
     /// As [`place`](Self::place).
-    pub fn place_of(&self, path: &Path, asked: &str) -> Result<ConfinedPath<'_>, Failure> {
+    pub fn place_of(&self, path: &Path, spelling: &str) -> Result<ConfinedPath<'_>, Failure> {
         let found = if path.is_absolute() {
             self.strip(path).or_else(|| self.strip(&real(path)?))
         } else {
@@ -96,9 +96,9 @@ impl Roots {
         match found {
             Some((root, beneath)) if stays_inside(&beneath) => {
                 let beneath = if beneath.as_os_str().is_empty() { PathBuf::from(".") } else { beneath };
-                Ok(ConfinedPath { root, beneath, asked: asked.to_owned() })
+                Ok(ConfinedPath { root, beneath, spelling: spelling.to_owned() })
             }
-            _ => Err(self.refuse(asked)),
+            _ => Err(self.refuse(spelling)),
         }
     }
 
@@ -113,9 +113,9 @@ impl Roots {
     }
 
     /// A failure with `PATH_NOT_ALLOWED`.
-    fn refuse(&self, asked: &str) -> Failure {
+    fn refuse(&self, spelling: &str) -> Failure {
         let roots: Vec<String> = self.paths().map(|path| format!("`{}`", path.display())).collect();
-        let message = format!("`{asked}` is outside of the allowed folders ({})", roots.join(", "));
+        let message = format!("`{spelling}` is outside of the allowed folders ({})", roots.join(", "));
         Failure::new(ErrorCode::PathNotAllowed, message)
             .hint("use a path inside them; the user who starts tandem-mcp can allow more with `--root DIR`")
     }
@@ -143,7 +143,7 @@ impl Roots {
             let own = error.get_ref().and_then(|inner| inner.downcast_ref::<Failure>()).cloned();
             match own {
                 Some(failure) => failure,
-                None if leads_out(&error) => self.refuse(&place.asked),
+                None if leads_out(&error) => self.refuse(&place.spelling),
                 None => place.access_failure(verb, &error),
             }
         })
@@ -161,8 +161,8 @@ impl Roots {
     ///
     /// # Errors
     /// `PATH_NOT_ALLOWED`, `NOT_FOUND`, `INVALID_PARAMETER` when it is a file.
-    pub fn folder(&self, asked: Option<&str>) -> Result<PathBuf, Failure> {
-        let place = self.place(asked.unwrap_or("."))?;
+    pub fn folder(&self, spelling: Option<&str>) -> Result<PathBuf, Failure> {
+        let place = self.place(spelling.unwrap_or("."))?;
         let dir = self.at(&place, "open the folder", true, |dir, path| dir.open_dir(path))?;
         self.of_handle(&dir, &place)
     }
@@ -171,15 +171,15 @@ impl Roots {
     ///
     /// # Errors
     /// `PATH_NOT_ALLOWED`, `NOT_FOUND`.
-    pub fn existing_path(&self, asked: Option<&str>) -> Result<PathBuf, Failure> {
-        let place = self.place(asked.unwrap_or("."))?;
+    pub fn existing_path(&self, spelling: Option<&str>) -> Result<PathBuf, Failure> {
+        let place = self.place(spelling.unwrap_or("."))?;
         let is_dir = self.at(&place, "look at", true, |dir, path| Ok(dir.metadata(path)?.is_dir()))?;
         if is_dir {
-            return self.folder(asked);
+            return self.folder(spelling);
         }
         let real =
             place.absolute().canonicalize().map_err(|error| place.access_failure("look at", &error))?;
-        if self.strip(&real).is_none() { Err(self.refuse(&place.asked)) } else { Ok(real) }
+        if self.strip(&real).is_none() { Err(self.refuse(&place.spelling)) } else { Ok(real) }
     }
 
     /// The path of an open folder according to the system, checked against the roots again.
@@ -188,7 +188,7 @@ impl Roots {
         let real = place.absolute().canonicalize().map_err(own)?;
         let there = Dir::open_ambient_dir(&real, ambient_authority()).map_err(own)?;
         let same = identity(&there).map_err(own)? == identity(dir).map_err(own)?;
-        if same && self.strip(&real).is_some() { Ok(real) } else { Err(self.refuse(&place.asked)) }
+        if same && self.strip(&real).is_some() { Ok(real) } else { Err(self.refuse(&place.spelling)) }
     }
 }
 
@@ -203,7 +203,7 @@ impl ConfinedPath<'_> {
 
     /// A failed access as a failure.
     pub fn access_failure(&self, verb: &str, error: &io::Error) -> Failure {
-        let message = format!("cannot {verb} `{}`: {error}", self.asked);
+        let message = format!("cannot {verb} `{}`: {error}", self.spelling);
         match error.kind() {
             io::ErrorKind::NotFound => Failure::new(ErrorCode::NotFound, message)
                 .hint("list_directory shows what is there; relative paths are relative to the first root"),

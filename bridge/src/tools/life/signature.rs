@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn the_parameters_are_those_of_the_declaration_above() {
-        for (text, line, name, wanted) in [
+        for (text, line, name, expected) in [
             ("def settle(vat, rounds=3):\n    x = 1", 2, "settle", vec!["vat", "rounds", "3"]),
             (
                 "int Dig(int depth,\n  long seed)\n{\n  return 1;",
@@ -78,14 +78,14 @@ mod tests {
             ("  def feed(hound, amount)\n    1", 2, "feed", vec!["hound", "amount"]),
         ] {
             let found = parameters(&SourceText::of(text.into()), name, line);
-            assert_eq!(found, Some(wanted.into_iter().map(str::to_owned).collect()), "{text}");
+            assert_eq!(found, Some(expected.into_iter().map(str::to_owned).collect()), "{text}");
         }
         assert_eq!(parameters(&SourceText::of("x\ny\n".into()), "f", 2), None);
     }
 
     #[test]
     fn a_function_has_a_name_without_its_types() {
-        for (name, wanted) in [
+        for (name, expected) in [
             ("Ostwick.Program.Weigh(Ostwick.Sack sack, int turns)", "Weigh"),
             ("main.water", "water"),
             ("tarnhow::lift", "lift"),
@@ -93,7 +93,7 @@ mod tests {
             ("Vec<T>::push", "Vec"),
             ("Hound#feel", "feel"),
         ] {
-            assert_eq!(base(name), wanted);
+            assert_eq!(base(name), expected);
         }
     }
 }

@@ -21,25 +21,25 @@ pub(super) struct RecordedInput {
 impl RecordedInput {
     /// Reads the input so far from the session.
     pub(super) async fn of(session: &AgentSession) -> Result<Self, Failure> {
-        let told = match session.ask("processReadInput", json!({})).await {
-            Ok(told) => told,
+        let body = match session.ask("processReadInput", json!({})).await {
+            Ok(body) => body,
             // It has no input that clients write.
             Err(failure) if matches!(failure.code, ErrorCode::IoNotOwned | ErrorCode::NoSession) => {
                 return Ok(Self::default());
             }
             Err(failure) => return Err(failure),
         };
-        let text = |key: &str| told[key].as_str().unwrap_or_default().to_owned();
+        let text = |key: &str| body[key].as_str().unwrap_or_default().to_owned();
         let given = Self {
             data: text("data"),
             encoding: text("encoding"),
-            closed: told["closed"] == true,
+            closed: body["closed"] == true,
             note: None,
         };
-        if told["complete"] == false {
+        if body["complete"] == false {
             let note = format!(
                 "of the {} bytes of input only the first {} are kept: the runs get those",
-                told["bytes"],
+                body["bytes"],
                 given.data.len()
             );
             return Ok(Self { note: Some(note), closed: false, ..given });

@@ -350,8 +350,8 @@ impl ActiveRun<'_> {
         if stop["reason"] != "exception" {
             return false;
         }
-        let told = self.session.ask("exceptionInfo", json!({ "threadId": stop["threadId"] })).await;
-        told.is_ok_and(|told| told["exceptionId"] == "SystemExit")
+        let body = self.session.ask("exceptionInfo", json!({ "threadId": stop["threadId"] })).await;
+        body.is_ok_and(|body| body["exceptionId"] == "SystemExit")
     }
 
     /// The engine's reason for not setting a breakpoint.
@@ -381,7 +381,7 @@ impl ActiveRun<'_> {
     /// The value of an expression, or the reason why it has none.
     async fn value(&self, frame: &Value, expression: &str) -> Result<String, Failure> {
         match assigning::evaluate(self.session, frame, expression, self.cancel).await {
-            Ok(told) => Ok(text(&cut(&told["result"], MAX_VALUE_LEN))),
+            Ok(response) => Ok(text(&cut(&response["result"], MAX_VALUE_LEN))),
             Err(failure) if failure.code == ErrorCode::Cancelled => Err(failure),
             Err(failure) => Ok(text(&cut(&json!(format!("error: {}", failure.message)), MAX_VALUE_LEN))),
         }
@@ -396,8 +396,8 @@ impl ActiveRun<'_> {
                 ..failure
             },
         };
-        let told = match assigning::set(self.session, frame, name, value, self.cancel).await {
-            Ok(told) => told,
+        let assigned = match assigning::set(self.session, frame, name, value, self.cancel).await {
+            Ok(assigned) => assigned,
             Err(failure) => {
                 let Ok(result) = assigning::evaluate(self.session, frame, value, self.cancel).await else {
                     return Err(refused(failure));
@@ -410,7 +410,7 @@ impl ActiveRun<'_> {
                 set.map_err(|_| refused(failure))?
             }
         };
-        Ok(text(&cut(&told["value"], MAX_VALUE_LEN)))
+        Ok(text(&cut(&assigned["value"], MAX_VALUE_LEN)))
     }
 
     /// Describes where the run stopped, and why.

@@ -45,8 +45,8 @@ pub(super) async fn skip(
     };
     for line in lines {
         let targets = json!({ "source": { "path": path }, "line": line });
-        let told = session.ask("gotoTargets", targets).await?;
-        if let Some(target) = told["targets"].get(0) {
+        let body = session.ask("gotoTargets", targets).await?;
+        if let Some(target) = body["targets"].get(0) {
             let went = jump_to(session, thread, &target["id"]).await;
             return went.map_err(|failure| cannot(&failure.message));
         }
@@ -57,8 +57,8 @@ pub(super) async fn skip(
 /// The last line of the statement that begins there, if the engine reports it.
 async fn end_line(session: &AgentSession, path: &str, line: u64) -> u64 {
     let targets = json!({ "source": { "path": path }, "line": line });
-    let told = session.ask("gotoTargets", targets).await.unwrap_or_default();
-    told["targets"][0]["endLine"].as_u64().unwrap_or(line).max(line)
+    let body = session.ask("gotoTargets", targets).await.unwrap_or_default();
+    body["targets"][0]["endLine"].as_u64().unwrap_or(line).max(line)
 }
 
 async fn jump_to(session: &AgentSession, thread: &Value, target: &Value) -> Result<(), Failure> {

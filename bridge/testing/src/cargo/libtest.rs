@@ -47,7 +47,7 @@ pub(super) struct Libtest {
     /// Output of a running test, when nothing captures it.
     printed: Vec<String>,
     /// Names of the tests that count; all if empty.
-    wanted: Vec<String>,
+    selected: Vec<String>,
     /// Errors that tests returned, when nothing captures them.
     errors: Vec<String>,
     /// Panics that nothing captures, by their threads, which are named like the tests.
@@ -65,7 +65,7 @@ impl Libtest {
             failed: Vec::new(),
             section: None,
             printed: Vec::new(),
-            wanted: Vec::new(),
+            selected: Vec::new(),
             errors: Vec::new(),
             panics: Vec::new(),
             runs: false,
@@ -79,7 +79,7 @@ impl Libtest {
 
     /// Counts only these tests: rustdoc runs more tests than its filter names.
     pub(super) fn restrict_to(mut self, names: Vec<String>) -> Self {
-        self.wanted = names;
+        self.selected = names;
         self
     }
 
@@ -88,7 +88,7 @@ impl Libtest {
     }
 
     fn result(&mut self, name: &str, how: &str, results: &TestResults) {
-        if !self.wanted.is_empty() && !self.wanted.iter().any(|wanted| wanted == name) {
+        if !self.selected.is_empty() && !self.selected.iter().any(|test| test == name) {
             return;
         }
         let began = self.begun.take().filter(|(begun, _)| begun == name);

@@ -185,13 +185,13 @@ fn select_framework(
     framework: Option<&str>,
 ) -> Result<Vec<TestProject>, Failure> {
     let all: BTreeSet<String> = found.iter().map(|(_, own)| own.clone()).collect();
-    let is_wanted = |own: &str| framework.is_none_or(|wanted| own.eq_ignore_ascii_case(wanted));
+    let is_selected = |own: &str| framework.is_none_or(|framework| own.eq_ignore_ascii_case(framework));
     let picked: Vec<TestProject> =
-        found.into_iter().filter(|(_, own)| is_wanted(own)).map(|(project, _)| project).collect();
+        found.into_iter().filter(|(_, own)| is_selected(own)).map(|(project, _)| project).collect();
     match framework {
-        Some(wanted) if picked.is_empty() && !all.is_empty() => {
+        Some(framework) if picked.is_empty() && !all.is_empty() => {
             let all: Vec<String> = all.into_iter().collect();
-            let message = format!("no project of tests is built for `{wanted}`");
+            let message = format!("no project of tests is built for `{framework}`");
             Err(Failure::new(ErrorCode::NotFound, message)
                 .hint(format!("`framework` may be {}", all.join(", "))))
         }

@@ -170,7 +170,7 @@ mod tests {
             traits: vec!["speed=slow".into(), "Category=Night".into(), "db".into()],
             ..TestItem::default()
         };
-        for (filter, wanted) in [
+        for (filter, expected) in [
             ("Rows", true),
             ("FullyQualifiedName=Shop.CartTests.Rows", true),
             ("FullyQualifiedName~carttests", true),
@@ -184,7 +184,7 @@ mod tests {
             ("(Name=Rows", false),
             ("Adds", false),
         ] {
-            assert_eq!(TestCaseFilter::parse(filter).holds(&test), wanted, "{filter}");
+            assert_eq!(TestCaseFilter::parse(filter).holds(&test), expected, "{filter}");
         }
     }
 

@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn every_framework_s_name_becomes_one_id() {
         let of = |class, method, shown| id(class, method, shown);
-        for (method, shown, wanted) in [
+        for (method, shown, expected) in [
             ("Adds", "Shop.Cart.Adds", "Shop.Cart.Adds"),
             ("Adds", "Adds", "Shop.Cart.Adds"),
             ("Rows(System.String)", "Shop.Cart.Rows(text: \"a,b\")", "Shop.Cart.Rows(text: \"a,b\")"),
@@ -91,7 +91,7 @@ mod tests {
             ("Rows", "Rows(é, 2)", "Shop.Cart.Rows(é, 2)"),
             ("Rows", "adds two numbers", "Shop.Cart.Rows: adds two numbers"),
         ] {
-            assert_eq!(of("Shop.Cart", method, shown), wanted);
+            assert_eq!(of("Shop.Cart", method, shown), expected);
         }
         assert_eq!(of("", "", "anything"), "anything");
         assert_eq!(split("Shop.Cart.Rows(\"a.b\",1)"), ("Shop.Cart", "Rows(\"a.b\",1)"));

@@ -129,7 +129,7 @@ mod tests {
     fn names_with_quotes_are_quoted_for_nunit() {
         let test =
             TestItem { handle: serde_json::json!({ "uid": r#"R("a\"b", 'c')"# }), ..TestItem::default() };
-        let wanted = r#"test == 'R(&quot;a\\&quot;b&quot;, \&apos;c\&apos;)'"#;
-        assert!(nunit_where(&[test]).contains(&wanted.replace("'R", "&apos;R").replace(")'", ")&apos;")));
+        let expected = r#"test == 'R(&quot;a\\&quot;b&quot;, \&apos;c\&apos;)'"#;
+        assert!(nunit_where(&[test]).contains(&expected.replace("'R", "&apos;R").replace(")'", ")&apos;")));
     }
 }

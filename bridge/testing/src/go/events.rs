@@ -146,11 +146,11 @@ impl GoTestEvents {
         self.explain(&mut result, package, &output);
         if how == TestStatus::Failed {
             let below = self.failed.iter().filter(|id| id.starts_with(&format!("{}/", result.id))).count();
-            let said = self.output.get(&(package.to_owned(), String::new()));
+            let package_output = self.output.get(&(package.to_owned(), String::new()));
             if below > 0 && result.message.is_empty() {
                 result.message = format!("{below} of its subtests failed");
-            } else if let Some(said) = said.filter(|_| result.message.is_empty()) {
-                let panics = said.iter().skip_while(|line| !line.starts_with("panic: "));
+            } else if let Some(package_output) = package_output.filter(|_| result.message.is_empty()) {
+                let panics = package_output.iter().skip_while(|line| !line.starts_with("panic: "));
                 let panics: Vec<String> = panics.cloned().collect();
                 self.explain(&mut result, package, &panics);
             }
@@ -206,7 +206,7 @@ impl GoTestEvents {
     /// A package has ended, and some of its tests have not: its process did.
     fn end_package(&mut self, package: &str, results: &TestResults) {
         let lost = self.running.remove(package).unwrap_or_default();
-        let said = self.output.remove(&(package.to_owned(), String::new())).unwrap_or_default();
+        let package_output = self.output.remove(&(package.to_owned(), String::new())).unwrap_or_default();
         // A test with subtests is not the one that ran.
         let parents: Vec<&String> = lost
             .iter()
@@ -220,7 +220,7 @@ impl GoTestEvents {
                 outcome: TestStatus::Failed,
                 ..TestResult::default()
             };
-            let all: Vec<String> = own.into_iter().chain(said.iter().cloned()).collect();
+            let all: Vec<String> = own.into_iter().chain(package_output.iter().cloned()).collect();
             self.explain(&mut result, package, &all);
             if result.message.is_empty() {
                 result.message = "the process of the tests ended while this test ran".into();

@@ -23,7 +23,7 @@ pub struct Jest;
 async fn jest(
     run: &mut FrameworkRun<'_>,
     more: Vec<String>,
-    wanted: Option<&[TestItem]>,
+    selected: Option<&[TestItem]>,
     lists: bool,
 ) -> Result<Vec<TestItem>, Failure> {
     let program = find_installed(run.project, "jest/bin/jest.js")
@@ -41,7 +41,7 @@ async fn jest(
         command = command.args(["--silent", "--passWithNoTests"]);
     }
     command = command.args(&run.options.arguments).args(more);
-    if let Some(tests) = wanted {
+    if let Some(tests) = selected {
         command = command.arg("--runTestsByPath").args(files(tests));
     } else if let Some(scope) = scope(run.project) {
         let exact = PathBuf::from(&scope).is_file();
@@ -49,7 +49,7 @@ async fn jest(
     }
     let modules: Vec<String> =
         program.canonicalize().iter().chain([&program]).filter_map(|file| file.parent()).map(text).collect();
-    let command = with_environment(command, run, &reports, wanted, lists)?
+    let command = with_environment(command, run, &reports, selected, lists)?
         .env("TANDEM_TEST_MODULES", json!(modules).to_string());
     let launch = launch(command, 0, run.options.known.as_ref());
     let host = if lists { &DirectLauncher } else { run.host };
@@ -81,12 +81,12 @@ impl TestFramework for Jest {
         chosen: &'a ChosenTests,
     ) -> BoxFuture<'a, Result<(), Failure>> {
         Box::pin(async move {
-            let (more, wanted) = match chosen {
+            let (more, selected) = match chosen {
                 ChosenTests::Everything => (Vec::new(), None),
                 ChosenTests::Filter(filter) => (vec![format!("--testNamePattern={filter}")], None),
                 ChosenTests::Tests(tests) => (Vec::new(), Some(tests.as_slice())),
             };
-            jest(run, more, wanted, false).await.map(drop)
+            jest(run, more, selected, false).await.map(drop)
         })
     }
 

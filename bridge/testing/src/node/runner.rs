@@ -108,7 +108,7 @@ async fn file(
     run: &mut FrameworkRun<'_>,
     file: &str,
     more: &[String],
-    wanted: Option<&[TestItem]>,
+    selected: Option<&[TestItem]>,
     lists: bool,
 ) -> Result<Vec<TestItem>, Failure> {
     let (helpers, mut reports) = prepare(run)?;
@@ -122,7 +122,7 @@ async fn file(
     }
     own.extend(more.iter().chain(&run.options.arguments).cloned());
     let command = ProcessCommand::new("node", &run.project.folder).args(&own).arg(file);
-    let command = with_environment(command, run, &reports, wanted, lists)?;
+    let command = with_environment(command, run, &reports, selected, lists)?;
     let launch = launch(command, own.len(), run.options.known.as_ref());
     let (host, before) = (if lists { &DirectLauncher } else { run.host }, run.results.counts().total());
     let shown = if lists { "" } else { "node --test" };
@@ -187,7 +187,7 @@ impl TestFramework for NodeTest {
     ) -> BoxFuture<'a, Result<(), Failure>> {
         Box::pin(async move {
             let all = || sources(run.project).iter().map(|source| text(source)).collect();
-            let (files, more, wanted): (Vec<String>, _, _) = match chosen {
+            let (files, more, selected): (Vec<String>, _, _) = match chosen {
                 ChosenTests::Everything => (all(), Vec::new(), None),
                 ChosenTests::Filter(filter) => (all(), vec![format!("--test-name-pattern={filter}")], None),
                 ChosenTests::Tests(tests) => (files(tests), Vec::new(), Some(tests.as_slice())),
@@ -195,7 +195,7 @@ impl TestFramework for NodeTest {
             let mut worst = 0;
             for source in files {
                 let before = run.results.counts().total();
-                file(run, &source, &more, wanted, false).await?;
+                file(run, &source, &more, selected, false).await?;
                 if more.is_empty() || run.broken || run.results.counts().total() > before {
                     worst = worst.max(run.code);
                 }
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn files_of_tests_are_those_that_node_takes() {
-        for (file, wanted) in [
+        for (file, expected) in [
             ("cart.test.mjs", true),
             ("test-cart.js", true),
             ("test.cjs", true),
@@ -225,7 +225,7 @@ mod tests {
             ("test/data.json", false),
             ("src/types.test.d.ts", false),
         ] {
-            assert_eq!(is_test(Path::new(file)), wanted, "{file}");
+            assert_eq!(is_test(Path::new(file)), expected, "{file}");
         }
     }
 

@@ -36,7 +36,7 @@ async fn list_tests(run: &mut FrameworkRun<'_>) -> Result<Vec<TestItem>, Failure
 async fn vitest(
     run: &mut FrameworkRun<'_>,
     more: Vec<String>,
-    wanted: Option<&[TestItem]>,
+    selected: Option<&[TestItem]>,
 ) -> Result<(), Failure> {
     let program = find_installed(run.project, "vitest/vitest.mjs")
         .ok_or_else(|| not_installed_failure("vitest", run.project))?;
@@ -51,17 +51,17 @@ async fn vitest(
         command = command.arg("--reporter=default");
     }
     command = command.args(&run.options.arguments).args(more);
-    command = match wanted {
+    command = match selected {
         Some(tests) => command.args(files(tests)),
         None => command.args(scope(run.project)),
     };
-    let command = with_environment(command, run, &reports, wanted, false)?;
+    let command = with_environment(command, run, &reports, selected, false)?;
     let launch = launch(command, 0, run.options.known.as_ref());
     let host = run.host;
     let ended = run.process(host, launch, "vitest run", &mut NullReader, &mut reports).await?;
     run.collect(&mut reports, "vitest");
     // A worker that has ended had no time to report which test it began.
-    if let Some(tests) = wanted.filter(|_| ended.code != 0 && !run.broken && !debugs) {
+    if let Some(tests) = selected.filter(|_| ended.code != 0 && !run.broken && !debugs) {
         run.fail_crashed_test(tests, ended, |test| test.id.clone());
     }
     Ok(())

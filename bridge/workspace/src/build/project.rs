@@ -95,15 +95,15 @@ impl Project {
     /// # Errors
     /// `PATH_NOT_ALLOWED`, `NOT_FOUND` when there is nothing to build, `INVALID_PARAMETER`
     /// when several projects match.
-    pub fn find(roots: &Roots, path: Option<&str>, wanted: Option<&str>) -> Result<Self, Failure> {
-        let wanted = match wanted {
+    pub fn find(roots: &Roots, path: Option<&str>, requested: Option<&str>) -> Result<Self, Failure> {
+        let requested = match requested {
             Some(name) => Some(by_name(name)?),
             None => None,
         };
         let path = roots.existing_path(path)?;
         if !path.is_dir() {
             let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-            let kind = wanted.or_else(|| BuildTool::of(name)).ok_or_else(|| not_found(&path))?;
+            let kind = requested.or_else(|| BuildTool::of(name)).ok_or_else(|| not_found(&path))?;
             let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
             return Ok(Self { kind, folder, file: Some(path) });
         }
@@ -116,7 +116,7 @@ impl Project {
             .filter_map(|file| Some((BuildTool::of(file.file_name().to_str()?)?, file.path())))
             .collect();
         files.sort();
-        let found = wanted.or_else(|| files.first().map(|(kind, _)| *kind));
+        let found = requested.or_else(|| files.first().map(|(kind, _)| *kind));
         let kind = found.ok_or_else(|| not_found(&path))?;
         let own = files.into_iter().filter(|(other, _)| *other == kind).map(|(_, file)| file).collect();
         let file = if kind == BuildTool::Dotnet { only(own)? } else { None };

@@ -242,12 +242,12 @@ impl BuildReport {
 
     /// Converts the report into the form of an answer.
     pub fn finish(self) -> FinishedReport {
-        let told = self.tests.as_ref().is_some_and(|tests| {
+        let all_failures_listed = self.tests.as_ref().is_some_and(|tests| {
             tests.failed > 0
                 && tests.failures.len() as u64 == tests.failed
                 && tests.failures.iter().all(|one| !one.message.is_empty())
         });
-        let output = match self.tests.as_ref().filter(|_| told) {
+        let output = match self.tests.as_ref().filter(|_| all_failures_listed) {
             Some(tests) => without_reported(&self.brief.text(), tests),
             None => self.output.text(),
         };
@@ -266,8 +266,8 @@ impl BuildReport {
 /// The output without the lines that the failures' messages contain.
 fn without_reported(output: &str, tests: &TestSummary) -> String {
     let messages = tests.failures.iter().flat_map(|failed| failed.message.lines());
-    let told: HashSet<&str> = messages.map(str::trim).filter(|line| !line.is_empty()).collect();
-    output.split_inclusive('\n').filter(|line| !told.contains(line.trim())).collect()
+    let lines: HashSet<&str> = messages.map(str::trim).filter(|line| !line.is_empty()).collect();
+    output.split_inclusive('\n').filter(|line| !lines.contains(line.trim())).collect()
 }
 
 fn shorten(text: &str) -> String {

@@ -85,17 +85,17 @@ pub async fn commit(repository: &Repository<'_>, message: &str) -> Result<Commit
     let notes = if repository.runs_programs() { Vec::new() } else { skipped_steps(repository).await? };
     let mut command = repository.command(["commit", "--quiet", "--no-status", "--file=-"]);
     command.input = message.as_bytes().to_vec();
-    let said = repository.run_command(&command).await?;
-    if !said.ended.success() {
+    let output = repository.run_command(&command).await?;
+    if !output.ended.success() {
         let nothing = repository.run(["diff", "--cached", "--quiet", "--no-ext-diff"]).await?.ended.success();
-        if nothing && said.err.trim().is_empty() {
+        if nothing && output.err.trim().is_empty() {
             return Err(Failure::new(
                 ErrorCode::CommandFailed,
                 "nothing is staged, so there is nothing to commit",
             )
             .hint("git_add stages files"));
         }
-        let words = format!("{}\n{}", said.err, String::from_utf8_lossy(&said.out));
+        let words = format!("{}\n{}", output.err, String::from_utf8_lossy(&output.out));
         return Err(git_failure("commit", &words));
     }
     let shown = repository
@@ -130,8 +130,8 @@ async fn skipped_steps(repository: &Repository<'_>) -> Result<Vec<String>, Failu
     let mut notes = Vec::new();
     // The setting that disables hooks hides their folder, so its value is read separately.
     let global = async |name: &str| {
-        let said = repository.run(["config", "--global", "--type=path", "--get", name]).await?;
-        Ok::<_, Failure>(said.ended.success().then(|| path(&said.out)))
+        let output = repository.run(["config", "--global", "--type=path", "--get", name]).await?;
+        Ok::<_, Failure>(output.ended.success().then(|| path(&output.out)))
     };
     let own = repository.settings.value("core", "hookspath").map(path);
     let folder = match own {
@@ -147,8 +147,8 @@ async fn skipped_steps(repository: &Repository<'_>) -> Result<Vec<String>, Failu
     if !hooks.is_empty() {
         notes.push(format!("hooks not run without --allow-commands: {}", hooks.join(", ")));
     }
-    let said = repository.run(["config", "--global", "--type=bool", "--get", "commit.gpgSign"]).await?;
-    let global = said.ended.success() && said.out.starts_with(b"true");
+    let output = repository.run(["config", "--global", "--type=bool", "--get", "commit.gpgSign"]).await?;
+    let global = output.ended.success() && output.out.starts_with(b"true");
     if repository
         .settings
         .value("commit", "gpgsign")

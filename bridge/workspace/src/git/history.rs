@@ -91,13 +91,13 @@ pub async fn log(repository: &Repository<'_>, selection: &LogOptions) -> Result<
     }
     arguments.push("--".into());
     arguments.extend(repository.paths(&selection.files)?);
-    let said = repository.run(arguments).await?;
-    if !said.ended.success() {
+    let output = repository.run(arguments).await?;
+    if !output.ended.success() {
         let unborn = selection.revision.is_none()
             && !repository.run(["rev-parse", "--verify", "--quiet", "HEAD"]).await?.ended.success();
-        return if unborn { Ok(GitLog::default()) } else { Err(git_failure("log", &said.err)) };
+        return if unborn { Ok(GitLog::default()) } else { Err(git_failure("log", &output.err)) };
     }
-    let text = String::from_utf8_lossy(&said.out);
+    let text = String::from_utf8_lossy(&output.out);
     let mut log = GitLog::default();
     for record in text.split('\0').filter(|record| !record.is_empty()) {
         if log.commits.len() as u64 == count {

@@ -188,10 +188,10 @@ impl<'a> Repository<'a> {
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> Result<Vec<u8>, Failure> {
         let command = self.command(arguments);
-        let said = self.run_command(&command).await?;
+        let output = self.run_command(&command).await?;
         let verb =
             command.arguments.get(1).map(|verb| verb.to_string_lossy().into_owned()).unwrap_or_default();
-        if said.ended.success() { Ok(said.out) } else { Err(git_failure(&verb, &said.err)) }
+        if output.ended.success() { Ok(output.out) } else { Err(git_failure(&verb, &output.err)) }
     }
 
     /// Whether the configuration may name programs to run.
@@ -214,13 +214,13 @@ impl<'a> Repository<'a> {
 
     /// Converts a path for git. An existing path is taken literally, whatever its name looks like; any other
     /// may be a pattern. Relative to the folder the call named or, as git_status writes them, to the top.
-    fn path(&self, asked: &str) -> Result<OsString, Failure> {
-        let name = OsString::from_vec(path_bytes(asked));
+    fn path(&self, spelling: &str) -> Result<OsString, Failure> {
+        let name = OsString::from_vec(path_bytes(spelling));
         let there = |folder: &Path| folder.join(&name).symlink_metadata().is_ok();
         let from = if !there(&self.folder) && there(&self.top) { &self.top } else { &self.folder };
         let path = from.join(&name);
         // Lexically: git itself refuses paths beyond a link.
-        self.roots.place_of(&path, asked)?;
+        self.roots.place_of(&path, spelling)?;
         let literal = path.symlink_metadata().is_ok() || name.as_bytes().starts_with(b":");
         let mut spec = OsString::from(if literal { ":(literal)" } else { "" });
         let relative = path.strip_prefix(&self.top).unwrap_or(&path);
@@ -260,16 +260,16 @@ fn overrides(commands: bool) -> Vec<(&'static str, &'static str)> {
 }
 
 /// `COMMAND_FAILED` with git's error message.
-pub fn git_failure(verb: &str, said: &str) -> Failure {
+pub fn git_failure(verb: &str, message: &str) -> Failure {
     let words: Vec<&str> =
-        said.lines().filter(|line| !line.trim().is_empty() && !line.starts_with("hint:")).collect();
+        message.lines().filter(|line| !line.trim().is_empty() && !line.starts_with("hint:")).collect();
     let words = if words.is_empty() { "git printed no reason".to_owned() } else { words.join("; ") };
     let failure = Failure::new(ErrorCode::CommandFailed, format!("git {verb} failed: {words}"));
     let hints: Vec<&str> =
-        said.lines().filter_map(|line| line.strip_prefix("hint:")).map(str::trim).collect();
-    if said.contains("index.lock") {
+        message.lines().filter_map(|line| line.strip_prefix("hint:")).map(str::trim).collect();
+    if message.contains("index.lock") {
         failure.hint("try again when the other git process has finished")
-    } else if said.contains("Please tell me who you are") || said.contains("empty ident name") {
+    } else if message.contains("Please tell me who you are") || message.contains("empty ident name") {
         failure.hint("set user.name and user.email with `git config`")
     } else if hints.is_empty() {
         failure

@@ -108,11 +108,11 @@ impl Settings {
             git_command(Path::new("/"), ["config", "--file", "-", "--no-includes", "--null", "--list"])
                 .env("GIT_DIR", "/dev/null");
         command.input = text;
-        let said = run_git(&command, cancel).await?;
-        if !said.ended.success() {
-            return Err(refuse(said.err.trim()));
+        let output = run_git(&command, cancel).await?;
+        if !output.ended.success() {
+            return Err(refuse(output.err.trim()));
         }
-        let records = said.out.split(|byte| *byte == 0).filter(|record| !record.is_empty());
+        let records = output.out.split(|byte| *byte == 0).filter(|record| !record.is_empty());
         let settings: Option<Vec<Setting>> = records.map(Setting::parse).collect();
         settings.map(Self).ok_or_else(|| refuse("git lists it in a way that is not known"))
     }
@@ -136,8 +136,8 @@ impl Settings {
 
     /// A value, the last one of several.
     pub fn value(&self, section: &str, name: &str) -> Option<&[u8]> {
-        let wanted = |setting: &&Setting| setting.is(section, name) && setting.subsection.is_none();
-        self.0.iter().rfind(wanted)?.value.as_deref()
+        let is_it = |setting: &&Setting| setting.is(section, name) && setting.subsection.is_none();
+        self.0.iter().rfind(is_it)?.value.as_deref()
     }
 
     /// A setting that says yes.

@@ -65,22 +65,22 @@ async fn a_deadline_and_a_cancellation_end_the_whole_group() {
     gone(&pid).await;
 
     let cancel = CancellationToken::new();
-    let mut sink = CancelOnLine { heard: Vec::new(), cancel: cancel.clone() };
+    let mut sink = CancelOnLine { output: Vec::new(), cancel: cancel.clone() };
     let failure = sh("sleep 1000 & echo $!; wait").run(&mut sink, LONG, &cancel).await.unwrap_err();
     assert_eq!(failure.code, ErrorCode::Cancelled);
-    gone(&String::from_utf8(sink.heard).unwrap()).await;
+    gone(&String::from_utf8(sink.output).unwrap()).await;
 }
 
-/// Cancels as soon as a line was heard.
+/// Cancels as soon as a line was output.
 struct CancelOnLine {
-    heard: Vec<u8>,
+    output: Vec<u8>,
     cancel: CancellationToken,
 }
 
 impl Sink for CancelOnLine {
     fn take(&mut self, _: OutputStream, bytes: &[u8]) {
-        self.heard.extend_from_slice(bytes);
-        if self.heard.ends_with(b"\n") {
+        self.output.extend_from_slice(bytes);
+        if self.output.ends_with(b"\n") {
             self.cancel.cancel();
         }
     }

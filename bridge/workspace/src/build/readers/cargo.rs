@@ -36,8 +36,8 @@ impl CargoParser {
         report.say(line);
     }
 
-    fn message(&mut self, told: &Value, report: &mut BuildReport) {
-        let message = &told["message"];
+    fn message(&mut self, record: &Value, report: &mut BuildReport) {
+        let message = &record["message"];
         if let Some(rendered) = message["rendered"].as_str() {
             rendered.trim_end().lines().for_each(|line| report.say(line));
         }
@@ -59,7 +59,7 @@ impl CargoParser {
             text.push('\n');
             text.push_str(more);
         }
-        let file = self.resolve(&told["manifest_path"], span["file_name"].as_str().unwrap_or_default());
+        let file = self.resolve(&record["manifest_path"], span["file_name"].as_str().unwrap_or_default());
         report.find(&BuildDiagnostic {
             file: &file,
             line: number("line_start"),

@@ -34,7 +34,7 @@ struct PendingDiagnostic {
     /// The command that found it.
     command: String,
     /// Lines of the message; an empty one is between paragraphs.
-    said: Vec<String>,
+    message_lines: Vec<String>,
 }
 
 impl CmakeParser {
@@ -44,8 +44,8 @@ impl CmakeParser {
         if let Some(begun) = &mut self.begun
             && (line.is_empty() || line.starts_with("  "))
         {
-            if begun.said.len() < MAX_LINES {
-                begun.said.push(line.trim().to_owned());
+            if begun.message_lines.len() < MAX_LINES {
+                begun.message_lines.push(line.trim().to_owned());
             }
             return;
         }
@@ -61,7 +61,7 @@ impl CmakeParser {
             line: text("line").parse().unwrap_or(0),
             error: text("kind") == "Error",
             command: text("command"),
-            said: Vec::new(),
+            message_lines: Vec::new(),
         });
     }
 
@@ -70,7 +70,7 @@ impl CmakeParser {
         let Some(begun) = self.begun.take() else { return };
         // CMake breaks the lines of a paragraph where it likes.
         let paragraphs: Vec<String> = begun
-            .said
+            .message_lines
             .split(String::is_empty)
             .filter(|lines| !lines.is_empty())
             .map(|lines| lines.join(" "))

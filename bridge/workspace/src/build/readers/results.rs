@@ -235,14 +235,14 @@ fn python_place(text: &str, file: Option<&str>) -> Option<(String, u32)> {
 }
 
 /// Results of jest and vitest.
-fn jest(told: &Value, report: &mut BuildReport) {
-    let number = |name: &str| told[name].as_u64().unwrap_or(0);
+fn jest(record: &Value, report: &mut BuildReport) {
+    let number = |name: &str| record[name].as_u64().unwrap_or(0);
     let tests = report.tests();
     tests.total += number("numTotalTests");
     tests.passed += number("numPassedTests");
     tests.failed += number("numFailedTests");
     tests.skipped += number("numPendingTests") + number("numTodoTests");
-    for file in told["testResults"].as_array().into_iter().flatten() {
+    for file in record["testResults"].as_array().into_iter().flatten() {
         for one in
             file["assertionResults"].as_array().into_iter().flatten().filter(|one| one["status"] == "failed")
         {
@@ -254,29 +254,29 @@ fn jest(told: &Value, report: &mut BuildReport) {
     }
 }
 
-fn mocha(told: &Value, report: &mut BuildReport) {
-    let number = |name: &str| told["stats"][name].as_u64().unwrap_or(0);
+fn mocha(record: &Value, report: &mut BuildReport) {
+    let number = |name: &str| record["stats"][name].as_u64().unwrap_or(0);
     let tests = report.tests();
     tests.total += number("tests");
     tests.passed += number("passes");
     tests.failed += number("failures");
     tests.skipped += number("pending");
-    for one in told["failures"].as_array().into_iter().flatten() {
+    for one in record["failures"].as_array().into_iter().flatten() {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let message = [text(&one["err"]["message"]), text(&one["err"]["stack"])].join("\n");
         node_failed(&text(&one["fullTitle"]), message, &text(&one["file"]), report);
     }
 }
 
-pub(super) fn rspec(told: &Value, report: &mut BuildReport) {
-    let number = |name: &str| told["summary"][name].as_u64().unwrap_or(0);
+pub(super) fn rspec(record: &Value, report: &mut BuildReport) {
+    let number = |name: &str| record["summary"][name].as_u64().unwrap_or(0);
     let tests = report.tests();
     let bad = number("failure_count").saturating_add(number("pending_count"));
     tests.total += number("example_count");
     tests.passed += number("example_count").saturating_sub(bad);
     tests.failed += number("failure_count");
     tests.skipped += number("pending_count");
-    for one in told["examples"].as_array().into_iter().flatten().filter(|one| one["status"] == "failed") {
+    for one in record["examples"].as_array().into_iter().flatten().filter(|one| one["status"] == "failed") {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let line = one["line_number"].as_u64().and_then(|line| u32::try_from(line).ok());
         report.fail(FailedTest {

@@ -17,7 +17,7 @@ const ENDINGS: [&str; 6] = ["js", "mjs", "cjs", "ts", "mts", "cts"];
 pub struct TapParser {
     counted: TestSummary,
     /// Node's own counts, which leave suites out.
-    told: TestSummary,
+    node_counts: TestSummary,
     failing: Option<FailingEntry>,
     /// Files in which no test ran, and files whose process failed.
     files: (u64, u64),
@@ -149,10 +149,10 @@ impl TapParser {
         let Some((word, number)) = text.split_once(' ') else { return };
         let Ok(number) = number.parse::<u64>() else { return };
         match word {
-            "tests" => self.told.total = number,
-            "pass" => self.told.passed = number,
-            "fail" => self.told.failed = number,
-            "skipped" | "todo" | "cancelled" => self.told.skipped += number,
+            "tests" => self.node_counts.total = number,
+            "pass" => self.node_counts.passed = number,
+            "fail" => self.node_counts.failed = number,
+            "skipped" | "todo" | "cancelled" => self.node_counts.skipped += number,
             _ => {}
         }
     }
@@ -187,8 +187,8 @@ impl TapParser {
         }
         let (empty, broken) = self.files;
         let mut counted = std::mem::take(&mut self.counted);
-        if self.told.total > 0 {
-            counted = std::mem::take(&mut self.told);
+        if self.node_counts.total > 0 {
+            counted = std::mem::take(&mut self.node_counts);
             counted.total = counted.total.saturating_sub(empty + broken);
             counted.passed = counted.passed.saturating_sub(empty);
             counted.failed = counted.failed.saturating_sub(broken);

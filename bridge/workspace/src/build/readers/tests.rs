@@ -31,7 +31,7 @@ fn diagnostics_of(text: &str) -> Vec<String> {
 
 #[test]
 fn lines_of_compilers_are_findings_once() {
-    for (text, wanted) in [
+    for (text, expected) in [
         (
             "/src/app/Program.cs(5,21): error CS0029: Cannot implicitly convert type 'string' to 'int' \
                 [/src/app/app.csproj]",
@@ -74,7 +74,7 @@ fn lines_of_compilers_are_findings_once() {
         ("vet: ./main.go:4:2: undefined: x", "main.go 3:1 error - undefined: x"),
         ("Makefile:2: *** missing separator.  Stop.", "Makefile 1:0 error - missing separator"),
     ] {
-        assert_eq!(diagnostics_of(&format!("{text}\nsomething else\n{text}\n")), [wanted]);
+        assert_eq!(diagnostics_of(&format!("{text}\nsomething else\n{text}\n")), [expected]);
     }
     for text in [
         "make: *** [Makefile:3: all] Error 1",
@@ -224,7 +224,7 @@ fn a_file_that_node_cannot_run_is_an_error_of_the_file() {
 #[test]
 fn tap_that_ends_early_is_incomplete() {
     let why = |text: &str| counts_of(OutputParser::tap(), text).2;
-    for (text, wanted) in [
+    for (text, expected) in [
         ("TAP version 13\n1..3\nok 1 - a\n", Some("1 of 3 planned tests have a result")),
         ("TAP version 13\n1..3\nok 1 - a\nBail out! no database\n", Some("the run bailed out: no database")),
         ("TAP version 13\n# Subtest: a\nok 1 - a\n", Some("the output has no plan")),
@@ -234,7 +234,7 @@ fn tap_that_ends_early_is_incomplete() {
         ("1..3\n", None),
         ("ok 1 - a\n", None),
     ] {
-        assert_eq!(why(text).as_deref(), wanted, "{text}");
+        assert_eq!(why(text).as_deref(), expected, "{text}");
     }
     // A plan without tests means that there are none; with a reason, that they are skipped.
     assert_eq!(counts_of(OutputParser::tap(), "TAP version 13\n1..0\n").0, Some([0; 4]));
