@@ -1,31 +1,31 @@
-//! All tools: one line per family. The family's own module describes what a tool takes, returns and does.
+//! All tools: one line per group. The group's own module describes what a tool takes, returns and does.
 
 use dap_wire::{ErrorCode, Failure};
 use rmcp::model::Tool as Listed;
 
-use crate::tool::{Tool, ToolFamily};
+use crate::tool::{Tool, ToolGroup};
 use crate::tools::{
     breakpoints, builds, execution, files, follow, git, inspect, launch, program_io, sessions, snapshot,
     testing, timeline, trace, trying,
 };
 
-/// All families, in the order they are listed.
-pub const FAMILIES: &[&ToolFamily] = &[
-    &launch::FAMILY,
-    &sessions::FAMILY,
-    &breakpoints::FAMILY,
-    &execution::FAMILY,
-    &snapshot::FAMILY,
-    &inspect::FAMILY,
-    &trace::FAMILY,
-    &follow::FAMILY,
-    &trying::FAMILY,
-    &timeline::FAMILY,
-    &testing::FAMILY,
-    &program_io::FAMILY,
-    &files::FAMILY,
-    &git::FAMILY,
-    &builds::FAMILY,
+/// All groups, in the order they are listed.
+pub const GROUPS: &[&ToolGroup] = &[
+    &launch::GROUP,
+    &sessions::GROUP,
+    &breakpoints::GROUP,
+    &execution::GROUP,
+    &snapshot::GROUP,
+    &inspect::GROUP,
+    &trace::GROUP,
+    &follow::GROUP,
+    &trying::GROUP,
+    &timeline::GROUP,
+    &testing::GROUP,
+    &program_io::GROUP,
+    &files::GROUP,
+    &git::GROUP,
+    &builds::GROUP,
 ];
 
 /// The one tool that runs any command.
@@ -77,14 +77,14 @@ impl ToolFilter {
 
     /// Returns the tool with this name, if it exists.
     pub fn find(self, name: &str) -> Option<Result<&'static Tool, Failure>> {
-        let mut tools = FAMILIES.iter().flat_map(|family| family.tools);
+        let mut tools = GROUPS.iter().flat_map(|group| group.tools);
         let tool = tools.find(|tool| tool.name == name)?;
         Some(self.allows(tool).map(|()| tool))
     }
 
     /// Returns the tools as MCP lists them.
     pub fn list(self) -> Vec<Listed> {
-        let tools = FAMILIES.iter().flat_map(|family| family.tools);
+        let tools = GROUPS.iter().flat_map(|group| group.tools);
         tools.filter(|tool| self.has(tool)).filter_map(Tool::to_mcp).collect()
     }
 }
@@ -128,13 +128,13 @@ mod tests {
     /// The reference of all tools, as Markdown.
     fn reference() -> String {
         let mut text = String::new();
-        for family in FAMILIES {
-            let name = family.name;
+        for group in GROUPS {
+            let name = group.name;
             let (first, rest) = name.split_at(1);
             text.push_str(&format!("## {}{rest}\n\n", first.to_uppercase()));
-            for tool in family.tools.iter().filter(|tool| !UNLISTED.contains(&tool.name)) {
+            for tool in group.tools.iter().filter(|tool| !UNLISTED.contains(&tool.name)) {
                 let listed = serde_json::to_value(tool.to_mcp().unwrap()).unwrap();
-                text.push_str(&format!("### `{}`\n\n{}\n\n", tool.name, tool.about));
+                text.push_str(&format!("### `{}`\n\n{}\n\n", tool.name, tool.description));
                 let schema = &listed["inputSchema"];
                 let rows: String = tool.parameters().map(|name| row(name, schema)).collect();
                 if !rows.is_empty() {
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn every_tool_can_be_listed_and_has_a_name_of_its_own() {
-        let count: usize = FAMILIES.iter().map(|family| family.tools.len()).sum();
+        let count: usize = GROUPS.iter().map(|group| group.tools.len()).sum();
         let all = ToolFilter { commands: true, ..ToolFilter::default() };
         let mut names: Vec<_> = all.list().into_iter().map(|tool| tool.name).collect();
         names.sort();
@@ -196,10 +196,10 @@ mod tests {
 
     #[test]
     fn every_argument_of_every_tool_is_read_by_the_same_rule() {
-        let tools: Vec<_> = FAMILIES.iter().flat_map(|family| family.tools).collect();
+        let tools: Vec<_> = GROUPS.iter().flat_map(|group| group.tools).collect();
         let (object, list) = (json!({ "a": 1 }), json!(["a", 7, true]));
         for tool in tools {
-            assert_eq!(tool.kinds().count(), tool.takes.len(), "{}", tool.name);
+            assert_eq!(tool.kinds().count(), tool.input.len(), "{}", tool.name);
             for (name, kind, empty_counts) in tool.kinds() {
                 let case = format!("{} {name}", tool.name);
                 let reads = |given: Value, value: Value| {
@@ -268,14 +268,14 @@ mod tests {
 
     #[test]
     fn names_and_fields_change_only_on_purpose() {
-        for family in FAMILIES {
-            let lines = family.tools.iter().map(|tool| {
+        for group in GROUPS {
+            let lines = group.tools.iter().map(|tool| {
                 let core = if tool.core { " (core)" } else { "" };
-                let (takes, gives) = (tool.takes.join(" | "), tool.gives.join(" | "));
-                format!("{}{core} {:?}\n  takes {takes}\n  gives {gives}", tool.name, tool.effect)
+                let (input, output) = (tool.input.join(" | "), tool.output.join(" | "));
+                format!("{}{core} {:?}\n  takes {input}\n  gives {output}", tool.name, tool.effect)
             });
             insta::assert_snapshot!(
-                family.name.replace(['/', ' '], "_"),
+                group.name.replace(['/', ' '], "_"),
                 lines.collect::<Vec<_>>().join("\n")
             );
         }

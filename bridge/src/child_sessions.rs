@@ -1,7 +1,7 @@
 //! Child sessions: programs that a debugged program starts are debugged in separate sessions. An agent in the
 //! first session is also in those: a stop in any of them ends a wait in one of them.
 //!
-//! The first session of a family, its root, holds the shared parts: the program's input and output, and this
+//! The first of these sessions, the root, holds the shared parts: the program's input and output, and this
 //! agent's breakpoints, which apply to every child. Not here: the answers of the tools ([`crate::tools`]).
 
 #![allow(deprecated, reason = "what the newest MCP gives up, every client there is still uses")]
@@ -25,9 +25,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Children that are followed at once; more of them are only listed.
 const MAX_CHILDREN: usize = 100;
 
-/// The place of a session in the family of a program and the programs that it starts.
+/// The relation of a session to those of the programs that its program starts, or that started it.
 #[derive(Debug, Default)]
-pub struct SessionFamily {
+pub struct SessionRelation {
     /// Description of its program for messages.
     pub title: String,
     /// The session whose program started this one's.
@@ -39,15 +39,15 @@ pub struct SessionFamily {
 }
 
 impl AgentSession {
-    /// The first session of its family; itself when nothing is known of another.
+    /// The first session of the launched program and its children; itself if no other is known.
     pub fn root(&self) -> &Self {
-        self.kin.root.as_deref().unwrap_or(self)
+        self.relation.root.as_deref().unwrap_or(self)
     }
 
-    /// The first session of its family, if this one's program has ended. The end of a program that another
+    /// The root session, if this one's program has ended. The end of a program that another
     /// one started is not news about the launched program, which continues.
     pub fn root_after_end(&self) -> Option<Arc<Self>> {
-        self.kin.root.clone().filter(|_| self.snapshot().state == ProgramState::Exited)
+        self.relation.root.clone().filter(|_| self.snapshot().state == ProgramState::Exited)
     }
 
     /// Whether it is at a stop that was not reported to the agent.
@@ -75,7 +75,7 @@ impl Bridge {
         WeakBridge { bridge, last }
     }
 
-    /// The other sessions of the family that this agent is in.
+    /// The other sessions with the same root that this agent is in.
     pub fn relatives(&self, session: &AgentSession) -> Vec<Arc<AgentSession>> {
         let root = &session.root().id;
         let mut all = self.joined_sessions();
@@ -83,12 +83,12 @@ impl Bridge {
         all
     }
 
-    /// Another session of the family that is at a stop that was not reported to the agent.
+    /// Another session with the same root that is at a stop that was not reported to the agent.
     pub fn relative_with_news(&self, session: &AgentSession) -> Option<Arc<AgentSession>> {
         self.relatives(session).into_iter().find(|other| other.has_news())
     }
 
-    /// Waits until another session of the family is at a stop that was not reported to the agent.
+    /// Waits until another session with the same root is at a stop that was not reported to the agent.
     pub async fn stop_of_a_relative(&self, session: &AgentSession) -> Arc<AgentSession> {
         let mut stirred = self.watch_changes();
         loop {
@@ -107,7 +107,7 @@ impl Bridge {
         let (log, id) = (self.log(), session.id.clone());
         let mut events = session.listener.events();
         let distant = self.downgrade();
-        for child in &session.kin.children {
+        for child in &session.relation.children {
             self.adopt(child);
         }
         self.notify_change();
@@ -178,8 +178,10 @@ impl Bridge {
 
     /// Drops the session of a child whose program has ended: its output belongs to its parent's session.
     fn child_ended(&self, id: &str) {
-        let gone =
-            self.joined_sessions().into_iter().find(|session| session.id == id && session.kin.root.is_some());
+        let gone = self
+            .joined_sessions()
+            .into_iter()
+            .find(|session| session.id == id && session.relation.root.is_some());
         if let Some(session) = gone {
             self.forget(id);
             tokio::spawn(async move {

@@ -1,5 +1,5 @@
 //! Functions by their names in the text of sources, for debuggers without function breakpoints. It knows how
-//! declarations look in JavaScript and its kin, Python, Ruby, Rust, Go and shells, and no more of those
+//! declarations look in JavaScript and its relatives, Python, Ruby, Rust, Go and shells, and no more of those
 //! languages.
 
 use regex::Regex;

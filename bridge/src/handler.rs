@@ -289,7 +289,7 @@ impl ServerHandler for Bridge {
             let arguments = prompt.arguments.iter().map(|(name, meaning, required)| {
                 PromptArgument::new(*name).with_description(*meaning).with_required(*required)
             });
-            Prompt::new(prompt.name, Some(prompt.about), Some(arguments.collect()))
+            Prompt::new(prompt.name, Some(prompt.description), Some(arguments.collect()))
         });
         Ok(ListPromptsResult::with_all_items(list.collect()))
     }
@@ -305,7 +305,7 @@ impl ServerHandler for Bridge {
         let text =
             prompt.fill(&request.arguments.unwrap_or_default()).map_err(|failure| protocol(&failure))?;
         let messages = vec![PromptMessage::new_text(Role::User, text)];
-        Ok(GetPromptResult::new(messages).with_description(prompt.about).into())
+        Ok(GetPromptResult::new(messages).with_description(prompt.description).into())
     }
 
     async fn complete(

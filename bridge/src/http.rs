@@ -4,13 +4,13 @@
 //! A request needs the bearer token ([`token`]) and a `Host` that is allowed, so that a web page cannot reach
 //! the bridge through a host name that resolves to this machine. A request with an `Origin` is refused.
 //! Bodies are bounded. Without a flag, the bridge listens on loopback only. No client can keep agents out by
-//! opening connections: see [`serving`].
+//! opening connections: see [`connections`].
 //!
 //! Protocol versions before 2026-07-28 are spoken: from then on MCP has no sessions that debug sessions could
 //! end with.
 
 mod body;
-mod serving;
+mod connections;
 pub mod token;
 
 use std::net::SocketAddr;
@@ -87,7 +87,7 @@ pub async fn serve(
 
     // The one line a person needs; not the log's, which may go elsewhere.
     log_output::say(&format!("tandem-mcp: listening on http://{address}{PATH}"));
-    if !serving::serve(&listener, router, stop, SHUTDOWN_TIMEOUT).await? {
+    if !connections::serve(&listener, router, stop, SHUTDOWN_TIMEOUT).await? {
         tracing::warn!("some requests did not end");
     }
     endings.close();

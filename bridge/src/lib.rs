@@ -2,7 +2,7 @@
 //!
 //! In reading order: [`cli`], [`stdio`] and [`http`] (bytes to messages, with [`json_rpc`]), [`server`] and
 //! [`handler`] (MCP on one side; [`resources`], [`prompts`], [`completion`], [`client_log`]), [`catalog`]
-//! (the families of tools), [`tool`] (what a tool is), [`call`] and [`arguments`] (what agents send),
+//! (the groups of tools), [`tool`] (what a tool is), [`call`] and [`arguments`] (what agents send),
 //! [`tools`] (what each tool does), [`session`] (DAP on the other side), [`child_sessions`] (the programs
 //! that a program starts), [`event_listener`] (turns events into a snapshot of the program's state),
 //! [`event_log`] (what happened) and [`logpoints`] (what breakpoints logged), [`agent_view`] (what was

@@ -9,7 +9,7 @@ pub struct Prompt {
     /// Name under which MCP lists the prompt.
     pub name: &'static str,
     /// Purpose of the prompt.
-    pub about: &'static str,
+    pub description: &'static str,
     /// Its arguments: name, meaning, whether it must be given.
     pub arguments: &'static [(&'static str, &'static str, bool)],
     text: &'static str,
@@ -22,7 +22,7 @@ const PROGRAM: (&str, &str, bool) =
 pub const PROMPTS: &[Prompt] = &[
     Prompt {
         name: "hunt_crash",
-        about: "Find out why a program crashes",
+        description: "Find out why a program crashes",
         arguments: &[PROGRAM, ("input", "what to type into it", false)],
         text: "Find out why {program} crashes.
 1. debug_set_exception_breakpoints {\"filters\": [\"unhandled\"]}, then debug_launch {\"program\": \
@@ -39,7 +39,7 @@ Say which line is wrong, which values prove it, and what to change. Then debug_d
     },
     Prompt {
         name: "hunt_hang",
-        about: "Find out why a program hangs or does not end",
+        description: "Find out why a program hangs or does not end",
         arguments: &[
             ("program", "what to debug, when it does not run yet", false),
             ("processId", "the process that hangs, when it runs already", false),
@@ -59,7 +59,7 @@ attached.",
     },
     Prompt {
         name: "hunt_wrong_value",
-        about: "Find where a value goes wrong",
+        description: "Find where a value goes wrong",
         arguments: &[
             PROGRAM,
             ("expression", "the value that is wrong", true),
@@ -81,7 +81,7 @@ Say which line is wrong, with the values before and after it. Then debug_disconn
     },
     Prompt {
         name: "hunt_flaky_test",
-        about: "Find out why a test fails only sometimes",
+        description: "Find out why a test fails only sometimes",
         arguments: &[
             ("project", "the test project", true),
             ("test", "the name of the test, or a part of it", true),
@@ -150,7 +150,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::catalog::FAMILIES;
+    use crate::catalog::GROUPS;
 
     #[test]
     fn a_line_without_its_argument_falls_away() {
@@ -166,8 +166,7 @@ mod tests {
 
     #[test]
     fn prompts_name_tools_that_exist() {
-        let known: Vec<&str> =
-            FAMILIES.iter().flat_map(|family| family.tools).map(|tool| tool.name).collect();
+        let known: Vec<&str> = GROUPS.iter().flat_map(|group| group.tools).map(|tool| tool.name).collect();
         for prompt in PROMPTS {
             let words = prompt.text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
             for word in words.filter(|word| word.starts_with("debug_") || word.starts_with("process_")) {

@@ -24,30 +24,30 @@ const MAX_OUTPUT_BYTES: u64 = 32 * 1024;
 /// A view of a session: its name, its content, and the events after which the content changes.
 struct ResourceView {
     name: &'static str,
-    about: &'static str,
+    description: &'static str,
     after: &'static [&'static str],
 }
 
 const VIEWS: [ResourceView; 5] = [
     ResourceView {
         name: "state",
-        about: "the program's state, and the session's clients",
+        description: "the program's state, and the session's clients",
         after: &["stopped", "continued", "exited", "terminated", "process", "sessionChanged"],
     },
     ResourceView {
         name: "threads",
-        about: "the program's threads",
+        description: "the program's threads",
         after: &["stopped", "thread", "exited", "terminated"],
     },
     ResourceView {
         name: "breakpoints",
-        about: "breakpoints of all clients",
+        description: "breakpoints of all clients",
         after: &["breakpoint", "sessionChanged"],
     },
-    ResourceView { name: "output", about: "what the program printed last", after: &["output"] },
+    ResourceView { name: "output", description: "what the program printed last", after: &["output"] },
     ResourceView {
         name: "timeline",
-        about: "what happened, in one order",
+        description: "what happened, in one order",
         after: &["stopped", "exited", "terminated", "output", "breakpoint", "sessionChanged", "process"],
     },
 ];
@@ -96,7 +96,11 @@ pub fn list(bridge: &Bridge) -> Vec<(String, String, String)> {
     let each = joined.iter().flat_map(|session| {
         VIEWS.iter().map(|view| {
             let uri = format!("{PREFIX}{}/{}", session.id, view.name);
-            (uri, format!("{} {}", session.id, view.name), format!("Session {}: {}.", session.id, view.about))
+            (
+                uri,
+                format!("{} {}", session.id, view.name),
+                format!("Session {}: {}.", session.id, view.description),
+            )
         })
     });
     each.collect()

@@ -21,7 +21,7 @@ use workspace_tools::roots::Roots;
 use crate::arguments::ToolArguments;
 use crate::breakpoint_requests::BreakpointRequests;
 use crate::catalog::ToolFilter;
-use crate::child_sessions::SessionFamily;
+use crate::child_sessions::SessionRelation;
 use crate::client_log::ClientLog;
 use crate::event_listener::ProgramState;
 use crate::session::AgentSession;
@@ -283,14 +283,15 @@ impl Bridge {
     ) -> Result<Arc<AgentSession>, Failure> {
         let parent =
             self.joined_sessions().into_iter().find(|session| Some(&session.id) == entry.parent.as_ref());
-        let root = parent.map(|parent| parent.kin.root.clone().unwrap_or(parent));
-        let kin = SessionFamily {
+        let root = parent.map(|parent| parent.relation.root.clone().unwrap_or(parent));
+        let relation = SessionRelation {
             title: entry.title.clone(),
             parent: entry.parent.clone(),
             root,
             children: Vec::new(),
         };
-        let session = AgentSession::join(entry, &self.client(), kin, self.options.offer.read_only).await?;
+        let session =
+            AgentSession::join(entry, &self.client(), relation, self.options.offer.read_only).await?;
         Ok(self.insert_session(session, current))
     }
 
@@ -357,7 +358,7 @@ impl Bridge {
             inner.sessions.retain(|session| session.id != id);
             if inner.current.as_deref() == Some(id) {
                 let known = |id: &String| inner.sessions.iter().any(|session| session.id == *id);
-                let first = inner.sessions.iter().rev().find(|session| session.kin.root.is_none());
+                let first = inner.sessions.iter().rev().find(|session| session.relation.root.is_none());
                 let newest = first.or(inner.sessions.last()).map(|session| session.id.clone());
                 inner.current = root.filter(known).or(newest);
             }
@@ -367,7 +368,7 @@ impl Bridge {
     /// Ends a session that no agent will know of. Its breakpoints are kept for the next one.
     pub fn abandon(&self, session: Arc<AgentSession>) {
         let requested = session.with_requested(|requested| requested.clone());
-        self.with_early(|early| early.requested.extend(requested));
+        self.with_early_requests(|early| early.requested.extend(requested));
         let mut ended = self.relatives(&session);
         ended.push(session);
         for session in ended {
@@ -392,9 +393,9 @@ impl Bridge {
     /// The breakpoints and filters for the next session: those of the current one, if its program has ended,
     /// and those requested since.
     pub fn early_requests(&self) -> EarlyRequests {
-        let early = self.with_early(|early| early.clone());
+        let early = self.with_early_requests(|early| early.clone());
         let ended = self.current().filter(|session| session.snapshot().state == ProgramState::Exited);
-        let Some(session) = ended.map(|session| session.kin.root.clone().unwrap_or(session)) else {
+        let Some(session) = ended.map(|session| session.relation.root.clone().unwrap_or(session)) else {
             return EarlyRequests { requested: early.requested.for_next_program(), ..early };
         };
         let mut requested = session.with_requested(|requested| requested.for_next_program());
@@ -403,7 +404,7 @@ impl Bridge {
     }
 
     /// Accesses the requests that were made before there was a session.
-    pub fn with_early<T>(&self, work: impl FnOnce(&mut EarlyRequests) -> T) -> T {
+    pub fn with_early_requests<T>(&self, work: impl FnOnce(&mut EarlyRequests) -> T) -> T {
         self.with(|inner| work(&mut inner.early))
     }
 

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent_view::AgentView;
 use crate::breakpoint_requests::BreakpointRequests;
 use crate::call::ProgressReporter;
-use crate::child_sessions::SessionFamily;
+use crate::child_sessions::SessionRelation;
 use crate::event_listener::{EventListener, ProgramState, Snapshot, listen};
 use crate::logpoints::LogpointBuffer;
 use crate::tools::follow::FollowedCall;
@@ -90,8 +90,8 @@ pub struct AgentSession {
     pub launched: bool,
     /// The engine that debugs its program, as the session says.
     pub engine: String,
-    /// Its place in the family of a program and the programs that it starts.
-    pub kin: SessionFamily,
+    /// Its relation to the sessions of the programs that its program starts, or that started it.
+    pub relation: SessionRelation,
     /// Capabilities from `initialize`, before the engine was known.
     capabilities: Value,
     /// State that its events have reported.
@@ -133,10 +133,10 @@ impl AgentSession {
         let (peer, incoming) = Peer::start(stdout, stdin);
         let listener = listen(incoming, peer.clone());
         let capabilities = initialize(&peer, client, false).await?;
-        let kin = SessionFamily { title: plan.title(), ..SessionFamily::default() };
+        let relation = SessionRelation { title: plan.title(), ..SessionRelation::default() };
         let mut session = Self {
             launched: true,
-            kin,
+            relation,
             plan: Mutex::new(plan),
             adapter: tokio::sync::Mutex::new(Some(child)),
             ..Self::of(peer, listener, capabilities, client)
@@ -186,7 +186,7 @@ impl AgentSession {
     pub async fn join(
         entry: &SessionRecord,
         client: &str,
-        kin: SessionFamily,
+        relation: SessionRelation,
         looks_only: bool,
     ) -> Result<Self, Failure> {
         let (peer, incoming) = connect(entry).await?;
@@ -201,7 +201,7 @@ impl AgentSession {
         })?;
         peer.request("configurationDone", Value::Null, REQUEST_TIMEOUT).await?;
         let mut session =
-            Self { id: entry.id.clone(), kin, ..Self::of(peer, listener, capabilities, client) };
+            Self { id: entry.id.clone(), relation, ..Self::of(peer, listener, capabilities, client) };
         session.identify().await?;
         Ok(session)
     }
@@ -225,7 +225,7 @@ impl AgentSession {
             client: client.to_owned(),
             launched: false,
             engine: String::new(),
-            kin: SessionFamily::default(),
+            relation: SessionRelation::default(),
             capabilities,
             listener,
             agent_view: AgentView::default(),
@@ -245,7 +245,7 @@ impl AgentSession {
                 info["id"].as_str().unwrap_or_default().clone_into(&mut self.id);
                 info["engine"].as_str().unwrap_or_default().clone_into(&mut self.engine);
                 let children = info["children"].as_array().into_iter().flatten();
-                self.kin.children =
+                self.relation.children =
                     children.filter_map(|child| child["session"].as_str().map(str::to_owned)).collect();
             }
             Err(failure) if self.peer.is_closed() => return Err(failure),

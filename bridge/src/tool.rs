@@ -1,5 +1,5 @@
-//! The definition of a tool: name, description, schemas and the function that carries it out. Each family of
-//! tools is a table in its own module under [`crate::tools`]; [`crate::catalog`] only lists the families.
+//! The definition of a tool: name, description, schemas and the function that carries it out. Each group of
+//! tools is a table in its own module under [`crate::tools`]; [`crate::catalog`] only lists the groups.
 
 use std::pin::Pin;
 
@@ -14,21 +14,21 @@ use crate::call::ToolCall;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolEffect {
     /// Reads only: changes neither the program nor files.
-    Looks,
+    ReadOnly,
     /// Changes or runs something, and is not idempotent.
-    Acts,
+    Mutating,
     /// Changes something, and is idempotent.
-    Sets,
+    Idempotent,
     /// May destroy data, and is not idempotent.
-    Destroys,
+    Destructive,
     /// May destroy data, and is idempotent.
-    Overwrites,
+    DestructiveIdempotent,
 }
 
 /// The future of one call.
 pub type ToolFuture = Pin<Box<dyn Future<Output = Result<Value, Failure>> + Send>>;
 
-/// A tool in a family's table.
+/// A tool in a group's table.
 ///
 /// Schemas are written `name:type`, with `!` after the type when required and `=meaning` (or `=default`)
 /// at the end. Types: `s` string, `i` integer, `n` number, `b` boolean, `a` array, `o` object, `x`
@@ -44,19 +44,19 @@ pub struct Tool {
     /// Effect of a call, for the annotations and `--read-only`.
     pub effect: ToolEffect,
     /// When to use it and what it returns. A model reads it and pays for its tokens in each conversation.
-    pub about: &'static str,
+    pub description: &'static str,
     /// Parameters, one string for each.
-    pub takes: &'static [&'static str],
+    pub input: &'static [&'static str],
     /// Fields of the answer, without `success`, which every answer has: listing it
     /// would cost a model 400 tokens.
-    pub gives: &'static [&'static str],
+    pub output: &'static [&'static str],
     /// Carries it out; made with [`run!`].
     pub run: fn(ToolCall) -> ToolFuture,
 }
 
 /// Tools that belong together.
-pub struct ToolFamily {
-    /// Name of the family for users.
+pub struct ToolGroup {
+    /// Name of the group for users.
     pub name: &'static str,
     /// Its tools, in the order of the list.
     pub tools: &'static [Tool],
@@ -73,17 +73,17 @@ pub(crate) use run;
 impl ToolEffect {
     /// Whether `--read-only` offers such a tool.
     pub fn is_read_only(self) -> bool {
-        self == Self::Looks
+        self == Self::ReadOnly
     }
 
     /// MCP annotations, without those that equal MCP's defaults.
     fn annotations(self) -> Value {
         match self {
-            Self::Looks => json!({ "readOnlyHint": true }),
-            Self::Acts => json!({ "destructiveHint": false }),
-            Self::Sets => json!({ "destructiveHint": false, "idempotentHint": true }),
-            Self::Destroys => json!({ "destructiveHint": true }),
-            Self::Overwrites => json!({ "destructiveHint": true, "idempotentHint": true }),
+            Self::ReadOnly => json!({ "readOnlyHint": true }),
+            Self::Mutating => json!({ "destructiveHint": false }),
+            Self::Idempotent => json!({ "destructiveHint": false, "idempotentHint": true }),
+            Self::Destructive => json!({ "destructiveHint": true }),
+            Self::DestructiveIdempotent => json!({ "destructiveHint": true, "idempotentHint": true }),
         }
     }
 }
@@ -91,12 +91,12 @@ impl ToolEffect {
 impl Tool {
     /// The names of its parameters.
     pub fn parameters(&self) -> impl Iterator<Item = &'static str> {
-        self.takes.iter().filter_map(|field| field.split(':').next())
+        self.input.iter().filter_map(|field| field.split(':').next())
     }
 
     /// The names of its parameters with their kinds, and whether an empty value has a meaning.
     pub fn kinds(&self) -> impl Iterator<Item = (&'static str, ArgumentType, bool)> {
-        self.takes.iter().filter_map(|field| {
+        self.input.iter().filter_map(|field| {
             let (name, rest) = field.split_once(':')?;
             let letters = rest.split('=').next().unwrap_or(rest).trim_end_matches('!');
             let (kind, empty_counts) = ArgumentType::parse(letters)?;
@@ -109,10 +109,10 @@ impl Tool {
     /// The description of `debug_sessions` explains the argument `session` for all debugging tools: in each
     /// schema it would cost a model 300 tokens.
     pub fn to_mcp(&self) -> Option<Listed> {
-        let takes = schema(self.takes.iter().copied())?;
-        let gives = schema(self.gives.iter().copied())?;
-        let tool = json!({ "name": self.name, "description": self.about, "inputSchema": takes,
-            "outputSchema": gives, "annotations": self.effect.annotations() });
+        let input = schema(self.input.iter().copied())?;
+        let output = schema(self.output.iter().copied())?;
+        let tool = json!({ "name": self.name, "description": self.description, "inputSchema": input,
+            "outputSchema": output, "annotations": self.effect.annotations() });
         serde_json::from_value(tool).ok()
     }
 }

@@ -2,7 +2,7 @@
 //! opens with the table of its tools.
 //!
 //! By need: [`launch`] and [`sessions`], [`breakpoints`], [`execution`] with [`waiting`] and [`repeats`],
-//! [`inspect`], [`assigning`] and [`snapshot`] (looking), [`trace`], [`follow`] with [`life`] and
+//! [`inspect`], [`assignment`] and [`snapshot`] (looking), [`trace`], [`follow`] with [`life`] and
 //! [`timeline`] (over time), [`trying`] (experiments), [`testing`] with [`test_launch`] and [`test_run`],
 //! [`program_io`]; [`files`], [`git`], [`builds`].
 
@@ -10,8 +10,8 @@ use dap_wire::{ErrorCode, Failure};
 use serde::Serialize;
 use serde_json::Value;
 
-mod assigning;
-mod attaching;
+mod assignment;
+mod attach;
 pub mod breakpoints;
 pub mod builds;
 pub mod execution;
@@ -22,10 +22,10 @@ pub mod git;
 pub mod inspect;
 pub mod launch;
 mod life;
-mod listing;
 pub mod program_io;
 pub mod repeats;
-mod serving;
+mod server_urls;
+mod session_list;
 pub mod sessions;
 pub mod snapshot;
 mod stops;

@@ -72,11 +72,11 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
     (
         "bridge/tools",
         &[
-            "attaching",
+            "attach",
             "execution",
             "launch",
-            "listing",
             "repeats",
+            "session_list",
             "sessions",
             "test_launch",
             "test_run",

@@ -129,7 +129,7 @@ mod tests {
     use serde_json::Value;
 
     use super::FILES;
-    use crate::catalog::FAMILIES;
+    use crate::catalog::GROUPS;
 
     const PLUGIN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugin");
 
@@ -159,8 +159,7 @@ mod tests {
 
     #[test]
     fn skill_and_subagent_name_tools_that_exist() {
-        let tools: Vec<&str> =
-            FAMILIES.iter().flat_map(|family| family.tools).map(|tool| tool.name).collect();
+        let tools: Vec<&str> = GROUPS.iter().flat_map(|group| group.tools).map(|tool| tool.name).collect();
         let subagent = read("agents/debugger.md");
         for (file, text) in FILES.iter().copied().chain([("debugger.md", subagent.as_str())]) {
             let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');

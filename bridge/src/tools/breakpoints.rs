@@ -14,21 +14,22 @@ use crate::event_listener::ProgramState;
 use crate::session::AgentSession;
 use crate::session::breakpoints::locate_text;
 use crate::source::SourceText;
-use crate::tool::{Tool, ToolEffect, ToolFamily, run};
+use crate::tool::{Tool, ToolEffect, ToolGroup, run};
 
 /// Note on breakpoints that are set without a program.
 const KEPT: &str = "kept for the next debug_launch, debug_restart or debug_attach";
 
 /// Tools that decide where and why the program stops.
-pub const FAMILY: ToolFamily = ToolFamily {
+pub const GROUP: ToolGroup = ToolGroup {
     name: "breakpoints",
     tools: &[
         Tool {
             name: "debug_set_breakpoint",
             core: true,
-            effect: ToolEffect::Acts,
-            about: "Set a breakpoint, also before launch, by line, or by its text, which survives edits.",
-            takes: &[
+            effect: ToolEffect::Mutating,
+            description: "Set a breakpoint, also before launch, by line, or by its text, which survives \
+                edits.",
+            input: &[
                 "sourceFile:s",
                 "line:i",
                 "text:s=of the line",
@@ -38,43 +39,43 @@ pub const FAMILY: ToolFamily = ToolFamily {
                 "logMessage:s=log {expressions}, no stop",
                 "dllPath:s=.NET: bind only there",
             ],
-            gives: &["id:i", "line:i", "verified:b"],
+            output: &["id:i", "line:i", "verified:b"],
             run: run!(set),
         },
         Tool {
             name: "debug_remove_breakpoint",
             core: true,
-            effect: ToolEffect::Sets,
-            about: "Remove one of your breakpoints, or all.",
-            takes: &["breakpointId:i", "all:b"],
-            gives: &["id:i"],
+            effect: ToolEffect::Idempotent,
+            description: "Remove one of your breakpoints, or all.",
+            input: &["breakpointId:i", "all:b"],
+            output: &["id:i"],
             run: run!(remove),
         },
         Tool {
             name: "debug_list_breakpoints",
             core: false,
-            effect: ToolEffect::Looks,
-            about: "Your breakpoints and exception filters, and others' breakpoints.",
-            takes: &[],
-            gives: &["breakpoints:a", "exceptions:a", "others:a"],
+            effect: ToolEffect::ReadOnly,
+            description: "Your breakpoints and exception filters, and others' breakpoints.",
+            input: &[],
+            output: &["breakpoints:a", "exceptions:a", "others:a"],
             run: run!(list),
         },
         Tool {
             name: "debug_set_function_breakpoint",
             core: false,
-            effect: ToolEffect::Acts,
-            about: "Stop where a function begins, named like Name or Type.Name.",
-            takes: &["function:s!", "condition:s", "hitCondition:s"],
-            gives: &["id:i", "line:i", "verified:b"],
+            effect: ToolEffect::Mutating,
+            description: "Stop where a function begins, named like Name or Type.Name.",
+            input: &["function:s!", "condition:s", "hitCondition:s"],
+            output: &["id:i", "line:i", "verified:b"],
             run: run!(set_function),
         },
         Tool {
             name: "debug_set_exception_breakpoints",
             core: true,
-            effect: ToolEffect::Sets,
-            about: "Choose which exceptions stop the program, also before launch.",
-            takes: &["filters:as0!=.NET: all, userUnhandled, unhandled; Python: raised, uncaught"],
-            gives: &["filters:a"],
+            effect: ToolEffect::Idempotent,
+            description: "Choose which exceptions stop the program, also before launch.",
+            input: &["filters:as0!=.NET: all, userUnhandled, unhandled; Python: raised, uncaught"],
+            output: &["filters:a"],
             run: run!(set_exception),
         },
     ],
@@ -83,7 +84,7 @@ pub const FAMILY: ToolFamily = ToolFamily {
 /// The session that has the breakpoints: those of a program hold in every program that it starts.
 async fn owner(call: &ToolCall) -> Result<Arc<AgentSession>, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
-    Ok(session.kin.root.clone().unwrap_or(session))
+    Ok(session.relation.root.clone().unwrap_or(session))
 }
 
 async fn set(call: &ToolCall) -> Result<Value, Failure> {
@@ -91,7 +92,7 @@ async fn set(call: &ToolCall) -> Result<Value, Failure> {
     if call.bridge.is_before_a_launch(&call.arguments)? {
         let request = RequestedBreakpoint::read(&locate_text(&call.arguments, &call.bridge.options.roots)?)?;
         let location = location_of(&request);
-        let breakpoint = call.bridge.with_early(|early| {
+        let breakpoint = call.bridge.with_early_requests(|early| {
             early.requested.add(request, id, Purpose::Stop);
             early.requested.find(id).map(|(_, breakpoint)| breakpoint.clone())
         });
@@ -203,7 +204,8 @@ async fn remove_all(call: &ToolCall) -> Result<Value, Failure> {
     let before = call.bridge.is_before_a_launch(&call.arguments)?;
     let take =
         |requested: &mut BreakpointRequests| (requested.bodies().len(), requested.take_all(Purpose::Stop));
-    let mut removed = if before { call.bridge.with_early(|early| take(&mut early.requested)).0 } else { 0 };
+    let mut removed =
+        if before { call.bridge.with_early_requests(|early| take(&mut early.requested)).0 } else { 0 };
     if call.arguments.text("session")?.is_some() || call.bridge.current().is_some() {
         let session = owner(call).await?;
         let (count, files) = session.with_requested(take);
@@ -224,7 +226,7 @@ async fn remove_one(call: &ToolCall, id: u64) -> Result<Value, Failure> {
             .hint("debug_list_breakpoints lists yours")
     };
     let before = call.bridge.is_before_a_launch(&call.arguments)?;
-    if before && call.bridge.with_early(|early| early.requested.take(id)).is_some() {
+    if before && call.bridge.with_early_requests(|early| early.requested.take(id)).is_some() {
         return Ok(json!({ "id": id }));
     }
     if before && call.bridge.current().is_none() {
@@ -241,7 +243,7 @@ async fn remove_one(call: &ToolCall, id: u64) -> Result<Value, Failure> {
 
 async fn list(call: &ToolCall) -> Result<Value, Failure> {
     let (mut early, early_filters) = match call.bridge.is_before_a_launch(&call.arguments)? {
-        true => call.bridge.with_early(|early| (early.requested.bodies(), early.filters.clone())),
+        true => call.bridge.with_early_requests(|early| (early.requested.bodies(), early.filters.clone())),
         false => (Vec::new(), None),
     };
     if call.arguments.text("session")?.is_none() && call.bridge.current().is_none() {
@@ -314,7 +316,7 @@ async fn set_exception(call: &ToolCall) -> Result<Value, Failure> {
         Failure::invalid("`filters` is missing; it must be an array like [\"all\"], [\"unhandled\"] or []")
     })?;
     if call.bridge.is_before_a_launch(&call.arguments)? {
-        call.bridge.with_early(|early| early.filters = Some(filters.clone()));
+        call.bridge.with_early_requests(|early| early.filters = Some(filters.clone()));
         return Ok(json!({ "filters": filters, "message": KEPT }));
     }
     let session = owner(call).await?;

@@ -16,7 +16,7 @@ use workspace_tools::process::ProcessCommand;
 
 use crate::call::ToolCall;
 use crate::catalog::RUN_COMMAND;
-use crate::tool::{Tool, ToolEffect, ToolFamily, run};
+use crate::tool::{Tool, ToolEffect, ToolGroup, run};
 
 /// Default time that a call waits, ms. Builds often take longer than debugging, and
 /// clients abort calls after 60 s.
@@ -27,49 +27,49 @@ const DEFAULT_OUTPUT_BYTES: u64 = 8 << 10;
 const MAX_OUTPUT_BYTES: u64 = 1 << 20;
 
 /// The tools that build and run commands.
-pub const FAMILY: ToolFamily = ToolFamily {
+pub const GROUP: ToolGroup = ToolGroup {
     name: "builds",
     tools: &[
         Tool {
             name: "build",
             core: false,
-            effect: ToolEffect::Acts,
-            about: "Build the folder's project. Returns LSP diagnostics by file; if pending, call again to \
-                keep waiting.",
-            takes: &[
+            effect: ToolEffect::Mutating,
+            description: "Build the folder's project. Returns LSP diagnostics by file; if pending, call again \
+                to keep waiting.",
+            input: &[
                 "projectPath:s=folder or project file",
                 "tool:s=dotnet, cargo, go, npm, cmake, pytest, ruby, make",
                 "timeoutMs:i=50000",
                 "maxBytes:i=8192",
             ],
-            gives: &["exitCode:i", "output:s", "diagnostics:o", "errors:i", "warnings:i", "pending:b"],
+            output: &["exitCode:i", "output:s", "diagnostics:o", "errors:i", "warnings:i", "pending:b"],
             run: run!(project, BuildAction::Build),
         },
         Tool {
             name: "restore",
             core: false,
-            effect: ToolEffect::Sets,
-            about: "Like build: fetch dependencies.",
-            takes: &["projectPath:s", "timeoutMs:i"],
-            gives: &["exitCode:i", "output:s", "pending:b"],
+            effect: ToolEffect::Idempotent,
+            description: "Like build: fetch dependencies.",
+            input: &["projectPath:s", "timeoutMs:i"],
+            output: &["exitCode:i", "output:s", "pending:b"],
             run: run!(project, BuildAction::Restore),
         },
         Tool {
             name: "get_diagnostics",
             core: false,
-            effect: ToolEffect::Sets,
-            about: "Like build, but only checks.",
-            takes: &["projectPath:s", "timeoutMs:i"],
-            gives: &["diagnostics:o", "errors:i", "warnings:i", "pending:b"],
+            effect: ToolEffect::Idempotent,
+            description: "Like build, but only checks.",
+            input: &["projectPath:s", "timeoutMs:i"],
+            output: &["diagnostics:o", "errors:i", "warnings:i", "pending:b"],
             run: run!(project, BuildAction::Check),
         },
         Tool {
             name: RUN_COMMAND,
             core: false,
-            effect: ToolEffect::Destroys,
-            about: "Run a program, without a shell. Double quotes keep spaces.",
-            takes: &["command:s!", "args:as", "workingDirectory:s", "timeoutMs:i", "maxBytes:i"],
-            gives: &["exitCode:i", "stdout:s", "stderr:s", "pending:b"],
+            effect: ToolEffect::Destructive,
+            description: "Run a program, without a shell. Double quotes keep spaces.",
+            input: &["command:s!", "args:as", "workingDirectory:s", "timeoutMs:i", "maxBytes:i"],
+            output: &["exitCode:i", "stdout:s", "stderr:s", "pending:b"],
             run: run!(command),
         },
     ],

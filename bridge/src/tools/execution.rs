@@ -18,7 +18,7 @@ use crate::call::ToolCall;
 use crate::event_listener::ProgramState;
 use crate::session::{AgentSession, REQUEST_TIMEOUT};
 use crate::source::place;
-use crate::tool::{Tool, ToolEffect, ToolFamily, run};
+use crate::tool::{Tool, ToolEffect, ToolGroup, run};
 
 /// Waits end before clients cut calls.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -32,27 +32,27 @@ const MAX_STEPS: u64 = 100;
 const UNSEEN: &str =
     "nothing was run: the program was already stopped here, and you had not seen it; call again to continue";
 /// Fields of every answer of these tools.
-const GIVES: &[&str] = &["state:s", "event:o", "pending:b"];
+const RUN_OUTPUT: &[&str] = &["state:s", "event:o", "pending:b"];
 /// For tools whose description says that they answer as `debug_continue`: listing the fields would cost a
 /// model tokens in each conversation.
-const AS_CONTINUE: &[&str] = &[];
+const SAME_AS_CONTINUE: &[&str] = &[];
 
 /// The tools that resume the program and wait.
-pub const FAMILY: ToolFamily = ToolFamily {
+pub const GROUP: ToolGroup = ToolGroup {
     name: "execution",
     tools: &[
         Tool {
             name: "debug_continue",
             core: true,
-            effect: ToolEffect::Acts,
-            about: "Resume, to a line, text or function if given, and wait (30 s) for the next event: \
+            effect: ToolEffect::Mutating,
+            description: "Resume, to a line, text or function if given, and wait (30 s) for the next event: \
                 breakpointHit, stopped, \
                     exception, exited or waitingForInput, with place, lines, variables, new output. \
                     pending: still running, call \
                     again. Runs nothing at a stop you have not seen (event.unseen). Steps, pause and wait \
                     answer alike. All that \
                     wait take trigger.",
-            takes: &[
+            input: &[
                 "sourceFile:s",
                 "line:i",
                 "text:s",
@@ -60,70 +60,70 @@ pub const FAMILY: ToolFamily = ToolFamily {
                 "trigger:os=started meanwhile: {url}, {input} or {command}",
                 "timeoutMs:i",
             ],
-            gives: GIVES,
+            output: RUN_OUTPUT,
             run: run!(resume),
         },
         Tool {
             name: "debug_step",
             core: true,
-            effect: ToolEffect::Acts,
-            about: "Run the current line (over), enter its call (into), or run to the caller (out).",
-            takes: &["kind:s", "count:i", "threadId:i"],
-            gives: AS_CONTINUE,
+            effect: ToolEffect::Mutating,
+            description: "Run the current line (over), enter its call (into), or run to the caller (out).",
+            input: &["kind:s", "count:i", "threadId:i"],
+            output: SAME_AS_CONTINUE,
             run: run!(step),
         },
         Tool {
             name: "debug_step_over",
             core: false,
-            effect: ToolEffect::Acts,
-            about: "Run the current line without entering calls.",
-            takes: &["count:i=1", "threadId:i", "timeoutMs:i"],
-            gives: AS_CONTINUE,
+            effect: ToolEffect::Mutating,
+            description: "Run the current line without entering calls.",
+            input: &["count:i=1", "threadId:i", "timeoutMs:i"],
+            output: SAME_AS_CONTINUE,
             run: run!(run, "next"),
         },
         Tool {
             name: "debug_step_into",
             core: false,
-            effect: ToolEffect::Acts,
-            about: "Step into the call on this line.",
-            takes: &["count:i", "threadId:i", "timeoutMs:i"],
-            gives: AS_CONTINUE,
+            effect: ToolEffect::Mutating,
+            description: "Step into the call on this line.",
+            input: &["count:i", "threadId:i", "timeoutMs:i"],
+            output: SAME_AS_CONTINUE,
             run: run!(run, "stepIn"),
         },
         Tool {
             name: "debug_step_out",
             core: false,
-            effect: ToolEffect::Acts,
-            about: "Run until this function returns.",
-            takes: &["count:i", "threadId:i", "timeoutMs:i"],
-            gives: AS_CONTINUE,
+            effect: ToolEffect::Mutating,
+            description: "Run until this function returns.",
+            input: &["count:i", "threadId:i", "timeoutMs:i"],
+            output: SAME_AS_CONTINUE,
             run: run!(run, "stepOut"),
         },
         Tool {
             name: "debug_pause",
             core: true,
-            effect: ToolEffect::Acts,
-            about: "Pause the running program.",
-            takes: &[],
-            gives: AS_CONTINUE,
+            effect: ToolEffect::Mutating,
+            description: "Pause the running program.",
+            input: &[],
+            output: SAME_AS_CONTINUE,
             run: run!(pause),
         },
         Tool {
             name: "debug_wait",
             core: true,
-            effect: ToolEffect::Looks,
-            about: "Wait for the next event, of any client; answers at once at a stop.",
-            takes: &["timeoutMs:i"],
-            gives: AS_CONTINUE,
+            effect: ToolEffect::ReadOnly,
+            description: "Wait for the next event, of any client; answers at once at a stop.",
+            input: &["timeoutMs:i"],
+            output: SAME_AS_CONTINUE,
             run: run!(wait),
         },
         Tool {
             name: "debug_run_to",
             core: false,
-            effect: ToolEffect::Acts,
-            about: "Continue to a line, a text or a function, once. event.reached: it got there.",
-            takes: &["sourceFile:s", "line:i", "text:s", "function:s", "timeoutMs:i"],
-            gives: AS_CONTINUE,
+            effect: ToolEffect::Mutating,
+            description: "Continue to a line, a text or a function, once. event.reached: it got there.",
+            input: &["sourceFile:s", "line:i", "text:s", "function:s", "timeoutMs:i"],
+            output: SAME_AS_CONTINUE,
             run: run!(run_to),
         },
     ],

@@ -10,82 +10,82 @@ use workspace_tools::files::{self, EntryType, reading, writing};
 use workspace_tools::roots::Roots;
 
 use crate::call::ToolCall;
-use crate::tool::{Tool, ToolEffect, ToolFamily, run};
+use crate::tool::{Tool, ToolEffect, ToolGroup, run};
 
 /// Entries of one `list_directory`.
 const DEFAULT_ENTRIES: u64 = 1000;
 
 /// The tools for files and folders.
-pub const FAMILY: ToolFamily = ToolFamily {
+pub const GROUP: ToolGroup = ToolGroup {
     name: "files",
     tools: &[
         Tool {
             name: "read_file",
             core: false,
-            effect: ToolEffect::Looks,
-            about: "Read a text file, or lines of it, in parts.",
-            takes: &[
+            effect: ToolEffect::ReadOnly,
+            description: "Read a text file, or lines of it, in parts.",
+            input: &[
                 "path:s!",
                 "start:x=line, or next",
                 "count:i",
                 "maxBytes:i=65536",
                 "encoding:s=or base64",
             ],
-            gives: &["content:s", "lines:i", "next:s"],
+            output: &["content:s", "lines:i", "next:s"],
             run: run!(read),
         },
         Tool {
             name: "write_file",
             core: false,
-            effect: ToolEffect::Overwrites,
-            about: "Create or replace a whole file, atomically.",
-            takes: &["path:s!", "content:s0!", "encoding:s=or base64"],
-            gives: &["bytesWritten:i", "created:b"],
+            effect: ToolEffect::DestructiveIdempotent,
+            description: "Create or replace a whole file, atomically.",
+            input: &["path:s!", "content:s0!", "encoding:s=or base64"],
+            output: &["bytesWritten:i", "created:b"],
             run: run!(write),
         },
         Tool {
             name: "list_directory",
             core: false,
-            effect: ToolEffect::Looks,
-            about: "Names in a folder, and which are folders.",
-            takes: &["path:s", "start:i", "count:i=1000"],
-            gives: &["entries:a", "directories:a", "next:i"],
+            effect: ToolEffect::ReadOnly,
+            description: "Names in a folder, and which are folders.",
+            input: &["path:s", "start:i", "count:i=1000"],
+            output: &["entries:a", "directories:a", "next:i"],
             run: run!(list),
         },
         Tool {
             name: "delete_file",
             core: false,
-            effect: ToolEffect::Destroys,
-            about: "Delete a file or link.",
-            takes: &["path:s!"],
-            gives: &["path:s"],
+            effect: ToolEffect::Destructive,
+            description: "Delete a file or link.",
+            input: &["path:s!"],
+            output: &["path:s"],
             run: run!(delete),
         },
         Tool {
             name: "create_directory",
             core: false,
-            effect: ToolEffect::Sets,
-            about: "Create a folder and its parents.",
-            takes: &["path:s!"],
-            gives: &["created:b"],
+            effect: ToolEffect::Idempotent,
+            description: "Create a folder and its parents.",
+            input: &["path:s!"],
+            output: &["created:b"],
             run: run!(create_directory),
         },
         Tool {
             name: "file_exists",
             core: false,
-            effect: ToolEffect::Looks,
-            about: "Whether a path is a file.",
-            takes: &["path:s!"],
-            gives: &["exists:b"],
+            effect: ToolEffect::ReadOnly,
+            description: "Whether a path is a file.",
+            input: &["path:s!"],
+            output: &["exists:b"],
             run: run!(exists, EntryType::File),
         },
         Tool {
             name: "directory_exists",
             core: false,
-            effect: ToolEffect::Looks,
-            about: "Whether a path is a folder.",
-            takes: &["path:s!"],
-            gives: &["exists:b"],
+            effect: ToolEffect::ReadOnly,
+            description: "Whether a path is a folder.",
+            input: &["path:s!"],
+            output: &["exists:b"],
             run: run!(exists, EntryType::Directory),
         },
     ],

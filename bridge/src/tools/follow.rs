@@ -17,7 +17,7 @@ use crate::call::ToolCall;
 use crate::event_listener::ProgramState;
 use crate::functions;
 use crate::session::{AgentSession, REQUEST_TIMEOUT};
-use crate::tool::{Tool, ToolEffect, ToolFamily, run};
+use crate::tool::{Tool, ToolEffect, ToolGroup, run};
 
 /// Tokens of an answer by default.
 const DEFAULT_TOKENS: u64 = 1500;
@@ -27,18 +27,16 @@ const FRAME_BYTES: usize = 800;
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The tools that follow a call.
-pub const FAMILY: ToolFamily = ToolFamily {
+pub const GROUP: ToolGroup = ToolGroup {
     name: "following",
     tools: &[Tool {
         name: "debug_follow",
         core: true,
-        effect: ToolEffect::Acts,
-        about: "Life of a call in one answer: runs to the call-th call of a function (or line; default: the \
-            current call) where \
-                condition holds, then each statement with what it changed, loops folded, calls with \
-                arguments and value \
-                (depth: their statements too), result or exception.",
-        takes: &[
+        effect: ToolEffect::Mutating,
+        description: "Life of a call in one answer: runs to the call-th call of a function (or line; \
+            default: the current call) where condition holds, then each statement with what it changed, \
+            loops folded, calls with arguments and value (depth: their statements too), result or exception.",
+        input: &[
             "function:s",
             "sourceFile:s",
             "line:i",
@@ -49,7 +47,7 @@ pub const FAMILY: ToolFamily = ToolFamily {
             "next:i",
             "maxTokens:i=1500",
         ],
-        gives: &["call:s", "life:as", "ended:s", "next:i"],
+        output: &["call:s", "life:as", "ended:s", "next:i"],
         run: run!(follow),
     }],
 };

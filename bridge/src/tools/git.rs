@@ -7,7 +7,7 @@ use workspace_tools::git::repository::Repository;
 use workspace_tools::git::{changes, diff, history, status};
 
 use crate::call::ToolCall;
-use crate::tool::{Tool, ToolEffect, ToolFamily, run};
+use crate::tool::{Tool, ToolEffect, ToolGroup, run};
 
 /// Bytes of a patch in one answer by default.
 const DEFAULT_PATCH_BYTES: u64 = 64 << 10;
@@ -15,70 +15,70 @@ const DEFAULT_PATCH_BYTES: u64 = 64 << 10;
 const MAX_PATCH_BYTES: u64 = 4 << 20;
 
 /// The tools for Git repositories.
-pub const FAMILY: ToolFamily = ToolFamily {
+pub const GROUP: ToolGroup = ToolGroup {
     name: "git",
     tools: &[
         Tool {
             name: "git_status",
             core: false,
-            effect: ToolEffect::Looks,
-            about: "Branch, and changed, staged, untracked files.",
-            takes: &["repositoryPath:s"],
-            gives: &["output:s", "branch:s", "clean:b", "files:a"],
+            effect: ToolEffect::ReadOnly,
+            description: "Branch, and changed, staged, untracked files.",
+            input: &["repositoryPath:s"],
+            output: &["output:s", "branch:s", "clean:b", "files:a"],
             run: run!(git_status),
         },
         Tool {
             name: "git_log",
             core: false,
-            effect: ToolEffect::Looks,
-            about: "Commits, latest first.",
-            takes: &["repositoryPath:s", "maxCount:i=10", "start:i=skip", "revision:s", "files:as"],
-            gives: &["output:s", "commits:a", "next:i"],
+            effect: ToolEffect::ReadOnly,
+            description: "Commits, latest first.",
+            input: &["repositoryPath:s", "maxCount:i=10", "start:i=skip", "revision:s", "files:as"],
+            output: &["output:s", "commits:a", "next:i"],
             run: run!(log),
         },
         Tool {
             name: "git_diff",
             core: false,
-            effect: ToolEffect::Looks,
-            about: "Patch of unstaged or staged changes, or against a revision, in parts.",
-            takes: &["repositoryPath:s", "staged:b", "revision:s=or A..B", "files:as", "start:i"],
-            gives: &["output:s", "files:a", "next:i"],
+            effect: ToolEffect::ReadOnly,
+            description: "Patch of unstaged or staged changes, or against a revision, in parts.",
+            input: &["repositoryPath:s", "staged:b", "revision:s=or A..B", "files:as", "start:i"],
+            output: &["output:s", "files:a", "next:i"],
             run: run!(git_diff),
         },
         Tool {
             name: "git_list_branches",
             core: false,
-            effect: ToolEffect::Looks,
-            about: "Local and remote branches.",
-            takes: &["repositoryPath:s"],
-            gives: &["output:s", "branches:a"],
+            effect: ToolEffect::ReadOnly,
+            description: "Local and remote branches.",
+            input: &["repositoryPath:s"],
+            output: &["output:s", "branches:a"],
             run: run!(branches),
         },
         Tool {
             name: "git_current_branch",
             core: false,
-            effect: ToolEffect::Looks,
-            about: "The branch that is checked out.",
-            takes: &["repositoryPath:s"],
-            gives: &["branch:s", "detached:b"],
+            effect: ToolEffect::ReadOnly,
+            description: "The branch that is checked out.",
+            input: &["repositoryPath:s"],
+            output: &["branch:s", "detached:b"],
             run: run!(current_branch),
         },
         Tool {
             name: "git_add",
             core: false,
-            effect: ToolEffect::Sets,
-            about: "Stage files, also deleted ones.",
-            takes: &["files:as!", "repositoryPath:s"],
-            gives: &["staged:a"],
+            effect: ToolEffect::Idempotent,
+            description: "Stage files, also deleted ones.",
+            input: &["files:as!", "repositoryPath:s"],
+            output: &["staged:a"],
             run: run!(add),
         },
         Tool {
             name: "git_commit",
             core: false,
-            effect: ToolEffect::Acts,
-            about: "Commit staged changes.",
-            takes: &["message:s!", "repositoryPath:s"],
-            gives: &["hash:s", "branch:s"],
+            effect: ToolEffect::Mutating,
+            description: "Commit staged changes.",
+            input: &["message:s!", "repositoryPath:s"],
+            output: &["hash:s", "branch:s"],
             run: run!(commit),
         },
     ],

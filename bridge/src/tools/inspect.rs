@@ -1,7 +1,7 @@
 //! Inspection of a stop: variables, stack, expressions, threads, modules, source. Answers are bounded,
 //! and say where they end.
 //!
-//! Not here: assignments ([`super::assigning`]), and a whole stop in one answer ([`super::snapshot`]).
+//! Not here: assignments ([`super::assignment`]), and a whole stop in one answer ([`super::snapshot`]).
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 
 use super::stops::{has_source, named_thread, shown_frame, stack, stopped_thread};
 use super::values::{MAX_VALUE_LEN, VariableReader};
-use super::{assigning, frames};
+use super::{assignment, frames};
 use crate::bounds::{Budget, cut};
 use crate::call::ToolCall;
 use crate::session::{AgentSession, REQUEST_TIMEOUT};
 use crate::source::{SourceText, absolute, place};
-use crate::tool::{Tool, ToolEffect, ToolFamily, run};
+use crate::tool::{Tool, ToolEffect, ToolGroup, run};
 
 /// Rows of one answer, over all depths.
 const MAX_ROWS: usize = 400;
@@ -33,15 +33,15 @@ const NO_EXCEPTION: [&str; 7] =
     ["breakpoint", "function breakpoint", "data breakpoint", "step", "goto", "entry", "pause"];
 
 /// The tools that look at a stop.
-pub const FAMILY: ToolFamily = ToolFamily {
+pub const GROUP: ToolGroup = ToolGroup {
     name: "inspection",
     tools: &[
         Tool {
             name: "debug_variables",
             core: true,
-            effect: ToolEffect::Looks,
-            about: "Variables of a frame, or members of one value.",
-            takes: &[
+            effect: ToolEffect::ReadOnly,
+            description: "Variables of a frame, or members of one value.",
+            input: &[
                 "frameId:i",
                 "path:s=value to look into",
                 "scope:s",
@@ -50,72 +50,72 @@ pub const FAMILY: ToolFamily = ToolFamily {
                 "count:i=100",
                 "maxTokens:i",
             ],
-            gives: &["variables:a", "next:i", "omitted:i"],
+            output: &["variables:a", "next:i", "omitted:i"],
             run: run!(variables),
         },
         Tool {
             name: "debug_stacktrace",
             core: false,
-            effect: ToolEffect::Looks,
-            about: "The call stack: id, function, file, line, source of frames. Runs of library frames are \
-                folded; start shows them.",
-            takes: &["threadId:i", "start:i", "count:i=20"],
-            gives: &["frames:a", "next:i"],
+            effect: ToolEffect::ReadOnly,
+            description: "The call stack: id, function, file, line, source of frames. Runs of library frames \
+                are folded; start shows them.",
+            input: &["threadId:i", "start:i", "count:i=20"],
+            output: &["frames:a", "next:i"],
             run: run!(frames::stacktrace),
         },
         Tool {
             name: "debug_evaluate",
             core: true,
-            effect: ToolEffect::Acts,
-            about: "Evaluate an expression, or a list: results has a value or error for each. Also \
+            effect: ToolEffect::Mutating,
+            description: "Evaluate an expression, or a list: results has a value or error for each. Also \
                 allowSideEffects.",
-            takes: &["expression:s", "expressions:as", "frameId:i"],
-            gives: &["result:s", "type:s", "children:a", "results:a"],
+            input: &["expression:s", "expressions:as", "frameId:i"],
+            output: &["result:s", "type:s", "children:a", "results:a"],
             run: run!(evaluate),
         },
         Tool {
             name: "debug_threads",
             core: false,
-            effect: ToolEffect::Looks,
-            about: "Threads; places adds each one's location.",
-            takes: &["places:b", "start:i", "count:i=50"],
-            gives: &["threads:a", "next:i"],
+            effect: ToolEffect::ReadOnly,
+            description: "Threads; places adds each one's location.",
+            input: &["places:b", "start:i", "count:i=50"],
+            output: &["threads:a", "next:i"],
             run: run!(threads),
         },
         Tool {
             name: "debug_exception_info",
             core: false,
-            effect: ToolEffect::Looks,
-            about: "Type, message, stack, inner exceptions of the exception it stopped at.",
-            takes: &[],
-            gives: &["exceptionId:s", "description:s", "breakMode:s", "details:o"],
+            effect: ToolEffect::ReadOnly,
+            description: "Type, message, stack, inner exceptions of the exception it stopped at.",
+            input: &[],
+            output: &["exceptionId:s", "description:s", "breakMode:s", "details:o"],
             run: run!(exception_info),
         },
         Tool {
             name: "debug_set_variable",
             core: false,
-            effect: ToolEffect::Sets,
-            about: "Set a variable, member or element.",
-            takes: &["name:s!=total, person.Age, numbers[1]", "value:s!", "frameId:i"],
-            gives: &["value:s", "type:s"],
-            run: run!(assigning::set_variable),
+            effect: ToolEffect::Idempotent,
+            description: "Set a variable, member or element.",
+            input: &["name:s!=total, person.Age, numbers[1]", "value:s!", "frameId:i"],
+            output: &["value:s", "type:s"],
+            run: run!(assignment::set_variable),
         },
         Tool {
             name: "debug_modules",
             core: false,
-            effect: ToolEffect::Looks,
-            about: "Loaded modules and whether their symbols were found.",
-            takes: &["name:s=part of it", "start:i", "count:i=100"],
-            gives: &["modules:a", "next:i"],
+            effect: ToolEffect::ReadOnly,
+            description: "Loaded modules and whether their symbols were found.",
+            input: &["name:s=part of it", "start:i", "count:i=100"],
+            output: &["modules:a", "next:i"],
             run: run!(modules),
         },
         Tool {
             name: "debug_source",
             core: false,
-            effect: ToolEffect::Looks,
-            about: "Numbered source lines around a frame, or of a file of the program.",
-            takes: &["frameId:i", "sourceFile:s", "line:i=first", "start:i", "count:i=40"],
-            gives: &["file:s", "lines:a", "next:i", "origin:s"],
+            effect: ToolEffect::ReadOnly,
+            description: "Numbered source lines around a frame, or of a file of the program.",
+            input: &["frameId:i", "sourceFile:s", "line:i=first", "start:i", "count:i=40"],
+            output: &["file:s", "lines:a", "next:i", "origin:s"],
             run: run!(source),
         },
     ],

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::repeats::Repeat;
-use super::{attaching, execution, listing, repeats, serving, stops, waiting};
+use super::{attach, execution, repeats, server_urls, session_list, stops, waiting};
 use crate::arguments::ToolArguments;
 use crate::breakpoint_requests::{BreakpointRequests, Purpose, RequestedBreakpoint};
 use crate::call::ToolCall;
@@ -18,7 +18,7 @@ use crate::server::EarlyRequests;
 use crate::session::breakpoints::locate_text;
 use crate::session::{AgentSession, SessionPlan};
 use crate::source::{absolute, in_folders};
-use crate::tool::{Tool, ToolEffect, ToolFamily, run};
+use crate::tool::{Tool, ToolEffect, ToolGroup, run};
 
 /// Time limit for the entry stop after the program is attached.
 pub(super) const ENTRY_STOP_TIMEOUT: Duration = Duration::from_secs(30);
@@ -87,16 +87,16 @@ pub(super) const OF_DOTNET: [&str; 8] = [
 const PROJECTS: [&str; 8] = ["csproj", "fsproj", "vbproj", "sln", "slnx", "slnf", "cs", "toml"];
 
 /// Starting and joining sessions.
-pub const FAMILY: ToolFamily = ToolFamily {
+pub const GROUP: ToolGroup = ToolGroup {
     name: "launch",
     tools: &[
         Tool {
             name: "debug_launch",
             core: true,
-            effect: ToolEffect::Acts,
-            about: "Debug a program, building a project first. Held at entry until debug_continue; run \
+            effect: ToolEffect::Mutating,
+            description: "Debug a program, building a project first. Held at entry until debug_continue; run \
                 continues to a stop.",
-            takes: &[
+            input: &[
                 "program:s=.dll, .csproj, .py, executable, pytest",
                 "module:s=python -m",
                 "projectPath:s=built first",
@@ -115,15 +115,15 @@ pub const FAMILY: ToolFamily = ToolFamily {
                 "python:s",
                 "followChildren:b",
             ],
-            gives: &["state:s", "session:s", "pid:i", "event:o", "urls:as"],
+            output: &["state:s", "session:s", "pid:i", "event:o", "urls:as"],
             run: run!(launch),
         },
         Tool {
             name: "debug_attach",
             core: false,
-            effect: ToolEffect::Acts,
-            about: "Attach to a process, a listening debugger or a core. Its stdio is not shared.",
-            takes: &[
+            effect: ToolEffect::Mutating,
+            description: "Attach to a process, a listening debugger or a core. Its stdio is not shared.",
+            input: &[
                 "processId:i",
                 "connect:os={host, port}",
                 "coreFile:s",
@@ -132,18 +132,18 @@ pub const FAMILY: ToolFamily = ToolFamily {
                 "enginePath:s",
                 "engineOptions:o",
             ],
-            gives: &["state:s", "session:s", "pid:i", "processName:s", "runtimeVersion:s", "event:o"],
-            run: run!(attaching::attach),
+            output: &["state:s", "session:s", "pid:i", "processName:s", "runtimeVersion:s", "event:o"],
+            run: run!(attach::attach),
         },
         Tool {
             name: "debug_sessions",
             core: true,
-            effect: ToolEffect::Looks,
-            about: "Live sessions, also of editors and started programs; select joins one and makes it \
+            effect: ToolEffect::ReadOnly,
+            description: "Live sessions, also of editors and started programs; select joins one and makes it \
                 current. Every debug_ and process_ tool takes session.",
-            takes: &["select:s=id"],
-            gives: &["sessions:a", "state:s", "event:o"],
-            run: run!(listing::sessions),
+            input: &["select:s=id"],
+            output: &["sessions:a", "state:s", "event:o"],
+            run: run!(session_list::sessions),
         },
     ],
 };
@@ -151,10 +151,10 @@ pub const FAMILY: ToolFamily = ToolFamily {
 async fn launch(call: &ToolCall) -> Result<Value, Failure> {
     let plan = plan(call, call.bridge.early_requests())?;
     let mut answer = start(call, plan, continues_from_entry(call)?).await?;
-    call.bridge.with_early(std::mem::take);
+    call.bridge.with_early_requests(std::mem::take);
     // A server may have said where it listens before what ended the wait.
     if let Some(session) = call.bridge.current().filter(|_| answer["event"]["type"] != "listening") {
-        let urls = serving::addresses(&session, serving::START).await;
+        let urls = server_urls::addresses(&session, server_urls::OUTPUT_START).await;
         if !urls.is_empty() {
             answer["urls"] = json!(urls);
         }
@@ -344,14 +344,14 @@ async fn has_process(session: &AgentSession) {
 fn add_running_programs(call: &ToolCall, session: &AgentSession, mut answer: Value) -> Value {
     let mut others = call.bridge.joined_sessions();
     others.retain(|other| {
-        let family = other.root().id == session.root().id;
-        !family && other.launched && other.snapshot().state != ProgramState::Exited
+        let is_related = other.root().id == session.root().id;
+        !is_related && other.launched && other.snapshot().state != ProgramState::Exited
     });
     let Some(first) = others.first() else { return answer };
     let state = first.snapshot().state.as_str();
     let message = format!(
         "session {} ({}) is still {state}; debug_disconnect {{session: \"{}\"}} ends it",
-        first.id, first.kin.title, first.id
+        first.id, first.relation.title, first.id
     );
     if answer["message"].is_null() {
         answer["message"] = json!(message);

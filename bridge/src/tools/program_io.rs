@@ -7,30 +7,30 @@ use serde_json::{Value, json};
 
 use crate::call::ToolCall;
 use crate::session::REQUEST_TIMEOUT;
-use crate::tool::{Tool, ToolEffect, ToolFamily, run};
+use crate::tool::{Tool, ToolEffect, ToolGroup, run};
 
 /// Output in one answer by default, bytes per stream: some 4,000 tokens.
 const MAX_OUTPUT: u64 = 16 * 1024;
 
 /// The program's own input and output.
-pub const FAMILY: ToolFamily = ToolFamily {
+pub const GROUP: ToolGroup = ToolGroup {
     name: "program I/O",
     tools: &[
         Tool {
             name: "process_write_input",
             core: true,
-            effect: ToolEffect::Acts,
-            about: "Write to the program's stdin.",
-            takes: &["data:s0!=lines end with \\n", "closeAfter:b=EOF"],
-            gives: &["bytesWritten:i", "stdinClosed:b"],
+            effect: ToolEffect::Mutating,
+            description: "Write to the program's stdin.",
+            input: &["data:s0!=lines end with \\n", "closeAfter:b=EOF"],
+            output: &["bytesWritten:i", "stdinClosed:b"],
             run: run!(write),
         },
         Tool {
             name: "process_read_output",
             core: true,
-            effect: ToolEffect::Looks,
-            about: "The program's output (the newest), also after its end; waitFor waits.",
-            takes: &[
+            effect: ToolEffect::ReadOnly,
+            description: "The program's output (the newest), also after its end; waitFor waits.",
+            input: &[
                 "stream:s=stdout, stderr or both",
                 "clear:b=next time the new",
                 "since:s=cursor, o0.e0: the start",
@@ -39,7 +39,7 @@ pub const FAMILY: ToolFamily = ToolFamily {
                 "maxBytes:i",
                 "screen:b=a pty as text",
             ],
-            gives: &["stdout:s", "stderr:s", "cursor:s"],
+            output: &["stdout:s", "stderr:s", "cursor:s"],
             run: run!(read),
         },
     ],

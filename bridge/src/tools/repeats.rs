@@ -155,7 +155,7 @@ pub(super) fn latest(call: &ToolCall, session: Arc<AgentSession>) -> Arc<AgentSe
         return session;
     }
     let current = call.bridge.current();
-    current.map(|current| current.kin.root.clone().unwrap_or(current)).unwrap_or(session)
+    current.map(|current| current.relation.root.clone().unwrap_or(current)).unwrap_or(session)
 }
 
 /// Launches the program of a session once more.
@@ -187,7 +187,7 @@ async fn rerun(
     let started =
         AgentSession::start(&bridge.options.adapter, &client, plan, &call.cancel, &call.progress).await?;
     let started = call.add_session(started);
-    bridge.with_early(std::mem::take);
+    bridge.with_early_requests(std::mem::take);
     Ok(Some(started))
 }
 

@@ -12,42 +12,42 @@ use super::{execution, launch, stops, test_launch, waiting};
 use crate::call::ToolCall;
 use crate::event_listener::ProgramState;
 use crate::session::{AgentSession, LAUNCH_TIMEOUT};
-use crate::tool::{Tool, ToolEffect, ToolFamily, run};
+use crate::tool::{Tool, ToolEffect, ToolGroup, run};
 
 /// Time limit for the events of a restart after its response.
 const RESTART_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The tools for sessions as a whole.
-pub const FAMILY: ToolFamily = ToolFamily {
+pub const GROUP: ToolGroup = ToolGroup {
     name: "sessions",
     tools: &[
         Tool {
             name: "debug_status",
             core: false,
-            effect: ToolEffect::Looks,
-            about: "idle, running, stopped (reason, place) or exited, and the session's clients.",
-            takes: &[],
-            gives: &["state:s", "session:s", "reason:s", "place:o", "clients:a"],
+            effect: ToolEffect::ReadOnly,
+            description: "idle, running, stopped (reason, place) or exited, and the session's clients.",
+            input: &[],
+            output: &["state:s", "session:s", "reason:s", "place:o", "clients:a"],
             run: run!(status),
         },
         Tool {
             name: "debug_disconnect",
             core: true,
-            effect: ToolEffect::Overwrites,
-            about: "End the session you launched, or leave one you joined.",
-            takes: &["terminate:b"],
-            gives: &["state:s"],
+            effect: ToolEffect::DestructiveIdempotent,
+            description: "End the session you launched, or leave one you joined.",
+            input: &["terminate:b"],
+            output: &["state:s"],
             run: run!(disconnect),
         },
         Tool {
             name: "debug_restart",
             core: true,
-            effect: ToolEffect::Destroys,
-            about: "Rebuild and restart with all breakpoints. Answers like debug_launch; how: restart \
+            effect: ToolEffect::Destructive,
+            description: "Rebuild and restart with all breakpoints. Answers like debug_launch; how: restart \
                 (same session) \
                     or newSession.",
-            takes: &["run:b", "timeoutMs:i"],
-            gives: &["state:s", "session:s", "how:s", "event:o", "pending:b"],
+            input: &["run:b", "timeoutMs:i"],
+            output: &["state:s", "session:s", "how:s", "event:o", "pending:b"],
             run: run!(restart),
         },
     ],
@@ -67,7 +67,7 @@ async fn status(call: &ToolCall) -> Result<Value, Failure> {
     drop(session.sync().await);
     let snapshot = session.snapshot();
     let mut answer = state_of(&session).await?;
-    if let Some(parent) = &session.kin.parent {
+    if let Some(parent) = &session.relation.parent {
         answer["parent"] = json!(parent);
     }
     let related: Vec<Value> = call.bridge.relatives(&session).iter().map(|other| brief(other)).collect();
@@ -84,8 +84,8 @@ async fn status(call: &ToolCall) -> Result<Value, Failure> {
 /// Another session of this agent's in a line.
 pub(super) fn brief(session: &AgentSession) -> Value {
     let state = session.snapshot().state.as_str();
-    let mut row = json!({ "session": session.id, "program": session.kin.title, "state": state });
-    if let Some(parent) = &session.kin.parent {
+    let mut row = json!({ "session": session.id, "program": session.relation.title, "state": state });
+    if let Some(parent) = &session.relation.parent {
         row["parent"] = json!(parent);
     }
     row
@@ -141,7 +141,7 @@ pub async fn state_of(session: &AgentSession) -> Result<Value, Failure> {
 async fn restart(call: &ToolCall) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     // Restarting the first program restarts those that it starts.
-    let session = session.kin.root.clone().unwrap_or(session);
+    let session = session.relation.root.clone().unwrap_or(session);
     if let Some(run) = session.test_run() {
         return test_launch::restart(call, &session, &run).await;
     }
@@ -169,7 +169,7 @@ async fn restart(call: &ToolCall) -> Result<Value, Failure> {
     let runs = call.arguments.flag("run")?.unwrap_or(false) || repeats;
     let mut plan = session.with_plan(|plan| plan.clone());
     // Breakpoints and filters that were set since the program ended apply to its next run.
-    let early = call.bridge.with_early(|early| early.clone());
+    let early = call.bridge.with_early_requests(|early| early.clone());
     plan.requested.extend(early.requested);
     plan.filters = early.filters.or(plan.filters);
     plan.requested = plan.requested.for_next_program();
@@ -181,7 +181,7 @@ async fn restart(call: &ToolCall) -> Result<Value, Failure> {
     // The session is replaced only when the new program has started: if a build fails, the
     // same call works after a fix.
     let mut answer = launch::start(call, plan, runs).await?;
-    call.bridge.with_early(std::mem::take);
+    call.bridge.with_early_requests(std::mem::take);
     call.bridge.forget(&session.id);
     answer["how"] = json!("newSession");
     Ok(answer)
@@ -243,9 +243,9 @@ async fn disconnect(call: &ToolCall) -> Result<Value, Failure> {
         Err(_) if call.arguments.text("session")?.is_none() => return Ok(json!({ "state": "idle" })),
         Err(failure) => return Err(failure),
     };
-    // Without `session`, the agent leaves all programs of the family; with it, only that one.
+    // Without `session`, the agent leaves the program and its children; with it, only that one.
     let named = call.arguments.text("session")?.is_some();
-    let session = session.kin.root.clone().filter(|_| !named).unwrap_or(session);
+    let session = session.relation.root.clone().filter(|_| !named).unwrap_or(session);
     let terminate = call.arguments.flag("terminate")?;
     let mut refuses = None;
     if terminate == Some(true) && !session.launched && session.snapshot().state != ProgramState::Exited {
@@ -262,12 +262,12 @@ async fn disconnect(call: &ToolCall) -> Result<Value, Failure> {
     }
     // The agent chose which exceptions stop a program, so the next program keeps that choice.
     if let Some(chosen) = session.with_plan(|plan| plan.filters.clone()).filter(|_| session.launched) {
-        call.bridge.with_early(|early| {
+        call.bridge.with_early_requests(|early| {
             early.filters.get_or_insert(chosen);
         });
     }
     let outcome = session.leave(terminate).await;
-    if session.kin.root.is_none() {
+    if session.relation.root.is_none() {
         for child in call.bridge.relatives(&session) {
             drop(child.leave(None).await);
             call.bridge.forget(&child.id);
@@ -282,8 +282,10 @@ async fn disconnect(call: &ToolCall) -> Result<Value, Failure> {
     // A remaining session becomes the current one.
     Ok(match call.bridge.current() {
         Some(now) => {
-            let message =
-                format!("left {}; the current session is now {} ({})", session.id, now.id, now.kin.title);
+            let message = format!(
+                "left {}; the current session is now {} ({})",
+                session.id, now.id, now.relation.title
+            );
             json!({ "state": now.snapshot().state.as_str(), "session": now.id, "left": session.id,
                 "message": with(Some(message)) })
         }

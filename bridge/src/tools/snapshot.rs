@@ -15,7 +15,7 @@ use crate::call::ToolCall;
 use crate::event_listener::ProgramState;
 use crate::session::AgentSession;
 use crate::source::SourceText;
-use crate::tool::{Tool, ToolEffect, ToolFamily, run};
+use crate::tool::{Tool, ToolEffect, ToolGroup, run};
 
 /// Rows of one snapshot, over all depths.
 const MAX_ROWS: usize = 400;
@@ -25,25 +25,25 @@ const MAX_FRAMES: u64 = 20;
 const LINES_AROUND: u64 = 5;
 
 /// The tools for snapshots.
-pub const FAMILY: ToolFamily = ToolFamily {
+pub const GROUP: ToolGroup = ToolGroup {
     name: "snapshots",
     tools: &[
         Tool {
             name: "debug_snapshot",
             core: true,
-            effect: ToolEffect::Looks,
-            about: "State at this stop: place, source lines, stack, variables, exception, new output.",
-            takes: &["depth:i=1", "source:b", "maxTokens:i"],
-            gives: &["state:s", "event:o", "frames:a", "variables:a", "exception:o", "snapshot:i"],
+            effect: ToolEffect::ReadOnly,
+            description: "State at this stop: place, source lines, stack, variables, exception, new output.",
+            input: &["depth:i=1", "source:b", "maxTokens:i"],
+            output: &["state:s", "event:o", "frames:a", "variables:a", "exception:o", "snapshot:i"],
             run: run!(snapshot),
         },
         Tool {
             name: "debug_snapshot_diff",
             core: false,
-            effect: ToolEffect::Looks,
-            about: "Variables that differ between two snapshots (default: the last and now).",
-            takes: &["from:i", "to:i"],
-            gives: &["from:o", "to:o", "added:a", "removed:a", "changed:a", "unchanged:i"],
+            effect: ToolEffect::ReadOnly,
+            description: "Variables that differ between two snapshots (default: the last and now).",
+            input: &["from:i", "to:i"],
+            output: &["from:o", "to:o", "added:a", "removed:a", "changed:a", "unchanged:i"],
             run: run!(diff),
         },
     ],

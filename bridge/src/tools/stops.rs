@@ -81,18 +81,18 @@ async fn finish_report(
     if let Err(failure) = session.drop_breakpoints(Purpose::RunTo).await {
         tracing::debug!(%failure, "a breakpoint could not be taken out");
     }
-    // Of a family it matters which program this is.
-    if session.kin.root.is_some() {
+    // With several programs, the answer says which one this is.
+    if session.relation.root.is_some() {
         name_program(session, &mut event);
     }
     answer["event"] = event;
     answer
 }
 
-/// Names the session, the program and the process of an event in a family of programs.
+/// Names the session, the program and the process of an event.
 fn name_program(session: &AgentSession, event: &mut Value) {
     event["session"] = json!(session.id);
-    event["program"] = json!(session.kin.title);
+    event["program"] = json!(session.relation.title);
     let pid = &session.snapshot().process["systemProcessId"];
     // A forked process that shares the session has been named already.
     if event["pid"].is_null() && !pid.is_null() {
@@ -109,13 +109,13 @@ pub(super) fn prepend_message(message: &str, answer: Value) -> Value {
     first
 }
 
-/// A stop in another session of the family than the one in the call: a program that was started, or the one
+/// A stop in another session with the same root than the one in the call: a program that was started, or the one
 /// that started it. Unless the call named a session, the one that stopped is the current one from now on.
 pub(super) async fn report_relative(call: &ToolCall, found: &Arc<AgentSession>) -> Value {
     let mut answer = report(found).await;
     let named = !call.arguments.value("session").is_null();
     name_program(found, &mut answer["event"]);
-    let what = match found.kin.root {
+    let what = match found.relation.root {
         Some(_) => "a program that was started stopped",
         None => "the program that was launched stopped",
     };
@@ -126,23 +126,23 @@ pub(super) async fn report_relative(call: &ToolCall, found: &Arc<AgentSession>) 
             "it is the current session now".to_owned()
         }
     };
-    prepend_message(&format!("{what}: session {} ({}); {next}", found.id, found.kin.title), answer)
+    prepend_message(&format!("{what}: session {} ({}); {next}", found.id, found.relation.title), answer)
 }
 
-/// Adds the other stopped sessions of the family: waiting for one program may never end
+/// Adds the other stopped sessions with the same root: waiting for one program may never end
 /// while another is stopped.
 pub(super) fn add_other_stops(answer: &mut Value, call: &ToolCall, session: &AgentSession) {
     let stopped_session = answer["event"]["session"].as_str().unwrap_or(&session.id).to_owned();
     let mut stopped = Vec::new();
-    let family =
+    let related =
         call.bridge.joined_sessions().into_iter().filter(|other| other.root().id == session.root().id);
-    for other in family.filter(|other| other.id != stopped_session) {
+    for other in related.filter(|other| other.id != stopped_session) {
         let snapshot = other.snapshot();
         if snapshot.state != ProgramState::Stopped {
             continue;
         }
-        let mut one =
-            json!({ "session": other.id, "program": other.kin.title, "reason": snapshot.stop["reason"] });
+        let mut one = json!({ "session": other.id, "program": other.relation.title,
+            "reason": snapshot.stop["reason"] });
         let pid = [&snapshot.stop["processId"], &snapshot.process["systemProcessId"]];
         if let Some(pid) = pid.into_iter().find(|pid| !pid.is_null()) {
             one["pid"] = pid.clone();
@@ -300,7 +300,7 @@ fn name_own(id: u64, purpose: Purpose, event: &mut Value) {
 fn name_by_place(session: &AgentSession, stop: &Value, event: &mut Value) {
     let inherited = event["byOther"] == true;
     let unnamed = event["type"] == "breakpointHit" && stop["hitBreakpointIds"].is_null();
-    let owner = match &session.kin.root {
+    let owner = match &session.relation.root {
         Some(root) if inherited || unnamed => &**root,
         None if unnamed => session,
         _ => return,

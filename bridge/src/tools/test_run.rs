@@ -252,7 +252,7 @@ impl TestRun {
 /// Ends a session that another one replaces, and keeps its breakpoints for that one.
 pub(super) async fn leave(call: &ToolCall, session: &AgentSession) {
     let requested = session.with_requested(|requested| requested.for_next_program());
-    call.bridge.with_early(|early| {
+    call.bridge.with_early_requests(|early| {
         let later = std::mem::take(&mut early.requested);
         early.requested = requested;
         early.requested.extend(later);
@@ -306,7 +306,7 @@ pub(super) async fn start(
         AgentSession::start(&bridge.options.adapter, &bridge.client(), plan, &call.cancel, &call.progress)
             .await?;
     let session = call.add_session(session);
-    bridge.with_early(std::mem::take);
+    bridge.with_early_requests(std::mem::take);
     session.set_test_run(run.clone());
     let pid = session.snapshot().process["systemProcessId"].as_u64().and_then(|pid| u32::try_from(pid).ok());
     if let Some(started) = launch.started.take() {

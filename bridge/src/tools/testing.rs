@@ -19,7 +19,7 @@ use workspace_tools::roots::Roots;
 use super::{builds, test_launch};
 use crate::arguments::ToolArguments;
 use crate::call::ToolCall;
-use crate::tool::{Tool, ToolEffect, ToolFamily, run};
+use crate::tool::{Tool, ToolEffect, ToolGroup, run};
 
 /// Tests in one list by default.
 const DEFAULT_COUNT: u64 = 100;
@@ -27,25 +27,25 @@ const DEFAULT_COUNT: u64 = 100;
 const MAX_COUNT: u64 = 2000;
 
 /// The tools that list, run and debug tests.
-pub const FAMILY: ToolFamily = ToolFamily {
+pub const GROUP: ToolGroup = ToolGroup {
     name: "tests",
     tools: &[
         Tool {
             name: "list_tests",
             core: false,
-            effect: ToolEffect::Acts,
-            about: "Tests with id, place, traits. Builds first.",
-            takes: &["projectPath:s", "filter:s", "start:i", "count:i=100"],
-            gives: &["tests:a", "total:i", "next:i"],
+            effect: ToolEffect::Mutating,
+            description: "Tests with id, place, traits. Builds first.",
+            input: &["projectPath:s", "filter:s", "start:i", "count:i=100"],
+            output: &["tests:a", "total:i", "next:i"],
             run: run!(list),
         },
         Tool {
             name: "run_tests",
             core: false,
-            effect: ToolEffect::Acts,
-            about: "Run tests: counts, and why each failed one did. Also noBuild, env, framework, \
+            effect: ToolEffect::Mutating,
+            description: "Run tests: counts, and why each failed one did. Also noBuild, env, framework, \
                 testTimeoutMs, parallel (runs at once).",
-            takes: &[
+            input: &[
                 "projectPath:s",
                 "tests:as=ids",
                 "filter:s=id, or part of names",
@@ -57,22 +57,22 @@ pub const FAMILY: ToolFamily = ToolFamily {
                 "repeat:i=runs until it fails",
                 "timeoutMs:i",
             ],
-            gives: &["exitCode:i", "output:s", "tests:o", "diagnostics:o", "pending:b"],
+            output: &["exitCode:i", "output:s", "tests:o", "diagnostics:o", "pending:b"],
             run: run!(run_tests),
         },
         Tool {
             name: "debug_launch_test",
             core: false,
-            effect: ToolEffect::Acts,
-            about: "Debug tests, chosen as by run_tests, up to a failure. event.tests: results.",
-            takes: &[
+            effect: ToolEffect::Mutating,
+            description: "Debug tests, chosen as by run_tests, up to a failure. event.tests: results.",
+            input: &[
                 "projectPath:s",
                 "filter:s",
                 "breakpoints:a",
                 "repeat:i=runs until it fails",
                 "timeoutMs:i",
             ],
-            gives: &["state:s", "session:s", "event:o", "pending:b"],
+            output: &["state:s", "session:s", "event:o", "pending:b"],
             run: run!(test_launch::launch_test),
         },
     ],

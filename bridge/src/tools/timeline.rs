@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::bounds::Budget;
 use crate::call::ToolCall;
 use crate::session::AgentSession;
-use crate::tool::{Tool, ToolEffect, ToolFamily, run};
+use crate::tool::{Tool, ToolEffect, ToolGroup, run};
 
 /// Entries in one answer by default.
 const DEFAULT_COUNT: u64 = 100;
@@ -16,16 +16,16 @@ const DEFAULT_COUNT: u64 = 100;
 const MAX_COUNT: u64 = 1000;
 
 /// The tools for the timeline.
-pub const FAMILY: ToolFamily = ToolFamily {
+pub const GROUP: ToolGroup = ToolGroup {
     name: "timeline",
     tools: &[Tool {
         name: "debug_timeline",
         core: false,
-        effect: ToolEffect::Looks,
-        about: "Stops, output and each client's actions (resume, input, set, join, refusal), in order. \
+        effect: ToolEffect::ReadOnly,
+        description: "Stops, output and each client's actions (resume, input, set, join, refusal), in order. \
                 Pass next as since for more.",
-        takes: &["since:i", "kinds:as", "count:i=100", "maxTokens:i"],
-        gives: &["entries:a", "next:i"],
+        input: &["since:i", "kinds:as", "count:i=100", "maxTokens:i"],
+        output: &["entries:a", "next:i"],
         run: run!(timeline),
     }],
 };

@@ -23,7 +23,7 @@ use crate::call::ToolCall;
 use crate::event_listener::ProgramState;
 use crate::functions;
 use crate::session::AgentSession;
-use crate::tool::{Tool, ToolEffect, ToolFamily, run};
+use crate::tool::{Tool, ToolEffect, ToolGroup, run};
 use table::{RowSelection, TraceTable, Tracepoint};
 
 /// Hits: the default, and the limit.
@@ -40,16 +40,16 @@ const LATE_ROW_TIMEOUT: Duration = Duration::from_millis(50);
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The tools for traces.
-pub const FAMILY: ToolFamily = ToolFamily {
+pub const GROUP: ToolGroup = ToolGroup {
     name: "tracing",
     tools: &[Tool {
         name: "debug_trace",
         core: true,
-        effect: ToolEffect::Acts,
-        about: "Values of expressions each time a line (or places, in order of time) is reached, as a \
+        effect: ToolEffect::Mutating,
+        description: "Values of expressions each time a line (or places, in order of time) is reached, as a \
             table, without \
                 stopping; ends stopped at the last of hits, at a stop, or on time-out.",
-        takes: &[
+        input: &[
             "sourceFile:s",
             "line:i",
             "text:s",
@@ -60,7 +60,7 @@ pub const FAMILY: ToolFamily = ToolFamily {
             "keep:s=all, changes, distinct, ends, counts",
             "perThread:b",
         ],
-        gives: &["rows:a", "ended:s"],
+        output: &["rows:a", "ended:s"],
         run: run!(trace),
     }],
 };

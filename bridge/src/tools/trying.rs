@@ -20,7 +20,7 @@ use crate::breakpoint_requests::{BreakpointRequests, Purpose, RequestedBreakpoin
 use crate::call::ToolCall;
 use crate::functions;
 use crate::session::{AgentSession, SessionPlan};
-use crate::tool::{Tool, ToolEffect, ToolFamily, run};
+use crate::tool::{Tool, ToolEffect, ToolGroup, run};
 use difference::ExperimentReport;
 use recorded_input::RecordedInput;
 
@@ -36,17 +36,16 @@ const MAX_COUNTED_HITS: u64 = 100;
 const MAX_HIT: u64 = 1_000_000;
 
 /// The tool for experiments.
-pub const FAMILY: ToolFamily = ToolFamily {
+pub const GROUP: ToolGroup = ToolGroup {
     name: "experiments",
     tools: &[Tool {
         name: "debug_try",
         core: false,
-        effect: ToolEffect::Acts,
-        about: "Experiment: starts the launched program twice more, same arguments and input, once with \
-            values set or the \
-                statement skipped at a place, and compares how both end, or expressions at until. The \
-                session stays.",
-        takes: &[
+        effect: ToolEffect::Mutating,
+        description: "Experiment: starts the launched program twice more, same arguments and input, once with \
+            values set or the statement skipped at a place, and compares how both end, or expressions at \
+            until. The session stays.",
+        input: &[
             "sourceFile:s",
             "line:i",
             "text:s",
@@ -57,7 +56,7 @@ pub const FAMILY: ToolFamily = ToolFamily {
             "expressions:as",
             "until:o=place",
         ],
-        gives: &["differs:as", "with:o", "without:o"],
+        output: &["differs:as", "with:o", "without:o"],
         run: run!(debug_try),
     }],
 };
@@ -103,8 +102,8 @@ struct ExperimentSetup {
 
 async fn debug_try(call: &ToolCall) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
-    // Starting the first program of a family starts the others.
-    let session = session.kin.root.clone().unwrap_or(session);
+    // Starting the root program starts the others.
+    let session = session.relation.root.clone().unwrap_or(session);
     let budget = match call.arguments.number("maxTokens")? {
         Some(_) => Budget::of(&call.arguments)?,
         None => Budget::of(&call.arguments.with("maxTokens", json!(DEFAULT_TOKENS)))?,

@@ -13,7 +13,7 @@ use super::stops::{
     add_other_stops, add_output, add_started, output, prepend_message, report, report_relative,
 };
 use super::test_stops::FirstStop;
-use super::{repeats, serving, test_run, test_stops};
+use super::{repeats, server_urls, test_run, test_stops};
 use crate::agent_view::InputWait;
 use crate::call::ToolCall;
 use crate::event_listener::ProgramState;
@@ -178,7 +178,8 @@ async fn wait_until_idle_once(
     until: Instant,
 ) -> Result<WaitOutcome, Failure> {
     let left = until.saturating_duration_since(Instant::now());
-    let pattern = if call.arguments.text("waitFor")?.is_some() { NEVER } else { serving::LISTENS };
+    let pattern =
+        if call.arguments.text("waitFor")?.is_some() { NEVER } else { server_urls::LISTENING_PATTERN };
     let arguments = json!({ "since": session.agent_view.cursor(), "waitFor": pattern, "maxBytes": 0,
         "timeoutMs": u64::try_from(left.as_millis()).unwrap_or(u64::MAX) });
     match session.ask_or_cancel("processReadOutput", arguments, left + REQUEST_TIMEOUT, &call.cancel).await {
@@ -237,7 +238,8 @@ async fn format_outcome(session: &AgentSession, waited: &WaitOutcome, knows: boo
         }
         WaitOutcome::Serving => {
             let since = agent_view.cursor();
-            let urls = serving::addresses(session, since.as_deref().unwrap_or(serving::START)).await;
+            let urls =
+                server_urls::addresses(session, since.as_deref().unwrap_or(server_urls::OUTPUT_START)).await;
             let mut answer = json!({ "state": "running", "event": { "type": "listening", "urls": urls } });
             session.agent_view.set_pending(true);
             add_output(&mut answer["event"], output(session).await);
@@ -277,7 +279,7 @@ async fn format_outcome(session: &AgentSession, waited: &WaitOutcome, knows: boo
 enum WaitOutcome {
     /// A stop or the end of the program.
     News,
-    /// A stop of another program of the family.
+    /// A stop of another program with the same root session.
     Relative(Arc<AgentSession>),
     /// The program waits for input.
     Input { keys: bool, wait: InputWait },

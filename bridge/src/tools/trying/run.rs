@@ -16,7 +16,7 @@ use crate::breakpoint_requests::Purpose;
 use crate::call::ToolCall;
 use crate::event_listener::ProgramState;
 use crate::session::{AgentSession, REQUEST_TIMEOUT};
-use crate::tools::assigning;
+use crate::tools::assignment;
 use crate::tools::stops::{has_ended, report, shown_frame};
 use crate::tools::values::MAX_VALUE_LEN;
 
@@ -380,7 +380,7 @@ impl ActiveRun<'_> {
 
     /// The value of an expression, or the reason why it has none.
     async fn value(&self, frame: &Value, expression: &str) -> Result<String, Failure> {
-        match assigning::evaluate(self.session, frame, expression, self.cancel).await {
+        match assignment::evaluate(self.session, frame, expression, self.cancel).await {
             Ok(response) => Ok(text(&cut(&response["result"], MAX_VALUE_LEN))),
             Err(failure) if failure.code == ErrorCode::Cancelled => Err(failure),
             Err(failure) => Ok(text(&cut(&json!(format!("error: {}", failure.message)), MAX_VALUE_LEN))),
@@ -396,17 +396,17 @@ impl ActiveRun<'_> {
                 ..failure
             },
         };
-        let assigned = match assigning::set(self.session, frame, name, value, self.cancel).await {
+        let assigned = match assignment::set(self.session, frame, name, value, self.cancel).await {
             Ok(assigned) => assigned,
             Err(failure) => {
-                let Ok(result) = assigning::evaluate(self.session, frame, value, self.cancel).await else {
+                let Ok(result) = assignment::evaluate(self.session, frame, value, self.cancel).await else {
                     return Err(refused(failure));
                 };
                 let constant = text(&result["result"]);
                 if constant == value {
                     return Err(refused(failure));
                 }
-                let set = assigning::set(self.session, frame, name, &constant, self.cancel).await;
+                let set = assignment::set(self.session, frame, name, &constant, self.cancel).await;
                 set.map_err(|_| refused(failure))?
             }
         };

@@ -114,8 +114,8 @@ pub async fn commit(repository: &Repository<'_>, message: &str) -> Result<Commit
 /// Creates the folder in which Git LFS keeps files: a filter from the user's own configuration may need it,
 /// and would otherwise create it in the temporary folder, which is deleted.
 async fn keep_large_files(repository: &Repository<'_>) -> Result<(), Failure> {
-    let Some(stand_in) = repository.safe_common_dir() else { return Ok(()) };
-    let (real, link) = (repository.layout.common_dir.join("lfs"), stand_in.path().join("lfs"));
+    let Some(common_dir) = repository.safe_common_dir() else { return Ok(()) };
+    let (real, link) = (repository.layout.common_dir.join("lfs"), common_dir.path().join("lfs"));
     if link.exists() || !repository.run(["config", "--get", "filter.lfs.clean"]).await?.ended.success() {
         return Ok(());
     }

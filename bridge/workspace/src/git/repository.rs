@@ -3,9 +3,9 @@
 //!
 //! - All that git reads and writes lies in the roots (`layout`), or the call is refused before git runs.
 //! - Unless commands are allowed, git does not see the repository's own configuration, but a copy with the
-//!   keys that are known to name no program and no file (`settings`, `stand_in`): no hooks, no file-system
-//!   monitor, no filters, no signing program. A filter in the user's (global) configuration does run: without
-//!   it, files that Git LFS keeps would be stored wrongly.
+//!   keys that are known to name no program and no file (`settings`, `safe_common_dir`): no hooks, no
+//!   file-system monitor, no filters, no signing program. A filter in the user's (global) configuration does
+//!   run: without it, files that Git LFS keeps would be stored wrongly.
 //! - A repository that begins above the root is seen only as far as the root reaches.
 
 use std::ffi::{OsStr, OsString};
@@ -17,8 +17,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::layout::{Fence, RepositoryLayout};
 use super::run::{GitOutput, git_command, run_git, run_git_into};
+use super::safe_common_dir::SafeCommonDir;
 use super::settings::Settings;
-use super::stand_in::StandIn;
 use crate::process::{ProcessCommand, ProcessExit, Sink};
 use crate::quoted_path::path_bytes;
 use crate::roots::Roots;
@@ -41,7 +41,7 @@ pub struct Repository<'a> {
     pub layout: RepositoryLayout,
     fence: Fence,
     /// `None` when commands are allowed: then git reads the real configuration.
-    stand_in: Option<StandIn>,
+    safe_common_dir: Option<SafeCommonDir>,
     cancel: CancellationToken,
 }
 
@@ -93,9 +93,9 @@ impl<'a> Repository<'a> {
             roots.paths().filter(|root| folder.starts_with(root)).max_by_key(|root| root.as_os_str().len());
         let narrowed = !roots.paths().any(|root| layout.top.starts_with(root));
         let top = if narrowed { root.unwrap_or(&folder).to_owned() } else { layout.top.clone() };
-        let stand_in = if commands { None } else { Some(StandIn::make(&layout, &settings)?) };
+        let safe_common_dir = if commands { None } else { Some(SafeCommonDir::make(&layout, &settings)?) };
         let cancel = cancel.clone();
-        Ok(Self { roots, folder, top, narrowed, depth: 0, settings, layout, fence, stand_in, cancel })
+        Ok(Self { roots, folder, top, narrowed, depth: 0, settings, layout, fence, safe_common_dir, cancel })
     }
 
     /// A submodule, by its path relative to where git works; `None` when it is not checked out.
@@ -114,8 +114,8 @@ impl<'a> Repository<'a> {
     }
 
     /// The replacement for the shared folder (`GIT_COMMON_DIR`); `None` when commands are allowed.
-    pub fn safe_common_dir(&self) -> Option<&StandIn> {
-        self.stand_in.as_ref()
+    pub fn safe_common_dir(&self) -> Option<&SafeCommonDir> {
+        self.safe_common_dir.as_ref()
     }
 
     /// The paths that git may use.
@@ -132,11 +132,11 @@ impl<'a> Repository<'a> {
     /// A run of git with these arguments, at the top.
     pub fn command(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> ProcessCommand {
         let mut command = git_command(&self.top, arguments);
-        if let Some(stand_in) = &self.stand_in {
+        if let Some(common_dir) = &self.safe_common_dir {
             command = command
                 .env("GIT_DIR", &self.layout.git_dir)
                 .env("GIT_WORK_TREE", &self.layout.top)
-                .env("GIT_COMMON_DIR", stand_in.path())
+                .env("GIT_COMMON_DIR", common_dir.path())
                 .env("GIT_OBJECT_DIRECTORY", self.layout.objects());
         }
         let overrides = overrides(self.runs_programs());
@@ -196,7 +196,7 @@ impl<'a> Repository<'a> {
 
     /// Whether the configuration may name programs to run.
     pub fn runs_programs(&self) -> bool {
-        self.stand_in.is_none()
+        self.safe_common_dir.is_none()
     }
 
     /// The paths of a call, to write after `--`: those it names (checked against the roots),

@@ -5,16 +5,16 @@ use serde_json::{Value, json};
 use crate::session::AgentSession;
 
 /// Output of a server that listens, as ASP.NET Core, Flask, uvicorn and many others print it.
-pub(super) const LISTENS: &str = r"(?i)\b(?:listening|running)(?: on| at)?:?\s+https?://\S";
+pub(super) const LISTENING_PATTERN: &str = r"(?i)\b(?:listening|running)(?: on| at)?:?\s+https?://\S";
 /// The words before an address.
-const SAYS: [&str; 2] = ["listening", "running"];
+const ADDRESS_PREFIXES: [&str; 2] = ["listening", "running"];
 /// Maximum number of reported addresses.
 const MAX_ADDRESSES: usize = 8;
 /// Bytes per stream that are searched for addresses: servers print them early.
 const MAX_SEARCHED_BYTES: usize = 64 * 1024;
 
 /// The cursor at the start of all output.
-pub(super) const START: &str = "o0.e0";
+pub(super) const OUTPUT_START: &str = "o0.e0";
 
 /// The addresses where the program has said that it listens, in its output from a cursor on.
 pub(super) async fn addresses(session: &AgentSession, since: &str) -> Vec<String> {
@@ -40,7 +40,7 @@ fn addresses_in(output: &Value) -> Vec<String> {
 /// The address in a line that says where a server listens.
 fn address(line: &str) -> Option<String> {
     let small = line.to_ascii_lowercase();
-    let position = SAYS.into_iter().filter_map(|word| small.find(word)).min()?;
+    let position = ADDRESS_PREFIXES.into_iter().filter_map(|word| small.find(word)).min()?;
     let start = small.get(position..)?.find("http").map(|at| position + at)?;
     let ends = |letter: char| letter.is_whitespace() || letter.is_control() || "\"'<>(),".contains(letter);
     let address = line.get(start..)?.split(ends).next()?.trim_end_matches('.');

@@ -30,9 +30,9 @@ const LINKED: [&str; 10] = [
 
 /// The temporary folder, removed on drop.
 #[derive(Debug)]
-pub struct StandIn(TempDir);
+pub struct SafeCommonDir(TempDir);
 
-impl StandIn {
+impl SafeCommonDir {
     /// Creates the folder with its configuration and links.
     ///
     /// # Errors

@@ -134,7 +134,7 @@ pub(super) async fn attach_with(call: &ToolCall, attributes: Value) -> Result<Va
         AgentSession::start(&bridge.options.adapter, &bridge.client(), plan, &call.cancel, &call.progress)
             .await?;
     let session = call.add_session(session);
-    bridge.with_early(std::mem::take);
+    bridge.with_early_requests(std::mem::take);
     let program = pid.and_then(program_of);
     let version = wait_for_modules(&session, program.as_deref()).await;
     // A program that crashed is stopped, and so is one that a debugger holds.
