@@ -34,7 +34,7 @@ pub const RUN_COMMAND: &str = "run_command";
 /// Tools that another tool includes (`debug_set_breakpoint`, `debug_snapshot`, `debug_step`,
 /// `debug_continue`, `file_exists`, `git_status`). Clients can still call them by name; the list
 /// leaves them out to save tokens.
-const UNLISTED: [&str; 8] = [
+const UNLISTED_TOOLS: [&str; 8] = [
     "debug_set_function_breakpoint",
     "debug_exception_info",
     "debug_step_over",
@@ -58,7 +58,7 @@ pub struct ToolFilter {
 
 impl ToolFilter {
     fn has(self, tool: &Tool) -> bool {
-        (tool.core || !self.core) && !UNLISTED.contains(&tool.name) && self.allows(tool).is_ok()
+        (tool.core || !self.core) && !UNLISTED_TOOLS.contains(&tool.name) && self.allows(tool).is_ok()
     }
 
     /// Whether the flags allow a tool; which are listed is another matter.
@@ -132,7 +132,7 @@ mod tests {
             let name = group.name;
             let (first, rest) = name.split_at(1);
             text.push_str(&format!("## {}{rest}\n\n", first.to_uppercase()));
-            for tool in group.tools.iter().filter(|tool| !UNLISTED.contains(&tool.name)) {
+            for tool in group.tools.iter().filter(|tool| !UNLISTED_TOOLS.contains(&tool.name)) {
                 let listed = serde_json::to_value(tool.to_mcp().unwrap()).unwrap();
                 text.push_str(&format!("### `{}`\n\n{}\n\n", tool.name, tool.description));
                 let schema = &listed["inputSchema"];
@@ -183,8 +183,8 @@ mod tests {
         let mut names: Vec<_> = all.list().into_iter().map(|tool| tool.name).collect();
         names.sort();
         names.dedup();
-        assert_eq!(names.len() + UNLISTED.len(), count);
-        assert!(UNLISTED.iter().all(|name| matches!(all.find(name), Some(Ok(_)))));
+        assert_eq!(names.len() + UNLISTED_TOOLS.len(), count);
+        assert!(UNLISTED_TOOLS.iter().all(|name| matches!(all.find(name), Some(Ok(_)))));
     }
 
     /// Reads one argument as the tool receives it.

@@ -89,7 +89,7 @@ fn host_and_port(text: &str) -> Result<String, String> {
 }
 
 /// Libraries that log all data at low levels, and the levels at which they are kept.
-const QUIET: [&str; 4] = ["rmcp=info", "hyper=info", "axum=info", "tower_http=info"];
+const LIBRARY_LOG_LEVELS: [&str; 4] = ["rmcp=info", "hyper=info", "axum=info", "tower_http=info"];
 
 /// Runs the program to its end.
 pub fn main() -> ExitCode {
@@ -131,7 +131,7 @@ fn run_command(command: &BridgeCommand, adapter: Option<&std::path::Path>) -> an
 
 /// Serves test requests of an editor.
 fn serve_editor_tests(flags: &BridgeArgs) -> anyhow::Result<()> {
-    let _log = log_output::start(&flags.log_level, &QUIET, flags.log.as_deref())?;
+    let _log = log_output::start(&flags.log_level, &LIBRARY_LOG_LEVELS, flags.log.as_deref())?;
     leave_terminal();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async { editor_tests::serve(stop_on_signals()?).await })?;
@@ -142,7 +142,7 @@ fn serve_editor_tests(flags: &BridgeArgs) -> anyhow::Result<()> {
 fn run(flags: BridgeArgs) -> anyhow::Result<()> {
     // The protocol's library logs whole messages below `info`: arguments, files, input. A log must not hold
     // them. Its last lines are written at the end of this function.
-    let _log = log_output::start(&flags.log_level, &QUIET, flags.log.as_deref())?;
+    let _log = log_output::start(&flags.log_level, &LIBRARY_LOG_LEVELS, flags.log.as_deref())?;
     if flags.http.is_none() {
         leave_terminal();
     }

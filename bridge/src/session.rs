@@ -32,7 +32,7 @@ pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time limit for a session to describe itself to a client that only lists it.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(2);
 /// The filter for exceptions that nothing catches, as most adapters call it.
-const UNCAUGHT: &str = "uncaught";
+const UNCAUGHT_FILTER: &str = "uncaught";
 /// A launch may build first.
 pub const LAUNCH_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
@@ -382,8 +382,8 @@ impl AgentSession {
     fn uncaught_filters(&self) -> Option<Vec<String>> {
         let repeats = self.with_plan(|plan| (plan.repeat.is_some() || plan.uncaught) && plan.stops.is_none());
         let offered = self.capability("exceptionBreakpointFilters");
-        let has = offered.as_array()?.iter().any(|filter| filter["filter"] == UNCAUGHT);
-        (repeats && has && self.usual_filters().is_none()).then(|| vec![UNCAUGHT.to_owned()])
+        let has = offered.as_array()?.iter().any(|filter| filter["filter"] == UNCAUGHT_FILTER);
+        (repeats && has && self.usual_filters().is_none()).then(|| vec![UNCAUGHT_FILTER.to_owned()])
     }
 
     /// Keeps the run of tests the program is a part of; it ends with the session.

@@ -145,7 +145,7 @@ pub fn in_folders(named: &str, folders: impl Iterator<Item = PathBuf>) -> Option
 }
 
 /// Folders that hold no sources of the user's.
-const PASSED_OVER: [&str; 8] =
+const SKIPPED_FOLDERS: [&str; 8] =
     [".git", "node_modules", "target", "bin", "obj", ".venv", "venv", "__pycache__"];
 /// Maximum number of entries that are inspected.
 const MAX_SEARCHED: usize = 20_000;
@@ -166,7 +166,7 @@ pub fn below<'a>(named: &str, roots: impl Iterator<Item = &'a Path>) -> Vec<Stri
             // A link may lead in a circle.
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
             let path = entry.path().display().to_string();
-            if is_folder && !PASSED_OVER.iter().any(|passed| name == *passed) {
+            if is_folder && !SKIPPED_FOLDERS.iter().any(|passed| name == *passed) {
                 open.push(entry.path());
             } else if !is_folder && path.ends_with(&end) && !found.contains(&path) {
                 found.push(path);

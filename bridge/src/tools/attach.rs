@@ -9,7 +9,7 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::launch::{OF_DOTNET, add_breakpoints, drop_null, pass_on};
+use super::launch::{DOTNET_ATTRIBUTES, add_breakpoints, drop_null, pass_on};
 use super::stops;
 use crate::arguments::ToolArguments;
 use crate::call::ToolCall;
@@ -23,7 +23,7 @@ const MODULES_TIMEOUT: Duration = Duration::from_secs(3);
 const POLL_INTERVAL: Duration = Duration::from_millis(25);
 
 /// Attach attributes that are passed to the session unchanged.
-const PASSED_ON: [&str; 18] = [
+const ATTACH_ATTRIBUTES: [&str; 18] = [
     "engine",
     "enginePath",
     "engineOptions",
@@ -45,7 +45,7 @@ const PASSED_ON: [&str; 18] = [
 ];
 
 /// Ways to attach that only one adapter has, which the other arguments say.
-const OWN_WAYS: [&str; 2] = ["target", "attachCommands"];
+const ADAPTER_ATTRIBUTES: [&str; 2] = ["target", "attachCommands"];
 
 pub(super) async fn attach(call: &ToolCall) -> Result<Value, Failure> {
     let attributes = attributes(&call.arguments)?;
@@ -55,15 +55,15 @@ pub(super) async fn attach(call: &ToolCall) -> Result<Value, Failure> {
 /// Converts the arguments of `debug_attach` to attach attributes.
 fn attributes(arguments: &ToolArguments) -> Result<Value, Failure> {
     let mut attributes = json!({});
-    pass_on(arguments, &PASSED_ON, &mut attributes);
-    pass_on(arguments, &OF_DOTNET, &mut attributes);
+    pass_on(arguments, &ATTACH_ATTRIBUTES, &mut attributes);
+    pass_on(arguments, &DOTNET_ATTRIBUTES, &mut attributes);
     for key in ["program", "cwd"] {
         if let Some(path) = arguments.text(key)? {
             attributes[key] = json!(absolute(&path));
         }
     }
     let options = &attributes["engineOptions"];
-    let own = OWN_WAYS.iter().any(|key| !attributes[*key].is_null() || !options[*key].is_null())
+    let own = ADAPTER_ATTRIBUTES.iter().any(|key| !attributes[*key].is_null() || !options[*key].is_null())
         || ["gdb-remote-port", "websocketAddress", "coreFile"].iter().any(|key| !options[*key].is_null());
     let (pid, core, place) = (arguments.number("processId")?, arguments.text("coreFile")?, place(arguments)?);
     match (pid, core, place) {

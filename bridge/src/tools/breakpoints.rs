@@ -17,7 +17,7 @@ use crate::source::SourceText;
 use crate::tool::{Tool, ToolEffect, ToolGroup, run};
 
 /// Note on breakpoints that are set without a program.
-const KEPT: &str = "kept for the next debug_launch, debug_restart or debug_attach";
+const DEFERRED_NOTE: &str = "kept for the next debug_launch, debug_restart or debug_attach";
 
 /// Tools that decide where and why the program stops.
 pub const GROUP: ToolGroup = ToolGroup {
@@ -97,7 +97,7 @@ async fn set(call: &ToolCall) -> Result<Value, Failure> {
             early.requested.find(id).map(|(_, breakpoint)| breakpoint.clone())
         });
         let mut answer = describe(&location, breakpoint.as_ref());
-        let kept = KEPT;
+        let kept = DEFERRED_NOTE;
         answer["message"] = json!(if location.0 == FUNCTIONS || Path::new(&location.0).exists() {
             kept.to_owned()
         } else {
@@ -250,7 +250,7 @@ async fn list(call: &ToolCall) -> Result<Value, Failure> {
         return Ok(json!({ "breakpoints": early, "exceptions": early_filters, "others": [] }));
     }
     for one in &mut early {
-        one["message"] = json!(KEPT);
+        one["message"] = json!(DEFERRED_NOTE);
     }
     let session = owner(call).await?;
     // Another client may have removed one just now. The last state of an ended session stays readable.
@@ -274,7 +274,7 @@ pub fn bodies(session: &AgentSession) -> Vec<Value> {
     if session.snapshot().state == ProgramState::Exited {
         for one in &mut own {
             one["verified"] = json!(false);
-            one["message"] = json!(KEPT);
+            one["message"] = json!(DEFERRED_NOTE);
         }
     }
     own
@@ -317,7 +317,7 @@ async fn set_exception(call: &ToolCall) -> Result<Value, Failure> {
     })?;
     if call.bridge.is_before_a_launch(&call.arguments)? {
         call.bridge.with_early_requests(|early| early.filters = Some(filters.clone()));
-        return Ok(json!({ "filters": filters, "message": KEPT }));
+        return Ok(json!({ "filters": filters, "message": DEFERRED_NOTE }));
     }
     let session = owner(call).await?;
     let known = known_filters(&session);

@@ -34,8 +34,8 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "build",
             core: false,
             effect: ToolEffect::Mutating,
-            description: "Build the folder's project. Returns LSP diagnostics by file; if pending, call again \
-                to keep waiting.",
+            description: "Build the folder's project. Returns LSP diagnostics by file; if pending, call \
+                again to keep waiting.",
             input: &[
                 "projectPath:s=folder or project file",
                 "tool:s=dotnet, cargo, go, npm, cmake, pytest, ruby, make",

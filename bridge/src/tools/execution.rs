@@ -29,7 +29,7 @@ const INPUT_WAIT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum number of steps in one call.
 const MAX_STEPS: u64 = 100;
 /// The first words of an answer with a stop that the agent did not know.
-const UNSEEN: &str =
+const UNSEEN_STOP_PREFIX: &str =
     "nothing was run: the program was already stopped here, and you had not seen it; call again to continue";
 /// Fields of every answer of these tools.
 const RUN_OUTPUT: &[&str] = &["state:s", "event:o", "pending:b"];
@@ -246,7 +246,7 @@ pub(super) async fn unseen_event(session: &AgentSession) -> Option<Value> {
     }
     let mut answer = report(session).await;
     answer["event"]["unseen"] = json!(true);
-    Some(prepend_message(UNSEEN, answer))
+    Some(prepend_message(UNSEEN_STOP_PREFIX, answer))
 }
 
 async fn thread(call: &ToolCall, session: &AgentSession, stop: &Value) -> Result<Value, Failure> {

@@ -11,7 +11,7 @@ use crate::session::AgentSession;
 use crate::source::place;
 
 /// Scopes that other engines call so; here they are among the locals.
-const AMONG_LOCALS: [&str; 4] = ["locals", "arguments", "args", "this"];
+const LOCALS_ALIASES: [&str; 4] = ["locals", "arguments", "args", "this"];
 /// Frames that are read to fold them.
 const MAX_FRAMES: u64 = 200;
 /// Maximum number of consecutive library frames that stay unfolded: folding one or two saves nothing.
@@ -163,7 +163,7 @@ pub(super) async fn scope(
         Some(name) => {
             // Many engines have arguments and `this` among the locals.
             let found = named(&name)
-                .or_else(|| AMONG_LOCALS.contains(&name.as_str()).then(|| locals_scopes(&scopes)));
+                .or_else(|| LOCALS_ALIASES.contains(&name.as_str()).then(|| locals_scopes(&scopes)));
             found.ok_or_else(|| {
                 let names: Vec<&str> = list.iter().filter_map(|scope| scope["name"].as_str()).collect();
                 Failure::invalid(format!("this frame has no scope `{name}`"))

@@ -27,7 +27,7 @@ pub(super) const ENTRY_STOP_TIMEOUT: Duration = Duration::from_secs(30);
 const PROCESS_TIMEOUT: Duration = Duration::from_millis(700);
 
 /// Launch attributes that are passed on unchanged; other attributes of an adapter go into `engineOptions`.
-const PASSED_ON: [&str; 41] = [
+const LAUNCH_ATTRIBUTES: [&str; 41] = [
     "args",
     "engine",
     "enginePath",
@@ -72,7 +72,7 @@ const PASSED_ON: [&str; 41] = [
 ];
 
 /// Attributes of the .NET engine that launch and attach share.
-pub(super) const OF_DOTNET: [&str; 8] = [
+pub(super) const DOTNET_ATTRIBUTES: [&str; 8] = [
     "sourceLinkOptions",
     "symbolOptions",
     "decompiler",
@@ -84,7 +84,7 @@ pub(super) const OF_DOTNET: [&str; 8] = [
 ];
 
 /// Endings and names of what is built before it runs: its folder is where it runs.
-const PROJECTS: [&str; 8] = ["csproj", "fsproj", "vbproj", "sln", "slnx", "slnf", "cs", "toml"];
+const BUILT_EXTENSIONS: [&str; 8] = ["csproj", "fsproj", "vbproj", "sln", "slnx", "slnf", "cs", "toml"];
 
 /// Starting and joining sessions.
 pub const GROUP: ToolGroup = ToolGroup {
@@ -182,8 +182,8 @@ fn plan(call: &ToolCall, kept: EarlyRequests) -> Result<SessionPlan, Failure> {
         return Err(Failure::invalid("set only one of `program` and `module`")
             .hint("`module` is what `python -m` runs, with `args` for it"));
     }
-    pass_on(arguments, &PASSED_ON, &mut attributes);
-    pass_on(arguments, &OF_DOTNET, &mut attributes);
+    pass_on(arguments, &LAUNCH_ATTRIBUTES, &mut attributes);
+    pass_on(arguments, &DOTNET_ATTRIBUTES, &mut attributes);
     let cwd = arguments.text("cwd")?.map(|cwd| absolute(&cwd));
     let cwd = cwd.or_else(|| work_folder(call, program.as_deref(), project.as_deref()));
     for (key, value) in [("program", program), ("project", project), ("cwd", cwd)] {
@@ -241,7 +241,7 @@ fn in_project(built: &str, project: Option<&str>) -> String {
 fn work_folder(call: &ToolCall, program: Option<&str>, project: Option<&str>) -> Option<String> {
     let own = program.map(Path::new).is_some_and(|program| {
         let ending = program.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-        program.is_dir() || PROJECTS.contains(&ending)
+        program.is_dir() || BUILT_EXTENSIONS.contains(&ending)
     });
     if own || project.is_some() {
         return None;

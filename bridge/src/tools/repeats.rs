@@ -16,7 +16,7 @@ use crate::server::EarlyRequests;
 use crate::session::AgentSession;
 
 /// Ends of project files that a launch builds.
-const PROJECTS: [&str; 4] = ["proj", ".sln", ".slnx", ".slnf"];
+const PROJECT_EXTENSIONS: [&str; 4] = ["proj", ".sln", ".slnx", ".slnf"];
 
 /// Condition that ends the repetition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -193,7 +193,7 @@ async fn rerun(
 
 /// A project was built for the first run.
 pub(super) fn disable_build(attributes: &mut Value) {
-    let builds = |text: &str| PROJECTS.iter().any(|ending| text.ends_with(ending));
+    let builds = |text: &str| PROJECT_EXTENSIONS.iter().any(|ending| text.ends_with(ending));
     if attributes["program"].as_str().is_some_and(builds) {
         attributes["noBuild"] = json!(true);
     }

@@ -109,8 +109,8 @@ pub(super) fn prepend_message(message: &str, answer: Value) -> Value {
     first
 }
 
-/// A stop in another session with the same root than the one in the call: a program that was started, or the one
-/// that started it. Unless the call named a session, the one that stopped is the current one from now on.
+/// A stop in another session with the same root: of a program that was started, or of the one that started
+/// it. Unless the call named a session, the one that stopped is the current one from now on.
 pub(super) async fn report_relative(call: &ToolCall, found: &Arc<AgentSession>) -> Value {
     let mut answer = report(found).await;
     let named = !call.arguments.value("session").is_null();
@@ -390,12 +390,12 @@ fn is_library(frame: &Value) -> bool {
 }
 
 /// Folders of a project that have others' sources.
-const OF_OTHERS: [&str; 3] = ["node_modules", "site-packages", "vendor"];
+const LIBRARY_FOLDERS: [&str; 3] = ["node_modules", "site-packages", "vendor"];
 
 /// Whether a frame is in a source below a folder, and of the project's own.
 fn is_project_frame(frame: &Value, folder: &Path) -> bool {
     let path = frame["source"]["path"].as_str().unwrap_or_default();
-    let own = |below: &Path| !below.iter().any(|part| OF_OTHERS.iter().any(|name| part == *name));
+    let own = |below: &Path| !below.iter().any(|part| LIBRARY_FOLDERS.iter().any(|name| part == *name));
     has_source(frame) && Path::new(path).strip_prefix(folder).is_ok_and(own)
 }
 

@@ -17,11 +17,11 @@ use crate::session::AgentSession;
 /// .NET method that rethrows an exception after its frames have ended.
 const RETHROW: &str = "ExceptionDispatchInfo.Throw";
 /// Prefix of the variables that a JavaScript compiler adds for imports.
-const COMPILED: &str = "__vite_ssr_";
+const IMPORT_VARIABLE_PREFIX: &str = "__vite_ssr_";
 /// Exceptions that are passed on the way to the one that is known.
 const MAX_PASSED: u64 = 1000;
 /// Note in the answer when the tests were run twice.
-const AGAIN: &str = "run twice: the first run did not stop where it failed";
+const RUN_TWICE_NOTE: &str = "run twice: the first run did not stop where it failed";
 
 /// Next step after the first event of a run.
 pub(super) enum FirstStop {
@@ -81,7 +81,7 @@ pub(super) async fn handle_first_event(
             ));
         }
         (_, Some(note)) if failed => answer["message"] = json!(format!("it stopped nowhere: {note}")),
-        (Some(_), _) => answer["message"] = json!(AGAIN),
+        (Some(_), _) => answer["message"] = json!(RUN_TWICE_NOTE),
         (None, _) => {}
     }
     Ok(FirstStop::Answer)
@@ -130,7 +130,9 @@ fn remove_runner_details(event: &mut Value, session: &AgentSession) {
         }
         if let Some(locals) = event.get_mut("locals").and_then(Value::as_array_mut) {
             let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-            locals.retain(|row| !text(&row["name"]).starts_with(COMPILED) && !is_code(&text(&row["value"])));
+            locals.retain(|row| {
+                !text(&row["name"]).starts_with(IMPORT_VARIABLE_PREFIX) && !is_code(&text(&row["value"]))
+            });
         }
     }
     let begins = session.root().with_plan(|plan| plan.stops.as_ref().map_or(&[][..], |stops| stops.preamble));

@@ -42,9 +42,9 @@ pub const GROUP: ToolGroup = ToolGroup {
         name: "debug_try",
         core: false,
         effect: ToolEffect::Mutating,
-        description: "Experiment: starts the launched program twice more, same arguments and input, once with \
-            values set or the statement skipped at a place, and compares how both end, or expressions at \
-            until. The session stays.",
+        description: "Experiment: starts the launched program twice more, same arguments and input, once \
+            with values set or the statement skipped at a place, and compares how both end, or expressions \
+            at until. The session stays.",
         input: &[
             "sourceFile:s",
             "line:i",

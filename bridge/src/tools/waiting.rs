@@ -28,9 +28,9 @@ pub(super) const STEP_INPUT_CHECK_TIMEOUT: Duration = Duration::from_secs(1);
 /// several addresses, or stop.
 const SERVING_SETTLE_TIMEOUT: Duration = Duration::from_secs(1);
 /// The first words of an answer to a wait whose trigger has ended.
-const TRIGGERED: &str = "the trigger has ended, and the program has not stopped: it is still running";
+const TRIGGER_ENDED: &str = "the trigger has ended, and the program has not stopped: it is still running";
 /// Matches nothing: the read ends early only when the program waits for input, or ends.
-const NEVER: &str = r"[^\s\S]";
+const MATCH_NOTHING: &str = r"[^\s\S]";
 
 /// Waits for a stop or end after `seen`, or for the program to ask for input or to serve.
 pub(super) async fn wait_for_news(
@@ -178,8 +178,11 @@ async fn wait_until_idle_once(
     until: Instant,
 ) -> Result<WaitOutcome, Failure> {
     let left = until.saturating_duration_since(Instant::now());
-    let pattern =
-        if call.arguments.text("waitFor")?.is_some() { NEVER } else { server_urls::LISTENING_PATTERN };
+    let pattern = if call.arguments.text("waitFor")?.is_some() {
+        MATCH_NOTHING
+    } else {
+        server_urls::LISTENING_PATTERN
+    };
     let arguments = json!({ "since": session.agent_view.cursor(), "waitFor": pattern, "maxBytes": 0,
         "timeoutMs": u64::try_from(left.as_millis()).unwrap_or(u64::MAX) });
     match session.ask_or_cancel("processReadOutput", arguments, left + REQUEST_TIMEOUT, &call.cancel).await {
@@ -259,7 +262,7 @@ async fn format_outcome(session: &AgentSession, waited: &WaitOutcome, knows: boo
             let now = session.snapshot();
             let mut answer = json!({ "state": now.state.as_str(), "pending": true });
             if matches!(waited, WaitOutcome::Triggered) {
-                answer = prepend_message(TRIGGERED, answer);
+                answer = prepend_message(TRIGGER_ENDED, answer);
             }
             if knows {
                 answer["waitingForInput"] =

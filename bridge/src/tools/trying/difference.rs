@@ -37,7 +37,7 @@ impl ExperimentReport<'_> {
             message = format!("{message}; the breakpoint there is not set: {why}");
         }
         if run.ended == "waitingForInput" {
-            message = format!("{message}; {}", UNGIVEN);
+            message = format!("{message}; {}", MISSING_INPUT_HINT);
         }
         json!({ "message": self.with_note(message), "differs": [], "without": self.run(run) })
     }
@@ -56,7 +56,7 @@ impl ExperimentReport<'_> {
             words.push("the change made no difference that was seen".to_owned());
         }
         if with.ended == "waitingForInput" || without.ended == "waitingForInput" {
-            words.push(UNGIVEN.to_owned());
+            words.push(MISSING_INPUT_HINT.to_owned());
         }
         let mut answer = json!({});
         let message = self.with_note(words.join("; "));
@@ -113,7 +113,7 @@ impl ExperimentReport<'_> {
 }
 
 /// Advice for a program that waits for input.
-const UNGIVEN: &str = "it waits for input that this session's program has not received: \
+const MISSING_INPUT_HINT: &str = "it waits for input that this session's program has not received: \
     send it with process_write_input, then try again";
 
 /// Difference before the place, if any.

@@ -29,7 +29,7 @@ const READ_TIMEOUT: Duration = Duration::from_millis(250);
 /// Stops on the way that are passed at most.
 const MAX_PASSED_STOPS: u64 = 100_000;
 /// Matches nothing: the read ends early only when the program waits for input, or ends.
-const NEVER: &str = r"[^\s\S]";
+const MATCH_NOTHING: &str = r"[^\s\S]";
 
 /// Outcome of one run of an experiment.
 #[derive(Debug, Default)]
@@ -314,7 +314,7 @@ impl ActiveRun<'_> {
     /// Returns when the program has read all its input and waits for more.
     async fn waits_for_input(&self) {
         let left = self.limit.saturating_duration_since(Instant::now());
-        let arguments = json!({ "waitFor": NEVER, "maxBytes": 0,
+        let arguments = json!({ "waitFor": MATCH_NOTHING, "maxBytes": 0,
             "timeoutMs": u64::try_from(left.as_millis()).unwrap_or(u64::MAX) });
         let reading = self
             .session

@@ -73,7 +73,7 @@ async fn jump_to(session: &AgentSession, thread: &Value, target: &Value) -> Resu
 }
 
 /// Words that begin what runs instead of the statement before.
-const OTHERWISE: [&str; 6] = ["else", "elif", "except", "catch", "finally", "case"];
+const BRANCH_KEYWORDS: [&str; 6] = ["else", "elif", "except", "catch", "finally", "case"];
 
 /// Candidates for the next statement: the lines of the same block below `end`, up to its end.
 fn next_lines(text: &[String], line: u64, end: u64) -> Vec<u64> {
@@ -90,7 +90,7 @@ fn next_lines(text: &[String], line: u64, end: u64) -> Vec<u64> {
         }
         let word: String =
             bare.trim_start_matches(['}', ' ']).chars().take_while(|one| one.is_alphanumeric()).collect();
-        if OTHERWISE.contains(&word.as_str()) {
+        if BRANCH_KEYWORDS.contains(&word.as_str()) {
             // Only one of the branches at this level runs.
             if depth(text) < own {
                 break;
