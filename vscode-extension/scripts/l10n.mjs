@@ -1,4 +1,4 @@
-/** Writes l10n/bundle.l10n.json: every text that the sources give to `t` of texts.ts, for translators, who add bundle.l10n.LANGUAGE.json
+/** Writes l10n/bundle.l10n.json: every text that the sources give to `t` of l10n.ts, for translators, who add bundle.l10n.LANGUAGE.json
  * beside it, and package.nls.LANGUAGE.json beside package.nls.json.
  *
  * `--check` writes nothing: it says whether the bundle is up to date, which texts of the sources people would see untranslated, and
@@ -63,12 +63,12 @@ function visit(node, file, source) {
       return;
     }
     if (callee.endsWith("l10n.t") && file !== "extension.ts") {
-      complain(node, "goes past `t` of texts.ts");
+      complain(node, "goes past `t` of l10n.ts");
     }
   }
   const text = spoken(node);
   if (text !== undefined && (WORDS.test(text) || (/\p{L}{2,}/u.test(text) && isShown(node, source)))) {
-    complain(node, "is not translated: pass it to `t` of texts.ts");
+    complain(node, "is not translated: pass it to `t` of l10n.ts");
   }
   ts.forEachChild(node, (inner) => visit(inner, file, source));
 

@@ -1,7 +1,7 @@
 /** Actions of a session's clients, read from `sessionChanged` events and described in words. Independent of
  * VS Code. */
 import { accessWords, type ActionSummary, type BreakpointLine, type Client } from "./session-snapshot";
-import { t } from "./texts";
+import { t } from "./l10n";
 
 /** An action of a client. */
 export interface ClientAction extends ActionSummary {

@@ -6,7 +6,7 @@ import * as vscode from "vscode";
 import { sentence } from "./session-snapshot";
 import type { Sessions } from "./sessions";
 import type { TimedAction } from "./shared-session";
-import { t } from "./texts";
+import { t } from "./l10n";
 
 /** By the `change` of an event. */
 const ICONS: Readonly<Record<string, string>> = {

@@ -3,7 +3,7 @@ import * as vscode from "vscode";
 import { liveSessions } from "./live-sessions";
 import { level, type AdapterLog } from "./log";
 import type { Programs } from "./programs";
-import { t } from "./texts";
+import { t } from "./l10n";
 
 /** Attributes that select the engine. VS Code shows the exception filters of the response to `initialize`,
  * and no later ones: so the adapter must know its engine by then. Nothing else of a configuration, which may

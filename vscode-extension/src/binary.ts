@@ -1,7 +1,7 @@
 /** Locations of Tandem's programs, the places that were searched, and the version check. Independent of VS
  * Code. */
 import * as path from "node:path";
-import { t } from "./texts";
+import { t } from "./l10n";
 
 export interface Found {
   /** The program; undefined when it is nowhere. */

@@ -1,7 +1,7 @@
 /** Commands: join, leave, change what agents may do, copy an agent's configuration. */
 import * as path from "node:path";
 import * as vscode from "vscode";
-import { agentConfigurations } from "./agents";
+import { agentConfigurations } from "./agent-configurations";
 import { liveSessions, type LiveSession } from "./live-sessions";
 import type { AdapterLog } from "./log";
 import { runningProcesses } from "./processes";
@@ -9,7 +9,7 @@ import { otherConfigurations, withTandem } from "./other-debuggers";
 import type { Programs } from "./programs";
 import { accessWords } from "./session-snapshot";
 import type { Sessions } from "./sessions";
-import { t } from "./texts";
+import { t } from "./l10n";
 
 export function registerCommands(sessions: Sessions, programs: Programs, adapterLog: AdapterLog): vscode.Disposable[] {
   const command = (name: string, act: () => unknown) =>

@@ -10,7 +10,7 @@ import { ORIGINAL_TYPE } from "./other-debuggers";
 import type { Programs } from "./programs";
 import { withHosts } from "./source-permission";
 import type { TestExplorer } from "./test-explorer";
-import { t } from "./texts";
+import { t } from "./l10n";
 
 /** A workspace with more telling files than this tells enough. */
 const MAX_FILES = 400;

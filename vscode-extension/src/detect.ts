@@ -2,7 +2,7 @@
 import * as path from "node:path";
 import { isDotnetProject, isSolution, programsUsing, projectsOfSolution, readProject, type DotnetProject } from "./dotnet-projects";
 import { LANGUAGES, isProject, languageOf, projectOf } from "./languages";
-import { t } from "./texts";
+import { t } from "./l10n";
 
 /** One entry of launch.json. */
 export interface Configuration {

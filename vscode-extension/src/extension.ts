@@ -16,7 +16,7 @@ import { Sharing } from "./sharing";
 import { SourceHosts } from "./source-hosts";
 import { TestExplorer } from "./test-explorer";
 import { TestLenses } from "./test-lenses";
-import { translatedBy } from "./texts";
+import { translatedBy } from "./l10n";
 
 const TYPE = "tandem";
 

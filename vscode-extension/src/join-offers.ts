@@ -6,7 +6,7 @@ import { join } from "./commands";
 import { liveSessions, sessionFolders, type LiveSession } from "./live-sessions";
 import { log } from "./log";
 import type { Sessions } from "./sessions";
-import { t } from "./texts";
+import { t } from "./l10n";
 
 /** A session of this very window has published itself, and been recognised, after this time, ms. */
 const SETTLED = 1500;

@@ -2,7 +2,7 @@
 import { mkdirSync, truncateSync } from "node:fs";
 import * as path from "node:path";
 import * as vscode from "vscode";
-import { FollowedFile, levelOf } from "./followed-file";
+import { LogTail, levelOf } from "./log-tail";
 
 /** How often the adapter's log is looked at, ms. */
 const LOOK = 1000;
@@ -30,7 +30,7 @@ export function level(): string {
 /** The adapter's log file, followed into the channel. The hosts of all sessions of this window append to it. */
 export class AdapterLog implements vscode.Disposable {
   public readonly file: string;
-  private readonly followed: FollowedFile;
+  private readonly tail: LogTail;
   private readonly timer: NodeJS.Timeout;
 
   public constructor(folder: vscode.Uri) {
@@ -41,7 +41,7 @@ export class AdapterLog implements vscode.Disposable {
     } catch {
       // There is none yet.
     }
-    this.followed = new FollowedFile(this.file);
+    this.tail = new LogTail(this.file);
     this.timer = setInterval(() => this.follow(), LOOK);
   }
 
@@ -51,7 +51,7 @@ export class AdapterLog implements vscode.Disposable {
 
   /** Brings the channel up to date. */
   public follow(): void {
-    for (const line of this.followed.lines()) {
+    for (const line of this.tail.lines()) {
       switch (levelOf(line)) {
         case "error":
           log().error(line);

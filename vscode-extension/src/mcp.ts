@@ -1,7 +1,7 @@
 /** The bridge, offered to VS Code's own agents. */
 import * as vscode from "vscode";
 import type { Programs } from "./programs";
-import { t } from "./texts";
+import { t } from "./l10n";
 
 /** Nothing where VS Code is too old for MCP servers of extensions. */
 export function registerBridge(programs: Programs, version: string): vscode.Disposable[] {

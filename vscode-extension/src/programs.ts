@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import * as vscode from "vscode";
 import { findProgram, misfit, type Found, type Surroundings } from "./binary";
 import { log } from "./log";
-import { t } from "./texts";
+import { t } from "./l10n";
 
 export class Programs {
   /** Programs whose version was looked at, by path and time of change. */

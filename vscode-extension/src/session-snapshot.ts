@@ -1,6 +1,6 @@
 /** The clients of a session and the last action, read from Tandem's events and described in words.
  * Independent of VS Code. */
-import { t } from "./texts";
+import { t } from "./l10n";
 
 export interface BreakpointLine {
   readonly file: string;

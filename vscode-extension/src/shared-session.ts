@@ -6,7 +6,7 @@ import { readAction, type ClientAction } from "./actions";
 import type { MirroredBreakpoints } from "./mirrored-breakpoints";
 import { readSnapshot, type ActionSummary, type Snapshot } from "./session-snapshot";
 import { ProgramTerminal, type Program } from "./terminal/program-terminal";
-import { t } from "./texts";
+import { t } from "./l10n";
 
 /** The fields of DAP messages we look at. */
 interface ProtocolMessage {

@@ -4,7 +4,7 @@ import type { ClientAction } from "./actions";
 import { accessWords, foreignMarks, sentence, statusDetails, statusText } from "./session-snapshot";
 import type { Sessions } from "./sessions";
 import type { SharedSession } from "./shared-session";
-import { t } from "./texts";
+import { t } from "./l10n";
 
 interface Choice {
   readonly label: string;

@@ -1,7 +1,7 @@
 /** Asks once for each host whether sources may be fetched from it, and remembers the answer in the user's settings. */
 import * as vscode from "vscode";
 import { refusedSource, type RefusedSource } from "./source-permission";
-import { t } from "./texts";
+import { t } from "./l10n";
 
 export class SourceHosts implements vscode.DebugAdapterTrackerFactory {
   /** Hosts about which this window has asked. */

@@ -8,7 +8,7 @@ import { ProjectTests } from "./test-items";
 import { TEST_FILES, TEST_LANGUAGES, isTestFile, projectOfFile, testAt, testProjects, type TestLanguage, type TestSetting } from "./test-languages";
 import { TestTool, type ListedTest } from "./test-lines";
 import { DebuggedTests, placesOf, runTests } from "./test-run";
-import { t } from "./texts";
+import { t } from "./l10n";
 
 /** More telling files than this tell enough. */
 const MAX_FILES = 4000;

@@ -2,7 +2,7 @@
 import * as vscode from "vscode";
 import type { TestExplorer } from "./test-explorer";
 import { TEST_LANGUAGES } from "./test-languages";
-import { t } from "./texts";
+import { t } from "./l10n";
 
 export class TestLenses implements vscode.CodeLensProvider, vscode.Disposable {
   public readonly onDidChangeCodeLenses: vscode.Event<void>;

@@ -2,7 +2,7 @@
  * line. Independent of VS Code. */
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
-import { t } from "./texts";
+import { t } from "./l10n";
 
 export interface TestRequest {
   readonly action: "list" | "run" | "debug";

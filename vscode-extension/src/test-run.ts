@@ -2,7 +2,7 @@
 import * as path from "node:path";
 import * as vscode from "vscode";
 import { log } from "./log";
-import { t } from "./texts";
+import { t } from "./l10n";
 import type { ProjectTests } from "./test-items";
 import { TestTool, type TestEnd, type TestEvent, type TestOutcome, type TestRequest } from "./test-lines";
 

@@ -76,7 +76,7 @@ function variables(): NodeJS.ProcessEnv {
 }
 
 for (const transport of ["stdio", "socket"] as const) {
-  const withClient = (story: (client: DebugClient) => Promise<void>) => async () => {
+  const withClient = (scenario: (client: DebugClient) => Promise<void>) => async () => {
     // The client wants an interpreter and a script; `env` runs ours.
     const client = new DebugClient("/usr/bin/env", path.join(programs(), "tandem-dap"), "tandem", { env: variables() });
     client.defaultTimeout = DEADLINE;
@@ -89,7 +89,7 @@ for (const transport of ["stdio", "socket"] as const) {
       return disconnect(args);
     };
     try {
-      await story(client);
+      await scenario(client);
     } finally {
       if (!disconnected) {
         await client.stop();
@@ -123,7 +123,7 @@ for (const transport of ["stdio", "socket"] as const) {
   });
 }
 
-function scenarios(subject: Subject, withClient: (story: (client: DebugClient) => Promise<void>) => () => Promise<void>): void {
+function scenarios(subject: Subject, withClient: (scenario: (client: DebugClient) => Promise<void>) => () => Promise<void>): void {
   const end = async (client: DebugClient) => {
     const over = Promise.all([client.waitForEvent("exited"), client.waitForEvent("terminated")]);
     await client.customRequest("processWriteInput", { data: "", closeAfter: true });

@@ -7,7 +7,7 @@ import * as path from "node:path";
 import { test } from "node:test";
 import { readAction } from "../src/actions";
 import { statusText } from "../src/session-snapshot";
-import { inEnglish, t, translatedBy } from "../src/texts";
+import { inEnglish, t, translatedBy } from "../src/l10n";
 
 const SCRIPT = path.resolve("scripts/l10n.mjs");
 

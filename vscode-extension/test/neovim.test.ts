@@ -12,10 +12,10 @@ test("Neovim launches, types, joins and leaves", { skip: SKIPPED }, async () => 
   const scratch = mkdtempSync(path.join(os.tmpdir(), "tandem-neovim-"));
   try {
     const source = path.join(ROOT, "fixtures/programs/dotnet/echo/Program.cs");
-    const story = path.join(ROOT, "editors/neovim/test/story.lua");
+    const script = path.join(ROOT, "editors/neovim/test/scenario.lua");
     const args = [path.join(programs(), "tandem-dap"), environment().programs["echo"] ?? "", source, String(lineOf(source, "line"))];
     const env = { ...process.env, ...dotnetVariables(), XDG_RUNTIME_DIR: scratch };
-    const flags = ["--clean", "--headless", "-l", story, ...args];
+    const flags = ["--clean", "--headless", "-l", script, ...args];
     const { stdout } = await promisify(execFile)(environment().neovim, flags, { env, timeout: 2 * DEADLINE });
     assert.match(stdout, /ok\n$/);
   } finally {
@@ -29,8 +29,8 @@ test("Neovim debugs the test at the cursor", { skip: SKIPPED }, async () => {
     const project = path.join(scratch, "project");
     cpSync(path.join(ROOT, "fixtures/tests/unittest"), project, { recursive: true });
     const source = path.join(project, "tests/test_cart.py");
-    const story = path.join(ROOT, "editors/neovim/test/tests.lua");
-    const flags = ["--clean", "--headless", "-l", story, path.join(programs(), "tandem-dap"), source, String(lineOf(source, "fails"))];
+    const script = path.join(ROOT, "editors/neovim/test/tests.lua");
+    const flags = ["--clean", "--headless", "-l", script, path.join(programs(), "tandem-dap"), source, String(lineOf(source, "fails"))];
     // The virtual environment that has debugpy.
     const env = { ...process.env, VIRTUAL_ENV: path.dirname(path.dirname(environment().python)), XDG_RUNTIME_DIR: scratch };
     const { stdout } = await promisify(execFile)(environment().neovim, flags, { env, timeout: 2 * DEADLINE });

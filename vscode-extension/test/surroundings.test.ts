@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import * as os from "node:os";
 import * as path from "node:path";
 import { test } from "node:test";
-import { agentConfigurations } from "../src/agents";
+import { agentConfigurations } from "../src/agent-configurations";
 import { liveSessions, parseSession, sessionFolders } from "../src/live-sessions";
 import { commandLineOf, parsePs, runningProcesses } from "../src/processes";
 

@@ -1,6 +1,6 @@
 /** The terminal of one session: the program's output in it, what is typed in it to the program's stdin. */
 import * as vscode from "vscode";
-import { t } from "../texts";
+import { t } from "../l10n";
 import { TerminalAnswers } from "./answers";
 import { LineDiscipline, type Effect } from "./discipline";
 import { Screen, remark } from "./screen";

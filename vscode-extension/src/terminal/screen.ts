@@ -1,6 +1,6 @@
 /** A program's output in the form that a terminal needs: line feeds with carriage returns, and a bounded copy
  * of it all. */
-import { t } from "../texts";
+import { t } from "../l10n";
 
 /** Kept for a terminal that is opened later, UTF-16 units. */
 const KEPT = 1024 * 1024;

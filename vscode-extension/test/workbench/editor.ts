@@ -32,7 +32,7 @@ export class Editor {
     return running;
   }
 
-  /** Another .NET than 3.1 is found in the editor; said before the first story. */
+  /** Another .NET than 3.1 is found in the editor; said before the first scenario. */
   public static finds(variables: () => Record<string, string>): void {
     dotnet = variables;
   }

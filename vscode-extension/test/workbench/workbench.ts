@@ -8,7 +8,7 @@ import { Editor } from "./editor";
 
 const SAMPLES = path.join(ROOT, "vscode-extension/test/workbench/samples");
 /** Where screenshots are kept, for people to look at. */
-const PICTURES = process.env["TANDEM_PICTURES"] ?? path.join(ROOT, "vscode-extension/dist/pictures");
+const SCREENSHOTS = process.env["TANDEM_PICTURES"] ?? path.join(ROOT, "vscode-extension/dist/screenshots");
 /** Number of attempts to open an input box that something closes. */
 const MAX_TRIES = 4;
 let windows = 0;
@@ -25,7 +25,7 @@ export interface Circumstances {
 }
 
 /** A test in a window on a copy of a sample, or of another folder; a failure keeps a picture and tells what was logged. */
-export function story(name: string, sample: string, act: (bench: Workbench) => Promise<void>, circumstances: Circumstances = {}): void {
+export function scenario(name: string, sample: string, act: (bench: Workbench) => Promise<void>, circumstances: Circumstances = {}): void {
   test(name, { timeout: 5 * DEADLINE }, () => inWindow(name, sample, act, circumstances));
 }
 
@@ -115,8 +115,8 @@ export class Workbench {
 
   /** Keeps a screenshot, for people to look at. */
   public async picture(name: string): Promise<void> {
-    mkdirSync(PICTURES, { recursive: true });
-    await this.page.screenshot({ path: path.join(PICTURES, `${name}.png`), animations: "disabled" });
+    mkdirSync(SCREENSHOTS, { recursive: true });
+    await this.page.screenshot({ path: path.join(SCREENSHOTS, `${name}.png`), animations: "disabled" });
   }
 
   /** Presses keys that open a list to type into, types, and chooses what is called so. */

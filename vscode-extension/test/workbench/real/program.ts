@@ -1,5 +1,5 @@
 /** Programs of other projects, each in a window of the real VS Code on a copy of its own folder.
- * `scripts/real` fetches them; only `./check --long` runs their tests. The `*.story.ts` files drive VS Code
+ * `scripts/real` fetches them; only `./check --long` runs their tests. The `*.scenario.ts` files drive VS Code
  * as a person does, by language. */
 import { readFileSync } from "node:fs";
 import * as path from "node:path";

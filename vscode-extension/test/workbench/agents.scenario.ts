@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import * as path from "node:path";
 import { Agent } from "./agent";
-import { story } from "./workbench";
+import { scenario } from "./workbench";
 
-story("an agent's configuration is copied, and the walkthrough shows the way", "shop", async (bench) => {
+scenario("an agent's configuration is copied, and the walkthrough shows the way", "shop", async (bench) => {
   const { page } = bench;
   await bench.openFile("Program.cs");
   await bench.command("Tandem: Copy Agent Configuration");
@@ -21,14 +21,14 @@ story("an agent's configuration is copied, and the walkthrough shows the way", "
   await bench.picture("walkthrough");
 });
 
-story("the bridge is among the MCP servers of VS Code's own agents", "shop", async (bench) => {
+scenario("the bridge is among the MCP servers of VS Code's own agents", "shop", async (bench) => {
   await bench.openFile("Program.cs");
   await bench.command("MCP: List Servers");
   await bench.listed("Tandem debugger").waitFor();
   await bench.picture("mcp-server");
 }, { settings: { "chat.disableAIFeatures": false } });
 
-story("agents are let do nothing, then let back in", "greeter", async (bench) => {
+scenario("agents are let do nothing, then let back in", "greeter", async (bench) => {
   const { page } = bench;
   await bench.openFile("greeter.py");
   await bench.debugView();
@@ -48,7 +48,7 @@ story("agents are let do nothing, then let back in", "greeter", async (bench) =>
   await bench.terminalShows("the program ended with exit code 0");
 });
 
-story("what an agent does is seen, and a person who joins its session limits it", "greeter", async (bench) => {
+scenario("what an agent does is seen, and a person who joins its session limits it", "greeter", async (bench) => {
   const { page } = bench;
   await bench.openFile("greeter.py");
   await bench.debugView();
@@ -80,7 +80,7 @@ story("what an agent does is seen, and a person who joins its session limits it"
   await bench.terminalShows("the program ended with exit code 0");
 });
 
-story("an agent's breakpoints are gone from the window that comes after, and the person's stay", "greeter", async (bench) => {
+scenario("an agent's breakpoints are gone from the window that comes after, and the person's stay", "greeter", async (bench) => {
   const { page } = bench;
   const row = (line: number) => bench.debugRow("Breakpoints", new RegExp(`greeter\\.py\\s*${line}$`));
   await bench.openFile("greeter.py");

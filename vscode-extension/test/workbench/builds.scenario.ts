@@ -2,9 +2,9 @@
  * cancels. */
 import { readFileSync, writeFileSync } from "node:fs";
 import * as path from "node:path";
-import { story } from "./workbench";
+import { scenario } from "./workbench";
 
-story("a project that does not compile: a plain sentence, and its errors in Problems", "shop", async (bench) => {
+scenario("a project that does not compile: a plain sentence, and its errors in Problems", "shop", async (bench) => {
   const { page } = bench;
   const file = path.join(bench.folder, "Program.cs");
   writeFileSync(file, readFileSync(file, "utf8").replace("decimal total = 0;", "decimal total = missing;"));
@@ -24,7 +24,7 @@ story("a project that does not compile: a plain sentence, and its errors in Prob
   await bench.picture("build-problems");
 });
 
-story("a build that a person ends by its notification: no program, no dialog", "shop", async (bench) => {
+scenario("a build that a person ends by its notification: no program, no dialog", "shop", async (bench) => {
   const { page } = bench;
   const project = path.join(bench.folder, "shop.csproj");
   const slow = '<Target Name="Slow" BeforeTargets="BeforeBuild"><Exec Command="sleep 600" /></Target></Project>';

@@ -6,7 +6,7 @@ const MAX_BYTES = 1024 * 1024;
 /** A line that is longer is cut into such pieces, bytes. */
 const MAX_LINE_LEN = 64 * 1024;
 
-export class FollowedFile {
+export class LogTail {
   private at = 0;
   /** Bytes of a line that has not ended yet. */
   private rest: Buffer = Buffer.alloc(0);

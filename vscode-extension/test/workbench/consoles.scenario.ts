@@ -1,9 +1,9 @@
 /** `console`: the program in a terminal of VS Code's own instead of Tandem's. */
 import assert from "node:assert/strict";
 import { Agent } from "./agent";
-import { story } from "./workbench";
+import { scenario } from "./workbench";
 
-story("a Python module of the open folder in VS Code's integrated terminal: typed into there, closed to agents", "greeter", async (bench) => {
+scenario("a Python module of the open folder in VS Code's integrated terminal: typed into there, closed to agents", "greeter", async (bench) => {
   const { page } = bench;
   await bench.openFile("greeter.py");
   await bench.setBreakpoint(4);
@@ -22,7 +22,7 @@ story("a Python module of the open folder in VS Code's integrated terminal: type
   await bench.status().waitFor({ state: "hidden" });
 }, { launch: { type: "tandem", request: "launch", name: "greeter", module: "greeter", console: "integratedTerminal" } });
 
-story("a C# program in VS Code's integrated terminal: stopped, typed into, run again, ended with its terminal", "shop", async (bench) => {
+scenario("a C# program in VS Code's integrated terminal: stopped, typed into, run again, ended with its terminal", "shop", async (bench) => {
   const { page } = bench;
   await bench.openFile("Program.cs");
   await bench.setBreakpoint(18);

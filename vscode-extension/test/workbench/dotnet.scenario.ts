@@ -2,13 +2,13 @@
 import assert from "node:assert/strict";
 import * as path from "node:path";
 import { Agent } from "./agent";
-import { story } from "./workbench";
+import { scenario } from "./workbench";
 
 const IN_LOOP = 18;
 const HEAD = 16;
 const RETURN = 20;
 
-story("F5, a stop, a hover, input in the program's terminal, and an agent that joins, steps and continues", "shop", async (bench) => {
+scenario("F5, a stop, a hover, input in the program's terminal, and an agent that joins, steps and continues", "shop", async (bench) => {
   const { page } = bench;
   await bench.openFile("Program.cs");
   await bench.setBreakpoint(IN_LOOP);

@@ -3,7 +3,7 @@ import { appendFileSync, mkdtempSync, rmSync } from "node:fs";
 import * as os from "node:os";
 import * as path from "node:path";
 import { test } from "node:test";
-import { FollowedFile, levelOf } from "../src/followed-file";
+import { LogTail, levelOf } from "../src/log-tail";
 
 test("a file is read as it grows, by whole lines, whatever the pieces it was written in", (t) => {
   const folder = mkdtempSync(path.join(os.tmpdir(), "tandem-followed-"));
@@ -11,17 +11,17 @@ test("a file is read as it grows, by whole lines, whatever the pieces it was wri
     rmSync(folder, { recursive: true, force: true });
   });
   const file = path.join(folder, "log");
-  const followed = new FollowedFile(file);
-  assert.deepEqual(followed.lines(), []);
+  const tail = new LogTail(file);
+  assert.deepEqual(tail.lines(), []);
   const text = Buffer.from("one\ntwö\n\nthree");
   const lines: string[] = [];
   for (const byte of text) {
     appendFileSync(file, Buffer.from([byte]));
-    lines.push(...followed.lines());
+    lines.push(...tail.lines());
   }
   assert.deepEqual(lines, ["one", "twö", ""]);
   appendFileSync(file, `\n${"x".repeat(70_000)}\nend\n`);
-  assert.deepEqual(followed.lines().map((line) => line.length), [5, 65_536, 4_464, 3]);
+  assert.deepEqual(tail.lines().map((line) => line.length), [5, 65_536, 4_464, 3]);
 });
 
 test("a line tells how grave it is", () => {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
 import { DEADLINE } from "../environment";
-import { story, type Workbench } from "./workbench";
+import { scenario, type Workbench } from "./workbench";
 
 /** The page that VS Code opens once the program was started. */
 async function opened(bench: Workbench): Promise<Page> {
@@ -21,7 +21,7 @@ async function stops(bench: Workbench): Promise<void> {
   await bench.status().waitFor({ state: "hidden" });
 }
 
-story("F5 on a web project opens the page of its launch profile when the server listens, once", "site", async (bench) => {
+scenario("F5 on a web project opens the page of its launch profile when the server listens, once", "site", async (bench) => {
   const page = await opened(bench);
   await page.getByText("the page is /orders?of=bob").waitFor();
   await bench.terminalShows("Now listening on: http://127.0.0.1:");
@@ -31,7 +31,7 @@ story("F5 on a web project opens the page of its launch profile when the server 
   await stops(bench);
 });
 
-story("a web project in VS Code's integrated terminal opens its page, too", "site", async (bench) => {
+scenario("a web project in VS Code's integrated terminal opens its page, too", "site", async (bench) => {
   const page = await opened(bench);
   await page.getByText("the page is /orders?of=bob").waitFor();
   await bench.page.bringToFront();
@@ -40,7 +40,7 @@ story("a web project in VS Code's integrated terminal opens its page, too", "sit
   await stops(bench);
 }, { launch: { type: "tandem", request: "launch", name: "site", program: "${workspaceFolder}/site.csproj", console: "integratedTerminal" } });
 
-story("a launch configuration's own action for a server wins over that of the profile", "site", async (bench) => {
+scenario("a launch configuration's own action for a server wins over that of the profile", "site", async (bench) => {
   const page = await opened(bench);
   await page.getByText("the page is /mine").waitFor();
   await bench.page.bringToFront();
@@ -52,7 +52,7 @@ story("a launch configuration's own action for a server wins over that of the pr
   },
 });
 
-story("`serverReadyAction: false` opens nothing", "site", async (bench) => {
+scenario("`serverReadyAction: false` opens nothing", "site", async (bench) => {
   await starts(bench);
   await bench.terminalShows("Application started.");
   // The page that is not wanted would be opened at once.

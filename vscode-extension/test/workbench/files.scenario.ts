@@ -2,9 +2,9 @@
 import { mkdirSync, symlinkSync } from "node:fs";
 import * as path from "node:path";
 import { environment } from "../environment";
-import { story } from "./workbench";
+import { scenario } from "./workbench";
 
-story("F5 on a C file builds it, takes input and stops; on a Rust file it runs its package", "polyglot", async (bench) => {
+scenario("F5 on a C file builds it, takes input and stops; on a Rust file it runs its package", "polyglot", async (bench) => {
   const { page } = bench;
   await bench.openFile("sum.c");
   await bench.setBreakpoint(11);
@@ -33,7 +33,7 @@ story("F5 on a C file builds it, takes input and stops; on a Rust file it runs i
   await bench.terminalShows("the program ended with exit code 0");
 });
 
-story("a language whose debugger is missing: the dialog says what to install", "polyglot", async (bench) => {
+scenario("a language whose debugger is missing: the dialog says what to install", "polyglot", async (bench) => {
   await bench.openFile("hello.js");
   await bench.debugView();
   await bench.page.keyboard.press("F5");
@@ -45,7 +45,7 @@ story("a language whose debugger is missing: the dialog says what to install", "
   launch: { type: "tandem", request: "launch", name: "hello", program: "${file}", env: { HOME: "${workspaceFolder}" } },
 });
 
-story("F5 on a JavaScript file offers Tandem beside VS Code's own debugger", "polyglot", async (bench) => {
+scenario("F5 on a JavaScript file offers Tandem beside VS Code's own debugger", "polyglot", async (bench) => {
   await bench.openFile("hello.js");
   await bench.debugView();
   await bench.page.keyboard.press("F5");
@@ -53,7 +53,7 @@ story("F5 on a JavaScript file offers Tandem beside VS Code's own debugger", "po
   await bench.picture("javascript");
 });
 
-story("F5 on a JavaScript file, Tandem chosen: the project's own vscode-js-debug stops it", "polyglot", async (bench) => {
+scenario("F5 on a JavaScript file, Tandem chosen: the project's own vscode-js-debug stops it", "polyglot", async (bench) => {
   const { page } = bench;
   const own = path.join(bench.folder, "node_modules/js-debug/src");
   mkdirSync(own, { recursive: true });
@@ -71,7 +71,7 @@ story("F5 on a JavaScript file, Tandem chosen: the project's own vscode-js-debug
   await bench.status().waitFor({ state: "hidden" });
 });
 
-story("F5 on a Go file builds it, takes input and stops", "polyglot", async (bench) => {
+scenario("F5 on a Go file builds it, takes input and stops", "polyglot", async (bench) => {
   const { page } = bench;
   await bench.openFile("main.go");
   await bench.setBreakpoint(10);

@@ -4,7 +4,7 @@ import * as path from "node:path";
 import { test } from "node:test";
 import { CACHE, DEADLINE, ROOT, environment, installedDotnetVariables, lineOf } from "../environment";
 import { Editor } from "./editor";
-import { inWindow, story, type Workbench } from "./workbench";
+import { inWindow, scenario, type Workbench } from "./workbench";
 
 const fixture = (name: string) => path.join(ROOT, "fixtures/tests", name);
 
@@ -34,7 +34,7 @@ async function failsInPlace(bench: Workbench, file: string, picture: string): Pr
   });
 }
 
-story("tests of Python are listed, fail in place and stop where they fail; the last is debugged again, and a run is cancelled", fixture("unittest"), async (bench) => {
+scenario("tests of Python are listed, fail in place and stop where they fail; the last is debugged again, and a run is cancelled", fixture("unittest"), async (bench) => {
   const { page } = bench;
   await failsInPlace(bench, "tests/test_cart.py", "python");
   await bench.command("Test: Debug Last Run");
@@ -53,11 +53,11 @@ story("tests of Python are listed, fail in place and stop where they fail; the l
   await page.locator(".monaco-editor .codicon-loading").first().waitFor({ state: "detached" });
 }, { settings: { "tandem.tests.python": "on" } });
 
-story("tests of Rust are listed, fail in place and stop where they fail", fixture("cargo"), async (bench) => {
+scenario("tests of Rust are listed, fail in place and stop where they fail", fixture("cargo"), async (bench) => {
   await failsInPlace(bench, "src/lib.rs", "rust");
 });
 
-story("where the settings say so, each test has its commands above it instead", fixture("unittest"), async (bench) => {
+scenario("where the settings say so, each test has its commands above it instead", fixture("unittest"), async (bench) => {
   const { page } = bench;
   await bench.openFile("tests/test_cart.py");
   await page.locator(".codelens-decoration", { hasText: "Debug Test" }).first().waitFor();

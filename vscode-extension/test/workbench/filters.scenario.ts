@@ -1,7 +1,7 @@
 /** The Breakpoints pane has the exception filters of the program's own language, and what was ticked stays ticked. */
-import { story } from "./workbench";
+import { scenario } from "./workbench";
 
-story("a Python session shows Python's exception filters and keeps what is ticked; a C session shows lldb's", "polyglot", async (bench) => {
+scenario("a Python session shows Python's exception filters and keeps what is ticked; a C session shows lldb's", "polyglot", async (bench) => {
   const { page } = bench;
   const filter = (label: string) => bench.debugRow("Breakpoints", new RegExp(`^${label}`));
   const box = (label: string) => filter(label).getByRole("checkbox").or(filter(label).locator(".monaco-checkbox, input[type=checkbox]")).first();
@@ -38,7 +38,7 @@ story("a Python session shows Python's exception filters and keeps what is ticke
   await bench.picture("filters-native");
 });
 
-story("a C# session shows .NET's exception filters", "shop", async (bench) => {
+scenario("a C# session shows .NET's exception filters", "shop", async (bench) => {
   await bench.openFile("Program.cs");
   await bench.debugView();
   await bench.page.keyboard.press("F5");

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import * as path from "node:path";
 import { dotnetVariables } from "../environment";
 import { Agent } from "./agent";
-import { story } from "./workbench";
+import { scenario } from "./workbench";
 
-story("a person joins an agent's session, and leaves without ending it", "shop", async (bench) => {
+scenario("a person joins an agent's session, and leaves without ending it", "shop", async (bench) => {
   await bench.openFile("Program.cs");
   const agent = await Agent.start("claude-code", bench.runtimeFolder, dotnetVariables());
   bench.atEnd(() => agent.close());

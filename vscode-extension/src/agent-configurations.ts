@@ -1,5 +1,5 @@
 /** The few lines that agents' own configuration needs to find `tandem-mcp`. Pure; knows nothing of VS Code. */
-import { t } from "./texts";
+import { t } from "./l10n";
 
 export interface AgentClient {
   readonly name: string;

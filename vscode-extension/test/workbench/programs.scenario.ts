@@ -1,9 +1,9 @@
 /** Messages when `tandem-dap` is missing, or is another version. */
 import { chmodSync, writeFileSync } from "node:fs";
 import * as path from "node:path";
-import { story } from "./workbench";
+import { scenario } from "./workbench";
 
-story("a missing tandem-dap is reported, with a button that opens the setting", "greeter", async (bench) => {
+scenario("a missing tandem-dap is reported, with a button that opens the setting", "greeter", async (bench) => {
   await bench.openFile("greeter.py");
   await bench.debugView();
   await bench.page.keyboard.press("F5");
@@ -14,7 +14,7 @@ story("a missing tandem-dap is reported, with a button that opens the setting", 
   await bench.picture("missing-adapter-settings");
 }, { settings: { "tandem.adapterPath": "/nowhere/tandem-dap" } });
 
-story("a tandem-dap of another version is not used, and the reason is shown", "greeter", async (bench) => {
+scenario("a tandem-dap of another version is not used, and the reason is shown", "greeter", async (bench) => {
   const other = path.join(bench.folder, "tandem-dap");
   writeFileSync(other, "#!/bin/sh\necho tandem-dap 9.9.9\n");
   chmodSync(other, 0o755);

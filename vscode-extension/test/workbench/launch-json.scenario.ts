@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import * as path from "node:path";
-import { story, type Workbench } from "./workbench";
+import { scenario, type Workbench } from "./workbench";
 
 /** `create a launch.json file`, as the debug view offers it; returns the names and programs in it. */
 async function created(bench: Workbench, open: string): Promise<[string, string][]> {
@@ -16,7 +16,7 @@ async function created(bench: Workbench, open: string): Promise<[string, string]
   return found.map((match) => [match[1] ?? "", match[2] ?? ""]);
 }
 
-story("a new launch.json holds what the workspace holds", "polyglot", async (bench) => {
+scenario("a new launch.json holds what the workspace holds", "polyglot", async (bench) => {
   assert.deepEqual(await created(bench, "sum.c"), [
     ["Tandem: hail", "${workspaceFolder}/hail"],
     ["Tandem: meter", "${workspaceFolder}/meter"],
@@ -27,7 +27,7 @@ story("a new launch.json holds what the workspace holds", "polyglot", async (ben
   await bench.picture("launch-json");
 });
 
-story("Run and Debug with no file open runs the only project there is", "shop", async (bench) => {
+scenario("Run and Debug with no file open runs the only project there is", "shop", async (bench) => {
   await bench.debugView();
   await bench.page.locator(".debug-viewlet .monaco-button", { hasText: "Run and Debug" }).click();
   // VS Code asks which debugger: no file says.
@@ -36,7 +36,7 @@ story("Run and Debug with no file open runs the only project there is", "shop", 
   await bench.picture("only-project");
 });
 
-story("a workspace of two folders: F5 runs the open file's own", "shop", async (bench) => {
+scenario("a workspace of two folders: F5 runs the open file's own", "shop", async (bench) => {
   const { page } = bench;
   await bench.openFile("greeter.py");
   await bench.debugView();
@@ -53,7 +53,7 @@ story("a workspace of two folders: F5 runs the open file's own", "shop", async (
   await bench.picture("two-folders");
 }, { beside: "greeter" });
 
-story("a window without a folder: F5 runs the open file", "greeter", async (bench) => {
+scenario("a window without a folder: F5 runs the open file", "greeter", async (bench) => {
   await bench.page.locator(".editor-group-container .tab.active", { hasText: "greeter.py" }).waitFor();
   await bench.setBreakpoint(4);
   await bench.debugView();

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { dotnetVariables, environment } from "../environment";
-import { story } from "./workbench";
+import { scenario } from "./workbench";
 
-story("a process is picked from the list, paused, and runs on when the person leaves it", "shop", async (bench) => {
+scenario("a process is picked from the list, paused, and runs on when the person leaves it", "shop", async (bench) => {
   const spin = environment().programs["spin"] ?? "";
   const env = { ...process.env, ...dotnetVariables(), TMPDIR: bench.temporaryFolder };
   const program = spawn(environment().dotnet31, [spin], { env, stdio: ["pipe", "ignore", "ignore"] });

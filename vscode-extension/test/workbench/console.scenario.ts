@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import * as path from "node:path";
 import { evaluates, watches } from "./values";
-import { story, type Workbench } from "./workbench";
+import { scenario, type Workbench } from "./workbench";
 
 /** F5, and what a program reads before it comes to the line. */
 async function runsTo(bench: Workbench, file: string, line: number, asks: string, answer: string): Promise<void> {
@@ -30,7 +30,7 @@ async function offers(bench: Workbench, typed: string, wanted: string): Promise<
   await page.getByRole("tab", { name: /^Terminal/ }).click();
 }
 
-story("a C program: what is typed in the debug console is completed, answered and harms nothing", "polyglot", async (bench) => {
+scenario("a C program: what is typed in the debug console is completed, answered and harms nothing", "polyglot", async (bench) => {
   const { page } = bench;
   await runsTo(bench, "sum.c", 11, "two numbers?", "3 4\n");
   // Each key requests completions and cancels the earlier ones.
@@ -43,7 +43,7 @@ story("a C program: what is typed in the debug console is completed, answered an
   assert.match(await bench.terminalText(), /two numbers\? 3 4\s+7\s/);
 });
 
-story("a C# program: a watch that fails says so in its row at each stop, and nowhere else", "shop", async (bench) => {
+scenario("a C# program: a watch that fails says so in its row at each stop, and nowhere else", "shop", async (bench) => {
   const { page } = bench;
   await runsTo(bench, "Program.cs", 18, "your name?", "bob\n");
   await watches(bench, "nowhere", /The name .nowhere. does not exist/);
@@ -56,7 +56,7 @@ story("a C# program: a watch that fails says so in its row at each stop, and now
   assert.equal(await page.locator(".notifications-toasts .notification-list-item, .monaco-dialog-box").count(), 0);
 });
 
-story("a Python program: what may follow a dot is offered in the debug console", "greeter", async (bench) => {
+scenario("a Python program: what may follow a dot is offered in the debug console", "greeter", async (bench) => {
   await runsTo(bench, "greeter.py", 4, "how many?", "2\n");
   await offers(bench, "greetings.", "append");
   // Without an attribute that says otherwise the program has a terminal.
@@ -66,7 +66,7 @@ story("a Python program: what may follow a dot is offered in the debug console",
   await bench.terminalShows("the program ended with exit code 0");
 }, { launch: { type: "tandem", request: "launch", name: "greeter", program: "greeter.py", engine: "debugpy" } });
 
-story("a C# project: members are offered in the debug console, and it runs in its own folder", "shop", async (bench) => {
+scenario("a C# project: members are offered in the debug console, and it runs in its own folder", "shop", async (bench) => {
   await runsTo(bench, "Program.cs", 18, "your name?", "bob\n");
   await offers(bench, "order.", "Price");
   await offers(bench, "orders[0].", "Count");

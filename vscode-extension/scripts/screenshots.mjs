@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process";
 import { copyFileSync, existsSync, readdirSync } from "node:fs";
 
 execFileSync(process.execPath, ["scripts/test.mjs", "workbench"], { stdio: "inherit" });
-for (const name of readdirSync("images").filter((file) => existsSync(`dist/pictures/${file}`))) {
-  copyFileSync(`dist/pictures/${name}`, `images/${name}`);
+for (const name of readdirSync("images").filter((file) => existsSync(`dist/screenshots/${file}`))) {
+  copyFileSync(`dist/screenshots/${name}`, `images/${name}`);
   console.log(`images/${name}`);
 }

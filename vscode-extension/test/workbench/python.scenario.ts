@@ -3,12 +3,12 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import * as path from "node:path";
 import { Agent } from "./agent";
-import { story } from "./workbench";
+import { scenario } from "./workbench";
 
 const IN_LOOP = 4;
 const RETURN = 5;
 
-story("a Python file: a stop, a hover, input, a step, and an agent's breakpoint and continue", "greeter", async (bench) => {
+scenario("a Python file: a stop, a hover, input, a step, and an agent's breakpoint and continue", "greeter", async (bench) => {
   const { page } = bench;
   await bench.openFile("greeter.py");
   await bench.setBreakpoint(IN_LOOP);
@@ -54,7 +54,7 @@ time.sleep(20)
 print("done")
 `;
 
-story("while one thread steps over something that takes long, no thread is shown as paused", "greeter", async (bench) => {
+scenario("while one thread steps over something that takes long, no thread is shown as paused", "greeter", async (bench) => {
   const { page } = bench;
   writeFileSync(path.join(bench.folder, "threads.py"), THREADS);
   await bench.openFile("threads.py");
@@ -76,7 +76,7 @@ story("while one thread steps over something that takes long, no thread is shown
   await bench.terminalShows("the program ended with exit code 0");
 });
 
-story("the terminals of programs that have ended do not pile up", "greeter", async (bench) => {
+scenario("the terminals of programs that have ended do not pile up", "greeter", async (bench) => {
   const { page } = bench;
   for (const name of ["one", "two", "three", "four", "five", "six"]) {
     writeFileSync(path.join(bench.folder, `${name}.py`), `print("this is ${name}")\n`);

@@ -1,10 +1,10 @@
 /** Machine code in VS Code's own view. */
 import assert from "node:assert/strict";
-import { story } from "./workbench";
+import { scenario } from "./workbench";
 
 const IN_LOOP = 18;
 
-story("the machine code of a C# method between its lines, stepped through by instruction", "shop", async (bench) => {
+scenario("the machine code of a C# method between its lines, stepped through by instruction", "shop", async (bench) => {
   const { page } = bench;
   await bench.openFile("Program.cs");
   await bench.setBreakpoint(IN_LOOP);

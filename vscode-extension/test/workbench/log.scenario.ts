@@ -1,7 +1,7 @@
 /** The output channel: what the extension and `tandem-dap` say of a session. */
-import { story } from "./workbench";
+import { scenario } from "./workbench";
 
-story("Show Log shows what tandem-dap logs and each protocol message", "greeter", async (bench) => {
+scenario("Show Log shows what tandem-dap logs and each protocol message", "greeter", async (bench) => {
   const { page } = bench;
   await bench.openFile("greeter.py");
   await bench.debugView();
