@@ -24,13 +24,13 @@ const slowness = Number(process.env.TANDEM_TEST_SLOWNESS || 1);
 function run(script, args) {
   const options = { cwd: folder, timeout: 120_000 * slowness, maxBuffer: 1 << 24, env: { ...process.env, HOME: folder } };
   return new Promise((done) => {
-    execFile(process.execPath, [script, ...args], options, (error, out, said) => done({ code: error?.code ?? 0, out, said }));
+    execFile(process.execPath, [script, ...args], options, (error, out, err) => done({ code: error?.code ?? 0, out, err }));
   });
 }
 
-function check(what, good, told) {
+function check(what, good, result) {
   console.log(`${good ? 'ok    ' : 'FAILED'} ${what}`);
-  if (!good) failures.push(`${what}:\n${told.out}${told.said}`);
+  if (!good) failures.push(`${what}:\n${result.out}${result.err}`);
 }
 
 async function inspect(transport, target) {
@@ -49,15 +49,15 @@ async function inspect(transport, target) {
 
 // The suite cannot show a token: what passes here gets one.
 function withToken(port) {
-  const passing = createServer((asked, answer) => {
-    const headers = { ...asked.headers, authorization: `Bearer ${TOKEN}` };
-    const on = request({ host: '127.0.0.1', port, method: asked.method, path: asked.url, headers }, (told) => {
-      answer.writeHead(told.statusCode, told.headers).flushHeaders();
-      told.pipe(answer);
+  const passing = createServer((incoming, answer) => {
+    const headers = { ...incoming.headers, authorization: `Bearer ${TOKEN}` };
+    const on = request({ host: '127.0.0.1', port, method: incoming.method, path: incoming.url, headers }, (response) => {
+      answer.writeHead(response.statusCode, response.headers).flushHeaders();
+      response.pipe(answer);
     });
     on.on('error', () => answer.destroy());
     answer.on('close', () => on.destroy());
-    asked.pipe(on);
+    incoming.pipe(on);
   });
   return new Promise((listening) => passing.listen(0, '127.0.0.1', () => listening(passing)));
 }
@@ -76,8 +76,8 @@ try {
   const passing = await withToken(new URL(url).port);
   for (const scenario of SCENARIOS) {
     const at = `http://localhost:${passing.address().port}/mcp`;
-    const told = await run(conformance, ['server', '--url', at, '--scenario', scenario, '-o', join(folder, 'results')]);
-    check(`conformance: ${scenario}`, /Passed: (\d+)\/\1, 0 failed/.test(told.out), told);
+    const result = await run(conformance, ['server', '--url', at, '--scenario', scenario, '-o', join(folder, 'results')]);
+    check(`conformance: ${scenario}`, /Passed: (\d+)\/\1, 0 failed/.test(result.out), result);
   }
   passing.close();
   passing.closeAllConnections();

@@ -31,7 +31,7 @@ async fn the_official_client_debugs_a_whole_session(runtime: Runtime) -> anyhow:
     let project = fixture::root().join("fixtures/programs/dotnet/tour");
     let mut command = tokio::process::Command::new(tandem_tests::child::interpreter("python"));
     command
-        .arg(fixture::root().join("tests/python/debug_story.py"))
+        .arg(fixture::root().join("tests/python/debug_scenario.py"))
         .arg(fixture::binary("tandem-mcp"))
         .args([fixture::program("tour"), fixture::source("tour")])
         .arg(project)

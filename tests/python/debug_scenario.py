@@ -34,15 +34,15 @@ class Calls:
         return answer
 
 
-async def heard(told, uri):
+async def wait_for_update(updated, uri):
     for _ in range(200):
-        if uri in told:
+        if uri in updated:
             return
         await asyncio.sleep(0.05)
-    raise AssertionError(f"no update of {uri}: {told}")
+    raise AssertionError(f"no update of {uri}: {updated}")
 
 
-async def session(client, told, logged):
+async def session(client, updated, logged):
     server = await client.initialize()
     for capability in ("tools", "resources", "prompts", "completions", "logging"):
         assert getattr(server.capabilities, capability) is not None, capability
@@ -82,8 +82,8 @@ async def session(client, told, logged):
     # Nothing to poll: the program asks for input, is given it, and stops in the loop.
     loop = await go.call("debug_set_breakpoint", source_file=SOURCE, line=line("loop"), condition="i == 1")
     assert loop["verified"] and "total = Add(total, i);" in loop["source"]
-    asked = await go.call("debug_continue")
-    assert asked["event"]["type"] == "waitingForInput" and asked["state"] == "running"
+    waiting = await go.call("debug_continue")
+    assert waiting["event"]["type"] == "waitingForInput" and waiting["state"] == "running"
     written = await go.call("process_write_input", data="bob\n")
     assert written["bytesWritten"] == 4 and written["stdinClosed"] is False
     stop = await go.call("debug_continue")
@@ -91,7 +91,7 @@ async def session(client, told, logged):
     assert stop["event"]["topFrame"]["line"] == line("loop")
     assert any(text.startswith(">") and "Add" in text for text in stop["event"]["lines"])
     assert {"name": "name", "value": '"bob"'} in stop["event"]["locals"]
-    await heard(told, uri)
+    await wait_for_update(updated, uri)
 
     # Looking: one snapshot, a list of expressions, a page of variables, bounded by tokens.
     first = await go.call("debug_snapshot", depth=2)
@@ -141,19 +141,19 @@ async def session(client, told, logged):
     shown = f"debug://sessions/{session}/breakpoints"
     await client.subscribe_resource(shown)
     extra = await go.call("debug_set_breakpoint", sourceFile=SOURCE, line=line("end"))
-    await heard(told, shown)
+    await wait_for_update(updated, shown)
     await go.call("debug_remove_breakpoint", breakpointId=extra["id"])
     # After unsubscribing there are no more notifications: not of the next stop, which another subscription reports.
     timeline = f"debug://sessions/{session}/timeline"
     await client.subscribe_resource(timeline)
     await client.unsubscribe_resource(uri)
-    told.clear()
+    updated.clear()
 
     # Run to a line, once; then to the end, and the output stays readable.
     reached = await go.call("debug_run_to", sourceFile=SOURCE, text="Console.WriteLine($")
     assert reached["event"]["reached"] and reached["event"]["line"] == line("after"), reached
-    await heard(told, timeline)
-    assert uri not in told, told
+    await wait_for_update(updated, timeline)
+    assert uri not in updated, updated
     assert len((await go.call("debug_list_breakpoints"))["breakpoints"]) == 2
     ended = await go.call("debug_continue")
     assert ended["state"] == "exited" and ended["event"]["exitCode"] == 3, ended
@@ -219,11 +219,11 @@ async def cancelled(client):
 
 
 async def main():
-    told, logged = [], []
+    updated, logged = [], []
 
     async def message(message):
         if isinstance(message, types.ResourceUpdatedNotification):
-            told.append(str(message.params.uri))
+            updated.append(str(message.params.uri))
 
     async def log(entry):
         logged.append(entry)
@@ -232,7 +232,7 @@ async def main():
     async with stdio_client(server) as (reading, writing):
         info = types.Implementation(name="mcp-test", version="1")
         async with ClientSession(reading, writing, message_handler=message, logging_callback=log, client_info=info) as client:
-            await asyncio.wait_for(session(client, told, logged), 100)
+            await asyncio.wait_for(session(client, updated, logged), 100)
             await asyncio.wait_for(cancelled(client), 60)
 
 
