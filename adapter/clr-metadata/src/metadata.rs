@@ -2,7 +2,7 @@
 //! its row.
 
 pub mod attributes;
-pub mod spelling;
+pub mod signature_text;
 
 use std::collections::HashMap;
 use std::sync::OnceLock;

@@ -22,7 +22,7 @@ const HIDDEN_LINE: u32 = 0xfeefee;
 
 /// The reason why an assembly has no symbols.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PdbProblem {
+pub enum PdbError {
     /// No PDB was found at the paths `looked`.
     #[error("no PDB found{}", list_paths(.looked))]
     NotFound {
@@ -99,12 +99,12 @@ impl Pdb {
     ///
     /// # Errors
     /// The reason why no PDB matches.
-    pub fn open_for(image: &PeImage, search: &[PathBuf]) -> Result<Self, PdbProblem> {
+    pub fn open_for(image: &PeImage, search: &[PathBuf]) -> Result<Self, PdbError> {
         if let Some(bytes) = &image.embedded_pdb {
-            return Self::parse(bytes.clone()).ok_or_else(|| PdbProblem::Malformed(image.path.clone()));
+            return Self::parse(bytes.clone()).ok_or_else(|| PdbError::Malformed(image.path.clone()));
         }
         let Some((written, id)) = &image.code_view else {
-            return Err(PdbProblem::NotFound { looked: vec![image.path.with_extension("pdb")] });
+            return Err(PdbError::NotFound { looked: vec![image.path.with_extension("pdb")] });
         };
         let name = written.rsplit(['/', '\\']).next().unwrap_or_default();
         // An assembly from memory has only a name.
@@ -126,19 +126,19 @@ impl Pdb {
             match std::fs::read(&path) {
                 Err(_) => looked.push(path),
                 Ok(bytes) if bytes.starts_with(b"Microsoft C/C++ MSF") => {
-                    problem = Some(PdbProblem::WindowsPdb(path));
+                    problem = Some(PdbError::WindowsPdb(path));
                 }
                 Ok(bytes) => match Self::parse(bytes) {
-                    None => problem = Some(PdbProblem::Malformed(path)),
+                    None => problem = Some(PdbError::Malformed(path)),
                     Some(mut pdb) if pdb.matches_id(id) => {
                         pdb.path = Some(path);
                         return Ok(pdb);
                     }
-                    Some(_) => problem = Some(PdbProblem::IdMismatch(path)),
+                    Some(_) => problem = Some(PdbError::IdMismatch(path)),
                 },
             }
         }
-        Err(problem.unwrap_or(PdbProblem::NotFound { looked }))
+        Err(problem.unwrap_or(PdbError::NotFound { looked }))
     }
 
     /// Whether the PDB belongs to the assembly with this id.

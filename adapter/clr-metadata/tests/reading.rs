@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clr_metadata::image::PeImage;
-use clr_metadata::pdb::{Pdb, PdbProblem};
+use clr_metadata::pdb::{Pdb, PdbError};
 use proptest::prelude::*;
 
 fn data(name: &str) -> PathBuf {
@@ -76,9 +76,9 @@ fn missing_and_foreign_symbols_are_distinguished() {
     let mut image = PeImage::open(&data("Sample.dll")).unwrap();
     let (_, id) = image.code_view.clone().unwrap();
     image.code_view = Some(("/nowhere/Other.pdb".into(), id));
-    assert!(matches!(Pdb::open_for(&image, &[]), Err(PdbProblem::NotFound { looked }) if looked.len() == 2));
+    assert!(matches!(Pdb::open_for(&image, &[]), Err(PdbError::NotFound { looked }) if looked.len() == 2));
     image.code_view = Some(("Sample.pdb".into(), [0; 16]));
-    assert!(matches!(Pdb::open_for(&image, &[]), Err(PdbProblem::IdMismatch(_))));
+    assert!(matches!(Pdb::open_for(&image, &[]), Err(PdbError::IdMismatch(_))));
 }
 
 fn read_everything(image: &PeImage) {

@@ -2,8 +2,8 @@
 //! Pure: no code of a program runs, and types come from a [`TypeProvider`]. Expressions that only the
 //! compiler can bind are refused, with the name of their kind.
 //!
-//! In reading order: [`system`] (type definitions), [`relations`] and [`spelling`], [`scope`], [`typed`] (the
-//! typed tree) and [`effects`]; then the binder: [`binder`], [`lookup`] and [`members`], [`type_names`],
+//! In reading order: [`system`] (type definitions), [`relations`] and [`type_text`], [`scope`], [`typed`]
+//! (the typed tree) and [`effects`]; then the binder: [`binder`], [`lookup`] and [`members`], [`type_names`],
 //! [`conversions`] and [`user_conversions`], [`inference`] and [`overloads`], [`calls`], [`operators`],
 //! [`logical`] and [`equality`], [`elements`], [`creation`], [`assignment`], [`patterns`], [`choices`],
 //! [`lambdas`] and [`statements`], [`sequences`] and [`queries`], [`completions`].
@@ -30,10 +30,10 @@ mod queries;
 mod relations;
 pub(crate) mod scope;
 mod sequences;
-mod spelling;
 mod statements;
 pub(crate) mod system;
 mod type_names;
+mod type_text;
 pub(crate) mod typed;
 mod user_conversions;
 

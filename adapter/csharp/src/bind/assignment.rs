@@ -218,7 +218,7 @@ impl Binder<'_> {
         let (place, wrap) = self.keep_place(to)?;
         let inside = self.types.nullable(&place.ty);
         if place.ty.is_value() && inside.is_none() {
-            let name = self.spell(&place.ty);
+            let name = self.type_text(&place.ty);
             return reject(
                 "CS0019",
                 format!("Operator '??=' cannot be applied to operands of type '{name}'"),
@@ -386,7 +386,7 @@ impl Binder<'_> {
         };
         let found = self.member_of_value(of.clone(), &name, span);
         let Ok(super::binder::Classification::Group(group)) = found else {
-            let owner = self.spell(&of.ty);
+            let owner = self.type_text(&of.ty);
             return reject(
                 "CS8129",
                 format!(
@@ -434,7 +434,7 @@ impl Binder<'_> {
                 let sum = match self.binary(op, old.clone(), one, span) {
                     Ok(sum) if sum.ty != crate::types::STRING => sum,
                     _ => {
-                        let (op, name) = (if up { "++" } else { "--" }, self.spell(&ty));
+                        let (op, name) = (if up { "++" } else { "--" }, self.type_text(&ty));
                         return reject(
                             "CS0023",
                             format!("Operator '{op}' cannot be applied to operand of type '{name}'"),

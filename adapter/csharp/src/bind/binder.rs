@@ -108,8 +108,8 @@ impl<'a> Binder<'a> {
         done
     }
 
-    pub(super) fn spell(&self, ty: &Ty) -> String {
-        self.types.spell(ty)
+    pub(super) fn type_text(&self, ty: &Ty) -> String {
+        self.types.type_text(ty)
     }
 
     /// Binds a whole expression.
@@ -128,7 +128,7 @@ impl<'a> Binder<'a> {
             "CS0428",
             format!(
                 "'{name}' is a method of '{}'; did you intend to call it? `{name}(…)`",
-                self.spell(&group.owner)
+                self.type_text(&group.owner)
             ),
             group.span,
         )
@@ -148,7 +148,7 @@ impl<'a> Binder<'a> {
         match part {
             Classification::Value(value) => Ok(value),
             Classification::Type(ty) => {
-                let name = self.spell(&ty);
+                let name = self.type_text(&ty);
                 reject("CS0119", format!("'{name}' is a type, which is not valid in the given context"), span)
             }
             Classification::Namespace(name) => {
@@ -322,7 +322,7 @@ impl<'a> Binder<'a> {
             return Ok(self.int(size, span));
         }
         if !self.is_unmanaged(&ty, 16) {
-            let name = self.spell(&ty);
+            let name = self.type_text(&ty);
             return reject(
                 "CS0208",
                 format!("Cannot take the size of a managed type ('{name}'): it has no size in C#"),
@@ -429,7 +429,7 @@ impl<'a> Binder<'a> {
         let of = self.value(of)?;
         let inside = self.types.nullable(&of.ty);
         if of.ty.is_value() && inside.is_none() {
-            let name = self.spell(&of.ty);
+            let name = self.type_text(&of.ty);
             return reject(
                 "CS0023",
                 format!("Operator '?' cannot be applied to operand of type '{name}'"),
@@ -443,7 +443,7 @@ impl<'a> Binder<'a> {
         self.receivers.pop();
         let then = then?;
         if matches!(then.ty, Ty::Pointer(_)) || self.types.is_by_ref(&then.ty) {
-            let name = self.spell(&then.ty);
+            let name = self.type_text(&then.ty);
             return reject("CS8978", format!("'{name}' cannot be made nullable."), span);
         }
         let ty = if then.is_void() { then.ty.clone() } else { self.types.nullable_of(&then.ty) };

@@ -23,7 +23,7 @@ impl Binder<'_> {
             Classification::Group(group) => self.call_group(&group, arguments, span),
             Classification::Value(value) => self.call_delegate(value, arguments, span),
             Classification::Type(ty) => {
-                let name = self.spell(&ty);
+                let name = self.type_text(&ty);
                 reject(
                     "CS1955",
                     format!(
@@ -142,7 +142,7 @@ impl Binder<'_> {
             let wanted = first.parameters.first().map(|parameter| parameter.ty.clone()).unwrap_or(Ty::Other);
             let fits = self.implicit_conversion(of, &wanted).is_some() && !is_other_number(&of.ty, &wanted);
             if !wanted.is_open() && !fits {
-                let (owner, wanted, name) = (self.spell(&of.ty), self.spell(&wanted), &group.name);
+                let (owner, wanted, name) = (self.type_text(&of.ty), self.type_text(&wanted), &group.name);
                 return reject(
                     "CS1929",
                     format!(
@@ -163,7 +163,7 @@ impl Binder<'_> {
         }
         all.extend(extensions);
         if all.is_empty() {
-            let owner = self.spell(&group.owner);
+            let owner = self.type_text(&group.owner);
             return reject(
                 "CS1061",
                 format!("'{owner}' does not contain a definition for '{}'", group.name),

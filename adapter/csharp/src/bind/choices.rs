@@ -59,7 +59,7 @@ impl Binder<'_> {
                         leave_to_compiler("a choice between numbers of no common type", span)
                     }
                     None => {
-                        let (a, b) = (self.spell(&a.ty), self.spell(&b.ty));
+                        let (a, b) = (self.type_text(&a.ty), self.type_text(&b.ty));
                         reject(
                             "CS0173",
                             format!(
@@ -79,7 +79,7 @@ impl Binder<'_> {
         let of = self.value(a)?;
         let inside = self.types.nullable(&of.ty);
         if of.ty.is_value() && inside.is_none() {
-            let name = self.spell(&of.ty);
+            let name = self.type_text(&of.ty);
             return reject(
                 "CS0019",
                 format!("Operator '??' cannot be applied to operands of type '{name}': it is never null"),
@@ -117,7 +117,7 @@ impl Binder<'_> {
         } else if let Some(steps) = self.implicit_conversion(&unwrapped, &other.ty) {
             (self.apply(unwrapped, steps)?, other)
         } else {
-            let (a, b) = (self.spell(&of.ty), self.spell(&other.ty));
+            let (a, b) = (self.type_text(&of.ty), self.type_text(&other.ty));
             return reject(
                 "CS0019",
                 format!("Operator '??' cannot be applied to operands of type '{a}' and '{b}'"),

@@ -72,7 +72,7 @@ impl Binder<'_> {
     }
 
     pub(super) fn reject_conversion<T>(&self, value: &Typed, to: &Ty) -> Bind<T> {
-        let (from, name) = (self.spell(&value.ty), self.spell(to));
+        let (from, name) = (self.type_text(&value.ty), self.type_text(to));
         if value.is_null() {
             let code = if to.is_value() { "CS0037" } else { "CS0029" };
             return reject(
@@ -330,7 +330,7 @@ impl Binder<'_> {
     }
 
     fn reject_overflow<T>(&self, constant: &Constant, to: &Ty, span: Span) -> Bind<T> {
-        let name = self.spell(to);
+        let name = self.type_text(to);
         let message = format!(
             "Constant value '{}' cannot be converted to a '{name}' (use 'unchecked' syntax to override)",
             constant.invariant_text()
@@ -364,7 +364,7 @@ impl Binder<'_> {
                 Ok(Typed { span, ..value })
             }
             None => {
-                let (from, name) = (self.spell(&value.ty), self.spell(to));
+                let (from, name) = (self.type_text(&value.ty), self.type_text(to));
                 reject("CS0030", format!("Cannot convert type '{from}' to '{name}'"), span)
             }
         }
@@ -374,7 +374,7 @@ impl Binder<'_> {
     pub(super) fn as_type(&mut self, of: &Expr, ty: &TypeName, span: Span) -> Bind<Typed> {
         let (value, to) = (self.value(of)?, self.type_of_name(ty)?);
         if to.is_value() && self.types.nullable(&to).is_none() {
-            let name = self.spell(&to);
+            let name = self.type_text(&to);
             return reject(
                 "CS0077",
                 format!(

@@ -35,7 +35,7 @@ impl Binder<'_> {
     }
 
     fn construct_object(&mut self, ty: &Ty, arguments: &[Argument], span: Span) -> Bind<Typed> {
-        let name = self.spell(ty);
+        let name = self.type_text(ty);
         if let Some(inner) = self.types.nullable(ty) {
             let [only] = arguments else { return Ok(self.default_of(ty, span)) };
             let value = self.convert_expr(&only.value, &inner)?;
@@ -151,7 +151,7 @@ impl Binder<'_> {
                 match found {
                     Some(Classification::Value(place)) => place,
                     _ => {
-                        let owner = self.spell(&of.ty);
+                        let owner = self.type_text(&of.ty);
                         return reject(
                             "CS0117",
                             format!("'{owner}' does not contain a definition for '{name}'"),

@@ -58,7 +58,7 @@ impl Binder<'_> {
         if let Some(narrow) = self.narrow(&of) {
             return self.element_access(narrow, given, span);
         }
-        let name = self.spell(&of.ty);
+        let name = self.type_text(&of.ty);
         let any = self.types.lineage(&of.ty).iter().any(|owner| {
             self.types.def(owner).is_some_and(|def| !self.types.system.indexers(def).is_empty())
         });
@@ -66,7 +66,7 @@ impl Binder<'_> {
             let passed: Vec<String> = given
                 .iter()
                 .map(|given| match &given.value {
-                    SourceArgumentValue::Value(value) => self.spell(&value.ty),
+                    SourceArgumentValue::Value(value) => self.type_text(&value.ty),
                     _ => "default or new".into(),
                 })
                 .collect();
@@ -168,7 +168,7 @@ impl Binder<'_> {
                 return Ok(value);
             }
         }
-        let name = self.spell(&of.ty);
+        let name = self.type_text(&of.ty);
         reject(
             "CS0021",
             format!(

@@ -40,7 +40,7 @@ impl Binder<'_> {
                 if let Some(written) = written {
                     let own = binder.type_of_name(written)?;
                     if own != *ty {
-                        let (own, ty) = (binder.spell(&own), binder.spell(ty));
+                        let (own, ty) = (binder.type_text(&own), binder.type_text(ty));
                         return reject(
                             "CS1678",
                             format!("Parameter is declared as type '{own}' but should be '{ty}'"),
@@ -79,7 +79,7 @@ impl Binder<'_> {
         let (statements, returned) = self.block(block, expected.as_ref())?;
         match wanted {
             ExpectedResult::Of(ty) if returned.is_empty() => {
-                let name = self.spell(ty);
+                let name = self.type_text(ty);
                 reject(
                     "CS1643",
                     format!("Not all code paths return a value in a lambda expression of type '{name}'"),

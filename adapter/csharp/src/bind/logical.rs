@@ -24,7 +24,7 @@ impl Binder<'_> {
             (self.implicit_conversion(&first, &BOOL), self.implicit_conversion(&second, &BOOL))
         else {
             let operator = if op == Logical::And { "&&" } else { "||" };
-            let (a, b) = (self.spell(&first.ty), self.spell(&second.ty));
+            let (a, b) = (self.type_text(&first.ty), self.type_text(&second.ty));
             return reject(
                 "CS0019",
                 format!("Operator '{operator}' cannot be applied to operands of type '{a}' and '{b}'"),
@@ -62,7 +62,7 @@ impl Binder<'_> {
         let b = self.value(b)?;
         let both = self.binary(joins, kept.clone(), b, span)?;
         if both.ty != a.ty {
-            let (ty, operator) = (self.spell(&a.ty), joins.text());
+            let (ty, operator) = (self.type_text(&a.ty), joins.text());
             return reject(
                 "CS0217",
                 format!(

@@ -53,7 +53,7 @@ impl Binder<'_> {
                 None => match self.nested_type(&ty, &name.text, types, name.open) {
                     Some(nested) => Ok(Classification::Type(nested)),
                     None => {
-                        let owner = self.spell(&ty);
+                        let owner = self.type_text(&ty);
                         reject(
                             "CS0117",
                             format!("'{owner}' does not contain a definition for '{}'", name.text),
@@ -138,7 +138,7 @@ impl Binder<'_> {
         if let Some(part) = more {
             return Ok(part);
         }
-        let owner = self.spell(&of.ty);
+        let owner = self.type_text(&of.ty);
         reject("CS1061", format!("'{owner}' does not contain a definition for '{name}'"), at)
     }
 

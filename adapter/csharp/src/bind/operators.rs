@@ -90,7 +90,7 @@ impl Binder<'_> {
     }
 
     pub(super) fn no_binary<T>(&self, op: BinaryOp, a: &Typed, b: &Typed, span: Span) -> Bind<T> {
-        let (a, b) = (self.spell(&a.ty), self.spell(&b.ty));
+        let (a, b) = (self.type_text(&a.ty), self.type_text(&b.ty));
         reject(
             "CS0019",
             format!("Operator '{}' cannot be applied to operands of type '{a}' and '{b}'", op.text()),
@@ -445,7 +445,7 @@ impl Binder<'_> {
             return match fitting.is_empty() {
                 true => Ok(None),
                 false => {
-                    let (a, b) = (self.spell(&a.ty), self.spell(&b.ty));
+                    let (a, b) = (self.type_text(&a.ty), self.type_text(&b.ty));
                     reject(
                         "CS0034",
                         format!("Operator '{}' is ambiguous on operands of type '{a}' and '{b}'", op.text()),
@@ -495,7 +495,7 @@ impl Binder<'_> {
             return Ok(value);
         }
         let no_operator = |binder: &Self| {
-            let name = binder.spell(&value.ty);
+            let name = binder.type_text(&value.ty);
             reject(
                 "CS0023",
                 format!("Operator '{}' cannot be applied to operand of type '{name}'", op.text()),
@@ -583,7 +583,7 @@ impl Binder<'_> {
                     reject("CS0220", "The operation overflows at compile time in checked mode", span)
                 }
                 Err(_) => {
-                    let name = self.spell(&value.ty);
+                    let name = self.type_text(&value.ty);
                     reject(
                         "CS0023",
                         format!("Operator '{}' cannot be applied to operand of type '{name}'", op.text()),

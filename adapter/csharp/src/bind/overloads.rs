@@ -358,8 +358,8 @@ impl Binder<'_> {
                 let Some(parameter) = method.parameters.get(at).or(method.parameters.last()) else {
                     continue;
                 };
-                let wanted = self.spell(&parameter.ty.with(owner.arguments(), &[]));
-                let from = self.spell(&value.ty);
+                let wanted = self.type_text(&parameter.ty.with(owner.arguments(), &[]));
+                let from = self.type_text(&value.ty);
                 return reject(
                     "CS1503",
                     format!("Argument {}: cannot convert from '{from}' to '{wanted}'", at + 1),
@@ -370,7 +370,7 @@ impl Binder<'_> {
         let passed: Vec<String> = given
             .iter()
             .map(|given| match &given.value {
-                SourceArgumentValue::Value(value) => self.spell(&value.ty),
+                SourceArgumentValue::Value(value) => self.type_text(&value.ty),
                 SourceArgumentValue::Function => "lambda or method".into(),
                 SourceArgumentValue::Late(_) => "default or new".into(),
                 SourceArgumentValue::Declared(..) => "out var".into(),

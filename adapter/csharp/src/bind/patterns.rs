@@ -149,7 +149,7 @@ impl Binder<'_> {
     fn type_test(&mut self, name: &TypeName, input: &Typed) -> Bind<(TypedPattern, Typed)> {
         let ty = self.type_of_name(name)?;
         if !self.types.is_by_ref(&input.ty) && !self.may_be(&input.ty, &ty) {
-            let (from, to) = (self.spell(&input.ty), self.spell(&ty));
+            let (from, to) = (self.type_text(&input.ty), self.type_text(&ty));
             return reject(
                 "CS8121",
                 format!("An expression of type '{from}' cannot be handled by a pattern of type '{to}'."),
@@ -286,7 +286,7 @@ impl Binder<'_> {
             {
                 Some(Some(Classification::Value(part))) => part,
                 _ => {
-                    let owner = self.spell(&of.ty);
+                    let owner = self.type_text(&of.ty);
                     return reject(
                         "CS0117",
                         format!("'{owner}' does not contain a definition for '{name}'"),

@@ -98,7 +98,7 @@ impl Binder<'_> {
         let of = self.value(of)?;
         if self.types.as_interface(&of.ty, "System.Linq.IQueryable").is_some() {
             return leave_to_compiler(
-                format!("a query over a query (`{}`), which is an expression tree,", self.spell(&of.ty)),
+                format!("a query over a query (`{}`), which is an expression tree,", self.type_text(&of.ty)),
                 of.span,
             );
         }
@@ -111,7 +111,7 @@ impl Binder<'_> {
                 crate::types::OBJECT
             }
             _ => {
-                let name = self.spell(&of.ty);
+                let name = self.type_text(&of.ty);
                 return reject(
                     "CS1936",
                     format!("Could not find an implementation of the query pattern for source type '{name}'"),

@@ -59,7 +59,7 @@ impl Binder<'_> {
         let has_function = written.iter().any(|one| !matches!(one, SequenceArgument::Value(_)));
         if has_function && self.types.as_interface(&of.ty, "System.Linq.IQueryable").is_some() {
             return leave_to_compiler(
-                format!("a lambda for a query (`{}`), which is an expression tree,", self.spell(&of.ty)),
+                format!("a lambda for a query (`{}`), which is an expression tree,", self.type_text(&of.ty)),
                 span,
             );
         }

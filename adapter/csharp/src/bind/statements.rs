@@ -174,7 +174,7 @@ impl Binder<'_> {
         let item = match self.types.item_of(&of.ty) {
             Some(item) => item,
             None => {
-                let name = self.spell(&of.ty);
+                let name = self.type_text(&of.ty);
                 return reject(
                     "CS1579",
                     format!(

@@ -74,10 +74,10 @@ fn shown(world: &FakeTypes, bound: &Result<BoundExpression, Refusal>) -> String 
                 .constant()
                 .map(|constant| format!(" = {}", constant.invariant_text()))
                 .unwrap_or_default();
-            format!("{}{constant}", TypeRelations::new(world).spell(&value.ty))
+            format!("{}{constant}", TypeRelations::new(world).type_text(&value.ty))
         }
         Ok(BoundExpression { meaning: Meaning::Type(ty), .. }) => {
-            format!("type {}", TypeRelations::new(world).spell(ty))
+            format!("type {}", TypeRelations::new(world).type_text(ty))
         }
         Ok(BoundExpression { meaning: Meaning::Namespace(name), .. }) => format!("namespace {name}"),
         Err(Refusal::Invalid(diagnostic)) => diagnostic.code.to_owned(),

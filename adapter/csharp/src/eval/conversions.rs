@@ -60,7 +60,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
                     });
                 }
                 let actual = self.target.actual_type(&val)?;
-                let (from, to) = (self.types().spell(&actual), self.types().spell(to));
+                let (from, to) = (self.types().type_text(&actual), self.types().type_text(to));
                 self.fail(format!(
                     "InvalidCastException: Unable to cast object of type '{from}' to type '{to}'"
                 ))
@@ -121,7 +121,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
                 Some(_) => Ok(Val::null_of(to.clone())),
                 None => self.fail(format!(
                     "NullReferenceException: null cannot be unboxed to `{}`",
-                    self.types().spell(to)
+                    self.types().type_text(to)
                 )),
             };
         }
@@ -130,7 +130,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         // Enums are converted as their underlying type.
         let stored = |ty: &Ty| self.types().enum_storage(ty).map_or(ty.clone(), Ty::Primitive);
         if stored(&actual) != stored(&wanted) {
-            let (from, to) = (self.types().spell(&actual), self.types().spell(to));
+            let (from, to) = (self.types().type_text(&actual), self.types().type_text(to));
             return self.fail(format!("InvalidCastException: the object is a boxed `{from}`, not a `{to}`"));
         }
         match self.target.load(&val)? {
@@ -141,7 +141,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
 
     pub(crate) fn number(&self, constant: &Constant, to: &Ty, checked: bool, from: &Ty) -> Res<T, Constant> {
         if *constant == Constant::Null {
-            let to = self.types().spell(to);
+            let to = self.types().type_text(to);
             return self.fail(format!("InvalidOperationException: null cannot be converted to `{to}`"));
         }
         let types = self.types();
@@ -157,14 +157,14 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
             Some(converted) => Ok(converted),
             None => {
                 let is_real = matches!(constant, Constant::Single(_) | Constant::Double(_));
-                let (value, to) = (constant.invariant_text(), types.spell(to));
+                let (value, to) = (constant.invariant_text(), types.type_text(to));
                 match is_real && kind.is_some() && !checked {
                     true => self.fail(format!(
                         "{value} does not fit into `{to}`; C# does not define the result of an unchecked cast"
                     )),
                     false => self.fail(format!(
                         "OverflowException: the `{}` {value} does not fit into `{to}`",
-                        types.spell(from)
+                        types.type_text(from)
                     )),
                 }
             }

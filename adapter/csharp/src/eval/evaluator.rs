@@ -73,7 +73,7 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
             None => self.fail(format!(
                 "`{}` cannot be read as a `{}`",
                 self.source(of),
-                self.types().spell(&of.ty)
+                self.types().type_text(&of.ty)
             )),
         }
     }

@@ -556,7 +556,7 @@ impl EvaluationTarget for FakeProgram {
         }))
     }
     fn construct(&self, constructor: &MethodRef, arguments: &[V]) -> R<V> {
-        self.ran.borrow_mut().push(format!("new {}", self.types().spell(&constructor.owner)));
+        self.ran.borrow_mut().push(format!("new {}", self.types().type_text(&constructor.owner)));
         let names = ["X", "Y"];
         let fields = arguments
             .iter()
@@ -645,7 +645,7 @@ impl EvaluationTarget for FakeProgram {
         Ok(())
     }
     fn type_object(&self, ty: &Ty) -> R<V> {
-        Ok(Val::text(format!("typeof {}", self.types().spell(ty))))
+        Ok(Val::text(format!("typeof {}", self.types().type_text(ty))))
     }
     fn size_of(&self, _: &Ty) -> R<i32> {
         Ok(8)

@@ -3,7 +3,7 @@
 //! Not here: names of types ([`super::names`]).
 
 use clr_metadata::metadata::Metadata;
-use clr_metadata::metadata::spelling::NameStyle;
+use clr_metadata::metadata::signature_text::NameStyle;
 use clr_metadata::pdb::Pdb;
 
 use super::modules::LoadedModule;
@@ -139,8 +139,8 @@ impl LoadedModule {
         // has those of its method's class and then its method's, like the method itself.
         let is_plain = [method, written.method].iter().any(|at| metadata.owner_of(*at) == written.owner);
         let actual = if is_plain { actual } else { &[] };
-        let spelled = metadata.spell_method(written.method, NameStyle::Short, actual);
-        let owner = metadata.spell_type(written.owner, NameStyle::Full, actual);
+        let spelled = metadata.format_method(written.method, NameStyle::Short, actual);
+        let owner = metadata.format_type(written.owner, NameStyle::Full, actual);
         let parameters: Vec<String> = spelled
             .parameters
             .iter()

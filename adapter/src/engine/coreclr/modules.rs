@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::OnceLock;
 
 use clr_metadata::image::PeImage;
-use clr_metadata::pdb::{Pdb, PdbProblem};
+use clr_metadata::pdb::{Pdb, PdbError};
 use cordebug::module::Module;
 use cordebug::runtime::ClrRuntime;
 use dap_wire::Failure;
@@ -44,7 +44,7 @@ pub(super) struct LoadedModule {
     is_dynamic: bool,
     /// Opened on first use, or ahead of time by another thread.
     image: Arc<OnceLock<Option<PeImage>>>,
-    pub(super) pdb: Result<Pdb, PdbProblem>,
+    pub(super) pdb: Result<Pdb, PdbError>,
     origin: SymbolOrigin,
     /// Results of symbol servers, or a note that they are being asked.
     servers: RefCell<Option<String>>,
@@ -168,7 +168,7 @@ impl LoadedModule {
     fn with_other_symbols(
         &self,
         image: Arc<OnceLock<Option<PeImage>>>,
-        pdb: Result<Pdb, PdbProblem>,
+        pdb: Result<Pdb, PdbError>,
         origin: SymbolOrigin,
     ) -> Self {
         Self {
@@ -349,11 +349,16 @@ impl Modules {
         let entry = self.list.iter().find(|loaded| loaded.module.is(module))?;
         let is_its = entry.image()?.code_view.as_ref().is_none_or(|(_, id)| pdb.matches_id(id));
         let id = entry.id;
-        is_its.then(|| self.adopt(id, pdb, SymbolOrigin::Builder)).flatten()
+        is_its.then(|| self.attach_symbols(id, pdb, SymbolOrigin::Builder)).flatten()
     }
 
     /// Adds symbols to a loaded module.
-    pub(super) fn adopt(&mut self, id: usize, pdb: Pdb, origin: SymbolOrigin) -> Option<Rc<LoadedModule>> {
+    pub(super) fn attach_symbols(
+        &mut self,
+        id: usize,
+        pdb: Pdb,
+        origin: SymbolOrigin,
+    ) -> Option<Rc<LoadedModule>> {
         let entry = self.list.iter_mut().find(|loaded| loaded.id == id)?;
         let is_optimized = entry.image()?.metadata.is_optimized();
         let loaded = Rc::new(LoadedModule {
@@ -441,7 +446,7 @@ impl Modules {
     }
 
     /// The symbols of an assembly on this machine.
-    fn local_symbols(&self, image: &PeImage, name: &str, retrieval: &Retrieval) -> Result<Pdb, PdbProblem> {
+    fn local_symbols(&self, image: &PeImage, name: &str, retrieval: &Retrieval) -> Result<Pdb, PdbError> {
         match retrieval.scope_of(name) {
             SymbolSearchScope::Everywhere => Pdb::open_for(image, &self.symbol_paths),
             SymbolSearchScope::Beside => Pdb::open_for(image, &[]),
@@ -450,6 +455,6 @@ impl Modules {
     }
 }
 
-fn symbols_not_searched() -> PdbProblem {
-    PdbProblem::NotFound { looked: Vec::new() }
+fn symbols_not_searched() -> PdbError {
+    PdbError::NotFound { looked: Vec::new() }
 }

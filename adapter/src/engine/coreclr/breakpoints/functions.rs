@@ -1,7 +1,7 @@
 //! Function breakpoints: methods by a (partly) qualified name, and by the types of their parameters.
 
 use clr_metadata::metadata::Metadata;
-use clr_metadata::metadata::spelling::NameStyle;
+use clr_metadata::metadata::signature_text::NameStyle;
 use clr_metadata::pdb::Pdb;
 
 use super::operators::{self, OperatorName};
@@ -113,11 +113,11 @@ impl FunctionName {
                 continue;
             }
             let parameters = |names| {
-                let all = metadata.spell_method(method, names, &[]).parameters.into_iter();
+                let all = metadata.format_method(method, names, &[]).parameters.into_iter();
                 all.filter(|kind| !methods::is_closure(kind)).collect::<Vec<String>>()
             };
             let (short, full) = (parameters(NameStyle::Short), parameters(NameStyle::Full));
-            let returns = || metadata.spell_method(method, NameStyle::Full, &[]).returns.replace(' ', "");
+            let returns = || metadata.format_method(method, NameStyle::Full, &[]).returns.replace(' ', "");
             if self.returns.as_ref().is_some_and(|wanted| !ends_with_path(&returns(), wanted)) {
                 continue;
             }

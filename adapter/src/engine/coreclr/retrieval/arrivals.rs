@@ -83,13 +83,13 @@ impl ClrSession {
             && is_others
             && !self.breakpoints.has_pending()
         {
-            let taken = self.types.modules.adopt(id, pdb, origin)?;
+            let taken = self.types.modules.attach_symbols(id, pdb, origin)?;
             self.sources.forget_module(id);
             self.outbox.tell("module", json!({ "reason": "changed", "module": taken.body() }));
             return Some(taken);
         }
         let taken = self.while_stopped(|session| {
-            let Some(loaded) = session.types.modules.adopt(id, pdb, origin) else { return Ok(None) };
+            let Some(loaded) = session.types.modules.attach_symbols(id, pdb, origin) else { return Ok(None) };
             session.sources.forget_module(id);
             session.add_symbols(&loaded);
             Ok(Some(loaded))

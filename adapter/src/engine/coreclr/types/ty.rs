@@ -114,7 +114,7 @@ impl ClrTypeSystem {
 
     /// As C# spells it, with namespace; truncated at the longest readable length.
     pub(crate) fn csharp(&self, ty: &Ty) -> String {
-        let spelled = self.spell(ty);
+        let spelled = self.type_text(ty);
         match spelled.char_indices().nth(MAX_NAME_LEN) {
             Some((at, _)) => format!("{}…", spelled.get(..at).unwrap_or_default()),
             None => spelled,
@@ -133,7 +133,7 @@ impl ClrTypeSystem {
         }
     }
 
-    fn spell(&self, ty: &Ty) -> String {
+    fn type_text(&self, ty: &Ty) -> String {
         match ty {
             Ty::Primitive(kind) => keyword(*kind).unwrap_or("?").into(),
             Ty::Vector(_) | Ty::Array(..) => {

@@ -14,7 +14,7 @@ const MAX_ARGUMENTS: u32 = 1024;
 
 /// The C# declaration of a method, without its name and its type.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct MethodSpelling {
+pub struct SignatureText {
     /// The names of the generic parameters.
     pub generics: Vec<String>,
     /// The types of the parameters, without `this`.
@@ -33,14 +33,14 @@ pub enum NameStyle {
 }
 
 impl Metadata {
-    /// Spells a method's signature; `?` replaces a type that cannot be read. `actual` has the arguments for
+    /// Formats a method's signature; `?` replaces a type that cannot be read. `actual` has the arguments for
     /// the generic parameters of the class, then for those of the method. Without an argument the
     /// parameter's name stays.
-    pub fn spell_method(&self, method: u32, names: NameStyle, actual: &[String]) -> MethodSpelling {
+    pub fn format_method(&self, method: u32, names: NameStyle, actual: &[String]) -> SignatureText {
         let blob = self.tables.blob(self.tables.cell(table::METHOD, row(method), 4));
         let class = self.generic_parameters(self.owner_of(method));
         let own = self.generic_parameters(method);
-        let stand_in = |skip: usize, declared: Vec<String>| -> Vec<String> {
+        let arguments_or_names = |skip: usize, declared: Vec<String>| -> Vec<String> {
             declared
                 .into_iter()
                 .enumerate()
@@ -48,30 +48,30 @@ impl Metadata {
                 .collect()
         };
         let skip = class.len();
-        let (class, generics) = (stand_in(0, class), stand_in(skip, own));
-        let reading = SignatureSpeller { metadata: self, names, class: &class, own: &generics };
+        let (class, generics) = (arguments_or_names(0, class), arguments_or_names(skip, own));
+        let formatter = SignatureFormatter { metadata: self, names, class: &class, own: &generics };
         let mut reader = ByteReader::new(blob);
-        let mut spelled =
-            MethodSpelling { generics: generics.clone(), parameters: Vec::new(), returns: "?".into() };
+        let mut text =
+            SignatureText { generics: generics.clone(), parameters: Vec::new(), returns: "?".into() };
         let mut read = || -> Option<()> {
             if reader.u8()? & 0x10 != 0 {
                 reader.compressed()?;
             }
             let count = reader.compressed()?.min(MAX_ARGUMENTS);
-            spelled.returns = reading.spell(&mut reader, MAX_DEPTH)?;
+            text.returns = formatter.format(&mut reader, MAX_DEPTH)?;
             for _ in 0..count {
-                spelled.parameters.push(reading.spell(&mut reader, MAX_DEPTH)?);
+                text.parameters.push(formatter.format(&mut reader, MAX_DEPTH)?);
             }
             Some(())
         };
         // A signature that ends early keeps what was read.
         let _damaged = read().is_none();
-        spelled
+        text
     }
 
     /// Spells a type's C# name with the generic parameters of the type and its enclosing types, or with the
     /// arguments for them: `Outer<T>.Inner`.
-    pub fn spell_type(&self, token: u32, names: NameStyle, actual: &[String]) -> String {
+    pub fn format_type(&self, token: u32, names: NameStyle, actual: &[String]) -> String {
         let full = self.type_name(token);
         let full = match names {
             NameStyle::Full => full,
@@ -131,9 +131,9 @@ impl Metadata {
             0x02 => self.type_name(token),
             0x1b => {
                 let blob = self.tables.blob(self.tables.cell(table::TYPE_SPEC, row(token), 0));
-                let reading =
-                    SignatureSpeller { metadata: self, names: NameStyle::Full, class: &[], own: &[] };
-                reading.spell(&mut ByteReader::new(blob), MAX_DEPTH).unwrap_or_else(|| "?".into())
+                let formatter =
+                    SignatureFormatter { metadata: self, names: NameStyle::Full, class: &[], own: &[] };
+                formatter.format(&mut ByteReader::new(blob), MAX_DEPTH).unwrap_or_else(|| "?".into())
             }
             _ => "?".into(),
         }
@@ -150,15 +150,15 @@ impl Metadata {
     }
 }
 
-struct SignatureSpeller<'a> {
+struct SignatureFormatter<'a> {
     metadata: &'a Metadata,
     names: NameStyle,
     class: &'a [String],
     own: &'a [String],
 }
 
-impl SignatureSpeller<'_> {
-    fn spell(&self, reader: &mut ByteReader<'_>, deeper: usize) -> Option<String> {
+impl SignatureFormatter<'_> {
+    fn format(&self, reader: &mut ByteReader<'_>, deeper: usize) -> Option<String> {
         let deeper = deeper.checked_sub(1)?;
         let element = reader.u8()?;
         Some(match element {
@@ -176,16 +176,16 @@ impl SignatureSpeller<'_> {
             0x0c => "float".into(),
             0x0d => "double".into(),
             0x0e => "string".into(),
-            0x0f => format!("{}*", self.spell(reader, deeper)?),
-            0x10 => format!("ref {}", self.spell(reader, deeper)?),
-            0x11 | 0x12 => self.spell_named(reader.compressed()?, &[]),
+            0x0f => format!("{}*", self.format(reader, deeper)?),
+            0x10 => format!("ref {}", self.format(reader, deeper)?),
+            0x11 | 0x12 => self.format_named(reader.compressed()?, &[]),
             0x13 | 0x1e => {
                 let number = reader.compressed()? as usize;
                 let names = if element == 0x13 { self.class } else { self.own };
                 names.get(number).cloned().unwrap_or_else(|| format!("T{number}"))
             }
             0x14 => {
-                let inner = self.spell(reader, deeper)?;
+                let inner = self.format(reader, deeper)?;
                 let rank = reader.compressed()?.clamp(1, 32) as usize;
                 for _ in 0..2 {
                     for _ in 0..reader.compressed()?.min(MAX_ARGUMENTS) {
@@ -199,28 +199,28 @@ impl SignatureSpeller<'_> {
                 let token = reader.compressed()?;
                 let mut arguments = Vec::new();
                 for _ in 0..reader.compressed()?.min(MAX_ARGUMENTS) {
-                    arguments.push(self.spell(reader, deeper)?);
+                    arguments.push(self.format(reader, deeper)?);
                 }
-                self.spell_named(token, &arguments)
+                self.format_named(token, &arguments)
             }
             0x16 => "TypedReference".into(),
             0x18 => "nint".into(),
             0x19 => "nuint".into(),
             0x1b => "delegate*".into(),
             0x1c => "object".into(),
-            0x1d => format!("{}[]", self.spell(reader, deeper)?),
+            0x1d => format!("{}[]", self.format(reader, deeper)?),
             // Modifiers, a sentinel, pinned: the type follows.
             0x1f | 0x20 => {
                 reader.compressed()?;
-                self.spell(reader, deeper)?
+                self.format(reader, deeper)?
             }
-            0x41 | 0x45 => self.spell(reader, deeper)?,
+            0x41 | 0x45 => self.format(reader, deeper)?,
             _ => return None,
         })
     }
 
     /// A TypeDefOrRef (II.24.2.6) with its arguments.
-    fn spell_named(&self, coded: u32, arguments: &[String]) -> String {
+    fn format_named(&self, coded: u32, arguments: &[String]) -> String {
         let kind = match coded & 3 {
             0 => 0x0200_0000,
             1 => 0x0100_0000,
@@ -264,11 +264,11 @@ impl SignatureSpeller<'_> {
 /// Replaces arities by generic arguments: `` Outer`1.Inner`1 `` and `T, U` become `Outer<T>.Inner<U>`.
 pub fn with_arguments(name: &str, arguments: &[String]) -> String {
     let mut arguments = arguments.iter();
-    let mut spelled = String::with_capacity(name.len());
+    let mut text = String::with_capacity(name.len());
     let mut letters = name.chars().peekable();
     while let Some(letter) = letters.next() {
         if letter != '`' {
-            spelled.push(letter);
+            text.push(letter);
             continue;
         }
         let mut count = 0usize;
@@ -277,10 +277,10 @@ pub fn with_arguments(name: &str, arguments: &[String]) -> String {
         }
         let own: Vec<&str> = arguments.by_ref().take(count).map(String::as_str).collect();
         if !own.is_empty() {
-            spelled.push_str(&format!("<{}>", own.join(", ")));
+            text.push_str(&format!("<{}>", own.join(", ")));
         }
     }
-    spelled
+    text
 }
 
 #[cfg(test)]

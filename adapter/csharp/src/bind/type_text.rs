@@ -9,8 +9,8 @@ const MAX_LENGTH: usize = 200;
 const MAX_DEPTH: usize = 8;
 
 impl TypeRelations<'_> {
-    /// Spells a type in C# syntax.
-    pub fn spell(&self, ty: &Ty) -> String {
+    /// Returns a type in C# syntax.
+    pub fn type_text(&self, ty: &Ty) -> String {
         let text = self.spell_to(ty, MAX_DEPTH);
         match text.char_indices().nth(MAX_LENGTH) {
             Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
