@@ -1,5 +1,5 @@
-//! Limits for open connections: for all, and for each stranger, so that strangers never take the last permit
-//! from the user of this process.
+//! Limits for open connections: for all, and for each other user, so that other users never take the last
+//! permit from the user of this process.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,9 +9,9 @@ use crate::PeerIdentity;
 /// Maximum numbers of open connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionLimits {
-    /// Maximum for all together. Strangers get at most half of it.
+    /// Maximum for all together. Other users get at most half of it.
     pub all: usize,
-    /// Maximum for each stranger: another user of this machine, or another machine.
+    /// Maximum for each other user: another user of this machine, or another machine.
     pub each: usize,
 }
 
@@ -40,10 +40,9 @@ impl ConnectionLimiter {
         let mut taken = self.lock_taken();
         let all: usize = taken.values().sum();
         let own = taken.get(&who).copied().unwrap_or(0);
-        let strangers: usize =
-            taken.iter().filter(|(who, _)| !who.is_trusted()).map(|(_, count)| count).sum();
+        let others: usize = taken.iter().filter(|(who, _)| !who.is_trusted()).map(|(_, count)| count).sum();
         let fits = all < self.limits.all
-            && (who.is_trusted() || (own < self.limits.each && strangers < self.limits.all / 2));
+            && (who.is_trusted() || (own < self.limits.each && others < self.limits.all / 2));
         if !fits {
             return None;
         }
@@ -73,16 +72,16 @@ mod tests {
     #[test]
     fn strangers_do_not_take_the_last_permit() {
         let own = PeerIdentity::User(rustix::process::geteuid().as_raw());
-        let stranger = |number: u8| PeerIdentity::Address([192, 0, 2, number].into());
+        let other = |number: u8| PeerIdentity::Address([192, 0, 2, number].into());
         let limiter = ConnectionLimiter::new(ConnectionLimits { all: 6, each: 2 });
-        let mut held: Vec<ConnectionPermit> = (0..3).filter_map(|_| limiter.acquire(stranger(1))).collect();
+        let mut held: Vec<ConnectionPermit> = (0..3).filter_map(|_| limiter.acquire(other(1))).collect();
         assert_eq!(held.len(), 2);
-        held.extend((2..9).filter_map(|number| limiter.acquire(stranger(number))));
+        held.extend((2..9).filter_map(|number| limiter.acquire(other(number))));
         assert_eq!(held.len(), 3);
         held.extend((0..9).filter_map(|_| limiter.acquire(own)));
         assert_eq!(held.len(), 6);
         held.clear();
         assert!(limiter.lock_taken().is_empty());
-        assert!(limiter.acquire(stranger(9)).is_some());
+        assert!(limiter.acquire(other(9)).is_some());
     }
 }

@@ -30,7 +30,7 @@ pub enum Incoming {
 
 /// Requests that wait for a response, by number.
 #[derive(Debug, Default)]
-struct Waiters {
+struct OutstandingRequests {
     /// The last number that was assigned.
     seq: i64,
     /// `None` after the connection has ended.
@@ -39,7 +39,7 @@ struct Waiters {
 
 #[derive(Debug)]
 struct PeerState {
-    waiters: Mutex<Waiters>,
+    outstanding: Mutex<OutstandingRequests>,
     outgoing: mpsc::UnboundedSender<Message>,
     ended: CancellationToken,
     /// The reason why the connection was lost, if it did not end normally.
@@ -50,8 +50,8 @@ struct PeerState {
 }
 
 impl PeerState {
-    fn waiters(&self) -> MutexGuard<'_, Waiters> {
-        self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
+    fn outstanding(&self) -> MutexGuard<'_, OutstandingRequests> {
+        self.outstanding.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Numbers a message and queues it for writing, in this order. Returns the number, or `None` if the
@@ -59,14 +59,14 @@ impl PeerState {
     fn send(
         &self,
         mut message: Message,
-        waiter: Option<oneshot::Sender<Result<Value, Failure>>>,
+        sender: Option<oneshot::Sender<Result<Value, Failure>>>,
     ) -> Option<i64> {
-        let mut waiters = self.waiters();
-        waiters.seq += 1;
-        let seq = waiters.seq;
-        let waiting = waiters.waiting.as_mut()?;
-        if let Some(waiter) = waiter {
-            waiting.insert(seq, waiter);
+        let mut outstanding = self.outstanding();
+        outstanding.seq += 1;
+        let seq = outstanding.seq;
+        let waiting = outstanding.waiting.as_mut()?;
+        if let Some(sender) = sender {
+            waiting.insert(seq, sender);
         }
         message.set_seq(seq);
         self.outgoing.send(message).ok().map(|()| seq)
@@ -86,9 +86,9 @@ impl PeerState {
 
     /// Ends the wait for this response. A waiter may have given up before.
     fn finish(&self, number: i64, result: Result<Value, Failure>) {
-        let waiter = self.waiters().waiting.as_mut().and_then(|waiting| waiting.remove(&number));
-        match waiter {
-            Some(waiter) => drop(waiter.send(result)),
+        let sender = self.outstanding().waiting.as_mut().and_then(|waiting| waiting.remove(&number));
+        match sender {
+            Some(sender) => drop(sender.send(result)),
             None => tracing::debug!(seq = number, "a response to no request"),
         }
     }
@@ -119,7 +119,7 @@ impl OutstandingRequest<'_> {
 impl Drop for OutstandingRequest<'_> {
     fn drop(&mut self) {
         self.cancel();
-        if let (Some(number), Some(waiting)) = (self.number, &mut self.peer.0.waiters().waiting) {
+        if let (Some(number), Some(waiting)) = (self.number, &mut self.peer.0.outstanding().waiting) {
             waiting.remove(&number);
         }
     }
@@ -149,7 +149,7 @@ impl Peer {
         let (incoming, received) = mpsc::unbounded_channel();
         let ended = CancellationToken::new();
         let shared = Arc::new(PeerState {
-            waiters: Mutex::new(Waiters { seq: 0, waiting: Some(HashMap::new()) }),
+            outstanding: Mutex::new(OutstandingRequests { seq: 0, waiting: Some(HashMap::new()) }),
             outgoing,
             ended: ended.clone(),
             broken: OnceLock::new(),
@@ -185,9 +185,9 @@ impl Peer {
         deadline: Duration,
         cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
-        let (waiter, answer) = oneshot::channel();
+        let (sender, answer) = oneshot::channel();
         let request = Message::Request(Request::new(command, arguments));
-        let Some(number) = self.0.send(request, Some(waiter)) else { return Err(closed_failure(command)) };
+        let Some(number) = self.0.send(request, Some(sender)) else { return Err(closed_failure(command)) };
         let mut unanswered = OutstandingRequest { peer: self, number: Some(number), cancelled: false };
         tokio::pin!(answer);
         tokio::select! {
@@ -341,7 +341,7 @@ fn receive_invalid(shared: &PeerState, error: MessageError) {
 fn fail_all(shared: &std::sync::Weak<PeerState>) {
     if let Some(shared) = shared.upgrade() {
         // Dropping the senders wakes the waiters, which then name their request.
-        shared.waiters().waiting.take();
+        shared.outstanding().waiting.take();
     }
 }
 
@@ -406,7 +406,7 @@ mod tests {
         let asked = next_request(&mut theirs).await;
         let cancel = next_request(&mut theirs).await;
         assert_eq!((cancel.command.as_str(), &cancel.arguments["requestId"]), ("cancel", &json!(asked.seq)));
-        assert!(peer.0.waiters().waiting.as_ref().unwrap().is_empty());
+        assert!(peer.0.outstanding().waiting.as_ref().unwrap().is_empty());
     }
 
     #[tokio::test]
