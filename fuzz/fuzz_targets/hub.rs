@@ -1,4 +1,4 @@
-//! Any bytes are a sequence of actions of clients, an engine and accidents; the hub's rules are checked after
+//! Any bytes are a sequence of actions of clients, an engine and faults; the hub's rules are checked after
 //! each action.
 #![no_main]
 

@@ -32,12 +32,12 @@ enum AttributeTranslation {
     Editor,
 }
 
-/// Makes the attributes of another debugger's configuration ours; what was left out is returned, a sentence
-/// for each. A configuration of our own, or of a `type` that is not known, stays as it is.
+/// Translates the attributes of another debugger's configuration to Tandem's; returns a sentence for each
+/// attribute that is left out. Tandem's own configurations, and those of an unknown `type`, stay unchanged.
 ///
 /// # Errors
 /// `UNSUPPORTED` for an attribute without which the program would not run as it is meant to.
-pub fn adopt(arguments: &mut Value) -> Result<Vec<String>, Failure> {
+pub fn translate_configuration(arguments: &mut Value) -> Result<Vec<String>, Failure> {
     // An editor that gives all of them to us under our own type says what it was.
     let kind = arguments[ORIGINAL].as_str().or_else(|| arguments["type"].as_str());
     let Some(family) = kind.and_then(DebuggerFamily::of) else { return Ok(Vec::new()) };

@@ -14,7 +14,7 @@ use super::{child, configurations, coreclr, select};
 /// filters are always offered.
 pub fn exception_filters(attributes: &Value) -> Option<Value> {
     let mut attributes = attributes.clone();
-    configurations::adopt(&mut attributes).ok()?;
+    configurations::translate_configuration(&mut attributes).ok()?;
     let engine = select::engine_for(&attributes).ok()?;
     match engine.as_str().unwrap_or_default() {
         name if name == coreclr::DESCRIPTION.name => None,

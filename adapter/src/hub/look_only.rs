@@ -35,7 +35,7 @@ fn column(command: &str) -> LookOnly {
 }
 
 /// Removes from an allowed request what could still run code, and marks it so that the engine runs none.
-pub fn restrain(command: &str, arguments: &mut Value) {
+pub fn restrict(command: &str, arguments: &mut Value) {
     let Some(arguments) = arguments.as_object_mut() else { return };
     // Parameters' values in a frame's name are shown as variables are.
     if command == "stackTrace" {
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn a_frame_is_not_named_with_values() {
         let mut arguments = serde_json::json!({ "threadId": 1, "format": { "parameterValues": true } });
-        restrain("stackTrace", &mut arguments);
+        restrict("stackTrace", &mut arguments);
         assert_eq!(arguments, serde_json::json!({ "threadId": 1 }));
     }
 }

@@ -1,5 +1,5 @@
 //! Requests in flight, and how each reply of the engine or the broker is used. Every ticket has exactly one
-//! waiter until its reply comes, and then none.
+//! action until its reply comes, and then none.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub enum SideEffect {
 
 /// The use of a reply when it arrives.
 #[derive(Debug, Clone)]
-pub enum Waiter {
+pub enum ReplyAction {
     /// Send the broker's reply to the client as it is.
     Io(ClientRequest),
     /// The same for input to the program: the part of the text that others see, and whether
@@ -74,7 +74,7 @@ pub enum Waiter {
     Ignore,
 }
 
-impl Waiter {
+impl ReplyAction {
     /// The client's request that waits for this reply.
     pub fn request(&self) -> Option<&ClientRequest> {
         match self {
@@ -104,17 +104,17 @@ impl Waiter {
 
 /// All requests in flight, in the order in which they were sent.
 #[derive(Debug, Default)]
-pub struct Pending {
-    waiters: BTreeMap<Ticket, Waiter>,
+pub struct PendingRequests {
+    actions: BTreeMap<Ticket, ReplyAction>,
     last: u64,
 }
 
-impl Pending {
-    /// Returns a new ticket for this waiter.
-    pub fn add(&mut self, waiter: Waiter) -> Ticket {
+impl PendingRequests {
+    /// Returns a new ticket for this action.
+    pub fn add(&mut self, action: ReplyAction) -> Ticket {
         self.last += 1;
         let ticket = Ticket(self.last);
-        self.waiters.insert(ticket, waiter);
+        self.actions.insert(ticket, action);
         ticket
     }
 
@@ -123,55 +123,56 @@ impl Pending {
         Ticket(self.last)
     }
 
-    /// Removes and returns the waiter of a ticket.
-    pub fn take(&mut self, ticket: Ticket) -> Option<Waiter> {
-        self.waiters.remove(&ticket)
+    /// Removes and returns the action of a ticket.
+    pub fn take(&mut self, ticket: Ticket) -> Option<ReplyAction> {
+        self.actions.remove(&ticket)
     }
 
-    fn tickets_where(&self, holds: impl Fn(&Waiter) -> bool) -> Vec<Ticket> {
-        self.waiters.iter().filter(|(_, waiter)| holds(waiter)).map(|(ticket, _)| *ticket).collect()
+    fn tickets_where(&self, holds: impl Fn(&ReplyAction) -> bool) -> Vec<Ticket> {
+        self.actions.iter().filter(|(_, action)| holds(action)).map(|(ticket, _)| *ticket).collect()
     }
 
     /// The ticket of a client's own request, to cancel it.
     pub fn of_request(&self, client: ClientId, seq: i64) -> Option<Ticket> {
-        let is_it = |waiter: &Waiter| {
-            waiter.request().is_some_and(|request| request.client == client && request.seq == seq)
+        let is_it = |action: &ReplyAction| {
+            action.request().is_some_and(|request| request.client == client && request.seq == seq)
         };
         self.tickets_where(is_it).first().copied()
     }
 
     /// Tickets of all requests of a client.
     pub fn of_client(&self, client: ClientId) -> Vec<Ticket> {
-        self.tickets_where(|waiter| waiter.is_of(client))
+        self.tickets_where(|action| action.is_of(client))
     }
 
     /// Removes and returns all requests to the engine, except the one that ends the session: a host whose
     /// last request is forgotten would never exit.
-    pub fn take_engine_requests(&mut self) -> Vec<(Ticket, Waiter)> {
-        let to_engine =
-            |waiter: &Waiter| !matches!(waiter, Waiter::Io(_) | Waiter::Write { .. } | Waiter::SessionEnd(_));
-        self.waiters.extract_if(.., |_, waiter| to_engine(waiter)).collect()
+    pub fn take_engine_requests(&mut self) -> Vec<(Ticket, ReplyAction)> {
+        let to_engine = |action: &ReplyAction| {
+            !matches!(action, ReplyAction::Io(_) | ReplyAction::Write { .. } | ReplyAction::SessionEnd(_))
+        };
+        self.actions.extract_if(.., |_, action| to_engine(action)).collect()
     }
 
     /// Tickets of launches, also of a restart's: one, at most.
     pub fn launches(&self) -> Vec<Ticket> {
-        self.tickets_where(|waiter| matches!(waiter, Waiter::Launch(_) | Waiter::RestartLaunch))
+        self.tickets_where(|action| matches!(action, ReplyAction::Launch(_) | ReplyAction::RestartLaunch))
     }
 
     /// Tickets of requests that inspect the program.
     pub fn inspections(&self) -> Vec<Ticket> {
-        self.tickets_where(|waiter| matches!(waiter, Waiter::Inspect { .. }))
+        self.tickets_where(|action| matches!(action, ReplyAction::Inspect { .. }))
     }
 
     /// Whether a client's launch is in flight.
     pub fn has_launch_of(&self, client: ClientId) -> bool {
-        self.waiters.values().any(|waiter| matches!(waiter, Waiter::Launch(_)) && waiter.is_of(client))
+        self.actions.values().any(|action| matches!(action, ReplyAction::Launch(_)) && action.is_of(client))
     }
 
     /// The resume in flight.
     pub fn resume(&self) -> Option<(Ticket, ClientRequest)> {
-        self.waiters.iter().find_map(|(ticket, waiter)| match waiter {
-            Waiter::Resume(request) => Some((*ticket, request.clone())),
+        self.actions.iter().find_map(|(ticket, action)| match action {
+            ReplyAction::Resume(request) => Some((*ticket, request.clone())),
             _ => None,
         })
     }

@@ -48,7 +48,7 @@ use super::event::{ClientId, ClientRequest, HubEffect, HubEvent, IoRequest, Orig
 use super::ids::IdCounter;
 use super::launch::Launch;
 use super::look_only;
-use super::pending::{Pending, Waiter};
+use super::pending::{PendingRequests, ReplyAction};
 use super::replay_state::ReplayState;
 use crate::engine::StartedEngine;
 use conditions::ConditionChecks;
@@ -118,7 +118,7 @@ pub struct State {
     /// The launch or attach succeeded before the engine was initialized; its response waits for that.
     early_launch_reply: Option<(ClientRequest, Value)>,
     counter: IdCounter,
-    pending: Pending,
+    pending: PendingRequests,
     breakpoints: BreakpointStore,
     /// Clients that changed breakpoints to which the engine has not replied.
     changed_by: BTreeSet<ClientId>,
@@ -160,7 +160,7 @@ impl State {
             launch: Launch::default(),
             early_launch_reply: None,
             counter: IdCounter::default(),
-            pending: Pending::default(),
+            pending: PendingRequests::default(),
             breakpoints: BreakpointStore::default(),
             changed_by: BTreeSet::new(),
             data_ids: BTreeMap::new(),
@@ -328,7 +328,7 @@ impl State {
                 let access = self.access_of(client);
                 access.check(command, self.engine.as_ref())?;
                 if access != AgentAccess::Full {
-                    look_only::restrain(command, arguments);
+                    look_only::restrict(command, arguments);
                 }
                 Ok(())
             }
@@ -367,26 +367,30 @@ impl State {
 
     fn receive_engine_reply(&mut self, ticket: Ticket, result: Result<Value, Failure>) {
         match self.pending.take(ticket) {
-            None | Some(Waiter::Ignore) => {}
-            Some(Waiter::Inspect { request, stop, effect }) => {
+            None | Some(ReplyAction::Ignore) => {}
+            Some(ReplyAction::Inspect { request, stop, effect }) => {
                 self.receive_inspect_reply(&request, stop, effect, result);
             }
-            Some(Waiter::Launch(request)) => self.receive_launch_reply(&request, result),
+            Some(ReplyAction::Launch(request)) => self.receive_launch_reply(&request, result),
             // The broker replies elsewhere.
-            Some(Waiter::Io(request) | Waiter::Write { request, .. }) => self.respond(&request, result),
-            Some(Waiter::Terminate { request, stop }) => self.receive_terminate_reply(request, stop, result),
-            Some(Waiter::Pause(request)) => self.receive_pause_reply(&request, result),
-            Some(Waiter::RestartDisconnect) => self.relaunch(),
-            Some(Waiter::RestartLaunch) => self.receive_relaunch_reply(result),
-            Some(Waiter::Resume(request)) => self.receive_resume_reply(&request, result),
-            Some(Waiter::Breakpoints { scope, ids, engine }) => {
+            Some(ReplyAction::Io(request) | ReplyAction::Write { request, .. }) => {
+                self.respond(&request, result)
+            }
+            Some(ReplyAction::Terminate { request, stop }) => {
+                self.receive_terminate_reply(request, stop, result)
+            }
+            Some(ReplyAction::Pause(request)) => self.receive_pause_reply(&request, result),
+            Some(ReplyAction::RestartDisconnect) => self.relaunch(),
+            Some(ReplyAction::RestartLaunch) => self.receive_relaunch_reply(result),
+            Some(ReplyAction::Resume(request)) => self.receive_resume_reply(&request, result),
+            Some(ReplyAction::Breakpoints { scope, ids, engine }) => {
                 self.receive_breakpoints_reply(&scope, &ids, engine, result);
             }
-            Some(Waiter::Follow(number)) => self.receive_follow_reply(number, result),
-            Some(Waiter::Query(query)) => self.receive_query_reply(query, result),
-            Some(Waiter::Resumption { stop, stops }) => self.receive_resumption(stop, stops, result),
-            Some(Waiter::SessionInfo(request)) => self.respond_with_session_info(&request, result.ok()),
-            Some(Waiter::SessionEnd(request)) => self.receive_disconnect_reply(request.as_ref(), result),
+            Some(ReplyAction::Follow(number)) => self.receive_follow_reply(number, result),
+            Some(ReplyAction::Query(query)) => self.receive_query_reply(query, result),
+            Some(ReplyAction::Resumption { stop, stops }) => self.receive_resumption(stop, stops, result),
+            Some(ReplyAction::SessionInfo(request)) => self.respond_with_session_info(&request, result.ok()),
+            Some(ReplyAction::SessionEnd(request)) => self.receive_disconnect_reply(request.as_ref(), result),
         }
     }
 
@@ -407,20 +411,20 @@ impl State {
         self.respond(request, Err(failure));
     }
 
-    fn request_engine(&mut self, waiter: Waiter, command: &str, arguments: Value, deadline: Duration) {
-        let ticket = self.pending.add(waiter);
+    fn request_engine(&mut self, action: ReplyAction, command: &str, arguments: Value, deadline: Duration) {
+        let ticket = self.pending.add(action);
         self.effects.push(HubEffect::RequestEngine { ticket, command: command.into(), arguments, deadline });
     }
 
     fn request_io(&mut self, request: ClientRequest, io: IoRequest) {
         let client = request.client;
         let ticket = self.pending.add(match &io {
-            IoRequest::Write { data, close } => Waiter::Write {
+            IoRequest::Write { data, close } => ReplyAction::Write {
                 request,
                 text: session_changes::excerpt(&String::from_utf8_lossy(data)),
                 closes: *close,
             },
-            IoRequest::Read(_) | IoRequest::Given => Waiter::Io(request),
+            IoRequest::Read(_) | IoRequest::Given => ReplyAction::Io(request),
         });
         self.effects.push(HubEffect::Io { ticket, client, request: io });
     }

@@ -5,12 +5,12 @@ use serde_json::json;
 use super::*;
 
 fn translate(mut configuration: Value) -> (Value, Vec<String>) {
-    let remarks = adopt(&mut configuration).expect("nothing of it is refused");
+    let remarks = translate_configuration(&mut configuration).expect("nothing of it is refused");
     (configuration, remarks)
 }
 
 fn refusal_of(mut configuration: Value) -> String {
-    let failure = adopt(&mut configuration).expect_err("it is refused");
+    let failure = translate_configuration(&mut configuration).expect_err("it is refused");
     assert_eq!(failure.code, ErrorCode::Unsupported);
     assert!(failure.hint.is_some(), "{failure}");
     failure.message

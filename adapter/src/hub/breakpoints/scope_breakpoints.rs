@@ -116,7 +116,7 @@ impl ScopeBreakpoints {
                 Some(breakpoint) => breakpoint.id,
                 None => self.add(counter, request),
             };
-            self.adopt(id, kept);
+            self.transfer_from_kept(id, kept);
             list.push(ListedBreakpoint { id, own: true });
         }
         let ids = list.iter().map(|listed| listed.id).collect();
@@ -175,7 +175,7 @@ impl ScopeBreakpoints {
     }
 
     /// A breakpoint that a client left behind belongs to the client that sets the same one again.
-    fn adopt(&mut self, id: i64, kept: &BTreeSet<ClientId>) {
+    fn transfer_from_kept(&mut self, id: i64, kept: &BTreeSet<ClientId>) {
         for owner in kept {
             if let Some(list) = self.lists.get_mut(owner) {
                 list.retain(|listed| listed.id != id);

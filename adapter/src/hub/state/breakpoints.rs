@@ -18,7 +18,7 @@ use crate::hub::breakpoints::{
 };
 use crate::hub::clients::{Client, ClientKind, HandshakeStage};
 use crate::hub::event::{ClientId, ClientRequest};
-use crate::hub::pending::Waiter;
+use crate::hub::pending::ReplyAction;
 
 /// Clients that are known to keep mirrors in their own list; others may turn out to.
 const ECHOING: [&str; 3] = ["vscode", "neovim", "dape"];
@@ -151,8 +151,8 @@ impl State {
             .retain(|sent| sent.ids.is_empty() || !sent.ids.iter().all(|id| skipped.contains(id)));
         let arguments = in_scope.arguments(&engine_breakpoints);
         let ids = engine_breakpoints.into_iter().map(|sent| sent.ids).collect();
-        let waiter = Waiter::Breakpoints { scope: scope.clone(), ids, engine: self.engines };
-        self.request_engine(waiter, scope.command(), arguments, ENGINE_DEADLINE);
+        let action = ReplyAction::Breakpoints { scope: scope.clone(), ids, engine: self.engines };
+        self.request_engine(action, scope.command(), arguments, ENGINE_DEADLINE);
     }
 
     /// The engine's default filters, for a client that launched and never set any: the list of a client that

@@ -25,7 +25,7 @@ use crate::engine::hit_condition::{CONDITION_FAILED, HitTest, condition_failed};
 use crate::engine::log_message::line_body;
 use crate::hub::breakpoints::Candidate;
 use crate::hub::event::ClientId;
-use crate::hub::pending::Waiter;
+use crate::hub::pending::ReplyAction;
 
 /// Maximum time for one condition, or one expression of a log message.
 const MAX_QUERY_TIME: Duration = Duration::from_secs(5);
@@ -160,7 +160,7 @@ impl State {
         if let Some(check) = &mut self.checks.current {
             check.query = query;
         }
-        self.request_engine(Waiter::Query(query), command, arguments, MAX_QUERY_TIME);
+        self.request_engine(ReplyAction::Query(query), command, arguments, MAX_QUERY_TIME);
     }
 
     /// The engine replied to a query.
@@ -362,8 +362,8 @@ impl State {
             Execution::Step => "step",
             _ => {
                 let arguments = json!({ "threadId": stop.thread_id });
-                let waiter = Waiter::Resumption { stop, stops: self.stops };
-                return self.request_engine(waiter, "continue", arguments, ENGINE_DEADLINE);
+                let action = ReplyAction::Resumption { stop, stops: self.stops };
+                return self.request_engine(action, "continue", arguments, ENGINE_DEADLINE);
             }
         };
         stop.reason = reason.into();

@@ -14,7 +14,7 @@ use super::{ENGINE_DEADLINE, Phase, State};
 use crate::hub::clients::HandshakeStage;
 use crate::hub::event::{ClientId, ClientRequest};
 use crate::hub::follow::FollowEnd;
-use crate::hub::pending::Waiter;
+use crate::hub::pending::ReplyAction;
 
 impl State {
     /// `continue`, the steps, and other requests that resume the program.
@@ -32,7 +32,7 @@ impl State {
             return self.refuse(&request, failure);
         }
         let command = request.command.clone();
-        self.request_engine(Waiter::Resume(request), &command, arguments, ENGINE_DEADLINE);
+        self.request_engine(ReplyAction::Resume(request), &command, arguments, ENGINE_DEADLINE);
     }
 
     /// The engine resumed the program, or would not.
@@ -117,7 +117,7 @@ impl State {
         match prepared {
             Ok(()) if self.interrupt_following(FollowEnd::Stopped) => self.respond(&request, Ok(Value::Null)),
             Ok(()) if self.pause_during_check() => self.respond(&request, Ok(Value::Null)),
-            Ok(()) => self.request_engine(Waiter::Pause(request), "pause", arguments, ENGINE_DEADLINE),
+            Ok(()) => self.request_engine(ReplyAction::Pause(request), "pause", arguments, ENGINE_DEADLINE),
             Err(failure) => self.refuse(&request, failure),
         }
     }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::{ENGINE_DEADLINE, Phase, State};
 use crate::hub::event::{ClientId, ClientRequest, HubEffect, Timer};
 use crate::hub::follow::{Follow, FollowAction, FollowEnd, is_followed};
-use crate::hub::pending::Waiter;
+use crate::hub::pending::ReplyAction;
 
 /// How long a program may take to stop after the time limit.
 const PAUSE_TIME: Duration = Duration::from_secs(5);
@@ -83,14 +83,14 @@ impl State {
         };
         following.number += 1;
         following.steps = matches!(next, FollowAction::Step(_));
-        let waiter = Waiter::Follow(following.number);
+        let action = ReplyAction::Follow(following.number);
         match next {
             FollowAction::Query(command, arguments) => {
-                self.request_engine(waiter, command, arguments, ENGINE_DEADLINE);
+                self.request_engine(action, command, arguments, ENGINE_DEADLINE);
             }
             FollowAction::Step(command) => {
                 let arguments = json!({ "threadId": following.follow.thread() });
-                self.request_engine(waiter, command, arguments, ENGINE_DEADLINE);
+                self.request_engine(action, command, arguments, ENGINE_DEADLINE);
             }
             FollowAction::End(ended) => self.end_following(ended, None),
         }
@@ -195,7 +195,7 @@ impl State {
         self.effects.push(HubEffect::StartTimer { timer, after: PAUSE_TIME });
         if following.steps {
             let arguments = json!({ "threadId": following.follow.thread() });
-            self.request_engine(Waiter::Ignore, "pause", arguments, ENGINE_DEADLINE);
+            self.request_engine(ReplyAction::Ignore, "pause", arguments, ENGINE_DEADLINE);
         }
         true
     }

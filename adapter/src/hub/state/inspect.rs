@@ -14,7 +14,7 @@ use crate::engine::{LOOK_ONLY, builds};
 use crate::hub::access::AgentAccess;
 use crate::hub::clients::ClientKind;
 use crate::hub::event::{ClientId, ClientRequest, HubEffect};
-use crate::hub::pending::{SideEffect, Waiter};
+use crate::hub::pending::{ReplyAction, SideEffect};
 
 /// The effect that a request of this kind of client may have.
 fn side_effect(kind: ClientKind, command: &str, arguments: &Value) -> SideEffect {
@@ -89,7 +89,7 @@ impl State {
         let fetches =
             command == "source" && self.engine.as_ref().is_some_and(|engine| engine.fetches_sources);
         let deadline = if fetches { SOURCE_DEADLINE } else { ENGINE_DEADLINE };
-        self.request_engine(Waiter::Inspect { request, stop, effect }, &command, arguments, deadline);
+        self.request_engine(ReplyAction::Inspect { request, stop, effect }, &command, arguments, deadline);
     }
 
     /// Passes the engine's reply to the client with the client's ids; `stop` is the stop of the request.

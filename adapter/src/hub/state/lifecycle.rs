@@ -17,7 +17,7 @@ use crate::hub::access::AgentAccess;
 use crate::hub::clients::{Client, ClientKind, HandshakeStage};
 use crate::hub::event::{ClientId, ClientRequest, HubEffect, Origin, Publication, Timer};
 use crate::hub::launch::{self, Launch};
-use crate::hub::pending::Waiter;
+use crate::hub::pending::ReplyAction;
 
 /// Maximum time of a launch, which may build first; the engine bounds its own steps more tightly.
 pub(super) const LAUNCH_DEADLINE: Duration = Duration::from_secs(15 * 60);
@@ -57,7 +57,7 @@ impl State {
         self.launch = launch;
         let (command, arguments) = (self.launch.command(), self.launch.attributes.clone());
         self.effects.push(HubEffect::StartEngine { arguments: arguments.clone() });
-        self.request_engine(Waiter::Launch(request), command, arguments, LAUNCH_DEADLINE);
+        self.request_engine(ReplyAction::Launch(request), command, arguments, LAUNCH_DEADLINE);
     }
 
     /// Reads the attributes, and takes what they say of the session itself.
@@ -158,7 +158,7 @@ impl State {
 
     /// A launch or attach, with the attributes of any debugger that its configuration was written for.
     pub(super) fn configured(&mut self, request: ClientRequest, mut arguments: Value) {
-        let remarks = match configurations::adopt(&mut arguments) {
+        let remarks = match configurations::translate_configuration(&mut arguments) {
             Ok(remarks) => remarks,
             Err(failure) => return self.refuse(&request, failure),
         };
@@ -252,7 +252,7 @@ impl State {
         }
         if launched && !self.is_configured() {
             self.configuration = Configuration::Done;
-            self.request_engine(Waiter::Ignore, "configurationDone", Value::Null, ENGINE_DEADLINE);
+            self.request_engine(ReplyAction::Ignore, "configurationDone", Value::Null, ENGINE_DEADLINE);
         }
         self.report_joined(request.client);
     }
@@ -396,7 +396,7 @@ impl State {
             terminate_debuggee: Some(kill),
             ..DisconnectArguments::default()
         });
-        self.request_engine(Waiter::SessionEnd(request), "disconnect", arguments, ENDING_DEADLINE);
+        self.request_engine(ReplyAction::SessionEnd(request), "disconnect", arguments, ENDING_DEADLINE);
     }
 
     /// The engine has detached. Its last events come before this reply.

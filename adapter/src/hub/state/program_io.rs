@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::State;
 use crate::hub::event::{ClientRequest, IoRequest, ReadOutput, Ticket};
-use crate::hub::pending::Waiter;
+use crate::hub::pending::ReplyAction;
 
 /// Maximum size of what one request may write, bytes.
 const MAX_INPUT: usize = 16 * 1024 * 1024;
@@ -53,13 +53,13 @@ impl State {
 
     /// Sends the broker's reply to the client; reports input to the others.
     pub(super) fn receive_io_reply(&mut self, ticket: Ticket, result: Result<Value, Failure>) {
-        let waiter = self.pending.take(ticket);
-        if let Some(Waiter::Write { request, text, closes }) = &waiter
+        let action = self.pending.take(ticket);
+        if let Some(ReplyAction::Write { request, text, closes }) = &action
             && let Ok(body) = &result
         {
             self.report_input(request, text, *closes, body);
         }
-        let Some(Waiter::Io(request) | Waiter::Write { request, .. }) = waiter else { return };
+        let Some(ReplyAction::Io(request) | ReplyAction::Write { request, .. }) = action else { return };
         if let Ok(body) = &result
             && body["stdinClosed"] == true
         {

@@ -13,7 +13,7 @@ use super::{Configuration, ENGINE_DEADLINE, Phase, State, output_line};
 use crate::engine::EngineEvent;
 use crate::hub::event::{ClientRequest, HubEffect};
 use crate::hub::launch::Launch;
-use crate::hub::pending::Waiter;
+use crate::hub::pending::ReplyAction;
 
 /// A restart in progress.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl State {
         self.report_change(request.client, "restarted", &Value::Null);
         self.restart = Some(Restart { request, launch, relaunched: false });
         let disconnect = json!({ "restart": true, "terminateDebuggee": true });
-        self.request_engine(Waiter::RestartDisconnect, "disconnect", disconnect, ENDING_DEADLINE);
+        self.request_engine(ReplyAction::RestartDisconnect, "disconnect", disconnect, ENDING_DEADLINE);
     }
 
     /// Forgets the old program: nothing that was reported of it holds for the new one.
@@ -88,10 +88,10 @@ impl State {
     /// Refuses all requests in flight after `happened`: the engine that they were sent to
     /// replies to nothing any more.
     pub(super) fn refuse_engine_requests(&mut self, happened: &str) {
-        for (ticket, waiter) in self.pending.take_engine_requests() {
+        for (ticket, action) in self.pending.take_engine_requests() {
             self.effects.push(HubEffect::Cancel { ticket });
-            match waiter {
-                Waiter::SessionInfo(request) => self.respond_with_session_info(&request, None),
+            match action {
+                ReplyAction::SessionInfo(request) => self.respond_with_session_info(&request, None),
                 other => {
                     if let Some(request) = other.request() {
                         let message = format!("{happened} before `{}` was answered", request.command);
@@ -122,7 +122,7 @@ impl State {
         self.restart = Some(restart);
         let arguments = self.launch.attributes.clone();
         self.effects.push(HubEffect::StartEngine { arguments: arguments.clone() });
-        self.request_engine(Waiter::RestartLaunch, "launch", arguments, LAUNCH_DEADLINE);
+        self.request_engine(ReplyAction::RestartLaunch, "launch", arguments, LAUNCH_DEADLINE);
     }
 
     /// Configures the new engine, which has all breakpoints; the clients have configured long ago.
@@ -131,7 +131,7 @@ impl State {
     pub(super) fn configure_relaunched(&mut self) {
         if self.configuration == Configuration::Repeat {
             self.configuration = Configuration::Done;
-            self.request_engine(Waiter::Ignore, "configurationDone", Value::Null, ENGINE_DEADLINE);
+            self.request_engine(ReplyAction::Ignore, "configurationDone", Value::Null, ENGINE_DEADLINE);
         }
     }
 

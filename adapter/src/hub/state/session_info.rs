@@ -11,7 +11,7 @@ use crate::hub::access::{AccessPolicy, AgentAccess};
 use crate::hub::clients::{ClientKind, HandshakeStage};
 use crate::hub::event::{ClientId, ClientRequest, HubEffect};
 use crate::hub::launch;
-use crate::hub::pending::Waiter;
+use crate::hub::pending::ReplyAction;
 
 impl State {
     pub(super) fn session_info(&mut self, request: ClientRequest, arguments: &Value) {
@@ -33,7 +33,12 @@ impl State {
             // Where an adapter is not known, a client with look-only access gets nothing from it.
             Phase::Stopped { .. } if self.is_allowed(request.client, "stackTrace") => {
                 let arguments = json!({ "threadId": self.stopped_thread(), "startFrame": 0, "levels": 1 });
-                self.request_engine(Waiter::SessionInfo(request), "stackTrace", arguments, ENGINE_DEADLINE);
+                self.request_engine(
+                    ReplyAction::SessionInfo(request),
+                    "stackTrace",
+                    arguments,
+                    ENGINE_DEADLINE,
+                );
             }
             _ => self.respond_with_session_info(&request, None),
         }

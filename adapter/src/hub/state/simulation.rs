@@ -1,4 +1,4 @@
-//! Simulates the hub: any bytes become a run of clients, an engine and accidents, and every rule is checked
+//! Simulates the hub: any bytes become a run of clients, an engine and faults, and every rule is checked
 //! after each step. Property tests and the fuzz target (`fuzz/`) both call it; a run that breaks a rule
 //! panics.
 //!

@@ -16,7 +16,7 @@ use super::{ENGINE_DEADLINE, State, output_line};
 use crate::engine::{BY_FORCE, SIGNAL_PENDING, STOPPED};
 use crate::hub::event::{ClientId, ClientRequest, HubEffect, Timer};
 use crate::hub::launch::{DEFAULT_TERMINATE_TIMEOUT, TERMINATE_TIMEOUT};
-use crate::hub::pending::Waiter;
+use crate::hub::pending::ReplyAction;
 
 /// A program that was asked to end.
 #[derive(Debug, Default)]
@@ -46,7 +46,7 @@ impl State {
         }
         if again || not_begun || self.launch.terminate_timeout == Some(Duration::ZERO) {
             self.terminating_by(request.client);
-            return self.end_by_force(Waiter::Terminate { request, stop: None });
+            return self.end_by_force(ReplyAction::Terminate { request, stop: None });
         }
         let stop = if self.is_stopped() {
             self.skip_known_breakpoints(request.client);
@@ -63,7 +63,12 @@ impl State {
             None
         };
         let arguments = json!({ STOPPED: stop.is_some() });
-        self.request_engine(Waiter::Terminate { request, stop }, "terminate", arguments, ENGINE_DEADLINE);
+        self.request_engine(
+            ReplyAction::Terminate { request, stop },
+            "terminate",
+            arguments,
+            ENGINE_DEADLINE,
+        );
     }
 
     /// Skips the breakpoints at which the program has stopped: a loop would stop there again before the
@@ -106,7 +111,7 @@ impl State {
             return self.respond(&request, Ok(Value::Null));
         }
         let arguments = json!({ "threadId": self.stopped_thread() });
-        self.request_engine(Waiter::Resume(request), "continue", arguments, ENGINE_DEADLINE);
+        self.request_engine(ReplyAction::Resume(request), "continue", arguments, ENGINE_DEADLINE);
     }
 
     /// The breakpoints that do not stop the program on its way out.
@@ -146,7 +151,7 @@ impl State {
                         killed.",
                     limit.as_secs_f64()
                 ));
-                self.end_by_force(Waiter::Ignore);
+                self.end_by_force(ReplyAction::Ignore);
             }
             None => {
                 self.restore_skipped();
@@ -159,11 +164,11 @@ impl State {
         }
     }
 
-    fn end_by_force(&mut self, waiter: Waiter) {
+    fn end_by_force(&mut self, action: ReplyAction) {
         if let Some(terminating) = &mut self.terminating {
             terminating.forced = true;
         }
-        self.request_engine(waiter, "terminate", json!({ BY_FORCE: true }), ENDING_DEADLINE);
+        self.request_engine(action, "terminate", json!({ BY_FORCE: true }), ENDING_DEADLINE);
     }
 
     fn write_ending(&mut self, line: &str) {
