@@ -63,7 +63,7 @@ pub(super) fn named_program(attributes: &Value) -> Option<std::path::PathBuf> {
 /// The hub's facts about the engine with this name.
 #[cfg(test)]
 pub(super) fn started(name: &str) -> Option<StartedEngine> {
-    registry::named(name).map(|profile| profile.started())
+    registry::find(name).map(|profile| profile.started())
 }
 
 /// Metadata of every adapter that Tandem knows by name.
@@ -74,7 +74,7 @@ pub fn descriptions() -> impl Iterator<Item = &'static Description> {
 /// DAP `ExceptionBreakpointsFilter`s that the adapter of this name announces today; `None`
 /// for an unknown adapter.
 pub fn exception_filters(name: &str) -> Option<Value> {
-    registry::named(name).map(|profile| profile.exception_filters())
+    registry::find(name).map(|profile| profile.exception_filters())
 }
 
 /// The path of the adapter of this name, or of the interpreter that contains it, for a program in `folder`.
@@ -84,7 +84,7 @@ pub fn exception_filters(name: &str) -> Option<Value> {
 /// there and cannot be used.
 pub fn adapter_in(name: &str, folder: &std::path::Path) -> Result<std::path::PathBuf, Failure> {
     let unknown = || Failure::invalid(format!("there is no engine `{name}`"));
-    let profile = registry::named(name).ok_or_else(unknown)?;
+    let profile = registry::find(name).ok_or_else(unknown)?;
     // Any file will do for the program: it is not started.
     let own = std::env::current_exe().unwrap_or_default();
     let attributes = serde_json::json!({ "program": own, "cwd": folder, "mode": "exec" });
@@ -102,7 +102,7 @@ impl ChildEngine {
         events: mpsc::UnboundedSender<EngineEvent>,
     ) -> Result<Option<(StartedEngine, Self)>, Failure> {
         let profile: Arc<dyn Profile> = match engine {
-            Value::String(name) => match registry::named(name) {
+            Value::String(name) => match registry::find(name) {
                 Some(profile) => profile,
                 None => return Ok(None),
             },
@@ -116,7 +116,7 @@ impl ChildEngine {
 impl Engine for ChildEngine {
     fn request(&self, request: EngineRequest, cancel: CancellationToken, reply: ReplyHandle) {
         let session = self.0.clone();
-        tokio::spawn(async move { reply.send(session.asked(request, cancel).await) });
+        tokio::spawn(async move { reply.send(session.handle_request(request, cancel).await) });
     }
 
     fn reverse_reply(&self, ask: i64, result: Result<Value, Failure>) {

@@ -22,7 +22,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_pro
 use tandem_error::{ErrorCode, Failure};
 use tokio::sync::{oneshot, watch};
 
-use super::executable::{self, Able};
+use super::executable::{self, HostSupport};
 use super::terminal::{self, PseudoTerminal, Pty};
 use super::watchdog;
 
@@ -52,7 +52,7 @@ impl SpawnSpec {
     pub(super) fn refuse_foreign(&self) -> Result<(), Failure> {
         match self.program.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => {
-                executable::refuse_foreign(&self.cwd.join(&self.program), Able::Kernel)
+                executable::refuse_foreign(&self.cwd.join(&self.program), HostSupport::Kernel)
             }
             _ => Ok(()),
         }

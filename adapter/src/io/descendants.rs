@@ -33,7 +33,7 @@ const SLOW_POLL_DIVISOR: u32 = 8;
 /// Numbers that are waited for at a time.
 const MAX_UNKNOWN: usize = 256;
 /// Processes that are remembered in case they are below one that is not known yet.
-const MAX_STRANGERS: usize = 256;
+const MAX_UNRELATED: usize = 256;
 /// How often a killed tree is searched for processes that it has started meanwhile.
 const MAX_ROUNDS: usize = 5;
 /// How long to wait for the end of a killed tree before it is searched again.
@@ -59,7 +59,7 @@ pub struct Descendants {
     looks: u32,
     /// The last processes that are not below the program, as far as is known: the parent
     /// and the group of each.
-    strangers: VecDeque<(u32, Stat)>,
+    unrelated: VecDeque<(u32, Stat)>,
     /// The processes that were checked, where the kernel does not report the last process id.
     seen: BTreeSet<u32>,
     /// Not every process could be added.
@@ -122,7 +122,7 @@ impl Descendants {
             numbers: File::open("/proc/loadavg")?,
             unknown: Vec::new(),
             looks: 0,
-            strangers: VecDeque::new(),
+            unrelated: VecDeque::new(),
             seen: BTreeSet::new(),
             full: false,
         };
@@ -174,7 +174,7 @@ impl Descendants {
         let mut at = 0;
         while let Some(parent) = found.get(at).copied() {
             let of_parent = |(_, stat): &&(u32, Stat)| stat.parent == parent || stat.group == parent;
-            let more: Vec<u32> = self.strangers.iter().filter(of_parent).map(|(pid, _)| *pid).collect();
+            let more: Vec<u32> = self.unrelated.iter().filter(of_parent).map(|(pid, _)| *pid).collect();
             for pid in more {
                 found.extend(Stat::of(pid).and_then(|stat| self.consider(pid, stat)));
             }
@@ -238,9 +238,9 @@ impl Descendants {
         if self.members.contains_key(&stat.parent) || in_group {
             return is_process(pid).then(|| self.take_in(pid)).flatten();
         }
-        self.strangers.push_back((pid, stat));
-        if self.strangers.len() > MAX_STRANGERS {
-            self.strangers.pop_front();
+        self.unrelated.push_back((pid, stat));
+        if self.unrelated.len() > MAX_UNRELATED {
+            self.unrelated.pop_front();
         }
         None
     }

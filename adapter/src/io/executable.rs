@@ -37,11 +37,11 @@ const HEADER: u64 = 4096;
 /// Files that name the formats which the kernel starts through another program (`binfmt_misc`).
 const EMULATED: &str = "/proc/sys/fs/binfmt_misc";
 
-/// Which programs can run.
+/// The support that a program needs on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Able {
+pub enum HostSupport {
     /// Executables of this machine: the ones that our debuggers support.
-    Own,
+    Debuggers,
     /// Programs that the kernel can run, including 32-bit and emulated ones.
     Kernel,
 }
@@ -65,19 +65,19 @@ pub fn absence_failure(given: &str, place: &Path) -> Failure {
 ///
 /// # Errors
 /// `LAUNCH_FAILED`, with what it is.
-pub fn refuse_foreign(file: &Path, able: Able) -> Result<(), Failure> {
-    let Some((what, hint)) = describe_foreign(file, able) else { return Ok(()) };
+pub fn refuse_foreign(file: &Path, support: HostSupport) -> Result<(), Failure> {
+    let Some((what, hint)) = describe_foreign(file, support) else { return Ok(()) };
     let message = format!("cannot start `{}`: it is {what}", file.display());
     Err(Failure::new(ErrorCode::LaunchFailed, message).hint(hint))
 }
 
-fn describe_foreign(file: &Path, able: Able) -> Option<(String, &'static str)> {
+fn describe_foreign(file: &Path, support: HostSupport) -> Option<(String, &'static str)> {
     let mut header = Vec::new();
     // A pipe that waits for its writer is not an executable.
     file.metadata().ok().filter(std::fs::Metadata::is_file)?;
     File::open(file).ok()?.take(HEADER).read_to_end(&mut header).ok()?;
-    let found = elf(&header, able).or_else(|| windows(&header)).or_else(|| macos(&header))?;
-    (able == Able::Own || !is_emulated(&header)).then_some(found)
+    let found = elf(&header, support).or_else(|| windows(&header)).or_else(|| macos(&header))?;
+    (support == HostSupport::Debuggers || !is_emulated(&header)).then_some(found)
 }
 
 fn number(header: &[u8], at: usize, size: usize, big: bool) -> Option<u64> {
@@ -91,12 +91,12 @@ fn named(known: &[(u16, &str)], machine: u64) -> String {
     found.map_or_else(|| format!("machine number {machine}"), |(_, name)| (*name).into())
 }
 
-fn elf(header: &[u8], able: Able) -> Option<(String, &'static str)> {
+fn elf(header: &[u8], support: HostSupport) -> Option<(String, &'static str)> {
     let [0x7f, b'E', b'L', b'F', class, order, ..] = header else { return None };
     let machine = number(header, 0x12, 2, *order == 2)?;
     match (machine == u64::from(OURS), *class) {
         (true, 2) => return None,
-        _ if able == Able::Kernel && machine == u64::from(X86) => return None,
+        _ if support == HostSupport::Kernel && machine == u64::from(X86) => return None,
         _ => {}
     }
     let name = if machine == u64::from(OURS) {
@@ -204,9 +204,9 @@ mod tests {
     fn programs_of_other_machines_and_systems_are_named() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("program");
-        let said = |header: &[u8], able: Able| {
+        let said = |header: &[u8], support: HostSupport| {
             std::fs::write(&file, header).unwrap();
-            refuse_foreign(&file, able).err().map(|failure| failure.message)
+            refuse_foreign(&file, support).err().map(|failure| failure.message)
         };
         for (header, words) in [
             (elf_of(2, 1, 183), "a Linux program for 64-bit ARM (AArch64), and"),
@@ -219,7 +219,7 @@ mod tests {
             (vec![0xcf, 0xfa, 0xed, 0xfe, 12, 0, 0, 1], "a macOS program, and"),
             (vec![0xca, 0xfe, 0xba, 0xbe, 0, 0, 0, 2], "a macOS program, and"),
         ] {
-            let message = said(&header, Able::Own).unwrap_or_default();
+            let message = said(&header, HostSupport::Debuggers).unwrap_or_default();
             assert!(message.contains(words), "{message}");
         }
         for header in [
@@ -233,11 +233,11 @@ mod tests {
             &managed(0x10b, 96),
             &managed(0x20b, 112),
         ] {
-            assert_eq!(said(header, Able::Own), None, "{header:?}");
+            assert_eq!(said(header, HostSupport::Debuggers), None, "{header:?}");
         }
-        assert_eq!(said(&elf_of(1, 1, 3), Able::Kernel), None);
-        assert_eq!(refuse_foreign(Path::new("/no/such"), Able::Own).err(), None);
-        assert_eq!(refuse_foreign(&std::env::current_exe().unwrap(), Able::Own).err(), None);
+        assert_eq!(said(&elf_of(1, 1, 3), HostSupport::Kernel), None);
+        assert_eq!(refuse_foreign(Path::new("/no/such"), HostSupport::Debuggers).err(), None);
+        assert_eq!(refuse_foreign(&std::env::current_exe().unwrap(), HostSupport::Debuggers).err(), None);
     }
 
     #[test]
@@ -261,7 +261,7 @@ mod tests {
         #[test]
         fn no_header_is_too_strange(mut bytes in proptest::collection::vec(proptest::prelude::any::<u8>(),
             0..100)) {
-            elf(&bytes, Able::Own);
+            elf(&bytes, HostSupport::Debuggers);
             macos(&bytes);
             for (at, magic) in b"MZ".iter().enumerate() {
                 if let Some(byte) = bytes.get_mut(at) {

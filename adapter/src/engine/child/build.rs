@@ -22,7 +22,7 @@ const LIBTEST: &str = "libtest (`NAME`, `--exact`)";
 /// The arguments that a program of Go's tests takes, for messages.
 const GO_TEST: &str = "`go test` (`-test.run=NAME`)";
 /// How long a build may take.
-const BUILD_LIMIT: Duration = Duration::from_secs(10 * 60);
+const BUILD_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
 /// The target with the program that was built, or as it is when there is nothing to build.
 ///
@@ -247,7 +247,7 @@ impl Build<'_> {
         let failed = |reason: String| builds::failure(folder, reason);
         let telling = BuildProgress::begin(self.tell, self.what(folder));
         let mut told = CompilerOutput::default();
-        let status = builds::command::run(command, BUILD_LIMIT, self.give_up, &failed, &mut |line| {
+        let status = builds::command::run(command, BUILD_TIMEOUT, self.give_up, &failed, &mut |line| {
             if let Some(shown) = read(line, folder, &mut told) {
                 telling.line(shown.trim_end());
                 if !shown.trim().is_empty() {

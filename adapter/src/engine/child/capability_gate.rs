@@ -18,7 +18,7 @@ pub(super) fn check(
     own: Option<&[&str]>,
     engine: &str,
 ) -> Result<(), Failure> {
-    let offered = match announced(command) {
+    let offered = match announcement_of(command) {
         Announcement::By(capability) => !capabilities.is_object() || capabilities[capability] == true,
         Announcement::Mandatory => true,
         Announcement::Unannounced => own.is_none_or(|own| own.contains(&command)),
@@ -31,10 +31,10 @@ pub(super) fn check(
 
 /// Whether DAP defines how an adapter announces this request: an adapter that has announced it knows it.
 pub(super) fn is_standard(command: &str) -> bool {
-    announced(command) != Announcement::Unannounced
+    announcement_of(command) != Announcement::Unannounced
 }
 
-fn announced(command: &str) -> Announcement {
+fn announcement_of(command: &str) -> Announcement {
     find(command).map_or(Announcement::Unannounced, |spec| spec.announced)
 }
 

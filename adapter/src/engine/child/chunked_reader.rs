@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::unix::pipe;
 
 /// Polls without data, each about a microsecond, before the reader waits for a wake-up.
-const LOOKS: u32 = 10;
+const MAX_EMPTY_POLLS: u32 = 10;
 
 /// The stdout of an adapter, polled until a message is complete.
 pub(super) struct ChunkedReader(pub(super) pipe::Receiver);
@@ -25,7 +25,7 @@ impl AsyncRead for ChunkedReader {
         ready!(Pin::new(&mut self.0).poll_read(context, buffer))?;
         let mut looks = 0;
         // Every message is a JSON object. A piece that only looks like an end costs a wake-up, nothing else.
-        while looks < LOOKS
+        while looks < MAX_EMPTY_POLLS
             && buffer.remaining() > 0
             && buffer.filled().last().is_some_and(|last| *last != b'}')
         {

@@ -25,20 +25,20 @@ use crate::io::child::ChildPipes;
 use crate::io::{Broker, Child, ExitInfo};
 
 /// How long an adapter may take until it can be talked to.
-const START_LIMIT: Duration = Duration::from_secs(20);
+const START_TIMEOUT: Duration = Duration::from_secs(20);
 /// Between two attempts to reach an adapter that is about to listen.
-const RETRY: Duration = Duration::from_millis(10);
+const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 /// How often in a row it must be seen waiting.
-const READY_LOOKS: u32 = 4;
+const MIN_READY_CHECKS: u32 = 4;
 /// Lines of an adapter's stderr that are kept, from its end.
-const LAST_LINES: usize = 20;
-const LINE_LIMIT: usize = 400;
+const MAX_STDERR_LINES: usize = 20;
+const MAX_LINE_LEN: usize = 400;
 
 /// How long the last lines may take after the connection has ended.
-pub(super) const STDERR_TAIL_LIMIT: Duration = Duration::from_millis(500);
+pub(super) const STDERR_TAIL_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Length of the quoted stderr of a program that contains its adapter, in bytes.
-pub(super) const STDERR_TAIL_LEN: usize = 2000;
+pub(super) const MAX_STDERR_TAIL_LEN: usize = 2000;
 
 /// The last lines of an adapter's stderr, when it ended, and how many there were. Clones are the same.
 #[derive(Debug, Clone, Default)]
@@ -47,10 +47,10 @@ pub(super) struct LastLines(Arc<Mutex<VecDeque<String>>>, CancellationToken, wat
 impl LastLines {
     fn push(&self, line: &str) {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.len() == LAST_LINES {
+        if lines.len() == MAX_STDERR_LINES {
             lines.pop_front();
         }
-        lines.push_back(line.chars().take(LINE_LIMIT).collect());
+        lines.push_back(line.chars().take(MAX_LINE_LEN).collect());
         self.2.send_modify(|count| *count += 1);
     }
 
@@ -79,7 +79,7 @@ impl LastLines {
 
     /// Waits, for a short time, until the output has ended.
     pub(super) async fn wait_for_output_end(&self) {
-        drop(tokio::time::timeout(STDERR_TAIL_LIMIT, self.1.cancelled()).await);
+        drop(tokio::time::timeout(STDERR_TAIL_TIMEOUT, self.1.cancelled()).await);
     }
 
     /// All kept lines, joined.
@@ -149,7 +149,7 @@ impl AdapterProcess {
             Self::Elsewhere(None) => String::new(),
             Self::Program(_) => {
                 broker.settle();
-                broker.stderr_tail(STDERR_TAIL_LEN)
+                broker.stderr_tail(MAX_STDERR_TAIL_LEN)
             }
         }
     }
@@ -186,7 +186,7 @@ pub(super) async fn start(
         (Transport::ListensLocally, _, Some(scratch)) => Some(Endpoint::Folder(scratch.path().join("dap"))),
         _ => None,
     };
-    if let (Some(Endpoint::Folder(socket)), Some(text)) = (&place, plan.quirks.beside_socket) {
+    if let (Some(Endpoint::Folder(socket)), Some(text)) = (&place, plan.quirks.socket_script) {
         std::fs::write(socket.with_extension("rb"), text).map_err(failed)?;
     }
     let mut spec = plan.spec.clone();
@@ -236,7 +236,7 @@ pub(super) async fn start(
                     Ok(ends) => return Ok(ends),
                     Err(error) => tracing::trace!(%error, "the adapter does not listen yet"),
                 }
-                tokio::time::sleep(RETRY).await;
+                tokio::time::sleep(RETRY_INTERVAL).await;
             },
             (None, Some(listener), _) => socket::accept(listener).await.map(|(ends, _)| ends),
             (None, None, Some((from, to))) => Ok(Peer::start(ChunkedReader(from), to)),
@@ -247,9 +247,9 @@ pub(super) async fn start(
     let outcome = tokio::select! {
         biased;
         reached = reached => reached.map_err(|error| error.to_string()),
-        ended = ended_if_any(exit.as_mut()) => Err(format!("it ended with {}", ended.code)),
-        () = tokio::time::sleep(START_LIMIT) =>
-            Err(format!("it could not be reached within {} s", START_LIMIT.as_secs())),
+        ended = wait_for_exit_if_any(exit.as_mut()) => Err(format!("it ended with {}", ended.code)),
+        () = tokio::time::sleep(START_TIMEOUT) =>
+            Err(format!("it could not be reached within {} s", START_TIMEOUT.as_secs())),
     };
     match outcome {
         Ok((peer, incoming)) => Ok((AdapterConnection { peer, process, place, listener, scratch }, incoming)),
@@ -265,10 +265,10 @@ pub(super) async fn start(
 /// rdbg listens before it is ready, and breaks if a client connects then. When it is ready, it only waits.
 async fn await_readiness(pid: u32, socket: &std::path::Path) {
     let mut in_a_row = 0;
-    while in_a_row < READY_LOOKS {
+    while in_a_row < MIN_READY_CHECKS {
         let ready = socket.exists() && debuggee::is_asleep(pid);
         in_a_row = if ready { in_a_row + 1 } else { 0 };
-        tokio::time::sleep(RETRY).await;
+        tokio::time::sleep(RETRY_INTERVAL).await;
     }
 }
 
@@ -281,9 +281,9 @@ async fn attach_to(
         Failure::new(ErrorCode::ProcessNotFound, message)
             .hint("start the program with its debugger listening there, or correct `connect`")
     };
-    let (peer, incoming) = tokio::time::timeout(START_LIMIT, place.connect())
+    let (peer, incoming) = tokio::time::timeout(START_TIMEOUT, place.connect())
         .await
-        .map_err(|_| missing(format!("no data arrived within {} s", START_LIMIT.as_secs())))?
+        .map_err(|_| missing(format!("no data arrived within {} s", START_TIMEOUT.as_secs())))?
         .map_err(|error| missing(error.to_string()))?;
     let process = AdapterProcess::Elsewhere(None);
     Ok((AdapterConnection { peer, process, place: Some(place), listener: None, scratch: None }, incoming))
@@ -296,15 +296,15 @@ pub(super) fn with_stderr_tail(message: String, words: &str) -> Failure {
         .hint("the session has ended; launch again, or run the adapter directly to see why it fails")
 }
 
-async fn ended_if_any(exit: Option<&mut watch::Receiver<Option<ExitInfo>>>) -> ExitInfo {
+async fn wait_for_exit_if_any(exit: Option<&mut watch::Receiver<Option<ExitInfo>>>) -> ExitInfo {
     match exit {
-        Some(exit) => ended(exit).await,
+        Some(exit) => wait_for_exit(exit).await,
         None => std::future::pending().await,
     }
 }
 
 /// Resolves when it has ended.
-pub(super) async fn ended(exit: &mut watch::Receiver<Option<ExitInfo>>) -> ExitInfo {
+pub(super) async fn wait_for_exit(exit: &mut watch::Receiver<Option<ExitInfo>>) -> ExitInfo {
     match exit.wait_for(Option::is_some).await {
         Ok(info) => info.unwrap_or(ExitInfo { code: -1, signal: None }),
         Err(_) => ExitInfo { code: -1, signal: None },

@@ -8,7 +8,7 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 
 use super::find;
-use super::profile::{LaunchPlan, Profile, ProgramIo, Quirks, Transport, names_pipe};
+use super::profile::{LaunchPlan, Profile, ProgramIo, Quirks, Transport, contains_pipe_name};
 use super::target::Target;
 use crate::engine::description::Description;
 use crate::io::SpawnSpec;
@@ -74,7 +74,8 @@ impl Custom {
         })?;
         let arguments = target.for_adapter(ours);
         let pipes = command == "launch"
-            && (names_pipe(&arguments) || self.args.iter().any(|argument| argument.contains("{stdout}")));
+            && (contains_pipe_name(&arguments)
+                || self.args.iter().any(|argument| argument.contains("{stdout}")));
         Ok(LaunchPlan {
             spec: SpawnSpec {
                 program,
@@ -83,12 +84,12 @@ impl Custom {
                 ..SpawnSpec::default()
             },
             transport: self.transport.clone(),
-            program_io: if pipes { ProgramIo::Offered } else { ProgramIo::Told },
+            program_io: if pipes { ProgramIo::PipePaths } else { ProgramIo::OutputEvents },
             adapter_id: self.adapter_id.clone(),
             command,
             arguments,
             launched: command == "launch",
-            quirks: Quirks { takes_pipe_paths: true, ..Quirks::default() },
+            quirks: Quirks { accepts_pipe_paths: true, ..Quirks::default() },
             opened: None,
         })
     }
@@ -109,7 +110,7 @@ impl Profile for Custom {
         true
     }
 
-    fn says_initialized(&self) -> bool {
+    fn sends_initialized(&self) -> bool {
         false
     }
 

@@ -12,7 +12,7 @@ use super::target::Target;
 use crate::io::SpawnSpec;
 
 /// How much of a script's first line the kernel reads.
-const SHEBANG_LIMIT: u64 = 256;
+const MAX_SHEBANG_LEN: u64 = 256;
 
 /// A search for one file, with the locations for the error message.
 pub(super) struct AdapterSearch<'a> {
@@ -30,13 +30,13 @@ impl<'a> AdapterSearch<'a> {
     }
 
     /// Locations that other code has searched.
-    pub(super) fn looked(mut self, places: Vec<String>) -> Self {
+    pub(super) fn with_searched(mut self, places: Vec<String>) -> Self {
         self.looked.extend(places);
         self
     }
 
     /// Uses the attribute `enginePath`; if it is set, no other location is searched.
-    pub(super) fn given(mut self, target: &Target) -> Result<Self, Failure> {
+    pub(super) fn with_engine_path(mut self, target: &Target) -> Result<Self, Failure> {
         let Some(path) = target.text("enginePath")? else { return Ok(self) };
         let path = target.cwd.join(path);
         if !path.exists() {
@@ -177,7 +177,7 @@ pub(super) fn has_interpreter(
 /// The words behind `#!`; nothing of a file that is not a script.
 pub(super) fn first_line_words(script: &Path) -> Option<Vec<String>> {
     let mut start = Vec::new();
-    std::fs::File::open(script).ok()?.take(SHEBANG_LIMIT).read_to_end(&mut start).ok()?;
+    std::fs::File::open(script).ok()?.take(MAX_SHEBANG_LEN).read_to_end(&mut start).ok()?;
     let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
     Some(String::from_utf8_lossy(line).split_ascii_whitespace().map(str::to_owned).collect())
 }

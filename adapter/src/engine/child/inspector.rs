@@ -17,8 +17,8 @@ use super::socket;
 /// The port at which Node listens by default.
 const USUAL: u16 = 9229;
 /// How long it may take to open its port.
-const LIMIT: Duration = Duration::from_secs(3);
-const PROBE: Duration = Duration::from_millis(20);
+const TIMEOUT: Duration = Duration::from_secs(3);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Finds the port, or makes the process open it; then the caller must close it. Blocks briefly.
 ///
@@ -43,12 +43,12 @@ pub(super) fn port_of(pid: u32) -> Result<(u16, Option<OpenedPort>), Failure> {
     let Some((_, process)) = known.filter(|(pid, _)| kill_process(*pid, Signal::USR1).is_ok()) else {
         return Err(undebuggable("cannot be sent a signal: it has ended, or is another user's"));
     };
-    let deadline = Instant::now() + LIMIT;
+    let deadline = Instant::now() + TIMEOUT;
     while Instant::now() < deadline {
         if let Some(opened) = ports(pid).difference(&before).next() {
             return Ok((*opened, Some(OpenedPort { process, port: *opened })));
         }
-        std::thread::sleep(PROBE);
+        std::thread::sleep(POLL_INTERVAL);
     }
     Err(undebuggable("opened no port for a debugger"))
 }

@@ -18,14 +18,16 @@ const WATCHDOG: &str = "watchdog.js";
 
 /// Sets the option at both ends of each connection between a program and the adapter, or the watchdog that
 /// the adapter has started below the program. Looks at `/proc`: blocks for some milliseconds.
-pub(super) fn hasten(program: u32, adapter: Option<u32>) {
+pub(super) fn set_nodelay(program: u32, adapter: Option<u32>) {
     let watches = |pid: &u32| debuggee::command_line_of(*pid).iter().any(|word| is_watchdog(word));
     let watchdogs = debuggee::children_of(program).into_iter().filter(watches);
     let ours: HashMap<u64, i32> = debuggee::socket_numbers(program).collect();
     for other in watchdogs.chain(adapter.filter(|adapter| *adapter != program)) {
         let theirs: HashMap<u64, i32> = debuggee::socket_numbers(other).collect();
-        let connections =
-            socket::between(|inode| ours.contains_key(&inode), |inode| theirs.contains_key(&inode));
+        let connections = socket::connections_between(
+            |inode| ours.contains_key(&inode),
+            |inode| theirs.contains_key(&inode),
+        );
         for (one, another) in connections {
             for (pid, number, inode) in
                 [(program, ours.get(&one), one), (other, theirs.get(&another), another)]
@@ -67,13 +69,13 @@ mod tests {
         let own = std::process::id();
         let inode = |socket: &std::net::TcpStream| rustix::fs::fstat(socket).unwrap().st_ino;
         let (first, second) = (inode(&one), inode(&another));
-        let found = socket::between(|inode| inode == first, |inode| inode == second);
+        let found = socket::connections_between(|inode| inode == first, |inode| inode == second);
         assert_eq!(found, [(first, second)]);
         set(own, one.as_raw_fd(), first).unwrap();
         assert!(one.nodelay().unwrap() && !another.nodelay().unwrap());
         assert_eq!(set(own, another.as_raw_fd(), first), Err(rustix::io::Errno::BADF));
         assert!(!another.nodelay().unwrap());
-        hasten(own, None);
+        set_nodelay(own, None);
         assert!(!another.nodelay().unwrap());
     }
 }

@@ -46,14 +46,14 @@ pub(super) enum ProgramIo {
     /// The process that we start is the program, or passes its own stdio on to it.
     Inherited,
     /// The adapter starts the program with our pipes, which replace `{stdin}`, `{stdout}` and `{stderr}`.
-    Offered,
+    PipePaths,
     /// The adapter starts the program we name after its own arguments and `--`: a stub, which becomes this
     /// program with our pipes.
     Delegated(SpawnSpec),
     /// They belong to the session whose program started this one.
     Elsewhere,
     /// The adapter keeps them: it sends `output` events, and there is no stdin.
-    Told,
+    OutputEvents,
 }
 
 /// The process to start for a launch, and the requests that it gets.
@@ -82,7 +82,7 @@ pub(super) struct LaunchPlan {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Quirks {
     /// The started process is not the program but passes its stdio on: its exit code is not the program's.
-    pub(super) passes_stdio_on: bool,
+    pub(super) forwards_stdio: bool,
     /// Its connection closes with the program, without an event.
     pub(super) ends_silently: bool,
     /// The launched process is not the program: the program is its first child.
@@ -91,19 +91,19 @@ pub(super) struct Quirks {
     /// adapter reports the process.
     pub(super) has_launcher: bool,
     /// Its `stdout` output is the adapter's (log points): the program's output comes through our pipes.
-    pub(super) speaks_as_stdout: bool,
+    pub(super) emits_own_stdout: bool,
     /// Its attributes contain the paths of the program's pipes.
-    pub(super) takes_pipe_paths: bool,
+    pub(super) accepts_pipe_paths: bool,
     /// It answers `launch` immediately, and starts the program when it is configured: the answer to
     /// `configurationDone` reports the result.
     pub(super) starts_when_configured: bool,
     /// Without a debugger (`noDebug`) it starts the program immediately, does not send `initialized`, and
     /// must not be configured.
-    pub(super) never_ready: bool,
+    pub(super) skips_initialized_without_debug: bool,
     /// The program is Rust's: its panics are exceptions to stop at.
     pub(super) panics: bool,
     /// The contents of the file whose path replaces `{socket}.rb` in its arguments.
-    pub(super) beside_socket: Option<&'static str>,
+    pub(super) socket_script: Option<&'static str>,
     /// It leaves temporary files behind when it is killed: it gets a folder that is removed with the session.
     pub(super) leaves_temp_files: bool,
 }
@@ -112,16 +112,16 @@ pub(super) struct Quirks {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IdlePause {
     /// The program stops anyway.
-    Comes,
+    Stops,
     /// No thread runs the program's own code, and stacks are known; the adapter just never reports the stop.
-    Unsaid,
+    StopsUnreported,
     /// It stops when the program's own code runs again; the reason why it does not stop now.
-    Pends(&'static str),
+    Deferred(&'static str),
 }
 
 impl LaunchPlan {
     /// Puts the paths of the program's pipes where they belong.
-    pub(super) fn hand_over(&mut self, paths: &[PathBuf; 3]) {
+    pub(super) fn substitute_pipe_paths(&mut self, paths: &[PathBuf; 3]) {
         let filled = |text: &str| {
             PIPES
                 .iter()
@@ -131,8 +131,8 @@ impl LaunchPlan {
         for argument in &mut self.spec.args {
             *argument = filled(&argument.to_string_lossy()).into();
         }
-        if self.quirks.takes_pipe_paths {
-            fill_whole(&mut self.arguments, &filled);
+        if self.quirks.accepts_pipe_paths {
+            replace_pipe_names(&mut self.arguments, &filled);
         }
     }
 
@@ -149,7 +149,7 @@ impl LaunchPlan {
         Ok(Some(Self {
             spec: SpawnSpec { program: place.to_string().into(), ..SpawnSpec::default() },
             transport: Transport::Runs(place),
-            program_io: ProgramIo::Told,
+            program_io: ProgramIo::OutputEvents,
             adapter_id: adapter_id.to_owned(),
             command: "attach",
             arguments: target.for_adapter(ours),
@@ -161,21 +161,21 @@ impl LaunchPlan {
 }
 
 /// Replaces strings that consist only of the name of a pipe.
-fn fill_whole(value: &mut Value, filled: &impl Fn(&str) -> String) {
+fn replace_pipe_names(value: &mut Value, filled: &impl Fn(&str) -> String) {
     match value {
         Value::String(text) if PIPES.contains(&text.as_str()) => *text = filled(text),
-        Value::Array(list) => list.iter_mut().for_each(|item| fill_whole(item, filled)),
-        Value::Object(object) => object.values_mut().for_each(|item| fill_whole(item, filled)),
+        Value::Array(list) => list.iter_mut().for_each(|item| replace_pipe_names(item, filled)),
+        Value::Object(object) => object.values_mut().for_each(|item| replace_pipe_names(item, filled)),
         _ => {}
     }
 }
 
 /// Whether there is such a string.
-pub(super) fn names_pipe(value: &Value) -> bool {
+pub(super) fn contains_pipe_name(value: &Value) -> bool {
     match value {
         Value::String(text) => PIPES.contains(&text.as_str()),
-        Value::Array(list) => list.iter().any(names_pipe),
-        Value::Object(object) => object.values().any(names_pipe),
+        Value::Array(list) => list.iter().any(contains_pipe_name),
+        Value::Object(object) => object.values().any(contains_pipe_name),
         _ => false,
     }
 }
@@ -246,7 +246,7 @@ pub(super) trait Profile: Send + Sync {
     }
 
     /// Whether it sends `initialized` when it can be configured, as DAP requires, however long that takes.
-    fn says_initialized(&self) -> bool {
+    fn sends_initialized(&self) -> bool {
         true
     }
 
@@ -277,7 +277,7 @@ pub(super) trait Profile: Send + Sync {
     }
 
     /// Whether the adapter survives a data breakpoint with this `dataId`, which only the adapter can parse.
-    fn takes_data_id(&self, _id: &str) -> bool {
+    fn accepts_data_id(&self, _id: &str) -> bool {
         true
     }
 
@@ -330,7 +330,7 @@ pub(super) trait Profile: Send + Sync {
     }
 
     /// Whether `exited` only reports that the program will execute another one.
-    fn says_it_is_replaced(&self, _exited: &Value) -> bool {
+    fn reports_exec(&self, _exited: &Value) -> bool {
         false
     }
 
@@ -464,18 +464,18 @@ pub(super) trait Profile: Send + Sync {
     fn adapt_request(&self, _command: &str, _arguments: &mut Value) {}
 
     /// Changes an answer, or the body of an event, that clients would misunderstand.
-    fn adapt_said(&self, _what: &str, _body: &mut Value) {}
+    fn adapt_incoming(&self, _what: &str, _body: &mut Value) {}
 
     /// Adds capabilities that the adapter does not announce, and removes those that clients must not use.
     fn complete_capabilities(&self, _capabilities: &mut Value) {}
 
     /// Its behaviour on a `pause` of a program that runs none of its code.
     fn idle_pause(&self) -> IdlePause {
-        IdlePause::Comes
+        IdlePause::Stops
     }
 
     /// Whether the adapter sends the program small TCP segments that wait for acknowledgements.
-    fn links_slowly(&self) -> bool {
+    fn has_slow_connections(&self) -> bool {
         false
     }
 

@@ -23,7 +23,7 @@ pub(super) fn adapt_request(command: &str, arguments: &mut Value) {
 }
 
 /// Takes out what misleads clients.
-pub(super) fn adapt_said(what: &str, body: &mut Value) {
+pub(super) fn adapt_incoming(what: &str, body: &mut Value) {
     match what {
         // It reports this for each pause, and VS Code then shows no frame.
         "stopped" => {
@@ -132,7 +132,7 @@ mod tests {
         let mut body = json!({ "variables": [{ "name": "class variables", "value": "" },
             { "name": "a", "value": "1" }, { "name": "a", "value": "2" },
             { "name": "a", "value": "1" }, { "name": "more", "value": "...", "type": "MoreItems" }] });
-        adapt_said("variables", &mut body);
+        adapt_incoming("variables", &mut body);
         let rows = body["variables"].as_array().unwrap();
         assert_eq!((rows.len(), &rows[3]["name"]), (4, &json!("class variables")));
         assert_eq!(further_elements(rows), Some(2));
@@ -143,7 +143,7 @@ mod tests {
     fn completions_come_once_and_special_names_last() {
         let mut body = json!({ "targets": [{ "label": "__add__" }, { "label": "__class__", "type": "class" },
             { "label": "__class__" }, { "label": "_own" }, { "label": "append" }] });
-        adapt_said("completions", &mut body);
+        adapt_incoming("completions", &mut body);
         let mut told: Vec<(&str, &str)> = Vec::new();
         for target in body["targets"].as_array().unwrap() {
             told.push((target["sortText"].as_str().unwrap(), target["label"].as_str().unwrap()));

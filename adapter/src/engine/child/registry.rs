@@ -32,7 +32,7 @@ static ADAPTERS: [fn() -> Arc<dyn Profile>; 9] = [
 ];
 
 /// The adapter with this name.
-pub(super) fn named(name: &str) -> Option<Arc<dyn Profile>> {
+pub(super) fn find(name: &str) -> Option<Arc<dyn Profile>> {
     ADAPTERS.iter().map(|adapter| adapter()).find(|adapter| adapter.name() == name)
 }
 
@@ -61,7 +61,7 @@ mod tests {
             for text in [one.name, one.languages, one.summary, one.needs, one.stdio] {
                 assert!(!text.is_empty(), "{}", one.name);
             }
-            assert_eq!(named(one.name).map(|found| found.name().to_owned()).as_deref(), Some(one.name));
+            assert_eq!(find(one.name).map(|found| found.name().to_owned()).as_deref(), Some(one.name));
         }
     }
 }

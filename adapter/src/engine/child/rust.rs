@@ -15,11 +15,11 @@ use super::target::Target;
 /// The prefix of the standard library's source paths in each program that rustc made: its panics name them.
 const MARK: &[u8] = b"/rustc/";
 /// How much of a program is searched for the prefix, bytes.
-const LOOKED_AT: u64 = 256 << 20;
+const MAX_SEARCHED_BYTES: u64 = 256 << 20;
 /// How long `rustc` may take to print its folder.
-const LIMIT: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// Interval between two checks whether `rustc` has ended.
-const PROBE: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The function that each panic calls after printing its message and before unwinding.
 pub(super) const PANIC: &str = "rust_panic";
@@ -49,9 +49,9 @@ pub(super) fn panic_filter() -> Value {
 }
 
 /// Whether rustc made this program.
-pub(super) fn made(program: &Path) -> bool {
+pub(super) fn is_compiled_by_rustc(program: &Path) -> bool {
     let Ok(file) = std::fs::File::open(program) else { return false };
-    let mut file = file.take(LOOKED_AT);
+    let mut file = file.take(MAX_SEARCHED_BYTES);
     let (mut buffer, mut kept) = (vec![0; 1 << 20], 0);
     loop {
         let Some(room) = buffer.get_mut(kept..) else { return false };
@@ -102,14 +102,14 @@ pub(super) fn formatters(target: &Target) -> Option<PathBuf> {
 
 fn first_line(command: &mut Command) -> Option<String> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
-    let until = Instant::now() + LIMIT;
+    let until = Instant::now() + TIMEOUT;
     while child.try_wait().ok()?.is_none() {
         if Instant::now() > until {
             // It ends now, or has ended.
             child.kill().and_then(|()| child.wait()).map(drop).unwrap_or_default();
             return None;
         }
-        std::thread::sleep(PROBE);
+        std::thread::sleep(POLL_INTERVAL);
     }
     let mut text = String::new();
     child.stdout.take()?.take(4096).read_to_string(&mut text).ok()?;
@@ -152,11 +152,11 @@ mod tests {
             let mut text = vec![b'x'; before];
             text.extend(b"/rustc/abc/library/core");
             std::fs::write(&file, &text).unwrap();
-            assert!(made(&file), "{before}");
+            assert!(is_compiled_by_rustc(&file), "{before}");
         }
         std::fs::write(&file, vec![b'/'; 3 << 20]).unwrap();
-        assert!(!made(&file));
-        assert!(!made(Path::new("/no/such")));
-        assert!(made(&std::env::current_exe().unwrap()), "this test is one");
+        assert!(!is_compiled_by_rustc(&file));
+        assert!(!is_compiled_by_rustc(Path::new("/no/such")));
+        assert!(is_compiled_by_rustc(&std::env::current_exe().unwrap()), "this test is one");
     }
 }

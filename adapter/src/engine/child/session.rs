@@ -53,32 +53,32 @@ use super::target::Target;
 use super::{capability_gate, translate};
 use crate::engine::{BY_FORCE, BreakpointSnapshot, EngineEvent, EngineRequest, STOPPED, record_breakpoints};
 use crate::io::{Broker, Child, NamedPipes};
-use subprocesses::AdoptedConnection;
+use subprocesses::SubprocessConnection;
 
 /// How long an adapter may take for its `initialize`.
-const HELLO_LIMIT: Duration = Duration::from_secs(20);
+const INITIALIZE_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long it may take until it can be configured, and from then until the program runs.
-const LAUNCH_LIMIT: Duration = Duration::from_secs(60);
+const LAUNCH_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long an ordinary request may take; less than the hub waits, so that the end of its
 /// stderr can be quoted.
-const REQUEST_LIMIT: Duration = Duration::from_secs(28);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(28);
 /// How long it may take to detach.
-const DISCONNECT_LIMIT: Duration = Duration::from_secs(2);
+const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// The same for a program that keeps running: the next attach finds it held until then.
 /// Below what the hub waits.
-const RELEASE_LIMIT: Duration = Duration::from_secs(4);
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(4);
 /// How long an adapter may take to report the program's end after the kernel has reported it.
-const LATE_WORD: Duration = Duration::from_secs(2);
+const END_EVENT_GRACE: Duration = Duration::from_secs(2);
 /// How long a launched program may take to end after its adapter reported that debugging is over.
-const LAST_STEPS: Duration = Duration::from_secs(30);
-/// How long an adapter may keep quiet about a process that runs.
-const SILENCE: Duration = Duration::from_millis(300);
+const PROGRAM_END_GRACE: Duration = Duration::from_secs(30);
+/// How long an adapter may take to report a process that runs.
+const PROCESS_EVENT_GRACE: Duration = Duration::from_millis(300);
 /// How long an unknown adapter may take to become ready after its launch, before we assume that
 /// it never reports this.
-const READY_LIMIT: Duration = Duration::from_secs(3);
+const READY_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Interval between two checks whether a program has opened its pipes.
-const PROBE: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Limit of the answer to a launch, which has to wait until clients have configured.
 const FOREVER: Duration = Duration::from_secs(24 * 3600);
 
@@ -117,7 +117,7 @@ pub(super) struct AdapterSession {
     state: watch::Sender<ChildState>,
     live: Mutex<Option<LiveAdapter>>,
     /// An existing connection, for a program that another program has started.
-    adopted: Mutex<Option<AdoptedConnection>>,
+    subprocess: Mutex<Option<SubprocessConnection>>,
     /// Breakpoints as the adapter has them, for the programs that this one starts.
     marks: watch::Sender<BreakpointSnapshot>,
     /// Held by the task that sends `disconnect` until it is answered.
@@ -144,7 +144,7 @@ impl AdapterSession {
             events,
             state: watch::Sender::default(),
             live: Mutex::default(),
-            adopted: Mutex::default(),
+            subprocess: Mutex::default(),
             marks: watch::Sender::default(),
             disconnecting: tokio::sync::Mutex::default(),
             give_up: CancellationToken::new(),
@@ -192,7 +192,9 @@ impl AdapterSession {
             }
             ChildEffect::Died(failure) => drop(self.events.send(EngineEvent::Died(failure))),
             ChildEffect::Examine { body, paused } => drop(tokio::spawn(self.clone().examine(body, paused))),
-            ChildEffect::AwaitOutside { stops } => drop(tokio::spawn(self.clone().await_outside(stops))),
+            ChildEffect::AwaitOutside { stops } => {
+                drop(tokio::spawn(self.clone().wait_until_outside_debugger(stops)))
+            }
             ChildEffect::SignalProgram => self.signal_program(),
             ChildEffect::AskClient { id, command, arguments } => {
                 drop(self.events.send(EngineEvent::ReverseRequest { id, command, arguments }));
@@ -206,7 +208,7 @@ impl AdapterSession {
         }
     }
 
-    fn tell(self: &Arc<Self>, event: &str, body: Value) {
+    fn send_event(self: &Arc<Self>, event: &str, body: Value) {
         self.handle(ChildEvent::Report { event: event.into(), body });
     }
 
@@ -214,8 +216,8 @@ impl AdapterSession {
         read(&self.state.borrow())
     }
 
-    /// Reads what is known of the program.
-    fn known<R>(&self, read: impl FnOnce(&Knowledge) -> R) -> R {
+    /// Reads the knowledge about the program.
+    fn with_knowledge<R>(&self, read: impl FnOnce(&Knowledge) -> R) -> R {
         read(&self.state.borrow().knowledge)
     }
 
@@ -229,20 +231,20 @@ impl AdapterSession {
         learned
     }
 
-    /// Waits at most `limit` for the state to be so.
-    async fn reached(&self, limit: Duration, there: impl Fn(&ChildState) -> bool) -> bool {
+    /// Waits at most `limit` until the state meets the condition; returns whether it does.
+    async fn wait_for_state(&self, limit: Duration, there: impl Fn(&ChildState) -> bool) -> bool {
         tokio::time::timeout(limit, self.until(there)).await.is_ok()
     }
 
-    /// Waits for the state to be so.
+    /// Waits until the state meets the condition.
     async fn until(&self, there: impl Fn(&ChildState) -> bool) {
         let mut state = self.state.subscribe();
         // The sender lives as long as we do.
         drop(state.wait_for(|now| there(now)).await);
     }
 
-    /// Answers one request of the hub.
-    pub(super) async fn asked(
+    /// Handles a request of the hub.
+    pub(super) async fn handle_request(
         self: Arc<Self>,
         request: EngineRequest,
         cancel: CancellationToken,
@@ -265,7 +267,7 @@ impl AdapterSession {
         match command.as_str() {
             // Rare, large requests are boxed: otherwise each request's future is as large as the largest.
             "launch" | "attach" => Box::pin(self.launch(command == "attach", &arguments, &cancel)).await,
-            "configurationDone" => Box::pin(self.configured(&cancel)).await,
+            "configurationDone" => Box::pin(self.configure(&cancel)).await,
             "disconnect" => {
                 self.give_up.cancel();
                 Box::pin(self.disconnect(arguments["terminateDebuggee"] == true)).await;
@@ -287,7 +289,7 @@ impl AdapterSession {
                 self.ask(&command, arguments, &cancel).await
             }
             "setFunctionBreakpoints" if !self.can("supportsFunctionBreakpoints") => {
-                Ok(translate::refused_breakpoints(&arguments, self.profile.name()))
+                Ok(translate::refuse_breakpoints(&arguments, self.profile.name()))
             }
             _ => {
                 let profile = &self.profile;
@@ -342,9 +344,9 @@ impl AdapterSession {
                 }
                 if command == "setDataBreakpoints" {
                     let taken =
-                        translate::take_data_breakpoints(&mut arguments, |id| profile.takes_data_id(id));
+                        translate::take_data_breakpoints(&mut arguments, |id| profile.accepts_data_id(id));
                     let mut answer = self.ask(&command, arguments, &cancel).await?;
-                    translate::put_back(&mut answer, taken);
+                    translate::insert_answers(&mut answer, taken);
                     return Ok(answer);
                 }
                 if !capability_gate::is_standard(&command) {

@@ -119,7 +119,7 @@ pub(super) fn listening(wanted: impl Fn(u64) -> bool) -> HashSet<u16> {
 }
 
 /// Whether another socket is connected to this port of the sockets with these inodes.
-pub(super) fn connected(port: u16, wanted: impl Fn(u64) -> bool) -> bool {
+pub(super) fn is_connected(port: u16, wanted: impl Fn(u64) -> bool) -> bool {
     let end =
         |row: &TcpTableRow<'_>| row.is_connected() && row.local_port() == Some(port) && wanted(row.inode);
     let found: Vec<()> = tcp::rows(|row| end(row).then_some(()));
@@ -128,7 +128,10 @@ pub(super) fn connected(port: u16, wanted: impl Fn(u64) -> bool) -> bool {
 
 /// The connections within this machine that have one end among `ours` and the other among `theirs`,
 /// by the inodes of both.
-pub(super) fn between(ours: impl Fn(u64) -> bool, theirs: impl Fn(u64) -> bool) -> Vec<(u64, u64)> {
+pub(super) fn connections_between(
+    ours: impl Fn(u64) -> bool,
+    theirs: impl Fn(u64) -> bool,
+) -> Vec<(u64, u64)> {
     let end = |row: &TcpTableRow<'_>| {
         (row.is_connected() && (ours(row.inode) || theirs(row.inode)))
             .then(|| (plain(row.local), plain(row.remote), row.inode))

@@ -5,8 +5,8 @@
 //! Not here: carrying out the effects, and waiting until the state is as needed (the session).
 
 mod conditions;
+mod execution_state;
 mod knowledge;
-mod motion;
 mod panics;
 mod queries;
 mod reverse;
@@ -17,9 +17,9 @@ use dap_wire::command::Execution;
 use dap_wire::{Failure, Request};
 use serde_json::{Value, json};
 
-use super::connection::STDERR_TAIL_LEN;
+use super::connection::MAX_STDERR_TAIL_LEN;
+use execution_state::{EndSignal, ExecutionState};
 pub(super) use knowledge::{Correction, Knowledge};
-use motion::{EndSignal, Motion};
 use reverse::AdapterRequests;
 pub(super) use reverse::Link;
 
@@ -209,7 +209,7 @@ pub(super) struct ChildState {
     program: DebuggeeState,
     /// How often the program was seen to stop.
     stops: u64,
-    motion: Motion,
+    execution_state: ExecutionState,
     end_signal: EndSignal,
     reverse_requests: AdapterRequests,
     end_reports: EndReports,
@@ -229,7 +229,7 @@ impl Default for ChildState {
             refusal: None,
             program: DebuggeeState::default(),
             stops: 0,
-            motion: Motion::default(),
+            execution_state: ExecutionState::default(),
             end_signal: EndSignal::default(),
             reverse_requests: AdapterRequests::default(),
             end_reports: EndReports::default(),
@@ -272,7 +272,7 @@ impl ChildState {
                 Vec::new()
             }
             ChildEvent::RequestSent(execution) => {
-                self.motion.request(execution);
+                self.execution_state.request(execution);
                 Vec::new()
             }
             ChildEvent::Resumed => match self.end_signal {
@@ -280,12 +280,12 @@ impl ChildState {
                 EndSignal::Usual => Vec::new(),
             },
             ChildEvent::StoppedAtConnection => {
-                self.motion.stopped_at_connection();
+                self.execution_state.stopped_at_connection();
                 Vec::new()
             }
-            ChildEvent::StopReported(_) if self.motion.is_stopped_at_connection() => Vec::new(),
+            ChildEvent::StopReported(_) if self.execution_state.is_stopped_at_connection() => Vec::new(),
             ChildEvent::StopReported(mut body) => {
-                let paused = self.motion.stop(&mut body);
+                let paused = self.execution_state.stop(&mut body);
                 vec![ChildEffect::Examine { body, paused }]
             }
             ChildEvent::Stopped(body) => self.stopped(body, false),
@@ -358,7 +358,7 @@ impl ChildState {
                 self.phase = EndProgress::Over;
                 vec![ChildEffect::Died(failure)]
             }
-            ChildEvent::EndKnown(code) => self.ended(code),
+            ChildEvent::EndKnown(code) => self.report_end(code),
             ChildEvent::Released => {
                 self.phase = EndProgress::Over;
                 Vec::new()
@@ -378,16 +378,16 @@ impl ChildState {
 
     fn remember(&mut self, text: &str) -> Vec<ChildEffect> {
         if let LaunchReply::Pending { printed } = &mut self.launch
-            && printed.len() < STDERR_TAIL_LEN
+            && printed.len() < MAX_STDERR_TAIL_LEN
         {
-            printed.extend(text.chars().take(STDERR_TAIL_LEN));
+            printed.extend(text.chars().take(MAX_STDERR_TAIL_LEN));
         }
         Vec::new()
     }
 
-    fn stopped(&mut self, body: Value, unsaid: bool) -> Vec<ChildEffect> {
+    fn stopped(&mut self, body: Value, unreported: bool) -> Vec<ChildEffect> {
         self.stops += 1;
-        self.motion.reported(unsaid);
+        self.execution_state.reported(unreported);
         self.report("stopped", body)
     }
 
@@ -400,7 +400,7 @@ impl ChildState {
     }
 
     /// Reports `exited` and `terminated` once, however often the adapter sent them.
-    fn ended(&mut self, code: Option<i64>) -> Vec<ChildEffect> {
+    fn report_end(&mut self, code: Option<i64>) -> Vec<ChildEffect> {
         let mut effects = Vec::new();
         if let Some(code) = code {
             let mut exited = std::mem::take(&mut self.end_reports.exited);

@@ -13,7 +13,7 @@ use super::socket::Endpoint;
 use super::test_files::{Runner, RunnerEntry};
 use crate::engine::console::Console;
 use crate::engine::path_map;
-use crate::io::executable::{self, Able};
+use crate::io::executable::{self, HostSupport};
 use crate::io::terminal::Pty;
 
 /// The folder that the client has open.
@@ -229,7 +229,7 @@ impl Target {
             let given = self.attributes["program"].as_str().unwrap_or_default();
             return Err(executable::absence_failure(given, &self.program));
         }
-        executable::refuse_foreign(&self.program, Able::Kernel)?;
+        executable::refuse_foreign(&self.program, HostSupport::Kernel)?;
         Ok(&self.program)
     }
 

@@ -57,7 +57,7 @@ pub(super) fn exception_filters(arguments: &mut Value, capabilities: &Value) {
 }
 
 /// The answer to a list of breakpoints of a kind the adapter does not have.
-pub(super) fn refused_breakpoints(arguments: &Value, engine: &str) -> Value {
+pub(super) fn refuse_breakpoints(arguments: &Value, engine: &str) -> Value {
     let message = format!("the engine `{engine}` has no breakpoints of this kind");
     let count = arguments["breakpoints"].as_array().map_or(0, Vec::len);
     let refused: Vec<Value> =
@@ -67,7 +67,7 @@ pub(super) fn refused_breakpoints(arguments: &Value, engine: &str) -> Value {
 
 /// The answer to `setVariable`, which lldb-dap 19 gives as that to an `evaluate`: its
 /// `result` is the `value`.
-pub(super) fn assigned(mut answer: Value) -> Value {
+pub(super) fn as_set_variable_answer(mut answer: Value) -> Value {
     if answer["value"].is_null()
         && let Some(result) = answer["result"].as_str().map(Value::from)
     {
@@ -98,7 +98,7 @@ pub(super) fn take_data_breakpoints(
 }
 
 /// Inserts the answers to the removed breakpoints at their positions among the adapter's answers.
-pub(super) fn put_back(answer: &mut Value, taken: Vec<(usize, Value)>) {
+pub(super) fn insert_answers(answer: &mut Value, taken: Vec<(usize, Value)>) {
     let Some(breakpoints) = answer["breakpoints"].as_array_mut() else { return };
     for (index, refused) in taken {
         breakpoints.insert(index.min(breakpoints.len()), refused);
@@ -124,7 +124,7 @@ mod tests {
         let taken = take_data_breakpoints(&mut arguments, |id| id.contains('/'));
         assert_eq!(arguments, json!({ "breakpoints": [{ "dataId": "10/4" }] }));
         let mut answer = json!({ "breakpoints": [{ "verified": true }] });
-        put_back(&mut answer, taken);
+        insert_answers(&mut answer, taken);
         let told: Vec<&Value> =
             answer["breakpoints"].as_array().unwrap().iter().map(|row| &row["verified"]).collect();
         assert_eq!(told, [false, true, false]);

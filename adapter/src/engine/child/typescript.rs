@@ -37,7 +37,7 @@ pub(super) fn is_source(program: &Path) -> bool {
 /// # Errors
 /// `LAUNCH_FAILED` when Node cannot run the source.
 pub(super) fn run(program: &Path, folders: &[PathBuf], node: &Path) -> Result<NodeCommand, Failure> {
-    let compiled = compiled(program, folders);
+    let compiled = find_compiled(program, folders);
     if let Some(program) = compiled.clone().filter(|compiled| !is_older(compiled, program)) {
         return Ok(NodeCommand { program, runtime_args: Vec::new() });
     }
@@ -107,7 +107,7 @@ fn compiled_ending(program: &Path) -> Option<&'static str> {
 }
 
 /// The compiled file of a source, found by its source map.
-pub(super) fn compiled(program: &Path, folders: &[PathBuf]) -> Option<PathBuf> {
+pub(super) fn find_compiled(program: &Path, folders: &[PathBuf]) -> Option<PathBuf> {
     let name = program.with_extension(compiled_ending(program)?);
     let mut candidates = vec![name.clone()];
     for folder in folders.iter().filter(|folder| program.starts_with(folder)) {
@@ -221,25 +221,25 @@ mod tests {
         let source = root.join("src/deep/shop.ts");
         write(&source, "let a: number = 1;\n");
         let folders = vec![root.join("src/deep"), root.join("src"), root.to_path_buf()];
-        assert_eq!(compiled(&source, &folders), None);
+        assert_eq!(find_compiled(&source, &folders), None);
         let text = "{ // where to\n \"compilerOptions\": { \"outDir\": \"./o\\\"//ut\", /* x */ }, }";
         write(&root.join("tsconfig.json"), text);
         assert_eq!(compiler_options(root)["outDir"], "./o\"//ut");
         write(&root.join("tsconfig.json"), "{ \"compilerOptions\": { \"outDir\": \"made\" } }");
         let made = root.join("made/deep/shop.js");
         write(&made, "var a = 1;\n");
-        assert_eq!(compiled(&source, &folders), None, "without a map it may come from anywhere");
+        assert_eq!(find_compiled(&source, &folders), None, "without a map it may come from anywhere");
         write(&made, "var a = 1;\n//# sourceMappingURL=shop.js.map\n");
         write(&root.join("made/deep/shop.js.map"), &json!({ "sources": ["../../src/other.ts"] }).to_string());
-        assert_eq!(compiled(&source, &folders), None);
+        assert_eq!(find_compiled(&source, &folders), None);
         let map = json!({ "sourceRoot": "../../src/", "sources": ["deep/shop.ts"] }).to_string();
         write(&root.join("made/deep/shop.js.map"), &map);
-        assert_eq!(compiled(&source, &folders), Some(made));
+        assert_eq!(find_compiled(&source, &folders), Some(made));
         let map =
             base64::engine::general_purpose::STANDARD.encode(json!({ "sources": ["shop.ts"] }).to_string());
         let beside = source.with_extension("js");
         write(&beside, &format!("x\n//# sourceMappingURL=data:application/json;base64,{map}"));
-        assert_eq!(compiled(&source, &folders), Some(beside));
+        assert_eq!(find_compiled(&source, &folders), Some(beside));
     }
 
     #[test]

@@ -65,7 +65,7 @@ pub(super) enum CompiledFailure {
     /// There is no compiler, or the program cannot load code.
     Unavailable(Unavailable),
     /// The compiler has rejected the expression with these errors.
-    Findings(Vec<CSharpDiagnostic>),
+    Diagnostics(Vec<CSharpDiagnostic>),
     /// It was refused, failed, or took too long.
     Failed(Failure),
 }
@@ -83,7 +83,7 @@ impl CompiledFailure {
             Self::Unavailable(why) => {
                 why.explain(Failure::new(ErrorCode::EvaluationFailed, format!("`{text}` is not understood")))
             }
-            Self::Findings(findings) => expressions::failure(text, &findings),
+            Self::Diagnostics(diagnostics) => expressions::failure(text, &diagnostics),
             Self::Failed(failure) => failure,
         }
     }
@@ -197,7 +197,9 @@ impl Compiler {
         let (loaded, code) =
             match self.expressions.find(&frame, text, modules).filter(|kept| is_there(session, kept)) {
                 Some(CompileResult::Loaded(loaded, code)) => (loaded, code),
-                Some(CompileResult::Refused(findings)) => return Err(CompiledFailure::Findings(findings)),
+                Some(CompileResult::Refused(diagnostics)) => {
+                    return Err(CompiledFailure::Diagnostics(diagnostics));
+                }
                 Some(CompileResult::Failed(why)) => return Err(failed(why).into()),
                 None => self.compile(session, site, &frame, text)?,
             };
@@ -259,9 +261,9 @@ impl Compiler {
                 );
                 Ok((loaded, code))
             }
-            CompilerResponse::Findings(findings) => {
-                keep(self, CompileResult::Refused(findings.clone()));
-                Err(CompiledFailure::Findings(findings))
+            CompilerResponse::Diagnostics(diagnostics) => {
+                keep(self, CompileResult::Refused(diagnostics.clone()));
+                Err(CompiledFailure::Diagnostics(diagnostics))
             }
             CompilerResponse::Refusal(why) => {
                 keep(self, CompileResult::Failed(why.clone()));

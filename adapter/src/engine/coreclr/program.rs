@@ -11,13 +11,13 @@ use serde_json::Value;
 
 use super::dotnet_command;
 use super::launch_settings::{self, LaunchProfile, LaunchSettings};
-use super::project::{self, BuildOptions, DotnetSdk, LaunchTargetKind, Launchable};
+use super::project::{self, BuildOptions, DotnetSdk, LaunchCommand, LaunchTargetKind};
 use super::services;
 use crate::engine::builds::{self, EventSink};
 use crate::engine::console::Console;
 use crate::engine::kind;
 use crate::io::SpawnSpec;
-use crate::io::executable::{self, Able};
+use crate::io::executable::{self, HostSupport};
 use crate::io::terminal::Pty;
 
 /// A program that is ready to be started.
@@ -134,8 +134,8 @@ pub(super) fn resolve(
         services::keep_from_waiting(&mut env);
         Ok::<_, Failure>(DotnetSdk { dotnet: dotnet(attributes)?, env, tell, give_up })
     };
-    let launchable = match LaunchTargetKind::of(&target, open)? {
-        Some(kind) => Some(project::launchable(&sdk()?, &kind, &options)?),
+    let launch_command = match LaunchTargetKind::of(&target, open)? {
+        Some(kind) => Some(project::build_launch_command(&sdk()?, &kind, &options)?),
         None => {
             if let Some(project) = project.filter(|_| !options.no_build) {
                 sdk()?.build(&there(project), &options, false)?;
@@ -145,8 +145,8 @@ pub(super) fn resolve(
     };
     // Settings belong to the program's project: the one that is launched or built, otherwise the launch's
     // folder.
-    let place = match (&launchable, project) {
-        (Some(launchable), _) => Some(launchable.project.clone()),
+    let place = match (&launch_command, project) {
+        (Some(launch_command), _) => Some(launch_command.project.clone()),
         (None, Some(project)) => Some(there(project)),
         (None, None) => cwd.map(Path::to_path_buf),
     };
@@ -155,13 +155,13 @@ pub(super) fn resolve(
         builds::say(tell, &format!("Launch profile {}", settings.origin));
     }
     let home =
-        place.filter(|_| launchable.is_some() || project.is_some()).map(|place| match place.parent() {
+        place.filter(|_| launch_command.is_some() || project.is_some()).map(|place| match place.parent() {
             Some(folder) if !place.is_dir() => folder.to_path_buf(),
             _ => place,
         });
     let starts_programs =
-        launchable.as_ref().is_some_and(|launchable| launchable.starts_programs) || runs_sdk;
-    let mut program = command(attributes, target, launchable, settings, home, console)?;
+        launch_command.as_ref().is_some_and(|launch_command| launch_command.starts_programs) || runs_sdk;
+    let mut program = command(attributes, target, launch_command, settings, home, console)?;
     program.starts_programs = starts_programs;
     if debugged {
         refuse_native(&program.spec.program)?;
@@ -232,13 +232,13 @@ fn settings_at(attributes: &Attributes<'_>, place: Option<&Path>) -> Result<Opti
 fn command(
     attributes: &Attributes<'_>,
     target: PathBuf,
-    launchable: Option<Launchable>,
+    launch_command: Option<LaunchCommand>,
     settings: LaunchSettings,
     home: Option<PathBuf>,
     console: Console,
 ) -> Result<LaunchSpec, Failure> {
-    let (target, mut args, own_cwd) = match launchable {
-        Some(Launchable { path, arguments, cwd, .. }) => (path, arguments, cwd),
+    let (target, mut args, own_cwd) = match launch_command {
+        Some(LaunchCommand { path, arguments, cwd, .. }) => (path, arguments, cwd),
         None => (target, Vec::new(), None),
     };
     args.extend(attributes.texts("args")?.into_iter().map(OsString::from));
@@ -254,7 +254,7 @@ fn command(
     let is_assembly = target.extension().is_some_and(|ending| ending == "dll" || ending == "exe");
     let (program, assembly) = if is_assembly {
         if let Err(error) = clr_metadata::image::PeImage::open(&target) {
-            executable::refuse_foreign(&target, Able::Own)?;
+            executable::refuse_foreign(&target, HostSupport::Debuggers)?;
             let message = format!("cannot debug `{}`: {error}", target.display());
             return Err(Failure::new(ErrorCode::NotDebuggable, message));
         }
@@ -268,8 +268,9 @@ fn command(
         args.insert(0, target.clone().into_os_string());
         (dotnet(attributes)?, Some(target))
     } else {
-        let able = if attributes.flag("noDebug", false)? { Able::Kernel } else { Able::Own };
-        executable::refuse_foreign(&target, able)?;
+        let support =
+            if attributes.flag("noDebug", false)? { HostSupport::Kernel } else { HostSupport::Debuggers };
+        executable::refuse_foreign(&target, support)?;
         // An app host runs the assembly with the same name.
         let mut assembly = PathBuf::from(format!("{}.dll", target.display()));
         if !assembly.exists() {
@@ -295,7 +296,7 @@ fn dotnet(attributes: &Attributes<'_>) -> Result<PathBuf, Failure> {
     for folder in folders {
         let candidate = folder.join("dotnet");
         if candidate.is_file() {
-            executable::refuse_foreign(&candidate, Able::Kernel)?;
+            executable::refuse_foreign(&candidate, HostSupport::Kernel)?;
             return Ok(candidate);
         }
         looked.push(folder.display().to_string());

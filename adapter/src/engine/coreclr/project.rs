@@ -1,7 +1,7 @@
 //! A project, solution or C# file as the program of a launch: asks MSBuild which command starts it. [`kind`]
-//! classifies the target, [`sdk`] runs the SDK, [`findings`] parses its output.
+//! classifies the target, [`sdk`] runs the SDK, [`diagnostics`] parses its output.
 
-mod findings;
+mod diagnostics;
 mod kind;
 mod options;
 mod outputs;
@@ -28,7 +28,7 @@ const MIN_FILE_PROGRAM_SDK: u32 = 10;
 
 /// The command that starts a project's program.
 #[derive(Debug)]
-pub(super) struct Launchable {
+pub(super) struct LaunchCommand {
     /// Its assembly, or an executable: the app host, or the project's own `RunCommand`.
     pub(super) path: PathBuf,
     /// The project's own arguments, before those of the launch.
@@ -46,11 +46,11 @@ pub(super) struct Launchable {
 /// # Errors
 /// `BUILD_FAILED` with `data.diagnostics`; `LAUNCH_FAILED` when nothing of it can be started, or several
 /// things (`data.programs`); `CANCELLED`.
-pub(super) fn launchable(
+pub(super) fn build_launch_command(
     sdk: &DotnetSdk<'_>,
     kind: &LaunchTargetKind,
     options: &BuildOptions,
-) -> Result<Launchable, Failure> {
+) -> Result<LaunchCommand, Failure> {
     let version = sdk.version(folder_of(kind.path()))?;
     match kind {
         LaunchTargetKind::Project(project) if DotnetSdk::reports_outputs(version) => {
@@ -78,7 +78,7 @@ pub(super) fn launchable(
     }
 }
 
-fn of_project(sdk: &DotnetSdk<'_>, project: &Path, options: &BuildOptions) -> Result<Launchable, Failure> {
+fn of_project(sdk: &DotnetSdk<'_>, project: &Path, options: &BuildOptions) -> Result<LaunchCommand, Failure> {
     let built = if options.no_build { None } else { sdk.build(project, options, true)?.properties };
     let mut properties = match built {
         Some(properties) => properties,
@@ -108,7 +108,7 @@ fn of_project(sdk: &DotnetSdk<'_>, project: &Path, options: &BuildOptions) -> Re
             let cwd = assembly.parent().map(Path::to_path_buf);
             let arguments = test_project::vstest(check_assembly(project, assembly, &options)?);
             let path = sdk.dotnet.clone();
-            Ok(Launchable { path, arguments, project: project.to_path_buf(), cwd, starts_programs: true })
+            Ok(LaunchCommand { path, arguments, project: project.to_path_buf(), cwd, starts_programs: true })
         }
     }
 }
@@ -133,7 +133,7 @@ fn start_command(
     project: &Path,
     properties: &Properties,
     options: &BuildOptions,
-) -> Result<Launchable, Failure> {
+) -> Result<LaunchCommand, Failure> {
     let failed = |reason: String, hint: &str| {
         let message = format!("cannot start `{}`: {reason}", project.display());
         Err(Failure::new(ErrorCode::LaunchFailed, message).hint(hint))
@@ -184,7 +184,7 @@ fn start_command(
         }
     };
     let arguments = arguments.into_iter().map(OsString::from).collect();
-    Ok(Launchable { path, arguments, project: project.to_path_buf(), cwd, starts_programs: false })
+    Ok(LaunchCommand { path, arguments, project: project.to_path_buf(), cwd, starts_programs: false })
 }
 
 fn of_solution(
@@ -192,7 +192,7 @@ fn of_solution(
     solution: &Path,
     options: &BuildOptions,
     answers: bool,
-) -> Result<Launchable, Failure> {
+) -> Result<LaunchCommand, Failure> {
     let built = if options.no_build { None } else { Some(sdk.build(solution, options, false)?.outputs) };
     let projects = sdk.projects(solution)?;
     let (mut programs, mut tests) = (Vec::new(), Vec::new());
@@ -239,8 +239,8 @@ fn of_solution(
     }
 }
 
-fn assembly_of(project: &Path, assembly: PathBuf) -> Launchable {
-    Launchable {
+fn assembly_of(project: &Path, assembly: PathBuf) -> LaunchCommand {
+    LaunchCommand {
         path: assembly,
         arguments: Vec::new(),
         project: project.to_path_buf(),

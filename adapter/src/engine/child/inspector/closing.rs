@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::super::{debuggee::DebuggeeProcess, socket};
-use super::{PROBE, ports, sockets};
+use super::{POLL_INTERVAL, ports, sockets};
 
 /// How long it may take until the port is unused, and then until it is closed.
-const LIMIT: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 /// Most of an answer that is read.
-const ANSWER_BYTES: usize = 64 * 1024;
+const MAX_ANSWER_BYTES: usize = 64 * 1024;
 /// The same as `close()` of Node's `inspector` module, without `require`, which ES modules do not have.
 const CLOSE: &str = "process._debugEnd()";
 /// Any key serves: it shows only that the other end speaks the protocol (RFC 6455, 1.3).
@@ -53,12 +53,12 @@ impl OpenedPort {
 
     fn is_used(&self) -> bool {
         let own = sockets(self.process.pid());
-        self.process.is_there() && socket::connected(self.port, |inode| own.contains(&inode))
+        self.process.is_there() && socket::is_connected(self.port, |inode| own.contains(&inode))
     }
 }
 
 fn until(reached: impl Fn() -> bool) -> bool {
-    let deadline = Instant::now() + LIMIT;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         if reached() {
             return true;
@@ -66,7 +66,7 @@ fn until(reached: impl Fn() -> bool) -> bool {
         if Instant::now() >= deadline {
             return false;
         }
-        std::thread::sleep(PROBE);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -89,7 +89,7 @@ fn ask_to_close(port: u16) -> std::io::Result<()> {
     socket.write_all(&frame(&message.to_string())?)?;
     // It may answer before it hangs up.
     let mut rest = Vec::new();
-    socket.take(ANSWER_BYTES as u64).read_to_end(&mut rest).map(drop)
+    socket.take(MAX_ANSWER_BYTES as u64).read_to_end(&mut rest).map(drop)
 }
 
 /// A short text as one frame of a client (RFC 6455, 5.2), with a mask that changes nothing: it protects
@@ -103,9 +103,9 @@ fn frame(text: &str) -> std::io::Result<Vec<u8>> {
 /// Sends a request; returns the connection and the body of the answer.
 fn ask(port: u16, request: &str) -> std::io::Result<(TcpStream, Vec<u8>)> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    let mut socket = TcpStream::connect_timeout(&address, LIMIT)?;
-    socket.set_read_timeout(Some(LIMIT))?;
-    socket.set_write_timeout(Some(LIMIT))?;
+    let mut socket = TcpStream::connect_timeout(&address, TIMEOUT)?;
+    socket.set_read_timeout(Some(TIMEOUT))?;
+    socket.set_write_timeout(Some(TIMEOUT))?;
     socket.write_all(request.as_bytes())?;
     let mut answer = Vec::new();
     let mut piece = [0; 4096];
@@ -115,7 +115,7 @@ fn ask(port: u16, request: &str) -> std::io::Result<(TcpStream, Vec<u8>)> {
         }
         let count = socket.read(&mut piece)?;
         answer.extend_from_slice(piece.get(..count).unwrap_or_default());
-        if count == 0 || answer.len() > ANSWER_BYTES {
+        if count == 0 || answer.len() > MAX_ANSWER_BYTES {
             return Err(ErrorKind::UnexpectedEof.into());
         }
     }

@@ -68,7 +68,7 @@ impl Profile for Bash {
 
     /// It stops between two commands.
     fn idle_pause(&self) -> IdlePause {
-        IdlePause::Pends("it is executing a command, and bash stops only between commands")
+        IdlePause::Deferred("it is executing a command, and bash stops only between commands")
     }
 
     /// A condition is a command: one that fails does not hold, as in `if`.
@@ -83,7 +83,7 @@ impl Profile for Bash {
     /// it without what was between them: in quotes it stays one word.
     fn adapt_request(&self, command: &str, arguments: &mut Value) {
         if command == "evaluate"
-            && let Some(quoted) = arguments["expression"].as_str().and_then(quoted)
+            && let Some(quoted) = arguments["expression"].as_str().and_then(quote)
         {
             arguments["expression"] = json!(quoted);
         }
@@ -93,7 +93,7 @@ impl Profile for Bash {
         let program = target.existing_program()?.display().to_string();
         let own = target.project_folders().into_iter().map(|folder| folder.join(".venv/bin/bash-dap"));
         let adapter = AdapterSearch::new("bash", "`bash-dap`", "pip install bash-dap")
-            .given(target)?
+            .with_engine_path(target)?
             .files(own.collect(), "`.venv` of the project")
             .on_path(target, &["bash-dap"])
             .end()?;
@@ -126,7 +126,7 @@ impl Profile for Bash {
 
 /// The expansion in double quotes; `None` if the expression contains quotes: its author
 /// decided how it splits.
-fn quoted(expression: &str) -> Option<String> {
+fn quote(expression: &str) -> Option<String> {
     let plain = expression.contains('$') && !expression.contains(['"', '\'', '`', '\\']);
     // All elements are one word with `*`, and one each with `@`.
     plain.then(|| format!("\"{}\"", expression.trim().replace("[@]}", "[*]}")))
@@ -148,7 +148,7 @@ mod tests {
             ("\"$todo\"", None),
             ("${todo:-'none'}", None),
         ] {
-            assert_eq!(quoted(expression).as_deref(), wanted, "{expression}");
+            assert_eq!(quote(expression).as_deref(), wanted, "{expression}");
         }
     }
 }

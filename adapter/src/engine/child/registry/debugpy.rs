@@ -120,7 +120,7 @@ impl Profile for Debugpy {
         PYTHON
     }
 
-    fn links_slowly(&self) -> bool {
+    fn has_slow_connections(&self) -> bool {
         true
     }
 
@@ -182,7 +182,7 @@ impl Profile for Debugpy {
                 }),
             )?,
             launched: true,
-            quirks: Quirks { speaks_as_stdout: true, ..Quirks::default() },
+            quirks: Quirks { emits_own_stdout: true, ..Quirks::default() },
             opened: None,
         })
     }
@@ -191,8 +191,8 @@ impl Profile for Debugpy {
         pydevd::adapt_request(command, arguments);
     }
 
-    fn adapt_said(&self, what: &str, body: &mut Value) {
-        pydevd::adapt_said(what, body);
+    fn adapt_incoming(&self, what: &str, body: &mut Value) {
+        pydevd::adapt_incoming(what, body);
     }
 
     fn complete_capabilities(&self, capabilities: &mut Value) {
@@ -207,7 +207,7 @@ impl Profile for Debugpy {
         true
     }
 
-    fn says_it_is_replaced(&self, exited: &Value) -> bool {
+    fn reports_exec(&self, exited: &Value) -> bool {
         exited["pydevdReason"] == "processReplaced"
     }
 
@@ -218,7 +218,7 @@ impl Profile for Debugpy {
 
     /// A thread stops at its next line; one that waits in a call has no next line.
     fn idle_pause(&self) -> IdlePause {
-        IdlePause::Unsaid
+        IdlePause::StopsUnreported
     }
 
     fn further_elements(&self, rows: &[Value]) -> Option<usize> {
@@ -268,7 +268,7 @@ impl Profile for Debugpy {
     }
 
     fn name_of_child(&self, words: &[String], parent: &Path) -> Option<String> {
-        started_with(words).or_else(|| Some(parent.file_name()?.to_string_lossy().into_owned()))
+        program_of_command_line(words).or_else(|| Some(parent.file_name()?.to_string_lossy().into_owned()))
     }
 
     fn attach(&self, target: &Target) -> Result<LaunchPlan, Failure> {
@@ -310,12 +310,12 @@ fn through_adapter(
             ends_by_itself: false,
         },
         transport: Transport::Stdio,
-        program_io: if command == "launch" { ProgramIo::Terminal } else { ProgramIo::Told },
+        program_io: if command == "launch" { ProgramIo::Terminal } else { ProgramIo::OutputEvents },
         adapter_id: "python".into(),
         command,
         arguments: mapped(target, ours)?,
         launched: command == "launch",
-        quirks: Quirks { speaks_as_stdout: true, has_launcher: command == "launch", ..Quirks::default() },
+        quirks: Quirks { emits_own_stdout: true, has_launcher: command == "launch", ..Quirks::default() },
         opened: None,
     })
 }
@@ -359,7 +359,7 @@ fn map_paths(target: &Target, arguments: &mut Value) -> Result<(), Failure> {
 
 /// The program of a Python process whose command line debugpy has changed. `None` if the command line has no
 /// debugger in it: a fork.
-fn started_with(words: &[String]) -> Option<String> {
+fn program_of_command_line(words: &[String]) -> Option<String> {
     if let Some(at) = words.iter().position(|word| word.ends_with("/pydevd.py")) {
         let mut rest = words.iter().skip(at).skip_while(|word| *word != "--file").skip(1);
         let file = rest.next()?;

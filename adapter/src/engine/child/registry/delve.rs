@@ -119,7 +119,7 @@ impl Profile for Delve {
         // A `dlv --headless --accept-multiclient` that has the program.
         if let Some(mut plan) = LaunchPlan::to_running(target, "go", json!({ "mode": "remote" }))? {
             map_paths(target, &mut plan.arguments)?;
-            return Ok(LaunchPlan { quirks: Quirks { passes_stdio_on: true, ..Quirks::default() }, ..plan });
+            return Ok(LaunchPlan { quirks: Quirks { forwards_stdio: true, ..Quirks::default() }, ..plan });
         }
         plan(target, "attach", json!({ "mode": "local", "processId": target.process_id()? }))
     }
@@ -133,7 +133,7 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<LaunchPla
     let home = |folder: &str| target.variable("HOME").map(|home| std::path::Path::new(&home).join(folder));
     let own = target.variable("GOPATH").map(|path| std::path::Path::new(&path).join("bin/dlv"));
     let adapter = AdapterSearch::new("delve", "`dlv`", "go install github.com/go-delve/delve/cmd/dlv@latest")
-        .given(target)?
+        .with_engine_path(target)?
         .on_path(target, &["dlv"])
         .files(own.into_iter().chain(home("go/bin/dlv")).collect(), "GOPATH/bin")
         .end()?;
@@ -155,14 +155,14 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<LaunchPla
             ends_by_itself: false,
         },
         transport: Transport::DialsBack,
-        program_io: if launched { ProgramIo::Inherited } else { ProgramIo::Told },
+        program_io: if launched { ProgramIo::Inherited } else { ProgramIo::OutputEvents },
         adapter_id: "go".into(),
         command,
         arguments,
         launched,
         quirks: Quirks {
-            passes_stdio_on: true,
-            never_ready: launched && target.no_debug,
+            forwards_stdio: true,
+            skips_initialized_without_debug: launched && target.no_debug,
             ..Quirks::default()
         },
         opened: None,

@@ -23,7 +23,7 @@ use crate::io::SpawnSpec;
 use crate::io::terminal::Pty;
 
 /// The first version that speaks DAP.
-const FIRST_VERSION: u32 = 14;
+const MIN_VERSION: u32 = 14;
 
 /// The folder of the printers of GCC's C++ library below `share`: Debian's name; others add a version.
 const CPP_PRINTERS: &str = "gcc";
@@ -224,7 +224,7 @@ impl Profile for Gdb {
             Pty::Quiet | Pty::Echoing => "set inferior-tty {stdin}",
         };
         plan.spec.args.extend(["-iex".into(), redirect.into()]);
-        plan.program_io = ProgramIo::Offered;
+        plan.program_io = ProgramIo::PipePaths;
         // With the program's symbols at hand it says at once what is wrong with a breakpoint; without them it
         // takes any condition, and drops the breakpoint silently when it finds that the condition means
         // nothing.
@@ -244,7 +244,7 @@ impl Profile for Gdb {
 
 fn plan(target: &Target, command: &'static str, ours: Value) -> Result<LaunchPlan, Failure> {
     let gdb = AdapterSearch::new("gdb", "gdb 14 or later", "apt-get install gdb")
-        .given(target)?
+        .with_engine_path(target)?
         .on_path(target, &["gdb"])
         .end()?;
     check_version(&gdb)?;
@@ -255,7 +255,7 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<LaunchPla
         args.extend(["-iex".into(), correction.replace('\n', "\\n").into()]);
     }
     args.extend(signals::for_gdb().into_iter().flat_map(|command| ["-iex".into(), command.into()]));
-    let panics = rust::made(&target.program);
+    let panics = rust::is_compiled_by_rustc(&target.program);
     if panics && let Some(folder) = rust::formatters(target) {
         let folder = folder.display().to_string();
         args.extend(["-d".into(), folder.clone().into()]);
@@ -272,13 +272,13 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<LaunchPla
         args.extend(["-ex".into(), command.into()]);
     }
     for (there, here) in path_map::read(target.attributes())? {
-        let found = format!("set substitute-path {} {}", quoted(&there), quoted(&here));
+        let found = format!("set substitute-path {} {}", quote(&there), quote(&here));
         args.extend(["-iex".into(), found.into()]);
     }
     Ok(LaunchPlan {
         spec: SpawnSpec { program: gdb, args, cwd: target.cwd.clone(), ..SpawnSpec::default() },
         transport: Transport::Stdio,
-        program_io: ProgramIo::Told,
+        program_io: ProgramIo::OutputEvents,
         adapter_id: "gdb".into(),
         command,
         arguments: target.for_adapter(ours),
@@ -289,7 +289,7 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<LaunchPla
 }
 
 /// One word of a gdb command.
-fn quoted(word: &str) -> String {
+fn quote(word: &str) -> String {
     format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
@@ -344,10 +344,10 @@ pub(super) fn version(gdb: &Path) -> Option<u32> {
 
 fn check_version(gdb: &Path) -> Result<(), Failure> {
     match version(gdb) {
-        Some(version) if version < FIRST_VERSION => Err(Failure::new(
+        Some(version) if version < MIN_VERSION => Err(Failure::new(
             ErrorCode::EngineNotFound,
             format!(
-                "`{}` does not support DAP: its version is {version}, but {FIRST_VERSION} or later is needed",
+                "`{}` does not support DAP: its version is {version}, but {MIN_VERSION} or later is needed",
                 gdb.display()
             ),
         )

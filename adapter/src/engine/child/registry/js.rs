@@ -124,11 +124,11 @@ impl Profile for Js {
 
     /// Node stops at its next JavaScript.
     fn idle_pause(&self) -> IdlePause {
-        IdlePause::Pends("no JavaScript runs: Node waits for an event, or for a call")
+        IdlePause::Deferred("no JavaScript runs: Node waits for an event, or for a call")
     }
 
     /// Some children come twice, and its texts are missing.
-    fn adapt_said(&self, what: &str, body: &mut Value) {
+    fn adapt_incoming(&self, what: &str, body: &mut Value) {
         match what {
             "variables" => {
                 if let Some(rows) = body["variables"].as_array_mut() {
@@ -141,7 +141,7 @@ impl Profile for Js {
         }
     }
 
-    fn links_slowly(&self) -> bool {
+    fn has_slow_connections(&self) -> bool {
         true
     }
 
@@ -286,7 +286,7 @@ fn plan(target: &Target, command: &'static str, mut ours: Value) -> Result<Launc
         "vscode-js-debug (`dapDebugServer.js`)",
         "unpack js-debug-dap-*.tar.gz of github.com/microsoft/vscode-js-debug/releases",
     )
-    .given(target)?
+    .with_engine_path(target)?
     .files(own.collect(), "`node_modules` of the project")
     .in_extensions("ms-vscode.js-debug-", "src/dapDebugServer.js")
     .files(vec![mason.into()], "Mason's packages")
@@ -306,7 +306,7 @@ fn plan(target: &Target, command: &'static str, mut ours: Value) -> Result<Launc
     Ok(LaunchPlan {
         spec: SpawnSpec { program: command_line, args, cwd: target.cwd.clone(), ..SpawnSpec::default() },
         transport: Transport::ListensLocally,
-        program_io: if command == "launch" { ProgramIo::Terminal } else { ProgramIo::Told },
+        program_io: if command == "launch" { ProgramIo::Terminal } else { ProgramIo::OutputEvents },
         adapter_id: "pwa-node".into(),
         command,
         arguments: target.for_adapter(ours),

@@ -150,7 +150,7 @@ impl Profile for Lldb {
     }
 
     /// An address and a size in bytes. Version 19 never answers again after one that has no size.
-    fn takes_data_id(&self, id: &str) -> bool {
+    fn accepts_data_id(&self, id: &str) -> bool {
         id.split_once('/').is_some_and(|(_, size)| size.parse::<u32>().is_ok())
     }
 
@@ -211,7 +211,7 @@ impl Profile for Lldb {
 
 fn plan(target: &Target, command: &'static str, ours: Value) -> Result<LaunchPlan, Failure> {
     let adapter = AdapterSearch::new("lldb", "`lldb-dap`", "apt-get install lldb-19")
-        .given(target)?
+        .with_engine_path(target)?
         .on_path(target, &NAMES)
         .in_extensions("llvm-vs-code-extensions.lldb-dap-", "bin/lldb-dap")
         .end()?;
@@ -222,7 +222,7 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<LaunchPla
     if arguments["enableAutoVariableSummaries"].is_null() {
         arguments["enableAutoVariableSummaries"] = json!(true);
     }
-    let panics = rust::made(&target.program);
+    let panics = rust::is_compiled_by_rustc(&target.program);
     let mut commands = vec![NOT_INTO_LIBC.to_owned()];
     commands.extend(signals::for_lldb());
     if panics && let Some(folder) = rust::formatters(target) {
@@ -239,7 +239,7 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<LaunchPla
         // whole.
         spec: SpawnSpec { program: adapter, cwd: target.cwd.clone(), ..SpawnSpec::default() },
         transport: Transport::Stdio,
-        program_io: if command == "launch" { ProgramIo::Terminal } else { ProgramIo::Told },
+        program_io: if command == "launch" { ProgramIo::Terminal } else { ProgramIo::OutputEvents },
         adapter_id: "lldb-dap".into(),
         command,
         arguments,

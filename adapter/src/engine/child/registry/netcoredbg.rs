@@ -82,7 +82,7 @@ fn adapter(target: &Target) -> Result<std::path::PathBuf, Failure> {
         "`netcoredbg`",
         "a release of github.com/Samsung/netcoredbg, unpacked onto PATH",
     )
-    .given(target)?
+    .with_engine_path(target)?
     .on_path(target, &["netcoredbg"])
     .in_extensions("muhammad-sammy.csharp-", ".debugger/netcoredbg/netcoredbg")
     .end()
@@ -102,7 +102,7 @@ fn plan(target: &Target, adapter: std::path::PathBuf, command: &'static str, our
             ..SpawnSpec::default()
         },
         transport: Transport::Stdio,
-        program_io: ProgramIo::Told,
+        program_io: ProgramIo::OutputEvents,
         adapter_id: "coreclr".into(),
         command,
         arguments: target.for_adapter(ours),

@@ -389,7 +389,7 @@ impl Profile for Perl {
 
     /// A signal is handled between two of Perl's operations.
     fn idle_pause(&self) -> IdlePause {
-        IdlePause::Pends("it is in a call that has not returned to Perl")
+        IdlePause::Deferred("it is in a call that has not returned to Perl")
     }
 
     fn mixes_children(&self) -> bool {
@@ -455,7 +455,7 @@ impl Profile for Perl {
                 .for_adapter(json!({ "program": program, "cwd": target.cwd, "args": target.args, "env": {},
                     "stopOnEntry": false })),
             launched: true,
-            quirks: Quirks { never_ready: target.no_debug, ..Quirks::default() },
+            quirks: Quirks { skips_initialized_without_debug: target.no_debug, ..Quirks::default() },
             opened: None,
         })
     }
@@ -464,7 +464,7 @@ impl Profile for Perl {
 /// A Perl that has the adapter's module.
 fn find_perl(target: &Target) -> Result<std::path::PathBuf, Failure> {
     let perl = AdapterSearch::new("perl", "`perl` with the module `Perl::LanguageServer`", INSTALL)
-        .given(target)?
+        .with_engine_path(target)?
         .on_path(target, &["perl"])
         .end()?;
     if has_module(&perl, target) {

@@ -136,7 +136,7 @@ impl Profile for Rdbg {
     /// It quotes the condition as it got it.
     fn correct_stop(&self, body: &mut Value, _pausing: bool) {
         for key in ["description", "text"] {
-            if let Some(shown) = body[key].as_str().and_then(unguarded) {
+            if let Some(shown) = body[key].as_str().and_then(unguard) {
                 body[key] = json!(shown);
             }
         }
@@ -170,7 +170,7 @@ impl Profile for Rdbg {
         let own = target.project_folders().into_iter().map(|folder| folder.join("bin/rdbg"));
         let gems = ruby_gems(target);
         let adapter = AdapterSearch::new("rdbg", "`rdbg`", "gem install debug")
-            .given(target)?
+            .with_engine_path(target)?
             .files(own.collect(), "`bin` of the project")
             .on_path(target, &["rdbg"])
             .files(gems, "Ruby's own gems")
@@ -204,7 +204,7 @@ impl Profile for Rdbg {
             command: if stop { "attach" } else { "launch" },
             arguments: target.for_adapter(json!({ "localfs": true })),
             launched: true,
-            quirks: Quirks { ends_silently: true, beside_socket: Some(PRELUDE), ..Quirks::default() },
+            quirks: Quirks { ends_silently: true, socket_script: Some(PRELUDE), ..Quirks::default() },
             opened: None,
         })
     }
@@ -223,7 +223,7 @@ impl Profile for Rdbg {
 }
 
 /// A text that quotes a guarded condition, with the condition as it was typed.
-fn unguarded(text: &str) -> Option<String> {
+fn unguard(text: &str) -> Option<String> {
     // rdbg quotes joined conditions in a form that no client typed; the hub reports which of them failed.
     if let Some((before, _)) = text.split_once(" if: (begin; (") {
         return Some(before.to_owned());

@@ -13,7 +13,9 @@ use super::super::debuggee::{self, DebuggeeProcess};
 use super::super::profile::ProgramIo;
 use super::super::state::{ChildEvent, ChildState, Link};
 use super::super::translate;
-use super::{AdapterSession, HELLO_LIMIT, LAUNCH_LIMIT, PROBE, READY_LIMIT, SILENCE};
+use super::{
+    AdapterSession, INITIALIZE_TIMEOUT, LAUNCH_TIMEOUT, POLL_INTERVAL, PROCESS_EVENT_GRACE, READY_TIMEOUT,
+};
 use crate::engine::EngineEvent;
 use crate::io::Child;
 
@@ -42,29 +44,29 @@ impl AdapterSession {
                 known.scopes.forget();
             }
         });
-        self.profile.adapt_said(&event, &mut body);
+        self.profile.adapt_incoming(&event, &mut body);
         match event.as_str() {
             "initialized" if self.waits_for_first_child() => self.configure_parent(),
             "initialized" => {
                 // Some adapters send it before they get `launch`.
-                self.reached(HELLO_LIMIT, |now| now.is_launch_sent() || now.is_over()).await;
+                self.wait_for_state(INITIALIZE_TIMEOUT, |now| now.is_launch_sent() || now.is_over()).await;
                 self.handle(ChildEvent::Initialized);
             }
             "capabilities" => self.learn_capabilities(&body["capabilities"]),
             "process" => self.process(body),
-            "exited" if self.profile.says_it_is_replaced(&body) => self.handle(ChildEvent::Replaced),
+            "exited" if self.profile.reports_exec(&body) => self.handle(ChildEvent::Replaced),
             "exited" => self.handle(ChildEvent::Exited(body)),
             "terminated" => self.handle(ChildEvent::Terminated(body)),
             "output" => self.output(body),
             "stopped" if self.profile.repeats_stops() && self.state(|now| now.has_reported(&body)) => {}
             "stopped" => self.handle_in_place(ChildEvent::StopReported(body)).await,
-            _ => self.tell(&event, body),
+            _ => self.send_event(&event, body),
         }
     }
 
     /// Whether the adapter runs this program without ever being ready to be configured.
-    pub(super) fn is_never_ready(&self) -> bool {
-        self.live().as_ref().is_some_and(|live| live.plan.quirks.never_ready)
+    pub(super) fn skips_initialized(&self) -> bool {
+        self.live().as_ref().is_some_and(|live| live.plan.quirks.skips_initialized_without_debug)
     }
 
     fn process(self: &Arc<Self>, mut body: Value) {
@@ -81,25 +83,25 @@ impl AdapterSession {
                 live.image = (pid, debuggee::image_of(pid));
             }
             if live.offer.is_some() {
-                tokio::spawn(self.clone().await_pipes_taken(pid));
+                tokio::spawn(self.clone().wait_until_pipes_opened(pid));
             }
             self.broker.set_reader(pid);
-            if self.profile.links_slowly() {
+            if self.profile.has_slow_connections() {
                 let session = self.clone();
-                tokio::spawn(async move { session.hasten(pid).await });
+                tokio::spawn(async move { session.set_nodelay(pid).await });
             }
         }
         self.handle(ChildEvent::Process(body));
     }
 
     /// The program is reported before it has opened its pipes: its starter reports it first.
-    async fn await_pipes_taken(self: Arc<Self>, pid: u32) {
+    async fn wait_until_pipes_opened(self: Arc<Self>, pid: u32) {
         let taken = || {
             let mut live = self.live();
             live.as_mut().and_then(|live| live.offer.as_mut()).is_none_or(|offer| offer.taken_by(pid))
         };
         while !taken() && !self.state(ChildState::is_over) {
-            tokio::time::sleep(PROBE).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
@@ -107,8 +109,10 @@ impl AdapterSession {
     /// for: what is configured before it is ready may hold its program forever.
     pub(super) async fn supply_missing_events(self: Arc<Self>) {
         self.look_for_program().await;
-        let limit = if self.profile.says_initialized() { LAUNCH_LIMIT } else { READY_LIMIT };
-        if self.is_never_ready() || !self.reached(limit, |now| now.is_initialized() || now.is_over()).await {
+        let limit = if self.profile.sends_initialized() { LAUNCH_TIMEOUT } else { READY_TIMEOUT };
+        if self.skips_initialized()
+            || !self.wait_for_state(limit, |now| now.is_initialized() || now.is_over()).await
+        {
             self.handle(ChildEvent::Initialized);
         }
         self.until(|now| now.is_configured() || now.is_over()).await;
@@ -116,11 +120,13 @@ impl AdapterSession {
             // Of an adapter that never reports the process nothing better comes than what is known of it
             // here.
             while self.profile.reports_process() || self.launched_pid().is_none() {
-                tokio::time::sleep(PROBE).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
         };
+        let reported =
+            self.wait_for_state(PROCESS_EVENT_GRACE, |now| now.is_process_reported() || now.is_over());
         let reported = tokio::select! {
-            reported = self.reached(SILENCE, |now| now.is_process_reported() || now.is_over()) => reported,
+            reported = reported => reported,
             () = started => false,
         };
         if reported {
@@ -147,7 +153,7 @@ impl AdapterSession {
     fn launched_pid(&self) -> Option<u32> {
         let live = self.live();
         let live = live.as_ref().filter(|live| live.plan.launched)?;
-        let inherited = live.plan.program_io == ProgramIo::Inherited && !live.plan.quirks.passes_stdio_on;
+        let inherited = live.plan.program_io == ProgramIo::Inherited && !live.plan.quirks.forwards_stdio;
         let inherited = inherited.then(|| live.connection.process.child().map(Child::pid)).flatten();
         let ours = live.program.as_ref().map(Child::pid);
         ours.or(inherited).or_else(|| live.debuggee.as_ref().map(DebuggeeProcess::pid))
@@ -157,7 +163,7 @@ impl AdapterSession {
     /// Unknown, it would outlive a Delve that is killed.
     async fn look_for_program(&self) {
         let adapter = self.live().as_ref().filter(|live| live.plan.launched).and_then(|live| {
-            let above = live.plan.quirks.passes_stdio_on && live.debuggee.is_none();
+            let above = live.plan.quirks.forwards_stdio && live.debuggee.is_none();
             above.then(|| live.connection.process.child().map(Child::pid)).flatten()
         });
         let Some(adapter) = adapter else { return };
@@ -202,12 +208,12 @@ impl AdapterSession {
         let category = body["category"].as_str().unwrap_or_default();
         let (told, own_word) = match self.live().as_ref() {
             // The program's output goes into our pipes: this is the adapter's (gdb: "No source file named").
-            Some(live) if matches!(live.plan.program_io, ProgramIo::Offered | ProgramIo::Delegated(_)) => {
+            Some(live) if matches!(live.plan.program_io, ProgramIo::PipePaths | ProgramIo::Delegated(_)) => {
                 (false, matches!(category, "stdout" | "stderr"))
             }
             Some(live) => (
-                live.plan.program_io == ProgramIo::Told,
-                live.plan.quirks.speaks_as_stdout && category == "stdout",
+                live.plan.program_io == ProgramIo::OutputEvents,
+                live.plan.quirks.emits_own_stdout && category == "stdout",
             ),
             None => (false, false),
         };
@@ -231,7 +237,7 @@ impl AdapterSession {
         }
         match translate::plain_output(&body) {
             Some((category, text)) if told => self.broker.feed(category == "stderr", text),
-            _ => self.tell("output", body),
+            _ => self.send_event("output", body),
         }
     }
 }

@@ -23,13 +23,13 @@ impl AdapterSession {
     ) -> Result<Value, Failure> {
         let kept = arguments["value"].as_str().and_then(|value| self.profile.kept_value(value));
         let frame = Some(&arguments["frameId"]).filter(|frame| frame.is_number()).cloned();
-        let frame =
-            frame.or_else(|| self.known(|known| known.scopes.frame_of(&arguments["variablesReference"])));
+        let frame = frame
+            .or_else(|| self.with_knowledge(|known| known.scopes.frame_of(&arguments["variablesReference"])));
         if let (Some((keep, kept)), Some(frame)) = (kept, frame) {
             let asked = json!({ "expression": keep, "frameId": frame, "context": "watch" });
             self.ask("evaluate", asked, cancel).await?;
             arguments["value"] = json!(kept);
         }
-        Ok(translate::assigned(self.ask(command, arguments, cancel).await?))
+        Ok(translate::as_set_variable_answer(self.ask(command, arguments, cancel).await?))
     }
 }

@@ -11,7 +11,7 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::super::connection::STDERR_TAIL_LEN;
+use super::super::connection::MAX_STDERR_TAIL_LEN;
 use super::super::profile::FailedCondition;
 use super::super::signals;
 use super::super::state::ChildEvent;
@@ -20,11 +20,11 @@ use super::AdapterSession;
 use crate::engine::{CONDITION_FAILURE, JOINED_CONDITIONS};
 
 /// How long a check of a condition's text may take.
-const CHECK_LIMIT: Duration = Duration::from_secs(5);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the question why a condition failed may take.
-pub(super) const QUERY_LIMIT: Duration = Duration::from_secs(2);
+pub(super) const QUERY_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum length of a condition's error message, in characters.
-const SAID: usize = 400;
+const MAX_MESSAGE_CHARS: usize = 400;
 
 /// A breakpoint as the adapter gets it.
 struct SentBreakpoint {
@@ -109,7 +109,7 @@ impl AdapterSession {
         });
         let told = ids.collect();
         self.learn(|known| known.conditions.hold(place, told, &conditions));
-        translate::put_back(&mut answer, taken);
+        translate::insert_answers(&mut answer, taken);
         Ok(answer)
     }
 
@@ -144,7 +144,7 @@ impl AdapterSession {
 
     /// Syntax error of a condition, as far as the language's own tools find it without the program.
     async fn problem_of(self: &Arc<Self>, condition: &str) -> Option<String> {
-        if let Some(problem) = self.known(|known| known.conditions.checked(condition)) {
+        if let Some(problem) = self.with_knowledge(|known| known.conditions.checked(condition)) {
             return problem;
         }
         let (session, text) = (self.clone(), condition.to_owned());
@@ -162,7 +162,7 @@ impl AdapterSession {
         let signal = if self.profile.reports_signals() { signals::describe(&mut body) } else { None };
         let said = self.learn(|known| {
             known.signal = signal.map(|info| (body["threadId"].clone(), info));
-            known.panics.describe(&mut body, || self.broker.stderr_tail(STDERR_TAIL_LEN));
+            known.panics.describe(&mut body, || self.broker.stderr_tail(MAX_STDERR_TAIL_LEN));
             known.conditions.take_failed()
         });
         let at_breakpoint = matches!(body["reason"].as_str(), Some("breakpoint" | "function breakpoint"));
@@ -176,7 +176,8 @@ impl AdapterSession {
             }
         }
         if body[CONDITION_FAILURE].is_object() && body[CONDITION_FAILURE]["condition"].is_null() {
-            body[CONDITION_FAILURE]["condition"] = json!(self.known(|known| known.conditions.only()));
+            body[CONDITION_FAILURE]["condition"] =
+                json!(self.with_knowledge(|known| known.conditions.only()));
         }
         self.handle(ChildEvent::Stopped(body));
     }
@@ -184,10 +185,10 @@ impl AdapterSession {
     /// Finds out the reason for an adapter that stopped at a breakpoint with a condition
     /// and does not report it.
     async fn failure_reason(&self, body: &Value) -> Option<FailedCondition> {
-        if !self.known(|known| known.conditions.any()) {
+        if !self.with_knowledge(|known| known.conditions.any()) {
             return None;
         }
-        let condition = self.known(|known| known.conditions.of_stop(body));
+        let condition = self.with_knowledge(|known| known.conditions.of_stop(body));
         let query = match (self.profile.failure_query(), &condition) {
             (Some(query), _) => query,
             (None, Some(condition)) if self.profile.rechecks_conditions() => condition.as_str(),
@@ -195,7 +196,7 @@ impl AdapterSession {
         };
         let asked = json!({ "threadId": body["threadId"], "startFrame": 0, "levels": 1 });
         let never = CancellationToken::new();
-        let reason = tokio::time::timeout(QUERY_LIMIT, async {
+        let reason = tokio::time::timeout(QUERY_TIMEOUT, async {
             let stack = self.ask("stackTrace", asked, &never).await.ok()?;
             let frame = &stack["stackFrames"][0]["id"];
             let asked = json!({ "expression": query, "frameId": frame, "context": "watch" });
@@ -236,13 +237,13 @@ fn unquoted(shown: &str) -> String {
 async fn check_output(mut check: Command) -> Option<String> {
     check.stdin(Stdio::null()).current_dir("/");
     let mut check = tokio::process::Command::from(check);
-    let output = tokio::time::timeout(CHECK_LIMIT, check.kill_on_drop(true).output()).await.ok()?.ok()?;
+    let output = tokio::time::timeout(CHECK_TIMEOUT, check.kill_on_drop(true).output()).await.ok()?.ok()?;
     let said = match output.stdout.is_empty() {
         true if output.status.success() => return None,
         true => output.stderr,
         false => output.stdout,
     };
-    let text: String = String::from_utf8_lossy(&said).trim().chars().take(SAID).collect();
+    let text: String = String::from_utf8_lossy(&said).trim().chars().take(MAX_MESSAGE_CHARS).collect();
     (!text.is_empty()).then_some(text)
 }
 

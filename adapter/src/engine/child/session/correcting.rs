@@ -17,9 +17,9 @@ use super::super::state::{ChildEvent, ChildState, Correction};
 use super::AdapterSession;
 
 /// How long a program may take to stop after the connection.
-const STOP_LIMIT: Duration = Duration::from_secs(3);
+const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 /// The same before a breakpoint is refused.
-const RETRY_LIMIT: Duration = Duration::from_millis(500);
+const RETRY_TIMEOUT: Duration = Duration::from_millis(500);
 /// The thread in which signals are handled.
 const MAIN_THREAD: i64 = 1;
 
@@ -32,7 +32,7 @@ impl AdapterSession {
             return false;
         }
         self.learn(|known| known.correction = Correction::Due);
-        if self.corrected(STOP_LIMIT).await {
+        if self.correct(STOP_TIMEOUT).await {
             self.handle(ChildEvent::StoppedAtConnection);
         }
         true
@@ -41,7 +41,7 @@ impl AdapterSession {
     /// Reports the stop at the connection; returns whether the program had one, or will, so that it
     /// must not be resumed now.
     pub(super) fn stays_stopped(self: &Arc<Self>) -> bool {
-        if self.known(|known| known.correction == Correction::None) {
+        if self.with_knowledge(|known| known.correction == Correction::None) {
             return false;
         }
         self.handle(ChildEvent::Configured);
@@ -54,7 +54,7 @@ impl AdapterSession {
 
     /// Whether the debugger needs a correction that could not be made yet.
     pub(super) fn is_uncorrected(&self) -> bool {
-        self.known(|known| known.correction == Correction::Due)
+        self.with_knowledge(|known| known.correction == Correction::Due)
     }
 
     /// The answer to a request for breakpoints or filters of exceptions, which the debugger would not remove
@@ -71,7 +71,7 @@ impl AdapterSession {
         };
         let count: usize = names.iter().map(|name| arguments[*name].as_array().map_or(0, Vec::len)).sum();
         let correction = self.profile.correction(&self.capabilities())?;
-        if count > 0 && self.corrected(RETRY_LIMIT).await {
+        if count > 0 && self.correct(RETRY_TIMEOUT).await {
             return None;
         }
         let refused = json!({ "verified": false, "message": correction.refusal, "reason": "failed" });
@@ -79,7 +79,7 @@ impl AdapterSession {
     }
 
     /// Evaluates the correction in the program's first frame; returns whether that worked.
-    async fn corrected(self: &Arc<Self>, limit: Duration) -> bool {
+    async fn correct(self: &Arc<Self>, limit: Duration) -> bool {
         let Some(correction) = self.profile.correction(&self.capabilities()) else { return true };
         let never = CancellationToken::new();
         let correcting = async {

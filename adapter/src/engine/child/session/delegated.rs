@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use dap_wire::{ErrorCode, Failure};
 
-use super::super::connection::STDERR_TAIL_LEN;
+use super::super::connection::MAX_STDERR_TAIL_LEN;
 use super::super::debuggee::DebuggeeProcess;
 use super::super::state::{ChildEvent, ChildState};
-use super::{AdapterSession, LATE_WORD};
+use super::{AdapterSession, END_EVENT_GRACE};
 use crate::io::ExecShim;
 
 impl AdapterSession {
@@ -34,7 +34,7 @@ impl AdapterSession {
             Err(failure) => self.handle(ChildEvent::Refused(failure)),
         }
         self.handle(ChildEvent::ProgramGone);
-        self.reached(LATE_WORD, |now| {
+        self.wait_for_state(END_EVENT_GRACE, |now| {
             now.exit_code().is_some() || now.is_terminated() || now.has_hung_up() || now.is_over()
         })
         .await;
@@ -50,13 +50,15 @@ impl AdapterSession {
             return failure;
         }
         if self
-            .reached(LATE_WORD, |now| now.is_process_reported() || now.exit_code().is_some() || now.is_over())
+            .wait_for_state(END_EVENT_GRACE, |now| {
+                now.is_process_reported() || now.exit_code().is_some() || now.is_over()
+            })
             .await
         {
             std::future::pending::<()>().await;
         }
         self.broker.settle();
-        let words = self.broker.stderr_tail(STDERR_TAIL_LEN);
+        let words = self.broker.stderr_tail(MAX_STDERR_TAIL_LEN);
         let quoted = if words.is_empty() { words } else { format!("; end of its stderr: {words}") };
         let message = format!("the program ended before it could be debugged{quoted}");
         Failure::new(ErrorCode::LaunchFailed, message).hint("run it without a debugger to see why it fails")

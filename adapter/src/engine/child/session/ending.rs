@@ -11,12 +11,15 @@ use serde_json::json;
 use session_registry::ScratchFolder;
 use tokio::sync::watch;
 
-use super::super::connection::{self, AdapterProcess, STDERR_TAIL_LIMIT};
+use super::super::connection::{self, AdapterProcess, STDERR_TAIL_TIMEOUT};
 use super::super::debuggee::{self, DebuggeeProcess};
 use super::super::inspector::OpenedPort;
 use super::super::profile::ProgramIo;
 use super::super::state::{ChildEvent, ChildState, EndKind};
-use super::{AdapterSession, DISCONNECT_LIMIT, LAST_STEPS, LATE_WORD, LiveAdapter, PROBE, RELEASE_LIMIT};
+use super::{
+    AdapterSession, DISCONNECT_TIMEOUT, END_EVENT_GRACE, LiveAdapter, POLL_INTERVAL, PROGRAM_END_GRACE,
+    RELEASE_TIMEOUT,
+};
 use crate::io::Child;
 use crate::io::child::is_suspended;
 
@@ -25,8 +28,12 @@ impl AdapterSession {
     pub(super) fn watch(self: &Arc<Self>, child: &Child) {
         let (session, mut exit) = (self.clone(), child.exit());
         tokio::spawn(async move {
-            connection::ended(&mut exit).await;
-            session.reached(LATE_WORD, |now| now.is_terminated() || now.has_hung_up() || now.is_over()).await;
+            connection::wait_for_exit(&mut exit).await;
+            session
+                .wait_for_state(END_EVENT_GRACE, |now| {
+                    now.is_terminated() || now.has_hung_up() || now.is_over()
+                })
+                .await;
             session.finish().await;
         });
     }
@@ -35,7 +42,7 @@ impl AdapterSession {
     pub(super) fn own_exit(&self) -> Option<watch::Receiver<Option<crate::io::ExitInfo>>> {
         let live = self.live();
         let live = live.as_ref()?;
-        let inherited = live.plan.program_io == ProgramIo::Inherited && !live.plan.quirks.passes_stdio_on;
+        let inherited = live.plan.program_io == ProgramIo::Inherited && !live.plan.quirks.forwards_stdio;
         match &live.program {
             Some(program) => Some(program.exit()),
             None if inherited => live.connection.process.child().map(Child::exit),
@@ -53,7 +60,7 @@ impl AdapterSession {
         });
         let Some((mut exit, program)) = exits else { return false };
         let runs = program.is_none_or(|exit| exit.borrow().is_none());
-        match tokio::time::timeout(STDERR_TAIL_LIMIT, connection::ended(&mut exit)).await {
+        match tokio::time::timeout(STDERR_TAIL_TIMEOUT, connection::wait_for_exit(&mut exit)).await {
             Ok(info) => info.signal.is_some() || (runs && info.code != 0),
             Err(_) => false,
         }
@@ -88,7 +95,7 @@ impl AdapterSession {
             }
             EndKind::NoExitCode => self.send_disconnect(true).await,
             EndKind::ExitCode => {
-                self.reached(LATE_WORD, |now| now.is_terminated() || now.has_hung_up()).await;
+                self.wait_for_state(END_EVENT_GRACE, |now| now.is_terminated() || now.has_hung_up()).await;
             }
         }
         let code = self.exit_code().await;
@@ -131,8 +138,12 @@ impl AdapterSession {
         // A program with the debugger inside it (Python) says that debugging is over before it has shut down:
         // its last steps are not to be cut short.
         let inside = self.live().as_ref().is_some_and(|live| live.program.is_none());
-        let limit = if inside && self.state(ChildState::is_terminated) { LAST_STEPS } else { LATE_WORD };
-        tokio::time::timeout(limit, connection::ended(&mut exit)).await.ok().map(|info| info.code.into())
+        let limit =
+            if inside && self.state(ChildState::is_terminated) { PROGRAM_END_GRACE } else { END_EVENT_GRACE };
+        tokio::time::timeout(limit, connection::wait_for_exit(&mut exit))
+            .await
+            .ok()
+            .map(|info| info.code.into())
     }
 
     /// The exit code of a program that the adapter started, says has ended, and has not reaped. Delve does
@@ -142,7 +153,7 @@ impl AdapterSession {
     async fn unreaped_code(&self) -> Option<i64> {
         let said = !self.state(ChildState::hung_up_without_a_word);
         let program = self.live().as_ref().filter(|_| said).and_then(|live| {
-            let below = live.plan.launched && live.plan.quirks.passes_stdio_on;
+            let below = live.plan.launched && live.plan.quirks.forwards_stdio;
             live.debuggee.clone().filter(|_| below)
         })?;
         let ended = async {
@@ -151,11 +162,11 @@ impl AdapterSession {
                 if code.is_some() {
                     return code;
                 }
-                tokio::time::sleep(PROBE).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
             None
         };
-        tokio::time::timeout(LATE_WORD, ended).await.ok().flatten()
+        tokio::time::timeout(END_EVENT_GRACE, ended).await.ok().flatten()
     }
 
     /// The exit code that is reported.
@@ -166,7 +177,7 @@ impl AdapterSession {
             return code;
         };
         let asked = json!({ "expression": expression, "context": "watch" });
-        let answer = peer.request("evaluate", asked, DISCONNECT_LIMIT).await.unwrap_or_default();
+        let answer = peer.request("evaluate", asked, DISCONNECT_TIMEOUT).await.unwrap_or_default();
         let signal: Option<i64> = answer["result"].as_str().and_then(|text| text.trim().parse().ok());
         signal.map_or(code, |signal| Some(128 + signal))
     }
@@ -188,7 +199,7 @@ impl AdapterSession {
         let _only_one = self.disconnecting.lock().await;
         if !peer.is_closed() && !self.state(ChildState::is_disconnected) {
             let arguments = json!({ "restart": false, "terminateDebuggee": kill });
-            let limit = if kill { DISCONNECT_LIMIT } else { RELEASE_LIMIT };
+            let limit = if kill { DISCONNECT_TIMEOUT } else { RELEASE_TIMEOUT };
             let answer = peer.request("disconnect", arguments, limit).await;
             match answer {
                 Ok(_) => self.handle(ChildEvent::Disconnected),
@@ -202,7 +213,7 @@ impl AdapterSession {
         self.handle(ChildEvent::Released);
         self.planning.close();
         // A build looks every few milliseconds whether it is to give up.
-        drop(tokio::time::timeout(DISCONNECT_LIMIT, self.planning.wait()).await);
+        drop(tokio::time::timeout(DISCONNECT_TIMEOUT, self.planning.wait()).await);
         let launched = self.live().as_ref().is_some_and(|live| live.plan.launched);
         if launched || terminate {
             // debugpy kills everything below its program.
@@ -216,10 +227,10 @@ impl AdapterSession {
         self.kill();
         if let Some(mut exit) = self.own_exit() {
             // It was killed; this only waits for the kernel to say so.
-            drop(tokio::time::timeout(DISCONNECT_LIMIT, connection::ended(&mut exit)).await);
+            drop(tokio::time::timeout(DISCONNECT_TIMEOUT, connection::wait_for_exit(&mut exit)).await);
         }
-        if self.live().as_ref().is_some_and(LiveAdapter::started_through_stub) {
-            self.reached(DISCONNECT_LIMIT, ChildState::is_gone).await;
+        if self.live().as_ref().is_some_and(LiveAdapter::is_started_by_stub) {
+            self.wait_for_state(DISCONNECT_TIMEOUT, ChildState::is_gone).await;
         }
         self.close_opened().await;
         self.program_ended(None);
@@ -235,17 +246,17 @@ impl AdapterSession {
             live.connection.process.child().map(Child::exit)
         });
         if let Some(mut exit) = exit {
-            drop(tokio::time::timeout(DISCONNECT_LIMIT, connection::ended(&mut exit)).await);
+            drop(tokio::time::timeout(DISCONNECT_TIMEOUT, connection::wait_for_exit(&mut exit)).await);
         }
         let live =
             self.live().as_ref().map(|live| (live.plan.launched, live.plan.arguments["processId"].as_u64()));
         if let Some((false, Some(pid))) = live {
             let untraced = async {
                 while debuggee::is_traced(pid) {
-                    tokio::time::sleep(PROBE).await;
+                    tokio::time::sleep(POLL_INTERVAL).await;
                 }
             };
-            drop(tokio::time::timeout(RELEASE_LIMIT, untraced).await);
+            drop(tokio::time::timeout(RELEASE_TIMEOUT, untraced).await);
         }
     }
 
@@ -307,7 +318,7 @@ fn spawn_removal(scratch: ScratchFolder, exit: Option<watch::Receiver<Option<cra
     let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
     runtime.spawn(async move {
         if let Some(mut exit) = exit {
-            drop(tokio::time::timeout(DISCONNECT_LIMIT, connection::ended(&mut exit)).await);
+            drop(tokio::time::timeout(DISCONNECT_TIMEOUT, connection::wait_for_exit(&mut exit)).await);
         }
         drop(scratch);
     });
@@ -315,7 +326,7 @@ fn spawn_removal(scratch: ScratchFolder, exit: Option<watch::Receiver<Option<cra
 
 impl LiveAdapter {
     /// Whether the adapter has started the program through our stub, and so its end will be seen.
-    fn started_through_stub(&self) -> bool {
+    fn is_started_by_stub(&self) -> bool {
         matches!(self.plan.program_io, ProgramIo::Delegated(_)) && self.debuggee.is_some()
     }
 
@@ -333,7 +344,7 @@ impl LiveAdapter {
 
     /// The children of a launcher that is to be killed, if the adapter has not reported yet which
     /// process the program is.
-    fn started_by_launcher(&self) -> Vec<DebuggeeProcess> {
+    fn launcher_children(&self) -> Vec<DebuggeeProcess> {
         let unnamed = self.plan.quirks.has_launcher && self.debuggee.is_none();
         let Some(launcher) = self.program.as_ref().filter(|_| unnamed) else { return Vec::new() };
         let started = if launcher.exited().is_none() {
@@ -349,7 +360,7 @@ impl LiveAdapter {
 
     /// To the program, wherever it is.
     fn signal(&self, signal: Signal) {
-        let started = if signal == Signal::KILL { self.started_by_launcher() } else { Vec::new() };
+        let started = if signal == Signal::KILL { self.launcher_children() } else { Vec::new() };
         if let Some(program) = &self.program {
             program.signal(signal);
         }

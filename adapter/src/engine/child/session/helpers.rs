@@ -9,10 +9,10 @@ use rustix::process::Signal;
 
 use super::super::debuggee::{self, DebuggeeProcess};
 use super::super::profile::Profile;
-use super::{AdapterSession, PROBE};
+use super::{AdapterSession, POLL_INTERVAL};
 
 /// How long they may take. On a busy machine one that is debugged, too, needs a second.
-const LIMIT: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(3);
 
 impl AdapterSession {
     /// Kills a program that has helpers, and waits until those have ended. A program without helpers
@@ -46,11 +46,11 @@ fn end_before(profile: &Arc<dyn Profile>, programs: &[u32]) {
         return;
     }
     others.into_iter().filter_map(DebuggeeProcess::of).for_each(|process| process.signal_alone(Signal::KILL));
-    let deadline = Instant::now() + LIMIT;
+    let deadline = Instant::now() + TIMEOUT;
     while helpers.iter().any(DebuggeeProcess::is_there) && Instant::now() < deadline {
         // Processes that were starting just now.
         let late = programs.iter().flat_map(|pid| debuggee::group_of(*pid)).filter(|pid| !is_helper(*pid));
         late.filter_map(DebuggeeProcess::of).for_each(|process| process.signal_alone(Signal::KILL));
-        std::thread::sleep(PROBE);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }

@@ -14,8 +14,8 @@ use super::super::profile::{LaunchPlan, Profile, ProgramIo, Transport};
 use super::super::registry;
 use super::super::state::{ChildEvent, ChildState, Link};
 use super::super::target::Target;
-use super::subprocesses::AdoptedConnection;
-use super::{AdapterSession, FOREVER, HELLO_LIMIT, LAUNCH_LIMIT, LiveAdapter};
+use super::subprocesses::SubprocessConnection;
+use super::{AdapterSession, FOREVER, INITIALIZE_TIMEOUT, LAUNCH_TIMEOUT, LiveAdapter};
 use crate::engine::console::Console;
 use crate::engine::{EngineEvent, env_file};
 use crate::io::NamedPipes;
@@ -42,18 +42,21 @@ impl AdapterSession {
     }
 
     async fn start(self: &Arc<Self>, attach: bool, attributes: &Value) -> Result<Value, Failure> {
-        let adopted = self.adopted.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let subprocess = self.subprocess.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut delegate = None;
-        let (plan, target, offer, connection, incoming) = match adopted {
-            Some(adopted) => {
-                let AdoptedConnection { plan, target, connection, incoming } = adopted;
+        let (plan, target, offer, connection, incoming) = match subprocess {
+            Some(subprocess) => {
+                let SubprocessConnection { plan, target, connection, incoming } = subprocess;
                 (plan, target, None, connection, incoming)
             }
             None => {
                 let mut wrong = Vec::new();
                 let mut attributes = env_file::merge(attributes, &mut |line| wrong.push(line.to_owned()))?;
                 for line in wrong {
-                    self.tell("output", json!({ "category": "console", "output": format!("{line}\n") }));
+                    self.send_event(
+                        "output",
+                        json!({ "category": "console", "output": format!("{line}\n") }),
+                    );
                 }
                 if attach {
                     self.profile.description().check_attach(&attributes)?;
@@ -63,8 +66,8 @@ impl AdapterSession {
                 let mut plan = self.plan(attach, &target).await?;
                 let offer = match &plan.program_io {
                     // A described adapter may have its own attribute `console`.
-                    ProgramIo::Offered | ProgramIo::Delegated(_)
-                        if target.console != Console::Piped && !plan.quirks.takes_pipe_paths =>
+                    ProgramIo::PipePaths | ProgramIo::Delegated(_)
+                        if target.console != Console::Piped && !plan.quirks.accepts_pipe_paths =>
                     {
                         let what = "run a program in a client's terminal";
                         return Err(find::unsupported(self.profile.name(), &target, what)
@@ -74,11 +77,11 @@ impl AdapterSession {
                         self.broker.set_not_owned();
                         None
                     }
-                    ProgramIo::Told => {
+                    ProgramIo::OutputEvents => {
                         self.broker.expect_reported_output();
                         None
                     }
-                    ProgramIo::Offered => Some(self.broker.offer(target.pty)?),
+                    ProgramIo::PipePaths => Some(self.broker.offer(target.pty)?),
                     ProgramIo::Delegated(spec) => {
                         let offer = self.broker.offer(target.pty)?;
                         let place = self.broker.delegate(spec.clone(), offer.paths.clone())?;
@@ -90,7 +93,7 @@ impl AdapterSession {
                     ProgramIo::Inherited | ProgramIo::Terminal | ProgramIo::Elsewhere => None,
                 };
                 if let Some(offer) = &offer {
-                    plan.hand_over(&offer.paths);
+                    plan.substitute_pipe_paths(&offer.paths);
                 }
                 let (connection, incoming) = connection::start(&plan, &self.broker).await?;
                 (plan, target, offer, connection, incoming)
@@ -99,7 +102,7 @@ impl AdapterSession {
         if let Some(delegate) = delegate {
             tokio::spawn(self.clone().watch_delegate(delegate));
         }
-        self.take_in(connection, plan, target, offer, incoming).await
+        self.initialize(connection, plan, target, offer, incoming).await
     }
 
     async fn plan(self: &Arc<Self>, attach: bool, target: &Target) -> Result<LaunchPlan, Failure> {
@@ -128,7 +131,7 @@ impl AdapterSession {
     }
 
     /// Initializes a connected adapter, and sends it `launch`.
-    async fn take_in(
+    async fn initialize(
         self: &Arc<Self>,
         mut connection: AdapterConnection,
         plan: LaunchPlan,
@@ -140,7 +143,7 @@ impl AdapterSession {
         let (command, arguments) = (plan.command, plan.arguments.clone());
         let hello = initialize_arguments(&plan.adapter_id);
         if let Some(listener) = connection.listener.take() {
-            self.take_in_children(listener);
+            self.accept_children(listener);
         }
         *self.live() = Some(LiveAdapter {
             connection,
@@ -154,7 +157,7 @@ impl AdapterSession {
             parent: None,
         });
         tokio::spawn(self.clone().listen(Link::First, peer.clone(), incoming));
-        let introduced = peer.request("initialize", hello, HELLO_LIMIT).await;
+        let introduced = peer.request("initialize", hello, INITIALIZE_TIMEOUT).await;
         let capabilities = match introduced {
             Ok(capabilities) => capabilities,
             Err(_) if peer.is_closed() => return Err(self.explain_exit("before it introduced itself").await),
@@ -185,7 +188,7 @@ impl AdapterSession {
     /// Waits until the configured adapter has started the program, or reports that it cannot.
     async fn until_started(&self) -> Result<(), Failure> {
         tokio::select! {
-            _ = self.reached(FOREVER, |now| now.is_configured() || now.has_hung_up()) => {}
+            _ = self.wait_for_state(FOREVER, |now| now.is_configured() || now.has_hung_up()) => {}
             reason = self.wait_for_stall() => return Err(with_stderr_tail(reason, &self.stderr_tail().await)),
         }
         match self.state(|state| state.refusal().cloned()) {
@@ -205,16 +208,16 @@ impl AdapterSession {
 
     /// Resolves when the adapter takes too long to get ready or, once configured, to launch.
     async fn wait_for_stall(&self) -> String {
-        if !self.reached(LAUNCH_LIMIT, ChildState::is_initialized).await {
-            return format!("the debug adapter was not ready within {} s", LAUNCH_LIMIT.as_secs());
+        if !self.wait_for_state(LAUNCH_TIMEOUT, ChildState::is_initialized).await {
+            return format!("the debug adapter was not ready within {} s", LAUNCH_TIMEOUT.as_secs());
         }
         // Clients may take their time to configure.
         self.until(ChildState::is_configured).await;
-        tokio::time::sleep(LAUNCH_LIMIT).await;
-        format!("the debug adapter did not launch the program within {} s", LAUNCH_LIMIT.as_secs())
+        tokio::time::sleep(LAUNCH_TIMEOUT).await;
+        format!("the debug adapter did not launch the program within {} s", LAUNCH_TIMEOUT.as_secs())
     }
 
-    pub(super) async fn configured(self: &Arc<Self>, cancel: &CancellationToken) -> Result<Value, Failure> {
+    pub(super) async fn configure(self: &Arc<Self>, cancel: &CancellationToken) -> Result<Value, Failure> {
         Box::pin(self.want_usual_panics(cancel)).await;
         if let Some((command, arguments)) = self.profile.settings()
             && let Err(failure) = self.ask(command, arguments, cancel).await
@@ -224,7 +227,7 @@ impl AdapterSession {
         if self.stays_stopped() {
             return Ok(Value::Null);
         }
-        let outcome = if self.can("supportsConfigurationDoneRequest") && !self.is_never_ready() {
+        let outcome = if self.can("supportsConfigurationDoneRequest") && !self.skips_initialized() {
             tokio::select! {
                 outcome = self.ask("configurationDone", json!({}), cancel) => outcome,
                 failure = self.wait_for_early_end() => Err(failure),

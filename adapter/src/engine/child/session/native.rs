@@ -12,11 +12,11 @@ use super::AdapterSession;
 
 /// Most rows of one answer: an adapter makes them all before it answers, and an array may
 /// have a hundred million.
-const ROWS: u64 = 10_000;
+const MAX_ROWS: u64 = 10_000;
 /// Values without a text that are summed up, of one answer.
-const SUMMED_UP: usize = 40;
+const MAX_SUMMARIES: usize = 40;
 /// Parts that a summary shows.
-const PARTS: u64 = 6;
+const MAX_PARTS: u64 = 6;
 /// Longest summary, characters.
 const MAX_SUMMARY_LEN: usize = 120;
 
@@ -30,7 +30,7 @@ impl AdapterSession {
     ) -> Result<Value, Failure> {
         let elements = self.elements_of(&arguments["variablesReference"]);
         let filtered = command == "variables" && elements > 0 && arguments["filter"].is_string();
-        if filtered && elements as u64 > ROWS && arguments["filter"] == "named" {
+        if filtered && elements as u64 > MAX_ROWS && arguments["filter"] == "named" {
             // Neither knows the filter, and all elements would be read to leave them out.
             return Ok(json!({ "variables": [] }));
         }
@@ -54,7 +54,7 @@ impl AdapterSession {
                 self.summarize(&mut answer, "result", cancel).await;
             }
             _ => {
-                let mut left = SUMMED_UP;
+                let mut left = MAX_SUMMARIES;
                 for row in rows_of(&mut answer, "variables") {
                     close_null(row, "value");
                     name_unit(row);
@@ -64,9 +64,9 @@ impl AdapterSession {
                 }
                 if let Some(rows) = answer["variables"].as_array_mut()
                     && bounded
-                    && rows.len() as u64 == ROWS
+                    && rows.len() as u64 == MAX_ROWS
                 {
-                    let more = format!("only {ROWS} are shown; ask with `start` and `count` for others");
+                    let more = format!("only {MAX_ROWS} are shown; ask with `start` and `count` for others");
                     rows.push(json!({ "name": "…", "value": more, "variablesReference": 0 }));
                 }
             }
@@ -83,7 +83,7 @@ impl AdapterSession {
         {
             return false;
         }
-        let asked = json!({ "variablesReference": reference, "start": 0, "count": PARTS });
+        let asked = json!({ "variablesReference": reference, "start": 0, "count": MAX_PARTS });
         if let Ok(parts) = self.ask("variables", asked, cancel).await {
             row[key] = json!(summary(&parts));
         }
@@ -94,9 +94,9 @@ impl AdapterSession {
 /// Limits the requested amount; returns whether it changed anything.
 fn bound(arguments: &mut Value) -> bool {
     let count = arguments["count"].as_u64().filter(|count| *count > 0);
-    let unbounded = count.is_none_or(|count| count > ROWS);
+    let unbounded = count.is_none_or(|count| count > MAX_ROWS);
     if unbounded && arguments.is_object() {
-        arguments["count"] = json!(ROWS);
+        arguments["count"] = json!(MAX_ROWS);
         if arguments["start"].is_null() {
             arguments["start"] = json!(0);
         }
@@ -112,7 +112,7 @@ fn rows_of<'a>(answer: &'a mut Value, key: &str) -> impl Iterator<Item = &'a mut
 fn summary(parts: &Value) -> String {
     let list = parts["variables"].as_array().map(Vec::as_slice).unwrap_or_default();
     let mut text = String::from("{");
-    for (at, part) in list.iter().take(PARTS as usize).enumerate() {
+    for (at, part) in list.iter().take(MAX_PARTS as usize).enumerate() {
         let (name, value) =
             (part["name"].as_str().unwrap_or_default(), part["value"].as_str().unwrap_or_default());
         let opens = part["variablesReference"].as_i64().unwrap_or(0) > 0;
@@ -124,7 +124,7 @@ fn summary(parts: &Value) -> String {
             return text + "}";
         }
     }
-    if list.len() as u64 >= PARTS {
+    if list.len() as u64 >= MAX_PARTS {
         text.push_str(", …");
     }
     text + "}"
@@ -176,11 +176,11 @@ mod tests {
         for (asked, sent, bounded) in [
             (
                 json!({ "variablesReference": 1 }),
-                json!({ "variablesReference": 1, "count": ROWS, "start": 0 }),
+                json!({ "variablesReference": 1, "count": MAX_ROWS, "start": 0 }),
                 true,
             ),
-            (json!({ "start": 5, "count": 0 }), json!({ "start": 5, "count": ROWS }), true),
-            (json!({ "start": 5, "count": 100_000_000 }), json!({ "start": 5, "count": ROWS }), true),
+            (json!({ "start": 5, "count": 0 }), json!({ "start": 5, "count": MAX_ROWS }), true),
+            (json!({ "start": 5, "count": 100_000_000 }), json!({ "start": 5, "count": MAX_ROWS }), true),
             (json!({ "start": 5, "count": 7 }), json!({ "start": 5, "count": 7 }), false),
         ] {
             let mut arguments = asked;

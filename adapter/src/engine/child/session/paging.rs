@@ -17,7 +17,7 @@ const MAX_ELEMENTS: usize = 10_000;
 
 impl AdapterSession {
     pub(super) fn elements_of(&self, reference: &Value) -> usize {
-        self.known(|known| known.elements.of(reference))
+        self.with_knowledge(|known| known.elements.of(reference))
     }
 
     /// Children of a value: all, or the requested page.
@@ -35,7 +35,8 @@ impl AdapterSession {
             None => return self.ask("variables", arguments, cancel).await,
         };
         let request = PageRequest { session: self, arguments: &arguments, cancel };
-        let rows = if count > 0 { request.announced(page, count).await? } else { request.all(page).await? };
+        let rows =
+            if count > 0 { request.read_announced(page, count).await? } else { request.all(page).await? };
         Ok(json!({ "variables": rows }))
     }
 }
@@ -49,7 +50,7 @@ struct PageRequest<'a> {
 
 impl PageRequest<'_> {
     /// The children of a value with `count` elements that it has announced.
-    async fn announced(&self, page: Page, count: usize) -> Result<Vec<Value>, Failure> {
+    async fn read_announced(&self, page: Page, count: usize) -> Result<Vec<Value>, Failure> {
         let mut rows = Vec::new();
         if page.filter != Filter::Named {
             let wanted = page.count.min(count.saturating_sub(page.start)).min(MAX_ELEMENTS);

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::super::rust::{PANIC, panic_filter};
 use super::super::signals::{GO_FAULT_FRAMES, go_fault};
 use super::AdapterSession;
-use super::conditions::QUERY_LIMIT;
+use super::conditions::QUERY_TIMEOUT;
 
 impl AdapterSession {
     fn may_panic(&self) -> Option<&'static str> {
@@ -65,7 +65,7 @@ impl AdapterSession {
 
     /// The program is about to run: if no client has set exception filters, it stops at panics.
     pub(super) async fn want_usual_panics(self: &Arc<Self>, cancel: &CancellationToken) {
-        if self.may_panic().is_some() && self.known(|known| known.panics.is_open()) {
+        if self.may_panic().is_some() && self.with_knowledge(|known| known.panics.is_open()) {
             self.want_panics(true, cancel).await;
         }
     }
@@ -87,7 +87,7 @@ impl AdapterSession {
 
     /// The panic message of the thread, if the program is stopped because of it.
     pub(super) fn panic_info(&self, arguments: &Value) -> Option<Value> {
-        self.known(|known| known.panics.info(&arguments["threadId"]))
+        self.with_knowledge(|known| known.panics.info(&arguments["threadId"]))
     }
 
     /// Adds the message to a stop at a panic of Go's runtime whose message Delve could not read.
@@ -98,7 +98,7 @@ impl AdapterSession {
         }
         let asked = json!({ "threadId": body["threadId"], "startFrame": 0, "levels": GO_FAULT_FRAMES });
         let never = CancellationToken::new();
-        let stack = tokio::time::timeout(QUERY_LIMIT, self.ask("stackTrace", asked, &never)).await;
+        let stack = tokio::time::timeout(QUERY_TIMEOUT, self.ask("stackTrace", asked, &never)).await;
         if let Ok(Ok(stack)) = stack
             && let Some(message) = go_fault(&stack)
         {
@@ -110,7 +110,7 @@ impl AdapterSession {
     pub(super) fn signal_info(&self, arguments: &Value) -> Option<Value> {
         let of_thread =
             |(thread, info): &(Value, Value)| (*thread == arguments["threadId"]).then(|| info.clone());
-        self.known(|known| known.signal.as_ref().and_then(of_thread))
+        self.with_knowledge(|known| known.signal.as_ref().and_then(of_thread))
     }
 
     /// Answers `exceptionInfo` about a signal: with what the adapter adds to it, if it can be asked.

@@ -20,16 +20,16 @@ use crate::io::Child;
 
 /// How long a pause may take before the client learns why the program does not stop. debugpy waits 0.5
 /// s for the main thread.
-const PAUSE_LIMIT: Duration = Duration::from_millis(1500);
+const PAUSE_TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// How long a stop may take before the pause counts as missed.
-const MISSED_LIMIT: Duration = Duration::from_millis(500);
+const MISSED_PAUSE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// How long to wait for the response to a `continue` that may never come.
-const UNSAID_LIMIT: Duration = Duration::from_millis(100);
+const UNREPORTED_RESUME_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Length of the part of a command line that messages show, in characters.
-const SHOWN_CHARS: usize = 60;
+const MAX_SHOWN_CHARS: usize = 60;
 
 impl AdapterSession {
     /// Pauses the program, and answers when it is stopped or when it is known why it is not.
@@ -41,13 +41,13 @@ impl AdapterSession {
         let before = self.state(ChildState::stops);
         let answer = self.ask("pause", arguments.clone(), cancel).await?;
         let how = self.profile.idle_pause();
-        if how == IdlePause::Comes {
+        if how == IdlePause::Stops {
             if self.profile.misses_pauses() {
                 tokio::spawn(self.clone().pause_again(arguments, before));
             }
             return Ok(answer);
         }
-        let has_stopped = self.reached(PAUSE_LIMIT, |now| now.stops() != before || now.is_ending());
+        let has_stopped = self.wait_for_state(PAUSE_TIMEOUT, |now| now.stops() != before || now.is_ending());
         let has_stopped = tokio::select! {
             stopped = has_stopped => stopped,
             // The adapter has taken the pause; nothing takes it back.
@@ -55,16 +55,16 @@ impl AdapterSession {
         };
         match how {
             _ if has_stopped => Ok(answer),
-            IdlePause::Unsaid => self.report_stop(before, cancel).await.map(|()| answer),
-            IdlePause::Pends(reason) => Err(self.explain_missed_pause(reason).await),
-            IdlePause::Comes => Ok(answer),
+            IdlePause::StopsUnreported => self.report_stop(before, cancel).await.map(|()| answer),
+            IdlePause::Deferred(reason) => Err(self.explain_missed_pause(reason).await),
+            IdlePause::Stops => Ok(answer),
         }
     }
 
     /// Pauses once more when the program has not stopped: it was only about to run when the first pause came.
     async fn pause_again(self: Arc<Self>, arguments: Value, before: u64) {
         let has_stopped = |now: &ChildState| now.stops() != before || now.is_ending();
-        if !self.reached(MISSED_LIMIT, has_stopped).await
+        if !self.wait_for_state(MISSED_PAUSE_TIMEOUT, has_stopped).await
             && let Err(failure) = self.ask("pause", arguments, &self.give_up).await
         {
             tracing::debug!(%failure, "the program was not paused again");
@@ -90,12 +90,12 @@ impl AdapterSession {
         arguments: Value,
         cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
-        if !self.state(ChildState::is_stop_unsaid) {
+        if !self.state(ChildState::is_stop_unreported) {
             return self.ask("continue", arguments, cancel).await;
         }
         let (session, never) = (self.clone(), CancellationToken::new());
         let asking = tokio::spawn(async move { session.ask("continue", arguments, &never).await });
-        match tokio::time::timeout(UNSAID_LIMIT, asking).await {
+        match tokio::time::timeout(UNREPORTED_RESUME_TIMEOUT, asking).await {
             Ok(Ok(answer)) => answer,
             _ => Ok(json!({ "allThreadsContinued": true })),
         }
@@ -112,7 +112,7 @@ impl AdapterSession {
         let command = |pid: u32| {
             let words = debuggee::command_line_of(pid);
             let of_adapter = words.iter().any(|word| nodelay::is_watchdog(word));
-            let shown: String = words.join(" ").chars().take(SHOWN_CHARS).collect();
+            let shown: String = words.join(" ").chars().take(MAX_SHOWN_CHARS).collect();
             (!of_adapter).then(|| format!("{reason}; its child is `{shown}` (process {pid})"))
         };
         let (why, remedy) = match children.into_iter().find_map(command) {
@@ -120,7 +120,7 @@ impl AdapterSession {
             Some(why) => (why, "wait for that, or end it"),
             None => (reason.to_owned(), "wait for what it waits for"),
         };
-        let limit = PAUSE_LIMIT.as_secs_f32();
+        let limit = PAUSE_TIMEOUT.as_secs_f32();
         let message = format!("the program did not stop within {limit} s: {why}");
         Failure::new(ErrorCode::Timeout, message).hint(format!(
             "the pause is pending: the program stops as soon as its own code runs again; {remedy}"

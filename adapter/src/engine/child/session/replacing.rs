@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::super::connection;
 use super::super::debuggee::{self, DebuggeeProcess};
 use super::super::state::ChildState;
-use super::{AdapterSession, PROBE, no_debug};
+use super::{AdapterSession, POLL_INTERVAL, no_debug};
 
 const WHY: &str = "the program replaced itself (`exec`), and the debugger inside it ended";
 
@@ -56,20 +56,20 @@ impl AdapterSession {
         let Some(process) = self.process_of_launch().filter(|_| self.is_replaced()) else { return false };
         let text = "The program has become another one (exec), which keeps its input and output. \
                     If its debugger connects, it has a session of its own.\n";
-        self.tell("output", json!({ "category": "console", "output": text }));
+        self.send_event("output", json!({ "category": "console", "output": text }));
         tokio::select! {
-            () = self.ended(process) => {}
+            () = self.wait_for_end(process) => {}
             () = self.until(ChildState::is_over) => {}
         }
         true
     }
 
-    async fn ended(&self, process: DebuggeeProcess) {
+    async fn wait_for_end(&self, process: DebuggeeProcess) {
         match self.own_exit() {
-            Some(mut exit) => drop(connection::ended(&mut exit).await),
+            Some(mut exit) => drop(connection::wait_for_exit(&mut exit).await),
             None => {
                 while process.is_there() {
-                    tokio::time::sleep(PROBE).await;
+                    tokio::time::sleep(POLL_INTERVAL).await;
                 }
             }
         }

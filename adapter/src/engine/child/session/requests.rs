@@ -15,15 +15,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::capability_gate;
 use super::super::connection::{
-    self, AdapterProcess, LastLines, STDERR_TAIL_LEN, STDERR_TAIL_LIMIT, with_stderr_tail,
+    self, AdapterProcess, LastLines, MAX_STDERR_TAIL_LEN, STDERR_TAIL_TIMEOUT, with_stderr_tail,
 };
 use super::super::profile::Profile;
 use super::super::state::{ChildEvent, ChildState};
-use super::{AdapterSession, REQUEST_LIMIT};
+use super::{AdapterSession, REQUEST_TIMEOUT};
 use crate::io::{Broker, Child, ExitInfo};
 
 /// How long the end of a program may take to be noticed after its adapter has refused to resume it.
-const LATE_END: Duration = Duration::from_millis(500);
+const LATE_END_GRACE: Duration = Duration::from_millis(500);
 
 /// Whether the program runs after this request.
 pub(super) fn resumes(command: &str) -> bool {
@@ -73,8 +73,8 @@ impl AdapterSession {
             // It has no effects.
             moves => drop(self.decide(ChildEvent::RequestSent(moves))),
         }
-        let (peer, witness) = (self.peer()?, self.witness());
-        let outcome = peer.request_or_cancel(command, arguments, REQUEST_LIMIT, cancel).await;
+        let (peer, context) = (self.peer()?, self.exit_context());
+        let outcome = peer.request_or_cancel(command, arguments, REQUEST_TIMEOUT, cancel).await;
         let silent = self.live().as_ref().is_some_and(|live| {
             // An adapter inside the program ends with it, wherever the program calls `_exit`.
             live.plan.quirks.ends_silently || matches!(live.connection.process, AdapterProcess::Program(_))
@@ -84,7 +84,7 @@ impl AdapterSession {
             Err(_) if silent && peer.is_closed() && resumes(command) => Ok(Value::Null),
             Err(failure) if peer.is_closed() && failure.code == ErrorCode::EngineFailed => {
                 let when = format!("before it answered `{command}`");
-                Err(match witness {
+                Err(match context {
                     Some(witness) => Box::pin(witness.explain_exit(&when)).await,
                     None => failure,
                 })
@@ -107,7 +107,7 @@ impl AdapterSession {
             }
             Err(failure) => Err(failure),
             Ok(mut answer) => {
-                self.profile.adapt_said(command, &mut answer);
+                self.profile.adapt_incoming(command, &mut answer);
                 self.learn(|known| known.elements.learn(command, &answer));
                 Ok(answer)
             }
@@ -119,13 +119,13 @@ impl AdapterSession {
         let exit = self.own_exit();
         let exited = async {
             match exit {
-                Some(mut exit) => drop(connection::ended(&mut exit).await),
+                Some(mut exit) => drop(connection::wait_for_exit(&mut exit).await),
                 None => std::future::pending().await,
             }
         };
         tokio::select! {
             () = exited => true,
-            reported = self.reached(LATE_END, ChildState::is_end_reported) => reported,
+            reported = self.wait_for_state(LATE_END_GRACE, ChildState::is_end_reported) => reported,
         }
     }
 
@@ -162,7 +162,7 @@ impl AdapterSession {
     }
 
     /// The source of the reason why the adapter broke, also after the session has released it.
-    fn witness(&self) -> Option<ExitContext> {
+    fn exit_context(&self) -> Option<ExitContext> {
         self.live().as_ref().map(|live| ExitContext {
             program: live.plan.spec.program.clone(),
             profile: self.profile.clone(),
@@ -175,14 +175,14 @@ impl AdapterSession {
     }
 
     pub(super) async fn stderr_tail(&self) -> String {
-        match self.witness() {
+        match self.exit_context() {
             Some(witness) => witness.stderr_tail().await,
             None => String::new(),
         }
     }
 
     pub(super) async fn explain_exit(&self, when: &str) -> Failure {
-        match self.witness() {
+        match self.exit_context() {
             Some(witness) => witness.explain_exit(when).await,
             None => {
                 with_stderr_tail(format!("the debug adapter `{}` hung up {when}", self.profile.name()), "")
@@ -213,7 +213,7 @@ impl ExitContext {
             }
             (None, Some(broker)) => {
                 broker.settle();
-                broker.stderr_tail(STDERR_TAIL_LEN)
+                broker.stderr_tail(MAX_STDERR_TAIL_LEN)
             }
             (None, None) => String::new(),
         }
@@ -224,7 +224,7 @@ impl ExitContext {
         let mut code = None;
         if let Some(exit) = &mut self.exit {
             // It has hung up; most likely it has ended too.
-            code = tokio::time::timeout(STDERR_TAIL_LIMIT, connection::ended(exit)).await.ok();
+            code = tokio::time::timeout(STDERR_TAIL_TIMEOUT, connection::wait_for_exit(exit)).await.ok();
         }
         let how = match (self.peer.protocol_error(), code) {
             (Some(why), _) => format!("broke the protocol ({why})"),

@@ -21,12 +21,12 @@ use super::super::socket;
 use super::super::state::Link;
 use super::super::target::Target;
 use super::launch::initialize_arguments;
-use super::{AdapterSession, HELLO_LIMIT, LAUNCH_LIMIT};
+use super::{AdapterSession, INITIALIZE_TIMEOUT, LAUNCH_TIMEOUT};
 use crate::engine::{BreakpointSnapshot, ChildSession, EngineEvent};
 use crate::io::{Child, SpawnSpec};
 
 /// A connection to an adapter for a program that another process has started.
-pub(super) struct AdoptedConnection {
+pub(super) struct SubprocessConnection {
     pub(super) plan: LaunchPlan,
     pub(super) target: Target,
     pub(super) connection: AdapterConnection,
@@ -35,7 +35,7 @@ pub(super) struct AdoptedConnection {
 
 impl AdapterSession {
     /// A process that connects to the port that the program connected to is a descendant of it.
-    pub(super) fn take_in_children(self: &Arc<Self>, listener: TcpListener) {
+    pub(super) fn accept_children(self: &Arc<Self>, listener: TcpListener) {
         let session = self.clone();
         tokio::spawn(async move {
             loop {
@@ -46,7 +46,7 @@ impl AdapterSession {
                 match accepted {
                     Ok(((peer, incoming), inode)) => {
                         let name = session.name_of_child(None, move || debuggee::with_socket(inode)).await;
-                        session.adopt(&name, None, peer, incoming);
+                        session.start_child_session(&name, None, peer, incoming);
                     }
                     Err(error) => tracing::warn!(%error, "a subprocess could not connect"),
                 }
@@ -66,8 +66,8 @@ impl AdapterSession {
         let session = self.clone();
         tokio::spawn(async move {
             let pid = configuration["name"].as_str().and_then(pid_in);
-            if let Some(pid) = pid.filter(|_| session.profile.links_slowly()) {
-                session.hasten(pid).await;
+            if let Some(pid) = pid.filter(|_| session.profile.has_slow_connections()) {
+                session.set_nodelay(pid).await;
             }
             match place.connect().await {
                 Ok((peer, incoming)) if session.waits_for_first_child() => {
@@ -80,7 +80,7 @@ impl AdapterSession {
                     // debugpy's own name is only a number.
                     let pid = configuration["subProcessId"].as_u64().and_then(|pid| u32::try_from(pid).ok());
                     let name = session.name_of_child(told, move || pid).await;
-                    session.adopt(&name, Some((command, configuration)), peer, incoming);
+                    session.start_child_session(&name, Some((command, configuration)), peer, incoming);
                 }
                 Err(error) => tracing::warn!(%error, ?place, "a further program cannot be debugged"),
             }
@@ -89,10 +89,10 @@ impl AdapterSession {
     }
 
     /// Sets `TCP_NODELAY` on the connections between the adapter and a program.
-    pub(super) async fn hasten(&self, pid: u32) {
+    pub(super) async fn set_nodelay(&self, pid: u32) {
         let adapter = self.live().as_ref().and_then(|live| live.connection.process.child().map(Child::pid));
-        let hastening = tokio::task::spawn_blocking(move || nodelay::hasten(pid, adapter));
-        drop(hastening.await);
+        let setting = tokio::task::spawn_blocking(move || nodelay::set_nodelay(pid, adapter));
+        drop(setting.await);
     }
 
     /// A program and its process id, or what the adapter reported, for people.
@@ -113,7 +113,7 @@ impl AdapterSession {
     }
 
     /// Makes a connection a separate session.
-    fn adopt(
+    fn start_child_session(
         self: &Arc<Self>,
         name: &str,
         asked: Option<(&'static str, Value)>,
@@ -132,7 +132,7 @@ impl AdapterSession {
                 launched: false,
                 quirks: Quirks {
                     ends_silently: true,
-                    speaks_as_stdout: live.plan.quirks.speaks_as_stdout,
+                    emits_own_stdout: live.plan.quirks.emits_own_stdout,
                     ..Quirks::default()
                 },
                 opened: None,
@@ -144,13 +144,13 @@ impl AdapterSession {
         let program: PathBuf = target.program.clone();
         let process = AdapterProcess::Elsewhere(lines);
         let connection = AdapterConnection { peer, process, listener: None, place: None, scratch: None };
-        let adopted = AdoptedConnection { plan, target, connection, incoming };
+        let subprocess = SubprocessConnection { plan, target, connection, incoming };
         let (profile, started) = (self.profile.clone(), self.profile.started());
         let launch = json!({ "program": program, "engine": started.name });
         let marks: watch::Receiver<BreakpointSnapshot> = self.marks.subscribe();
         let spawned = ChildSession::new(name.to_owned(), started, launch, marks, move |broker, events| {
             let session = AdapterSession {
-                adopted: Mutex::new(Some(adopted)),
+                subprocess: Mutex::new(Some(subprocess)),
                 ..AdapterSession::new(profile, broker, events)
             };
             Arc::new(ChildEngine(Arc::new(session)))
@@ -170,9 +170,9 @@ impl AdapterSession {
     pub(super) fn configure_parent(self: &Arc<Self>) {
         let session = self.clone();
         tokio::spawn(async move {
-            session.reached(HELLO_LIMIT, |now| now.is_launch_sent() || now.is_over()).await;
+            session.wait_for_state(INITIALIZE_TIMEOUT, |now| now.is_launch_sent() || now.is_over()).await;
             let Ok(peer) = session.peer() else { return };
-            if let Err(failure) = peer.request("configurationDone", json!({}), LAUNCH_LIMIT).await {
+            if let Err(failure) = peer.request("configurationDone", json!({}), LAUNCH_TIMEOUT).await {
                 tracing::warn!(%failure, "the adapter could not be configured");
             }
         });
@@ -194,7 +194,7 @@ impl AdapterSession {
             None => return,
         };
         tokio::spawn(self.clone().listen(Link::Program, peer.clone(), incoming));
-        match peer.request("initialize", initialize_arguments(&adapter_id), HELLO_LIMIT).await {
+        match peer.request("initialize", initialize_arguments(&adapter_id), INITIALIZE_TIMEOUT).await {
             Ok(capabilities) => self.learn_capabilities(&capabilities),
             Err(failure) => return tracing::warn!(%failure, "the program's own connection does not answer"),
         }

@@ -16,9 +16,9 @@ use super::{AdapterSession, LiveAdapter};
 use crate::engine::SIGNAL_PENDING;
 
 /// How long the program's process may take to be known, of one that has just been started.
-const KNOWN_LIMIT: Duration = Duration::from_secs(2);
+const PROCESS_KNOWN_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a resumed thread may take to leave a debugger that runs inside the program.
-const OUTSIDE: Duration = Duration::from_millis(50);
+const LEAVE_DEBUGGER_TIMEOUT: Duration = Duration::from_millis(50);
 
 impl AdapterSession {
     /// Asks the program to end: with SIGTERM where its process is known and its adapter does nothing gentler,
@@ -30,7 +30,7 @@ impl AdapterSession {
             self.wake_program();
             return self.ask("terminate", json!({}), &cancel).await.map(|_| Value::Null);
         }
-        self.reached(KNOWN_LIMIT, |now| now.is_process_reported() || now.is_ending()).await;
+        self.wait_for_state(PROCESS_KNOWN_TIMEOUT, |now| now.is_process_reported() || now.is_ending()).await;
         let Some(process) = self.program_itself() else {
             self.end_program().await;
             return Ok(Value::Null);
@@ -46,8 +46,9 @@ impl AdapterSession {
 
     /// Waits until no thread of the program is in the debugger any more. The program's own handler of the
     /// signal would run there, and what it throws would go nowhere.
-    pub(super) async fn await_outside(self: Arc<Self>, stops: u64) {
-        let again = self.reached(OUTSIDE, |now| now.stops() != stops || now.is_over()).await;
+    pub(super) async fn wait_until_outside_debugger(self: Arc<Self>, stops: u64) {
+        let again =
+            self.wait_for_state(LEAVE_DEBUGGER_TIMEOUT, |now| now.stops() != stops || now.is_over()).await;
         self.handle(ChildEvent::LeftDebugger { again });
     }
 
@@ -69,7 +70,7 @@ impl LiveAdapter {
         let quirks = &self.plan.quirks;
         let program = self.program.as_ref().filter(|_| !quirks.has_launcher);
         let inherited = || {
-            let own = self.plan.program_io == ProgramIo::Inherited && !quirks.passes_stdio_on;
+            let own = self.plan.program_io == ProgramIo::Inherited && !quirks.forwards_stdio;
             own.then(|| self.connection.process.child()).flatten()
         };
         let child = || program.or_else(inherited).filter(|child| child.exited().is_none());

@@ -19,7 +19,7 @@ impl AdapterSession {
     /// When it keeps the step of another thread, and cannot step this one.
     pub(super) fn resumes_kept_step(&self, command: &str, arguments: &Value) -> Result<bool, Failure> {
         let asked = arguments["threadId"].as_i64().filter(|_| execution(command) == Execution::Step);
-        let stepping = self.known(|known| known.step.interrupted());
+        let stepping = self.with_knowledge(|known| known.step.interrupted());
         let (Some(asked), Some(stepping)) = (asked, stepping) else { return Ok(false) };
         match self.profile.refusal_of_step(asked, stepping) {
             Some(failure) if asked != stepping => Err(failure),
@@ -31,7 +31,7 @@ impl AdapterSession {
     pub(super) fn unknown_thread(&self, command: &str, arguments: &Value) -> Option<i64> {
         let moves = matches!(execution(command), Execution::Step | Execution::Move);
         let id = arguments["threadId"].as_i64().filter(|_| moves);
-        id.filter(|id| !self.known(|known| known.threads.have(*id)))
+        id.filter(|id| !self.with_knowledge(|known| known.threads.have(*id)))
     }
 
     /// Requests the adapter's threads if it has not named this one yet: not all adapters report
@@ -43,7 +43,7 @@ impl AdapterSession {
         // Without a list from the adapter, the thread may exist.
         let Ok(answer) = self.ask("threads", Value::Null, cancel).await else { return Ok(()) };
         self.learn(|known| known.threads.learn_all(&answer));
-        if self.known(|known| known.threads.have(id)) {
+        if self.with_knowledge(|known| known.threads.have(id)) {
             return Ok(());
         }
         Err(Failure::invalid(format!("there is no thread {id}")).hint("`threads` lists them"))

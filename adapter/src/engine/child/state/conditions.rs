@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::super::profile::FailedCondition;
 
 /// Texts whose check is remembered.
-const CHECKED: usize = 256;
+const MAX_CHECKED: usize = 256;
 
 /// Conditions that the adapter evaluates.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ impl Conditions {
     }
 
     pub(in super::super) fn remember_check(&mut self, condition: String, problem: Option<String>) {
-        if self.checked.len() >= CHECKED {
+        if self.checked.len() >= MAX_CHECKED {
             self.checked.clear();
         }
         self.checked.insert(condition, problem);
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(conditions.take_failed(), None);
         conditions.remember_check("x".into(), None);
         assert_eq!(conditions.checked("x"), Some(None));
-        for text in 0..CHECKED {
+        for text in 0..MAX_CHECKED {
             conditions.remember_check(text.to_string(), Some("bad".into()));
         }
         assert_eq!(conditions.checked("x"), None);

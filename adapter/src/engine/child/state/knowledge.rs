@@ -9,7 +9,7 @@ use super::conditions::Conditions;
 use super::panics::PanicFilter;
 
 /// How many values are remembered to have elements.
-const KNOWN: usize = 50_000;
+const MAX_KNOWN: usize = 50_000;
 
 /// Facts that the session has collected.
 #[derive(Debug, Default)]
@@ -133,7 +133,7 @@ impl Elements {
         };
         match value["indexedVariables"].as_u64().and_then(|count| usize::try_from(count).ok()) {
             Some(count @ 1..) => {
-                if self.0.len() >= KNOWN {
+                if self.0.len() >= MAX_KNOWN {
                     self.0.clear();
                 }
                 self.0.insert(reference, count);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 /// Most of a panic's message, bytes.
-const MESSAGE: usize = 4096;
+const MAX_MESSAGE_LEN: usize = 4096;
 
 /// The panic filter that clients requested, and the last panic.
 #[derive(Debug, Default)]
@@ -97,7 +97,7 @@ fn message_in(words: &str) -> Option<String> {
         .min()
         .unwrap_or(told.len());
     let message = told.get(..end)?.trim();
-    Some(message.get(..message.floor_char_boundary(MESSAGE))?.to_owned())
+    Some(message.get(..message.floor_char_boundary(MAX_MESSAGE_LEN))?.to_owned())
 }
 
 #[cfg(test)]

@@ -53,18 +53,18 @@ impl ChildState {
 
     /// Whether an unrequested pause only repeats a reported stop.
     pub(in super::super) fn has_reported(&self, stop: &Value) -> bool {
-        stop["reason"] == "pause" && self.motion.is_stopped_unpaused()
+        stop["reason"] == "pause" && self.execution_state.is_stopped_unpaused()
     }
 
     /// Whether the program stopped when we connected, and has not been resumed.
     pub(in super::super) fn is_stopped_at_connection(&self) -> bool {
-        self.motion.is_stopped_at_connection()
+        self.execution_state.is_stopped_at_connection()
     }
 
     /// Whether the adapter has not said that the program is stopped, so that it may not
     /// answer a `continue` either.
-    pub(in super::super) fn is_stop_unsaid(&self) -> bool {
-        self.motion.is_stop_unsaid()
+    pub(in super::super) fn is_stop_unreported(&self) -> bool {
+        self.execution_state.is_stop_unreported()
     }
 
     /// The exit code that the adapter reported.

@@ -1,6 +1,6 @@
 //! Orders of events that decide what the hub learns, and how often.
 
-mod motion;
+mod execution_state;
 
 use dap_wire::ErrorCode;
 
@@ -63,9 +63,9 @@ fn output_before_the_launch_response_is_kept() {
     let mut state = after([printed("no such file\n"), printed("bye\n")]);
     assert_eq!(state.printed(), "no such file\nbye\n");
     for _ in 0..4 {
-        drop(state.handle(printed(&"x".repeat(STDERR_TAIL_LEN))));
+        drop(state.handle(printed(&"x".repeat(MAX_STDERR_TAIL_LEN))));
     }
-    assert!(state.printed().len() <= 2 * STDERR_TAIL_LEN);
+    assert!(state.printed().len() <= 2 * MAX_STDERR_TAIL_LEN);
     drop(state.handle(ChildEvent::Launched));
     assert_eq!(state.printed(), "");
 }

@@ -54,7 +54,7 @@ pub(super) enum CompileResult {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum CompilerResponse {
     Code(CompiledExpression),
-    Findings(Vec<CSharpDiagnostic>),
+    Diagnostics(Vec<CSharpDiagnostic>),
     Refusal(String),
     Library(Vec<u8>),
 }
@@ -72,7 +72,7 @@ impl CompilerResponse {
                 waits: parts.byte()? != 0,
                 is_any: parts.byte()? != 0,
             }),
-            b'D' => Self::Findings(parts.list(|parts| {
+            b'D' => Self::Diagnostics(parts.list(|parts| {
                 Some(CSharpDiagnostic {
                     id: parts.text()?,
                     message: parts.text()?,
@@ -88,18 +88,18 @@ impl CompilerResponse {
 }
 
 /// The failure for compiler errors: the first is the message, the others are in the data.
-pub(super) fn failure(text: &str, findings: &[CSharpDiagnostic]) -> Failure {
-    let Some(first) = findings.first() else {
+pub(super) fn failure(text: &str, diagnostics: &[CSharpDiagnostic]) -> Failure {
+    let Some(first) = diagnostics.first() else {
         return Failure::new(ErrorCode::EvaluationFailed, format!("`{text}` does not compile"));
     };
-    let place = |finding: &CSharpDiagnostic| {
-        json!({ "code": finding.id, "message": finding.message, "column": finding.start + 1,
-            "endColumn": finding.end + 1 })
+    let place = |diagnostic: &CSharpDiagnostic| {
+        json!({ "code": diagnostic.id, "message": diagnostic.message, "column": diagnostic.start + 1,
+            "endColumn": diagnostic.end + 1 })
     };
     let message = format!("{}: {} (column {})", first.id, first.message, first.start + 1);
     Failure::new(ErrorCode::EvaluationFailed, message).data(json!({
         "column": first.start + 1, "endColumn": first.end + 1,
-        "diagnostics": findings.iter().map(place).collect::<Vec<_>>() }))
+        "diagnostics": diagnostics.iter().map(place).collect::<Vec<_>>() }))
 }
 
 struct CachedExpression {
@@ -179,10 +179,10 @@ mod tests {
         let mut message = super::super::wire::HelperMessage::new(b'D');
         message.number(1).text("CS0103").text("The name 'x' does not exist").number(4).number(5);
         let message = message.finish();
-        let Some(CompilerResponse::Findings(findings)) = CompilerResponse::read(&message) else {
+        let Some(CompilerResponse::Diagnostics(diagnostics)) = CompilerResponse::read(&message) else {
             panic!("{message:?}")
         };
-        let told = failure("1 + x", &findings);
+        let told = failure("1 + x", &diagnostics);
         assert_eq!(told.message, "CS0103: The name 'x' does not exist (column 5)");
         assert_eq!((&told.data["column"], &told.data["endColumn"]), (&json!(5), &json!(6)));
     }

@@ -66,7 +66,7 @@ impl ClrSession {
         match self.evaluate_by_compiler(asked) {
             Ok(outcome) => Some(Ok(outcome)),
             Err(CompiledFailure::Unavailable(_)) => None,
-            Err(CompiledFailure::Findings(findings)) if findings.iter().any(is_missing) => None,
+            Err(CompiledFailure::Diagnostics(diagnostics)) if diagnostics.iter().any(is_missing) => None,
             Err(no) => Some(Err(no.into_failure(asked.text))),
         }
     }
@@ -151,8 +151,8 @@ impl ClrDebuggee {
 }
 
 /// Whether the program lacks a name of an expression.
-fn is_missing(finding: &CSharpDiagnostic) -> bool {
-    MISSING.contains(&finding.id.as_str())
+fn is_missing(diagnostic: &CSharpDiagnostic) -> bool {
+    MISSING.contains(&diagnostic.id.as_str())
 }
 
 /// Whether a compiler may understand an expression that failed here; an exception is the program's answer.

@@ -260,9 +260,9 @@ mod tests {
     #[test]
     fn columns_of_a_value_refer_to_the_text_of_the_client() {
         let text = "\u{1f600} = 1 + x";
-        let finding =
+        let diagnostic =
             json!({ "column": 10, "endColumn": 11, "diagnostics": [{ "column": 10, "endColumn": 11 }] });
-        let failure = Failure::new(ErrorCode::EvaluationFailed, "CS0103: no x (column 10)").data(finding);
+        let failure = Failure::new(ErrorCode::EvaluationFailed, "CS0103: no x (column 10)").data(diagnostic);
         let told = in_value(failure, text, text.find('1').unwrap_or_default());
         assert_eq!(told.message, "CS0103: no x (column 5)");
         let place = json!({ "column": 5, "endColumn": 6 });

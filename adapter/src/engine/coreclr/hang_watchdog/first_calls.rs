@@ -44,7 +44,7 @@ pub(in crate::engine::coreclr) struct FirstCalls {
     /// Threads that need no check any more.
     passed: BTreeSet<u32>,
     /// Locations in which the finalizer waits for other things than the debugger.
-    calm: BTreeSet<String>,
+    idle_places: BTreeSet<String>,
     /// A thread of the program has begun. The code that the first one runs is then compiled for all others.
     first_has_begun: bool,
 }
@@ -81,7 +81,7 @@ impl FirstCalls {
             if Some(id) != self.finalizer && name.starts_with(RUNTIMES) {
                 self.passed.insert(id);
             } else if let Some(place) = busy_at(&task(pid, id))
-                && !self.calm.contains(&place)
+                && !self.idle_places.contains(&place)
             {
                 found.push((id, place));
             }
@@ -135,8 +135,8 @@ impl ClrSession {
             // A thread that has not moved waits for something else, as it will at the next stop.
             let now = busy_at(&task(pid, id));
             if now.as_ref() == Some(&place) && Some(id) == self.calls.first_calls.finalizer {
-                if self.calls.first_calls.calm.len() < MAX_KEPT {
-                    self.calls.first_calls.calm.insert(place);
+                if self.calls.first_calls.idle_places.len() < MAX_KEPT {
+                    self.calls.first_calls.idle_places.insert(place);
                 }
             } else if now.is_none_or(|now| now == place) {
                 self.calls.first_calls.passed.insert(id);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use dap_wire::{ErrorCode, Failure};
 
-use super::findings::Output;
+use super::diagnostics::Output;
 use super::options::BuildOptions;
 use super::sdk::folder_of;
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 use session_registry::ScratchFolder;
 
 use super::BuildOptions;
-use super::findings::{self, Output};
+use super::diagnostics::{self, Output};
 use crate::engine::builds::{self, BuildProgress, EventSink};
 
 /// How long a build may take.
@@ -134,8 +134,8 @@ impl DotnetSdk<'_> {
         let telling = BuildProgress::begin(self.tell, target);
         let status = self.run(folder, arguments, BUILD_TIMEOUT, &failed, &mut |line| {
             telling.line(line);
-            outputs.extend(findings::output(line));
-            if let Some(found) = findings::diagnostic(line, target, folder)
+            outputs.extend(diagnostics::output(line));
+            if let Some(found) = diagnostics::diagnostic(line, target, folder)
                 && !diagnostics.contains(&found)
                 && diagnostics.len() < MAX_LINES
             {
@@ -169,11 +169,11 @@ impl DotnetSdk<'_> {
         match Properties::read(json) {
             Some(properties) if status.success() => Ok(properties),
             _ => {
-                let findings = lines
+                let diagnostics = lines
                     .iter()
-                    .filter_map(|line| findings::diagnostic(line, project, folder_of(project)))
+                    .filter_map(|line| diagnostics::diagnostic(line, project, folder_of(project)))
                     .collect::<Vec<_>>();
-                Err(builds::build_failure(project, &findings, lines.last().map_or("", String::as_str)))
+                Err(builds::build_failure(project, &diagnostics, lines.last().map_or("", String::as_str)))
             }
         }
     }

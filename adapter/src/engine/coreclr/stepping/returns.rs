@@ -22,7 +22,7 @@ const MAX_LOOKED_AT: usize = 40;
 const MAX_SHOWN: usize = 10;
 /// How often other threads and deeper calls may hit the breakpoints before they are removed: each hit costs
 /// the program a stop, and a statement may call its own method a million times.
-const MAX_STRANGERS: usize = 32;
+const MAX_OTHER_HITS: usize = 32;
 
 /// A call, by its IL offset, and the called method.
 struct CallSite {
@@ -35,7 +35,7 @@ struct CallSite {
 pub(super) struct ReturnValues {
     /// Breakpoints at which one can be read.
     armed: Vec<(RuntimeBreakpoint, CallSite)>,
-    strangers: usize,
+    other_hits: usize,
     values: Vec<Returned>,
 }
 
@@ -62,8 +62,8 @@ impl ClrSession {
         let is_own = |step: &ActiveStep| step.returns.armed.iter().any(|(breakpoint, _)| breakpoint.is(hit));
         let Some(mut step) = self.stepping.step.take_if(|step| is_own(step)) else { return false };
         if !self.read_returns(&mut step, thread) {
-            step.returns.strangers += 1;
-            if step.returns.strangers >= MAX_STRANGERS {
+            step.returns.other_hits += 1;
+            if step.returns.other_hits >= MAX_OTHER_HITS {
                 tracing::debug!("other code hits the breakpoints after the calls of a step too often");
                 step.returns.disarm();
             }

@@ -15,7 +15,7 @@ use crate::engine::child::find;
 
 /// The first gdb that can write back all registers of a processor with AMX. An older one leaves the program
 /// with spoiled registers after the first call it makes there, and the program ends.
-const KNOWS_AMX: u32 = 14;
+const MIN_GDB_WITH_AMX: u32 = 14;
 /// The first Python that lets itself be entered without gdb (PEP 768).
 const NEEDS_NONE: (u32, u32) = (3, 14);
 
@@ -30,7 +30,10 @@ pub(super) fn path(interpreter: &Path) -> Result<Option<String>, Failure> {
     let on_path =
         || std::env::split_paths(&path).map(|folder| folder.join("gdb")).find(|gdb| find::is_executable(gdb));
     let Some(gdb) = own.clone().or_else(on_path) else { return Ok(None) };
-    if has_amx() && gdb::version(&gdb).is_some_and(|version| version < KNOWS_AMX) && needs_gdb(interpreter) {
+    if has_amx()
+        && gdb::version(&gdb).is_some_and(|version| version < MIN_GDB_WITH_AMX)
+        && needs_gdb(interpreter)
+    {
         return Err(refusal(&gdb));
     }
     let Some(folder) = own.as_deref().and_then(Path::parent) else { return Ok(None) };
@@ -48,7 +51,7 @@ fn refusal(gdb: &Path) -> Failure {
         ),
     )
     .hint(format!(
-        "put gdb {KNOWS_AMX} or later on PATH or beside the interpreter, or start the program \
+        "put gdb {MIN_GDB_WITH_AMX} or later on PATH or beside the interpreter, or start the program \
         through Tandem"
     ))
 }

@@ -39,7 +39,7 @@ pub(super) fn find_python(target: &Target) -> Result<Python, Failure> {
             })?
         }
         None => find::AdapterSearch::new("debugpy", "the Python package `debugpy`", &install)
-            .looked(looked)
+            .with_searched(looked)
             .in_extensions("ms-python.debugpy-", "bundled/libs/debugpy")
             .or_else(|| debugpy_of_path(target), "the modules of PATH's python3 and python")
             .end()?,

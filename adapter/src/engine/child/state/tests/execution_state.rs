@@ -36,14 +36,14 @@ fn a_step_that_is_paused_may_still_be_a_step() {
 fn continue_may_stay_unanswered_only_after_our_own_stop() {
     let found = || ChildEvent::FoundStopped { before: 0, body: Value::Null };
     let mut state = after([found()]);
-    assert!(state.is_stop_unsaid());
+    assert!(state.is_stop_unreported());
     drop(state.handle(ChildEvent::RequestSent(Execution::Continue)));
-    assert!(!state.is_stop_unsaid());
+    assert!(!state.is_stop_unreported());
     // The adapter says it after all.
     let state = after([found(), stop("pause"), ChildEvent::Stopped(Value::Null)]);
-    assert!(!state.is_stop_unsaid());
+    assert!(!state.is_stop_unreported());
     // Meanwhile the adapter has said it.
-    assert!(!after([ChildEvent::Stopped(Value::Null), found()]).is_stop_unsaid());
+    assert!(!after([ChildEvent::Stopped(Value::Null), found()]).is_stop_unreported());
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::{Value, json};
 
-/// Longer lines are not findings, bytes.
+/// Longer lines are not diagnostics, bytes.
 const MAX_LINE_LEN: usize = 16 << 10;
 
 /// MSBuild's canonical form, `origin(line,column): error CODE: message [project]`, where the location
@@ -40,7 +40,7 @@ pub(super) fn output(line: &str) -> Option<Output> {
 }
 
 /// An error or a warning as `data.diagnostics` has it: `file`, 1-based `line` and `column`, `severity`,
-/// `code`, `message`. A finding without a location is at the beginning of its project, or of `target`.
+/// `code`, `message`. A diagnostic without a location is at the beginning of its project, or of `target`.
 /// `folder`: base of relative file names.
 pub(super) fn diagnostic(text: &str, target: &Path, folder: &Path) -> Option<Value> {
     if text.len() > MAX_LINE_LEN || !(text.contains("error") || text.contains("warning")) {

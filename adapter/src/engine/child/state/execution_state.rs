@@ -6,18 +6,18 @@ use serde_json::{Value, json};
 
 /// How the program was resumed, and whether a client wants it to stop. A stop ends both.
 #[derive(Debug, Default)]
-pub(super) struct Motion {
+pub(super) struct ExecutionState {
     stepping: bool,
     pausing: bool,
     /// The last stop is our word, not the adapter's.
-    unsaid: bool,
+    unreported: bool,
     /// A stop was reported, and the program has not been resumed.
     stopped: bool,
     /// The program stopped when we connected, and has not been resumed; the adapter may report that again.
     at_connection: bool,
 }
 
-impl Motion {
+impl ExecutionState {
     /// The adapter is sent a request that does this.
     pub(super) fn request(&mut self, execution: Execution) {
         match execution {
@@ -25,7 +25,7 @@ impl Motion {
                 (self.stepping, self.stopped, self.at_connection) = (true, false, false);
             }
             Execution::Continue => {
-                (self.stepping, self.unsaid) = (false, false);
+                (self.stepping, self.unreported) = (false, false);
                 (self.stopped, self.at_connection) = (false, false);
             }
             Execution::Pause => self.pausing = true,
@@ -44,8 +44,8 @@ impl Motion {
     }
 
     /// The stop is reported, either by us alone or because the adapter reported it.
-    pub(super) fn reported(&mut self, unsaid: bool) {
-        (self.unsaid, self.stopped) = (unsaid, true);
+    pub(super) fn reported(&mut self, unreported: bool) {
+        (self.unreported, self.stopped) = (unreported, true);
     }
 
     pub(super) fn is_stopped_unpaused(&self) -> bool {
@@ -60,8 +60,8 @@ impl Motion {
         self.at_connection
     }
 
-    pub(super) fn is_stop_unsaid(&self) -> bool {
-        self.unsaid
+    pub(super) fn is_stop_unreported(&self) -> bool {
+        self.unreported
     }
 }
 
