@@ -28,7 +28,7 @@ struct CheckResult {
 /// # Errors
 /// When stdout is closed.
 pub fn run(adapter: anyhow::Result<PathBuf>, as_json: bool, out: &mut dyn Write) -> anyhow::Result<bool> {
-    let mut findings = vec![CheckResult {
+    let mut results = vec![CheckResult {
         about: "tandem-mcp",
         well: Some(true),
         what: format!("{}, {}", env!("CARGO_PKG_VERSION"), own_path().display()),
@@ -37,26 +37,26 @@ pub fn run(adapter: anyhow::Result<PathBuf>, as_json: bool, out: &mut dyn Write)
     match adapter.and_then(|path| Ok((version_of(&path)?, path))) {
         Ok((version, path)) => {
             let same = version == env!("CARGO_PKG_VERSION");
-            findings.push(CheckResult {
+            results.push(CheckResult {
                 about: "tandem-dap",
                 well: Some(same),
                 what: format!("{version}, {}", path.display()),
                 hint: (!same).then(|| "install both programs from one release".into()),
             });
-            findings.extend(engines(&path));
+            results.extend(engines(&path));
         }
-        Err(error) => findings.push(CheckResult {
+        Err(error) => results.push(CheckResult {
             about: "tandem-dap",
             well: Some(false),
             what: format!("{error:#}"),
             hint: Some("install it beside tandem-mcp or in a folder of PATH".into()),
         }),
     }
-    findings.push(sessions());
-    findings.extend(attaching());
-    findings.extend(hosts());
-    report(&findings, as_json, out)?;
-    Ok(!findings.iter().any(|finding| finding.well == Some(false)))
+    results.push(sessions());
+    results.extend(ptrace_scope());
+    results.extend(hosts());
+    report(&results, as_json, out)?;
+    Ok(!results.iter().any(|result| result.well == Some(false)))
 }
 
 fn own_path() -> PathBuf {
@@ -126,7 +126,7 @@ fn sessions() -> CheckResult {
     }
 }
 
-fn attaching() -> Option<CheckResult> {
+fn ptrace_scope() -> Option<CheckResult> {
     let scope = std::fs::read_to_string(PTRACE_SCOPE).ok()?;
     (scope.trim() != "0").then(|| CheckResult {
         about: "attaching",
@@ -171,16 +171,16 @@ fn hosts() -> Vec<CheckResult> {
     .collect()
 }
 
-fn report(findings: &[CheckResult], as_json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
+fn report(results: &[CheckResult], as_json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
     if as_json {
-        let listed: Vec<Value> = findings
+        let listed: Vec<Value> = results
             .iter()
             .map(|one| json!({ "about": one.about, "well": one.well, "what": one.what, "hint": one.hint }))
             .collect();
         serde_json::to_writer_pretty(&mut *out, &listed)?;
         return Ok(writeln!(out)?);
     }
-    for CheckResult { about, well, what, hint } in findings {
+    for CheckResult { about, well, what, hint } in results {
         let mark = match well {
             Some(true) => "ok",
             Some(false) => "WRONG",

@@ -219,7 +219,7 @@ fn report_load_error(run: &mut FrameworkRun<'_>, printed: &str) {
     // The message follows the name of the call.
     let message = first_line.rsplit_once("': ").map_or(first_line, |(_, message)| message);
     let message = PLACE.replace(message, "");
-    run.report.find(&BuildDiagnostic {
+    run.report.add_diagnostic(&BuildDiagnostic {
         file: &own["file"],
         line: own["line"].parse().unwrap_or(0),
         error: true,

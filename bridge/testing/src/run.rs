@@ -403,7 +403,7 @@ impl<'a> FrameworkRun<'a> {
         let collected = reports.take_collected();
         for broken in &collected.broken {
             self.broken = true;
-            self.report.find(&BuildDiagnostic {
+            self.report.add_diagnostic(&BuildDiagnostic {
                 file: &broken.file,
                 line: broken.line,
                 error: true,

@@ -62,7 +62,7 @@ pub(super) async fn list(
     let Ok(all) = serde_json::from_slice::<Value>(&text) else {
         run.broken = true;
         let message = format!("does not list its tests: it ended with {}", ending(ended));
-        run.report.find(&BuildDiagnostic {
+        run.report.add_diagnostic(&BuildDiagnostic {
             file: program,
             error: true,
             message: &message,

@@ -146,7 +146,7 @@ fn report_load_error(run: &mut FrameworkRun<'_>, source: &str, printed: &str) {
     run.broken = true;
     let place = PLACE.captures(printed);
     let message = ERROR.find(printed).map_or("it cannot be loaded", |found| found.as_str());
-    run.report.find(&BuildDiagnostic {
+    run.report.add_diagnostic(&BuildDiagnostic {
         file: place.as_ref().map_or(source, |place| place.name("file").map_or(source, |file| file.as_str())),
         line: place.as_ref().and_then(|place| place["line"].parse().ok()).unwrap_or(0),
         error: true,

@@ -41,7 +41,7 @@ impl OutputParser {
         Self { format: ParserKind::Compiler(source), results: None }
     }
 
-    /// CMake's own findings, among lines of a compiler.
+    /// CMake's own diagnostics, among lines of a compiler.
     pub fn cmake() -> Self {
         Self { format: ParserKind::Cmake(cmake::CmakeParser::default()), results: None }
     }

@@ -21,7 +21,7 @@ const MAX_BRIEF_BYTES: usize = 2 << 10;
 /// Bytes of one message.
 const MAX_MESSAGE: usize = 4 << 10;
 
-/// A finding, as its tool places it: lines and columns from 1, 0 when unknown.
+/// A diagnostic, as its tool places it: lines and columns from 1, 0 when unknown.
 #[derive(Debug, Clone, Default)]
 pub struct BuildDiagnostic<'a> {
     /// Path in the spelling of the tool; empty for none.
@@ -36,7 +36,7 @@ pub struct BuildDiagnostic<'a> {
     pub end_column: u32,
     /// Whether it is an error; else a warning.
     pub error: bool,
-    /// The tool's id for this kind of finding.
+    /// The tool's id for this kind of diagnostic.
     pub code: &'a str,
     /// Message, as the tool prints it.
     pub message: &'a str,
@@ -163,37 +163,39 @@ impl BuildReport {
     }
 
     /// Adds a diagnostic once: tools repeat them for each target and in a summary.
-    pub fn find(&mut self, finding: &BuildDiagnostic<'_>) {
-        let file = self.relative(finding.file);
-        let key =
-            format!("{file}\0{}\0{}\0{}\0{}", finding.line, finding.column, finding.code, finding.message);
+    pub fn add_diagnostic(&mut self, diagnostic: &BuildDiagnostic<'_>) {
+        let file = self.relative(diagnostic.file);
+        let key = format!(
+            "{file}\0{}\0{}\0{}\0{}",
+            diagnostic.line, diagnostic.column, diagnostic.code, diagnostic.message
+        );
         // Bounded: beyond it, repetitions are counted again.
         if self.seen.len() < 100_000 && !self.seen.insert(key) {
             return;
         }
-        *(if finding.error { &mut self.errors } else { &mut self.warnings }) += 1;
+        *(if diagnostic.error { &mut self.errors } else { &mut self.warnings }) += 1;
         // Errors push warnings out.
-        if self.listed >= MAX_DIAGNOSTICS && !(finding.error && self.drop_warning()) {
+        if self.listed >= MAX_DIAGNOSTICS && !(diagnostic.error && self.drop_warning()) {
             return;
         }
         self.listed += 1;
-        let start = Position::new(finding.line.saturating_sub(1), finding.column.saturating_sub(1));
-        let end = match finding.end_line {
+        let start = Position::new(diagnostic.line.saturating_sub(1), diagnostic.column.saturating_sub(1));
+        let end = match diagnostic.end_line {
             0 => start,
-            line => Position::new(line - 1, finding.end_column.saturating_sub(1)),
+            line => Position::new(line - 1, diagnostic.end_column.saturating_sub(1)),
         };
         let diagnostic = Diagnostic {
             range: Range::new(start, end.max(start)),
-            severity: Some(if finding.error {
+            severity: Some(if diagnostic.error {
                 DiagnosticSeverity::ERROR
             } else {
                 DiagnosticSeverity::WARNING
             }),
-            code: Some(finding.code)
+            code: Some(diagnostic.code)
                 .filter(|code| !code.is_empty())
                 .map(|code| NumberOrString::String(code.into())),
-            source: Some(finding.source.to_owned()),
-            message: shorten(finding.message),
+            source: Some(diagnostic.source.to_owned()),
+            message: shorten(diagnostic.message),
             ..Diagnostic::default()
         };
         self.diagnostics.entry(file).or_default().push(diagnostic);

@@ -154,9 +154,9 @@ impl RepositoryLayout {
     /// # Errors
     /// `PATH_NOT_ALLOWED` when one leads out, `UNSUPPORTED` when there are too many to look at.
     pub fn check(&self, fence: &Fence) -> Result<(), Failure> {
-        let mut walk = Walk { fence, seen: HashSet::new(), left: MAX_ENTRIES };
-        walk.tree(&self.common_dir)?;
-        walk.tree(&self.git_dir)?;
+        let mut scanner = LinkScanner { fence, seen: HashSet::new(), left: MAX_ENTRIES };
+        scanner.tree(&self.common_dir)?;
+        scanner.tree(&self.git_dir)?;
         let mut stores = vec![self.objects()];
         for _ in 0..MAX_DEPTH {
             let mut more = Vec::new();
@@ -164,7 +164,7 @@ impl RepositoryLayout {
                 more.extend(alternates(fence, &store)?);
             }
             for store in &more {
-                walk.tree(store)?;
+                scanner.tree(store)?;
             }
             stores = more;
         }
@@ -270,13 +270,13 @@ fn alternates(fence: &Fence, store: &Path) -> Result<Vec<PathBuf>, Failure> {
 }
 
 /// Looks for links that lead out.
-struct Walk<'a> {
+struct LinkScanner<'a> {
     fence: &'a Fence,
     seen: HashSet<PathBuf>,
     left: usize,
 }
 
-impl Walk<'_> {
+impl LinkScanner<'_> {
     fn tree(&mut self, top: &Path) -> Result<(), Failure> {
         let mut folders = vec![top.to_owned()];
         while let Some(folder) = folders.pop() {

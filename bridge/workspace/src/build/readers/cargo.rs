@@ -60,7 +60,7 @@ impl CargoParser {
             text.push_str(more);
         }
         let file = self.resolve(&record["manifest_path"], span["file_name"].as_str().unwrap_or_default());
-        report.find(&BuildDiagnostic {
+        report.add_diagnostic(&BuildDiagnostic {
             file: &file,
             line: number("line_start"),
             column: number("column_start"),

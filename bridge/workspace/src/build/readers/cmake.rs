@@ -79,7 +79,7 @@ impl CmakeParser {
             true => begun.command,
             false => format!("{}: {}", begun.command, paragraphs.join("\n")),
         };
-        report.find(&BuildDiagnostic {
+        report.add_diagnostic(&BuildDiagnostic {
             file: &begun.file,
             line: begun.line,
             error: begun.error,

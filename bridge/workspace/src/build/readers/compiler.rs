@@ -7,7 +7,7 @@ use regex::{Captures, Regex};
 
 use crate::build::report::{BuildDiagnostic, BuildReport};
 
-/// Longer lines are not findings.
+/// Longer lines are not diagnostics.
 const MAX_LINE_LEN: usize = 16 << 10;
 
 /// Compiles a constant pattern.
@@ -37,7 +37,7 @@ static MAKE: LazyLock<Regex> =
 
 /// Parses a line and adds the diagnostic in it, if there is one, to the report.
 pub fn line(line: &str, source: &str, report: &mut BuildReport) {
-    // Most lines are not findings, and there may be millions.
+    // Most lines are not diagnostics, and there may be millions.
     let worth = ["rror", "arning", ".go:", ": *** "].iter().any(|part| line.contains(part));
     if !worth || line.len() > MAX_LINE_LEN {
         return;
@@ -48,7 +48,7 @@ pub fn line(line: &str, source: &str, report: &mut BuildReport) {
     let file = text("file").trim();
     // The compiler itself and MSBuild are not files: use the project as the location.
     let tool = matches!(file, "CSC" | "VBC" | "FSC" | "MSBUILD" | "NETSDK" | "LINK");
-    report.find(&BuildDiagnostic {
+    report.add_diagnostic(&BuildDiagnostic {
         file: if tool { text("project") } else { file },
         line: number(&found, "line"),
         column: number(&found, "column"),

@@ -26,7 +26,7 @@ impl PythonParser {
         if matches!(kind, "SyntaxError" | "IndentationError" | "TabError")
             && let Some((file, line)) = self.place.take()
         {
-            report.find(&BuildDiagnostic {
+            report.add_diagnostic(&BuildDiagnostic {
                 file: &file,
                 line,
                 error: true,

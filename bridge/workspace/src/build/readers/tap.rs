@@ -215,7 +215,7 @@ fn find(failed: &FailedTest, exit: &str, comments: &[String], report: &mut Build
     };
     let message = comments.iter().find(is_error).cloned();
     let (file, line) = place.unwrap_or_else(|| (failed.name.clone(), 0));
-    report.find(&BuildDiagnostic {
+    report.add_diagnostic(&BuildDiagnostic {
         file: &file,
         line,
         error: true,
