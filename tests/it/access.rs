@@ -8,9 +8,9 @@ use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
 dotnet_tests! {
-    an_agent_that_may_nothing_only_learns_that_the_session_exists,
+    an_agent_without_access_learns_only_that_the_session_exists,
     an_agent_that_is_allowed_later_receives_everything,
-    an_agent_that_launched_rules_its_session,
+    an_agent_that_launched_owns_its_session,
     an_agents_actions_are_labelled_with_its_name,
     the_default_is_what_the_adapter_was_started_with,
 }
@@ -30,9 +30,7 @@ async fn stop_at_loop(
     Ok((editor, thread))
 }
 
-async fn an_agent_that_may_nothing_only_learns_that_the_session_exists(
-    runtime: Runtime,
-) -> anyhow::Result<()> {
+async fn an_agent_without_access_learns_only_that_the_session_exists(runtime: Runtime) -> anyhow::Result<()> {
     let transcript = Transcript::default();
     let (mut editor, thread) = stop_at_loop(runtime, &transcript, "none").await?;
     let mut agent = DapClient::connect("agent", &editor.socket().await?, &transcript).await?;
@@ -100,7 +98,7 @@ async fn an_agent_that_is_allowed_later_receives_everything(runtime: Runtime) ->
     Ok(())
 }
 
-async fn an_agent_that_launched_rules_its_session(runtime: Runtime) -> anyhow::Result<()> {
+async fn an_agent_that_launched_owns_its_session(runtime: Runtime) -> anyhow::Result<()> {
     let transcript = Transcript::default();
     let mut agent = DapClient::start("agent", runtime, &transcript)?;
     agent.ok("initialize", json!({ "clientID": "tandem-mcp", "clientName": "robot" })).await?;

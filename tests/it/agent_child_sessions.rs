@@ -78,7 +78,7 @@ async fn a_stop_in_a_worker_is_reported_and_continued_from() -> anyhow::Result<(
 }
 
 #[tokio::test]
-async fn of_two_stopped_workers_one_is_reported_after_the_other() -> anyhow::Result<()> {
+async fn two_stopped_workers_are_reported_in_turn() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let script = folder.path().join("two.py");
     let text = "import subprocess, sys\nif len(sys.argv) > 1:\n    name = sys.argv[1]\n    print(name)\n\

@@ -87,7 +87,7 @@ async fn a_call_that_hangs_can_be_cancelled_and_the_adapter_is_notified() -> any
 }
 
 #[tokio::test]
-async fn nonsense_on_the_wire_is_an_error_and_no_end_of_the_bridge() -> anyhow::Result<()> {
+async fn malformed_messages_are_errors_and_do_not_end_the_bridge() -> anyhow::Result<()> {
     let (mut agent, _folder, _) = launch_program("garbage evaluate").await?;
     let answer = agent.call("debug_evaluate", json!({ "expression": "one" })).await?;
     assert_eq!(code(&answer), "ENGINE_FAILED", "{answer}");
@@ -97,7 +97,7 @@ async fn nonsense_on_the_wire_is_an_error_and_no_end_of_the_bridge() -> anyhow::
 }
 
 #[tokio::test]
-async fn bodies_of_the_wrong_shape_are_survived() -> anyhow::Result<()> {
+async fn malformed_bodies_do_not_crash_the_host() -> anyhow::Result<()> {
     for command in ["stackTrace", "scopes", "variables", "evaluate", "threads"] {
         let (mut agent, _folder, _) = launch_program(&format!("lie {command}")).await?;
         for tool in

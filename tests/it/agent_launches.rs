@@ -107,7 +107,7 @@ async fn a_second_launch_says_that_the_first_program_runs_on() -> anyhow::Result
 }
 
 #[tokio::test]
-async fn of_two_programs_of_a_package_cargo_s_arguments_choose_one() -> anyhow::Result<()> {
+async fn arguments_of_cargo_choose_one_of_two_programs() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     std::fs::create_dir_all(folder.path().join("src/bin"))?;
     let manifest = script(
@@ -364,7 +364,7 @@ async fn a_python_test_is_debugged() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn the_text_of_a_line_is_found_in_a_file_named_by_its_end() -> anyhow::Result<()> {
+async fn text_of_a_line_is_found_in_a_file_named_by_the_end_of_its_path() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     std::fs::create_dir_all(folder.path().join("src/deep"))?;
     let program = script(&folder.path().join("src/deep"), "main.py", "total = 1\nprint(total)\n")?;

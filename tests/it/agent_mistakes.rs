@@ -44,7 +44,7 @@ async fn a_bare_name_before_the_launch_binds_to_the_programs_source(runtime: Run
 }
 
 #[tokio::test]
-async fn a_variable_that_there_is_none_of_is_not_made() -> anyhow::Result<()> {
+async fn assigning_to_an_unknown_variable_fails() -> anyhow::Result<()> {
     let mut agent = Agent::start("agent", Runtime::Net9, &Transcript::default()).await?;
     let mut launch = child::python("echo.py");
     launch["breakpoints"] =
@@ -126,7 +126,7 @@ async fn an_agent_that_may_not_end_a_session_stays_in_it(runtime: Runtime) -> an
 }
 
 #[tokio::test]
-async fn breakpoints_that_name_nothing_are_refused_and_fail_no_launch() -> anyhow::Result<()> {
+async fn invalid_breakpoints_are_refused_without_failing_the_launch() -> anyhow::Result<()> {
     let mut agent = Agent::start("agent", Runtime::Net9, &Transcript::default()).await?;
     for empty in [
         json!({ "sourceFile": "", "line": 4 }),
@@ -151,7 +151,7 @@ async fn breakpoints_that_name_nothing_are_refused_and_fail_no_launch() -> anyho
 
 /// debugpy prints its failure to the program's stderr, and gdb never responds.
 #[tokio::test]
-async fn engines_are_not_asked_what_they_answer_badly() -> anyhow::Result<()> {
+async fn requests_that_an_engine_mishandles_are_not_forwarded() -> anyhow::Result<()> {
     let gdb = Subject::Gdb.with(json!({ "program": child::built("count") }));
     for (mut launch, source) in [(child::python("count.py"), "count.py"), (gdb, "count.c")] {
         let (name, source) = (source, child::source(source));
@@ -313,7 +313,7 @@ async fn a_member_behind_a_pointer_is_set_as_c_writes_it() -> anyhow::Result<()>
 }
 
 #[tokio::test]
-async fn the_breakpoint_that_was_hit_is_named_even_if_the_adapter_does_not_say() -> anyhow::Result<()> {
+async fn stops_name_the_hit_breakpoint_even_if_the_adapter_does_not() -> anyhow::Result<()> {
     for subject in [Subject::Bash, Subject::Rdbg, Subject::Rdbg192] {
         let mut agent = Agent::start("agent", Runtime::Net9, &Transcript::default()).await?;
         let mut launch = subject.launch();

@@ -10,7 +10,7 @@ use tandem_tests::transcript::Transcript;
 
 dotnet_tests! {
     output_that_was_read_is_not_repeated,
-    the_output_of_a_logpoint_is_in_the_next_answer,
+    next_answer_contains_the_output_of_a_logpoint,
     several_steps_tell_the_lines_they_walked,
     source_begins_where_it_is_asked_to,
     all_breakpoints_are_removed_at_once,
@@ -62,7 +62,7 @@ async fn output_that_was_read_is_not_repeated(runtime: Runtime) -> anyhow::Resul
     agent.finish().await
 }
 
-async fn the_output_of_a_logpoint_is_in_the_next_answer(runtime: Runtime) -> anyhow::Result<()> {
+async fn next_answer_contains_the_output_of_a_logpoint(runtime: Runtime) -> anyhow::Result<()> {
     let logs = marked("loop", json!({ "logMessage": "total {total}, {i:D2}" }));
     let (mut agent, stop) = stop_in_tour(runtime, json!([logs, marked("after", json!({}))])).await?;
     let lines = json!(["total 0, 00", "total 0, 01", "total 1, 02", "total 3, 03"]);

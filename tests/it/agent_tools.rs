@@ -9,25 +9,25 @@ use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
 dotnet_tests! {
-    the_examples_of_the_requirements_hold,
+    examples_of_the_requirements_pass,
     a_bridge_that_only_looks_changes_nothing,
-    a_wait_in_vain_is_pending_and_the_same_call_waits_on,
+    an_unmet_wait_is_pending_and_the_same_call_continues_it,
     an_exception_is_reported_with_its_causes,
     an_exception_of_async_main_is_reported_with_its_place,
 }
 
 // It tests the client and takes 7 s.
 older_dotnet_tests! {
-    the_official_client_debugs_a_whole_session,
+    official_client_debugs_a_whole_session,
 }
 
 net8_tests! {
-    the_examples_of_the_requirements_hold,
+    examples_of_the_requirements_pass,
     an_exception_is_reported_with_its_causes,
     an_exception_of_async_main_is_reported_with_its_place,
 }
 
-async fn the_official_client_debugs_a_whole_session(runtime: Runtime) -> anyhow::Result<()> {
+async fn official_client_debugs_a_whole_session(runtime: Runtime) -> anyhow::Result<()> {
     let project = fixture::root().join("fixtures/programs/dotnet/tour");
     let mut command = tokio::process::Command::new(tandem_tests::child::interpreter("python"));
     command
@@ -46,7 +46,7 @@ async fn the_official_client_debugs_a_whole_session(runtime: Runtime) -> anyhow:
     Ok(())
 }
 
-async fn the_examples_of_the_requirements_hold(runtime: Runtime) -> anyhow::Result<()> {
+async fn examples_of_the_requirements_pass(runtime: Runtime) -> anyhow::Result<()> {
     let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
     // Before a session: the errors the documents list.
     let refused = agent.call("process_write_input", json!({ "data": "x" })).await?;
@@ -133,7 +133,7 @@ async fn a_bridge_that_only_looks_changes_nothing(runtime: Runtime) -> anyhow::R
     editor.finish().await
 }
 
-async fn a_wait_in_vain_is_pending_and_the_same_call_waits_on(runtime: Runtime) -> anyhow::Result<()> {
+async fn an_unmet_wait_is_pending_and_the_same_call_continues_it(runtime: Runtime) -> anyhow::Result<()> {
     let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
     agent.call("debug_launch", json!({ "program": fixture::program("spin") })).await?;
     // One of its threads reads stdin, but another one works: the program does not wait for input.

@@ -16,7 +16,7 @@ use tokio::process::{Child, ChildStdout};
 dotnet_tests! {
     a_pause_right_after_attaching_knows_every_module_and_thread,
     a_busy_process_with_many_threads_and_modules_survives_repeated_attach_and_detach,
-    the_end_of_a_process_is_reported_though_its_parent_does_not_wait,
+    process_end_is_reported_before_its_parent_waits,
     a_process_that_ends_as_it_is_detached_from_keeps_nobody_waiting,
 }
 
@@ -28,7 +28,7 @@ older_dotnet_tests! {
 
 net8_tests! {
     a_pause_right_after_attaching_knows_every_module_and_thread,
-    the_end_of_a_process_is_reported_though_its_parent_does_not_wait,
+    process_end_is_reported_before_its_parent_waits,
     a_process_that_ends_as_it_is_detached_from_keeps_nobody_waiting,
 }
 
@@ -149,9 +149,7 @@ async fn a_call_that_blocks_does_not_prevent_a_detach(runtime: Runtime) -> anyho
 }
 
 /// The kernel keeps a process until its parent reaps it; these tests do so at the very end.
-async fn the_end_of_a_process_is_reported_though_its_parent_does_not_wait(
-    runtime: Runtime,
-) -> anyhow::Result<()> {
+async fn process_end_is_reported_before_its_parent_waits(runtime: Runtime) -> anyhow::Result<()> {
     for way in ["return", "exit", "kill"] {
         let (mut process, _lines) = running_with(runtime, "ends", &[way, "waits"]).await?;
         let mut editor = attach_to_program(runtime, &process, "ends", &["leave"]).await?;

@@ -13,10 +13,10 @@ dotnet_tests! {
     answers_come_in_an_order_a_client_can_rely_on,
     a_wait_is_cancelled_and_the_session_continues,
     a_slow_evaluation_keeps_no_other_waiting_and_is_cancelled,
-    questions_right_behind_a_step_do_not_swallow_its_stop,
+    requests_right_after_a_step_do_not_lose_its_stop,
 }
 
-net8_tests! { questions_right_behind_a_step_do_not_swallow_its_stop }
+net8_tests! { requests_right_after_a_step_do_not_lose_its_stop }
 
 /// `spin`, running, and its socket.
 async fn launch_spin(runtime: Runtime) -> anyhow::Result<(DapClient, std::path::PathBuf)> {
@@ -134,7 +134,7 @@ async fn a_slow_evaluation_keeps_no_other_waiting_and_is_cancelled(runtime: Runt
 
 /// A client that does not wait for responses sends requests that reach the engine
 /// during or just after the step.
-async fn questions_right_behind_a_step_do_not_swallow_its_stop(runtime: Runtime) -> anyhow::Result<()> {
+async fn requests_right_after_a_step_do_not_lose_its_stop(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("ends", &["turn"], json!({ "args": ["never"] })).await?;
     for round in 0..60 {

@@ -10,7 +10,7 @@ use tandem_tests::deadline::deadline;
 use tandem_tests::transcript::Transcript;
 
 /// Declares the tests for each adapter that is set up.
-macro_rules! told_with {
+macro_rules! with_each_adapter {
     ($($adapter:ident: $subject:ident),* $(,)?) => {
         $(mod $adapter {
             use super::Subject;
@@ -22,7 +22,7 @@ macro_rules! told_with {
             }
 
             #[tokio::test]
-            async fn restarted_it_stops_at_the_same_breakpoint() -> anyhow::Result<()> {
+            async fn restarted_program_stops_at_the_same_breakpoint() -> anyhow::Result<()> {
                 super::check_restarts(SUBJECT).await
             }
 
@@ -34,7 +34,7 @@ macro_rules! told_with {
     };
 }
 
-told_with! {
+with_each_adapter! {
     debugpy: Python,
     debugpy_through_its_adapter: PythonAdapter,
     lldb: Lldb,

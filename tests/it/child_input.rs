@@ -20,12 +20,12 @@ macro_rules! matrix {
             use super::Subject;
 
             #[tokio::test]
-            async fn it_waits_for_each_line_of_a_pipe() -> anyhow::Result<()> {
+            async fn program_waits_for_each_line_of_a_pipe() -> anyhow::Result<()> {
                 super::waits(Subject::$subject, false).await
             }
 
             #[tokio::test]
-            async fn it_waits_for_each_line_of_a_terminal() -> anyhow::Result<()> {
+            async fn program_waits_for_each_line_of_a_terminal() -> anyhow::Result<()> {
                 super::waits(Subject::$subject, true).await
             }
         })*

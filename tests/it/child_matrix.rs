@@ -23,7 +23,7 @@ macro_rules! matrix {
             const SUBJECT: Subject = Subject::$subject;
 
             #[tokio::test]
-            async fn it_is_paused_before_it_has_ever_stopped() -> anyhow::Result<()> {
+            async fn program_is_paused_before_its_first_stop() -> anyhow::Result<()> {
                 super::paused_first(SUBJECT).await
             }
 

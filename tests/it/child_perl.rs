@@ -70,7 +70,7 @@ async fn a_step_out_leaves_a_function_that_was_not_stepped_into() -> anyhow::Res
 }
 
 #[tokio::test]
-async fn it_stops_and_takes_breakpoints_while_it_waits_for_input() -> anyhow::Result<()> {
+async fn program_accepts_breakpoints_while_it_waits_for_input() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let (mut editor, program) = launch_program(folder.path(), &[]).await?;
     let waits = json!({ "waitFor": "never", "timeoutMs": deadline_ms(20) });

@@ -88,7 +88,7 @@ async fn find_engine(launch: Value, source: &Path) -> anyhow::Result<String> {
 }
 
 #[tokio::test]
-async fn the_engine_is_picked_by_what_the_program_is() -> anyhow::Result<()> {
+async fn engine_is_selected_by_the_kind_of_program() -> anyhow::Result<()> {
     for (subject, engine) in [(Subject::Python, "debugpy"), (Subject::Lldb, "lldb"), (Subject::Bash, "bash")]
     {
         let mut launch = subject.launch();

@@ -209,7 +209,7 @@ async fn an_endless_loop_is_paused_and_ended() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn the_projects_own_environment_is_used() -> anyhow::Result<()> {
+async fn environment_of_the_project_is_used() -> anyhow::Result<()> {
     let script = PythonScript::new("import sys\nprint(sys.prefix)\n")?;
     let python = PathBuf::from(child::interpreter("python"));
     let environment = python.parent().and_then(Path::parent).context("no environment")?;

@@ -318,7 +318,7 @@ parameterized_tests! {
 
 /// A Delve that is too old for the installed Go: its refusal arrives unchanged.
 #[tokio::test]
-async fn the_refusal_of_delve_120_arrives_unchanged() -> anyhow::Result<()> {
+async fn refusal_by_delve_120_arrives_unchanged() -> anyhow::Result<()> {
     let steps = read_recording("dlv120")?;
     let refusal = steps.iter().find(|step| !step.to_adapter && step.message["command"] == "launch");
     let refusal = refusal.context("no refusal")?.message.clone();

@@ -34,7 +34,7 @@ async fn a_request_the_adapter_has_not_announced_does_not_reach_it() -> anyhow::
 
 /// gdb answered requests right after a resume only when the program stopped again.
 #[tokio::test]
-async fn a_request_right_behind_a_resume_is_answered_while_the_program_runs() -> anyhow::Result<()> {
+async fn a_request_right_after_a_resume_is_answered_while_the_program_runs() -> anyhow::Result<()> {
     let (source, mut editor) = (Subject::Gdb.source(), editor()?);
     editor.ok("initialize", json!({ "clientID": "test" })).await?;
     let launch = editor.send("launch", Subject::Gdb.launch()).await?;

@@ -22,7 +22,7 @@ dotnet_tests! {
 }
 
 net10_tests! {
-    remarks_are_about_the_module_a_breakpoint_is_in,
+    messages_of_a_breakpoint_name_its_module,
 }
 
 net8_tests! {
@@ -176,7 +176,7 @@ async fn an_optimised_program_says_so(runtime: Runtime) -> anyhow::Result<()> {
 }
 
 /// Its packages are optimized and have no symbols, which is irrelevant to the user's lines.
-async fn remarks_are_about_the_module_a_breakpoint_is_in(runtime: Runtime) -> anyhow::Result<()> {
+async fn messages_of_a_breakpoint_name_its_module(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let launch = launch(&mut editor, json!({ "program": fixture::modern_program("packages") })).await?;
     let source = fixture::modern_source("packages");

@@ -23,7 +23,7 @@ dotnet_tests! {
 
 // The old SDK's compiler is used; only the target of the compilation matters.
 older_dotnet_tests! {
-    the_compiler_of_an_old_sdk_serves_too,
+    the_compiler_of_an_old_sdk_evaluates_expressions,
 }
 
 net8_tests! {
@@ -35,9 +35,9 @@ net10_tests! {
     todays_csharp_has_the_values_that_the_program_prints,
     private_members_can_be_used,
     an_await_that_does_not_end_is_given_up,
-    the_compilers_error_is_the_answer,
+    evaluate_returns_the_compilers_error,
     an_error_in_a_value_to_set_has_its_number_and_column,
-    nothing_is_compiled_where_nothing_may_run,
+    compiler_is_not_used_where_no_code_may_run,
     without_a_compiler_the_answer_says_what_it_needs,
     ten_thousand_elements_are_counted_in_the_program,
 }
@@ -117,7 +117,7 @@ async fn lambdas_queries_and_the_rest_of_csharp_are_compiled(runtime: Runtime) -
     editor.finish().await
 }
 
-async fn the_compiler_of_an_old_sdk_serves_too(runtime: Runtime) -> anyhow::Result<()> {
+async fn the_compiler_of_an_old_sdk_evaluates_expressions(runtime: Runtime) -> anyhow::Result<()> {
     let old = Runtime::Net31.dotnet().context("no SDK of .NET Core 3.1")?;
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let sdk = old.parent().context("no folder")?.to_owned();
@@ -260,7 +260,7 @@ async fn an_await_that_does_not_end_is_given_up(runtime: Runtime) -> anyhow::Res
     editor.finish().await
 }
 
-async fn the_compilers_error_is_the_answer(runtime: Runtime) -> anyhow::Result<()> {
+async fn evaluate_returns_the_compilers_error(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let program = fixture::modern_program("compiled");
     let stop = editor.launch_to(&program, (modern("Program.cs"), "service"), json!({})).await?;
@@ -336,7 +336,7 @@ async fn an_error_in_a_value_to_set_has_its_number_and_column(runtime: Runtime) 
     Ok(())
 }
 
-async fn nothing_is_compiled_where_nothing_may_run(runtime: Runtime) -> anyhow::Result<()> {
+async fn compiler_is_not_used_where_no_code_may_run(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let program = fixture::modern_program("compiled");
     let stop = editor.launch_to(&program, (modern("Program.cs"), "service"), json!({})).await?;

@@ -19,7 +19,7 @@ net10_tests! {
     a_compiler_that_does_not_work_is_reported_and_leaves_nothing,
     a_compiler_that_hangs_is_given_up_and_can_be_cancelled,
     an_expression_that_is_too_much_has_an_answer,
-    a_cache_that_cannot_be_written_to_is_done_without,
+    an_unwritable_cache_is_not_used,
     two_sessions_make_the_compilers_process_at_once,
     a_killed_host_takes_its_compiler_along,
     a_cancelled_expression_ends_in_the_program,
@@ -157,7 +157,7 @@ async fn an_expression_that_is_too_much_has_an_answer(runtime: Runtime) -> anyho
     editor.finish().await
 }
 
-async fn a_cache_that_cannot_be_written_to_is_done_without(runtime: Runtime) -> anyhow::Result<()> {
+async fn an_unwritable_cache_is_not_used(runtime: Runtime) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("file");
     std::fs::write(&file, "")?;

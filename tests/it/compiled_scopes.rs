@@ -13,12 +13,12 @@ use tandem_tests::transcript::Transcript;
 use super::compiled::Expected;
 
 net10_tests! {
-    every_place_lends_its_names,
-    every_place_lends_its_names_without_a_compiler_too,
+    every_scope_offers_its_names,
+    every_scope_offers_its_names_without_a_compiler_too,
     parameters_of_a_primary_constructor_are_names,
 }
 
-async fn every_place_lends_its_names(runtime: Runtime) -> anyhow::Result<()> {
+async fn every_scope_offers_its_names(runtime: Runtime) -> anyhow::Result<()> {
     let scenes: [(&str, &str, Expected); 9] = [
         (
             "Program.cs",
@@ -134,7 +134,7 @@ async fn every_place_lends_its_names(runtime: Runtime) -> anyhow::Result<()> {
     editor.finish().await
 }
 
-async fn every_place_lends_its_names_without_a_compiler_too(runtime: Runtime) -> anyhow::Result<()> {
+async fn every_scope_offers_its_names_without_a_compiler_too(runtime: Runtime) -> anyhow::Result<()> {
     let scenes: [(&str, Expected); 9] = [
         (
             "handler",

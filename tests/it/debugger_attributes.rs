@@ -95,7 +95,7 @@ async fn an_exception_that_library_code_throws_and_catches_is_not_user_unhandled
 
 /// A build of another configuration is newer than the requested one.
 #[tokio::test]
-async fn the_program_that_was_built_is_the_one_that_starts() -> anyhow::Result<()> {
+async fn launch_starts_the_program_that_it_has_built() -> anyhow::Result<()> {
     let environment = Runtime::Net31.environment().context("no .NET Core 3.1")?;
     let folder = tempfile::tempdir()?;
     let source = fixture::root().join("fixtures/programs/dotnet");

@@ -8,7 +8,7 @@ use tandem_tests::transcript::Transcript;
 
 dotnet_tests! {
     a_methods_code_is_shown_with_its_source,
-    as_many_rows_come_as_were_asked_for,
+    variables_returns_the_requested_number_of_rows,
     a_step_of_one_instruction_ends_at_the_next_or_in_the_call,
     a_breakpoint_at_an_instruction_stops_there,
     a_breakpoint_at_no_instruction_says_why,
@@ -74,7 +74,7 @@ async fn a_methods_code_is_shown_with_its_source(runtime: Runtime) -> anyhow::Re
     editor.finish().await
 }
 
-async fn as_many_rows_come_as_were_asked_for(runtime: Runtime) -> anyhow::Result<()> {
+async fn variables_returns_the_requested_number_of_rows(runtime: Runtime) -> anyhow::Result<()> {
     let (mut editor, _, place) = stopped_in_outer(runtime).await?;
     let whole = method(&mut editor, &place).await?;
     for (first, count) in [(-100, 40), (-3, 5), (0, 1), (0, 300), (5, 0)] {

@@ -78,12 +78,12 @@ async fn replay(path: &str, program_path: &str, program: &str) -> anyhow::Result
 }
 
 #[tokio::test]
-async fn the_first_session_of_an_agent_is_as_documented() -> anyhow::Result<()> {
+async fn first_session_of_an_agent_matches_the_documentation() -> anyhow::Result<()> {
     replay("docs/agents.md", "docs/agents.md", "greet.py").await
 }
 
 #[tokio::test]
-async fn the_session_of_the_readme_is_as_documented() -> anyhow::Result<()> {
+async fn session_of_the_readme_matches_the_documentation() -> anyhow::Result<()> {
     replay("README.md", "docs/agents.md", "greet.py").await
 }
 

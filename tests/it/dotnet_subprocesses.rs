@@ -19,7 +19,7 @@ dotnet_tests! {
     a_child_stops_in_its_main_and_has_the_breakpoints_of_its_parent,
     children_that_end_at_once_are_followed_and_leave_nothing,
     a_child_that_outlives_its_parent_is_debugged_to_its_end,
-    the_end_of_the_session_ends_all_that_was_started,
+    session_end_ends_all_child_processes,
     children_are_found_behind_other_programs_and_elsewhere,
     a_restart_ends_the_old_children_and_follows_the_new,
     a_child_that_is_not_followed_is_reported,
@@ -29,7 +29,7 @@ dotnet_tests! {
 }
 net8_tests! {
     a_child_stops_in_its_main_and_has_the_breakpoints_of_its_parent,
-    the_end_of_the_session_ends_all_that_was_started,
+    session_end_ends_all_child_processes,
 }
 
 /// The longest that something may take that is waited for here, s.
@@ -204,7 +204,7 @@ async fn a_child_that_outlives_its_parent_is_debugged_to_its_end(runtime: Runtim
     editor.finish().await
 }
 
-async fn the_end_of_the_session_ends_all_that_was_started(runtime: Runtime) -> anyhow::Result<()> {
+async fn session_end_ends_all_child_processes(runtime: Runtime) -> anyhow::Result<()> {
     let word = own_number();
     let dotnet = runtime.dotnet().context("no runtime")?.display().to_string();
     let program = fixture::program("kin");

@@ -167,7 +167,7 @@ async fn a_server_that_answers_never_or_for_ever_is_left() -> anyhow::Result<()>
 }
 
 #[tokio::test]
-async fn a_download_that_nobody_wants_any_more_hangs_up() -> anyhow::Result<()> {
+async fn an_abandoned_download_closes_its_connection() -> anyhow::Result<()> {
     let web = WebServer::start(|path| if path == "/never" { Reply::Silence } else { Reply::Drip }).await?;
     for (at, path) in ["/never", "/drip"].into_iter().enumerate() {
         let url = web.url(path);
@@ -206,7 +206,7 @@ fn of_environment(name: &str) -> anyhow::Result<String> {
 }
 
 #[tokio::test]
-async fn the_systems_roots_of_trust_hold() -> anyhow::Result<()> {
+async fn downloads_trust_the_certificates_of_the_system() -> anyhow::Result<()> {
     let web = secure().await?;
     let url = ("TEST_URL", web.url("/x"));
     with_variables("fetches_over_tls", &[url.clone(), ("SSL_CERT_FILE", roots())]).await?;

@@ -153,8 +153,7 @@ async fn hung_up(from: &mut From) -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn the_host_reads_and_writes_an_editors_pipes_itself_and_a_long_message_is_whole() -> anyhow::Result<()>
-{
+async fn host_uses_an_editors_pipes_directly_and_keeps_long_messages_whole() -> anyhow::Result<()> {
     let (started, mut to, mut from) = over_pipes().await?;
     // More than a pipe holds, both ways; the response has the command's name.
     let long = "x".repeat(1 << 20);

@@ -9,7 +9,7 @@ use tandem_tests::transcript::Transcript;
 dotnet_tests! {
     requests_that_make_no_sense_are_answered_and_the_session_continues,
     launches_that_cannot_work_say_why,
-    frames_that_are_not_messages_cost_only_themselves,
+    invalid_frames_do_not_affect_other_messages,
 }
 
 async fn requests_that_make_no_sense_are_answered_and_the_session_continues(
@@ -110,7 +110,7 @@ async fn launches_that_cannot_work_say_why(runtime: Runtime) -> anyhow::Result<(
     editor.finish().await
 }
 
-async fn frames_that_are_not_messages_cost_only_themselves(runtime: Runtime) -> anyhow::Result<()> {
+async fn invalid_frames_do_not_affect_other_messages(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.send_raw(b"Content-Length: 3\r\n\r\n{x}").await?;
     editor.send_raw(b"Content-Length: 40\r\n\r\n{\"seq\":77,\"type\":\"request\",\"commando\":1}").await?;

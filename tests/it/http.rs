@@ -59,7 +59,7 @@ fn check(report: &Value, version: &str) {
 }
 
 #[tokio::test]
-async fn the_official_client_is_served_over_stdio() -> anyhow::Result<()> {
+async fn official_client_is_served_over_stdio() -> anyhow::Result<()> {
     let bridge = fixture::binary("tandem-mcp").display().to_string();
     for (mode, version) in [("auto", "2026-07-28"), ("legacy", "2025-11-25")] {
         let folder = tempfile::tempdir()?;
@@ -70,7 +70,7 @@ async fn the_official_client_is_served_over_stdio() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn the_official_client_is_served_over_http() -> anyhow::Result<()> {
+async fn official_client_is_served_over_http() -> anyhow::Result<()> {
     for mode in ["auto", "legacy"] {
         let folder = tempfile::tempdir()?;
         let server = Server::start(folder.path(), &["--allow-commands"], TOKEN).await?;
@@ -82,7 +82,7 @@ async fn the_official_client_is_served_over_http() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn only_who_shows_the_token_is_served_and_no_web_page() -> anyhow::Result<()> {
+async fn http_serves_only_clients_with_the_token_and_no_web_page() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let server = Server::start(folder.path(), &[], TOKEN).await?;
     let body = initialize().to_string();
@@ -148,7 +148,7 @@ async fn only_who_shows_the_token_is_served_and_no_web_page() -> anyhow::Result<
 }
 
 #[tokio::test]
-async fn connections_that_dawdle_or_rave_stall_nobody() -> anyhow::Result<()> {
+async fn slow_or_abusive_connections_do_not_delay_others() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let server = Server::start(folder.path(), &[], TOKEN).await?;
     let head = format!(
@@ -228,7 +228,7 @@ async fn a_token_is_made_shown_once_and_kept_by_its_owner() -> anyhow::Result<()
 
 /// A wrong flag is reported before any file is created for it.
 #[tokio::test]
-async fn a_flag_that_cannot_be_meant_is_refused_and_makes_nothing() -> anyhow::Result<()> {
+async fn an_invalid_flag_is_refused_and_creates_nothing() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let run = async |program: &str, flags: &[&str]| -> anyhow::Result<(Option<i32>, String)> {
         let mut command = tokio::process::Command::new(fixture::binary(program));
@@ -271,7 +271,7 @@ async fn other_machines_are_accepted_only_when_allowed() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn the_log_at_its_loudest_holds_no_secret() -> anyhow::Result<()> {
+async fn log_at_the_finest_level_contains_no_secret() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let log = folder.path().join("log");
     let flags = ["--log-level", "trace", "--log", log.to_str().context("no text")?, "--allow-commands"];

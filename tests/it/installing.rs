@@ -122,36 +122,36 @@ fn a_configuration_that_is_a_link_or_damaged_is_respected() {
 }
 
 #[test]
-fn the_doctor_says_what_is_missing_and_what_to_do() {
+fn doctor_reports_missing_parts_and_how_to_fix_them() {
     let home = tempfile::tempdir().expect("a folder");
     std::fs::create_dir_all(home.path().join(".cursor")).expect("made");
     let report = |more: &[&str]| {
         let output = run(home.path(), &[more, &["doctor", "--json"]].concat());
-        let findings: Vec<Value> = serde_json::from_slice(&output.stdout).expect("JSON");
-        (output.status.success(), findings)
+        let results: Vec<Value> = serde_json::from_slice(&output.stdout).expect("JSON");
+        (output.status.success(), results)
     };
-    let about = |findings: &[Value], what: &str| -> Vec<Value> {
-        findings.iter().filter(|one| one["about"] == what).cloned().collect()
+    let about = |results: &[Value], what: &str| -> Vec<Value> {
+        results.iter().filter(|one| one["about"] == what).cloned().collect()
     };
-    let (well, findings) = report(&[]);
-    assert!(well, "{findings:#?}");
-    assert_eq!(about(&findings, "tandem-dap")[0]["well"], true);
-    assert_eq!(about(&findings, "engine").len(), 10, "{findings:#?}");
-    let netcoredbg = about(&findings, "engine")
+    let (well, results) = report(&[]);
+    assert!(well, "{results:#?}");
+    assert_eq!(about(&results, "tandem-dap")[0]["well"], true);
+    assert_eq!(about(&results, "engine").len(), 10, "{results:#?}");
+    let netcoredbg = about(&results, "engine")
         .into_iter()
         .find(|one| one["what"].as_str().unwrap_or_default().contains("netcoredbg"));
     assert!(
         netcoredbg.is_some_and(|one| one["hint"].as_str().unwrap_or_default().contains("Samsung/netcoredbg"))
     );
-    assert_eq!(about(&findings, "host")[0]["hint"], "`tandem-mcp install cursor`");
+    assert_eq!(about(&results, "host")[0]["hint"], "`tandem-mcp install cursor`");
     run(home.path(), &["install", "cursor"]);
     assert_eq!(about(&report(&[]).1, "host")[0]["well"], true);
-    let (well, findings) = report(&["--adapter", "/nowhere/tandem-dap"]);
-    assert!(!well && about(&findings, "tandem-dap")[0]["well"] == false, "{findings:#?}");
+    let (well, results) = report(&["--adapter", "/nowhere/tandem-dap"]);
+    assert!(!well && about(&results, "tandem-dap")[0]["well"] == false, "{results:#?}");
 }
 
 #[test]
-fn the_skill_is_written_where_the_host_reads_skills_and_taken_out_again() {
+fn install_writes_and_removes_the_skill_of_each_host() {
     let home = tempfile::tempdir().expect("a folder");
     let skill = home.path().join(".claude/skills/tandem");
     let install = |more: &[&str]| run(home.path(), &[&["install", "claude-code", "--skill"], more].concat());

@@ -41,8 +41,8 @@ async fn a_project_that_does_not_restore_is_refused_in_the_builds_words(
     project(&file, exe, "<PackageReference Include=\"Tandem.Nowhere\" Version=\"1.0.0\" />")?;
     let failed = refused(runtime, json!({ "program": file })).await?;
     says(&failed, "BUILD_FAILED", "Unable to find package Tandem.Nowhere");
-    let finding = &failed["data"]["diagnostics"][0];
-    assert_eq!((&finding["code"], &finding["file"]), (&json!("NU1101"), &json!(file)), "{failed}");
+    let diagnostic = &failed["data"]["diagnostics"][0];
+    assert_eq!((&diagnostic["code"], &diagnostic["file"]), (&json!("NU1101"), &json!(file)), "{failed}");
     // A version that does not exist, and a project that is not XML.
     project(&file, exe, "<PackageReference Include=\"Newtonsoft.Json\" Version=\"99.0.0\" />")?;
     says(&refused(runtime, json!({ "program": file })).await?, "BUILD_FAILED", "Newtonsoft.Json");

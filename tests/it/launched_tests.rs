@@ -121,7 +121,7 @@ async fn a_file_of_minitest_finds_what_it_tests() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn of_a_library_of_rust_the_tests_are_run() -> anyhow::Result<()> {
+async fn launched_library_of_rust_runs_its_tests() -> anyhow::Result<()> {
     let project = fixture::test_project("cargo")?;
     let source = project.path().join("src/lib.rs");
     for program in [project.path().join("Cargo.toml"), source.clone()] {
@@ -132,7 +132,7 @@ async fn of_a_library_of_rust_the_tests_are_run() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn of_a_file_of_go_tests_the_package_s_are_run() -> anyhow::Result<()> {
+async fn launched_go_test_file_runs_the_tests_of_the_package() -> anyhow::Result<()> {
     let project = fixture::test_project("go")?;
     let source = project.path().join("cart_test.go");
     let launch = json!({ "program": source, "args": ["-test.run=TestFails"] });

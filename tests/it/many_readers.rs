@@ -24,7 +24,7 @@ const FLOOD: usize = 24;
 const LIMIT: u64 = 60;
 
 dotnet_tests! {
-    in_a_crowd_and_a_flood_each_is_answered_in_order_and_knows_what_it_missed,
+    many_clients_are_answered_in_order_and_learn_what_output_they_missed,
 }
 
 /// A client that counts what it receives.
@@ -105,7 +105,7 @@ impl CountingClient {
     }
 }
 
-async fn in_a_crowd_and_a_flood_each_is_answered_in_order_and_knows_what_it_missed(
+async fn many_clients_are_answered_in_order_and_learn_what_output_they_missed(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;

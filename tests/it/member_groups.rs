@@ -10,7 +10,7 @@ use tandem_tests::transcript::Transcript;
 
 dotnet_tests! {
     non_public_members_of_libraries_are_in_a_group,
-    the_users_own_members_are_in_none,
+    members_of_user_types_are_in_no_group,
     static_members_of_bases_are_in_the_group,
     a_group_is_read_in_pages_and_its_rows_are_set,
     a_dynamic_object_shows_the_members_it_says_it_has,
@@ -102,7 +102,7 @@ async fn non_public_members_of_libraries_are_in_a_group(runtime: Runtime) -> any
     stopped.editor.finish().await
 }
 
-async fn the_users_own_members_are_in_none(runtime: Runtime) -> anyhow::Result<()> {
+async fn members_of_user_types_are_in_no_group(runtime: Runtime) -> anyhow::Result<()> {
     let mut stopped = GroupsStop::at(runtime, "here").await?;
     let own = stopped.rows("own").await?;
     for (name, visibility) in [("mine", "private"), ("inside", "internal"), ("Yours", "public")] {

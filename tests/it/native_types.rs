@@ -276,7 +276,7 @@ async fn types_of_cpps_library_are_shown_as_their_users_write_them() -> anyhow::
 
 /// Text with parts that lead back to itself ends.
 #[tokio::test]
-async fn a_value_that_has_itself_is_cut() -> anyhow::Result<()> {
+async fn a_recursive_value_is_truncated() -> anyhow::Result<()> {
     for subject in [Subject::Gdb, Subject::Lldb] {
         let folder = tempfile::tempdir()?;
         let files = compiled(folder.path(), "main.rs", RUST)?;
@@ -335,7 +335,7 @@ async fn functions_of_rust_have_no_hashes() -> anyhow::Result<()> {
 
 /// The table of the documentation is the one that the tests above check.
 #[test]
-fn the_documentation_has_this_table() -> anyhow::Result<()> {
+fn documentation_contains_the_table_of_types() -> anyhow::Result<()> {
     let text = std::fs::read_to_string(fixture::root().join("docs/languages/native.md"))?;
     let cell = |text: &str| format!("`{}`", text.replace('|', "\\|"));
     for (_, kind, gdb, lldb) in RUST_ROWS.iter().chain(CPP_ROWS) {

@@ -330,7 +330,7 @@ async fn a_core_is_attached_to() -> anyhow::Result<()> {
 
 /// A file name without a folder matches each source of that name, and the answer reports it.
 #[tokio::test]
-async fn a_file_name_that_several_sources_have_is_named_with_all_of_them() -> anyhow::Result<()> {
+async fn an_ambiguous_file_name_lists_all_sources() -> anyhow::Result<()> {
     for subject in ENGINES {
         let folder = tempfile::tempdir()?;
         for name in ["a", "b"] {

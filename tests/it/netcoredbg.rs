@@ -121,7 +121,7 @@ async fn until_gone(word: &str) -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn the_program_has_its_words_its_variables_and_pipes_of_ours() -> anyhow::Result<()> {
+async fn program_receives_its_arguments_variables_and_our_pipes() -> anyhow::Result<()> {
     let mut script = runs().to_vec();
     script.extend([
         recorded_request("threads", 4),
@@ -245,7 +245,7 @@ async fn a_killed_host_leaves_no_program() -> anyhow::Result<()> {
 }
 
 /// Breakpoint, stack, variables, evaluate, steps, input, both streams, exit code.
-async fn told_with_the_real_one(runtime: Runtime) -> anyhow::Result<()> {
+async fn debug_with_installed_adapter(runtime: Runtime) -> anyhow::Result<()> {
     let adapter = std::env::var("TANDEM_NETCOREDBG").context("TANDEM_NETCOREDBG names no netcoredbg")?;
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let engine = json!({ "engine": "netcoredbg", "enginePath": adapter });
@@ -275,12 +275,12 @@ async fn told_with_the_real_one(runtime: Runtime) -> anyhow::Result<()> {
 
 #[tokio::test]
 #[ignore = "no registry has netcoredbg; TANDEM_NETCOREDBG names one"]
-async fn the_real_one_debugs_net_core_31() -> anyhow::Result<()> {
-    told_with_the_real_one(Runtime::Net31).await
+async fn installed_netcoredbg_debugs_net_core_31() -> anyhow::Result<()> {
+    debug_with_installed_adapter(Runtime::Net31).await
 }
 
 #[tokio::test]
 #[ignore = "no registry has netcoredbg; TANDEM_NETCOREDBG names one"]
-async fn the_real_one_debugs_net_9() -> anyhow::Result<()> {
-    told_with_the_real_one(Runtime::Net9).await
+async fn installed_netcoredbg_debugs_net_9() -> anyhow::Result<()> {
+    debug_with_installed_adapter(Runtime::Net9).await
 }

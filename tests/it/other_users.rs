@@ -28,7 +28,7 @@ fn can_be_another() -> anyhow::Result<()> {
 }
 
 /// A shell of another user.
-fn stranger(script: &str, arguments: &[&str]) -> Command {
+fn other_user(script: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new("bash");
     command.args(["-c", script, "stranger"]).args(arguments).current_dir("/").kill_on_drop(true);
     command.uid(STRANGER).gid(STRANGER).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -74,7 +74,7 @@ async fn answer(port: &str, says: &str, listens: bool) -> anyhow::Result<String>
     let script = r#"exec 3<>"/dev/tcp/127.0.0.1/$1" || exit 1
         cat >&3; [ "$2" = listen ] && timeout "$3" head -c 200 <&3; exit 0"#;
     let patience = deadline(20).as_secs().to_string();
-    let mut child = stranger(script, &[port, if listens { "listen" } else { "" }, &patience]).spawn()?;
+    let mut child = other_user(script, &[port, if listens { "listen" } else { "" }, &patience]).spawn()?;
     let mut stdin = child.stdin.take().context("no stdin")?;
     // A server that has already hung up need not read all of it.
     drop(stdin.write_all(says.as_bytes()).await);
@@ -133,7 +133,7 @@ try:
     s.sendall(sys.stdin.buffer.read())
     sys.stdout.buffer.write(s.recv(65536))
 except OSError: pass # A server that hung up need not read all of it."#;
-    let mut child = stranger(
+    let mut child = other_user(
         r#"exec python3 -c "$@""#,
         &[script, &path.display().to_string(), &deadline(20).as_secs().to_string()],
     )
@@ -149,7 +149,7 @@ except OSError: pass # A server that hung up need not read all of it."#;
 }
 
 #[tokio::test]
-async fn connections_that_say_nothing_cost_no_process_and_are_closed() -> anyhow::Result<()> {
+async fn silent_connections_are_closed_without_starting_a_process() -> anyhow::Result<()> {
     let (child, place) = listener("127.0.0.1:0", None).await?;
     let pid = child.id().context("it has ended")?;
     let mut silent = Vec::new();
@@ -186,7 +186,7 @@ async fn another_user_takes_no_place_from_an_agent() -> anyhow::Result<()> {
             exec {fd}<>"/dev/tcp/127.0.0.1/$1" && printf 'POST /mcp HTTP/1.1\r\nHost: 127' >&$fd
         done
         echo ready; sleep 300"#;
-    let mut child = stranger(script, &[&server.port().to_string()]).stderr(Stdio::null()).spawn()?;
+    let mut child = other_user(script, &[&server.port().to_string()]).stderr(Stdio::null()).spawn()?;
     let mut lines = BufReader::new(child.stdout.take().context("no stdout")?).lines();
     let line = tokio::time::timeout(deadline(DEADLINE), lines.next_line()).await??;
     assert_eq!(line.as_deref(), Some("ready"));

@@ -12,7 +12,7 @@ use tandem_tests::transcript::Transcript;
 use super::dotnet_subprocesses::{child_of, to_its_end};
 
 net10_tests! {
-    the_program_of_a_solution_is_built_and_started_as_msbuild_says,
+    solution_starts_the_program_that_msbuild_names,
     a_file_without_a_project_is_built_and_debugged,
     build_attributes_reach_the_build,
     a_file_may_name_another_sdk,
@@ -76,9 +76,7 @@ pub(crate) fn says(error: &Value, code: &str, part: &str) {
     assert!(error["code"] == code && message.contains(part), "`{part}` is not in {error}");
 }
 
-async fn the_program_of_a_solution_is_built_and_started_as_msbuild_says(
-    runtime: Runtime,
-) -> anyhow::Result<()> {
+async fn solution_starts_the_program_that_msbuild_names(runtime: Runtime) -> anyhow::Result<()> {
     let copy = copy_project()?;
     let (solution, project) = (copy.path().join("all.slnx"), copy.path().join("shop/shop.csproj"));
     // Both frameworks are built; the newest is started, in the project's folder, under another name than the
@@ -224,8 +222,8 @@ async fn a_project_of_visual_basic_is_built_and_debugged(runtime: Runtime) -> an
     std::fs::write(&source, BASIC.replace("Dim total", "Dim total As Integr"))?;
     let failed = refused(runtime, json!({ "program": project })).await?;
     says(&failed, "BUILD_FAILED", "'Integr' is not defined");
-    let finding = &failed["data"]["diagnostics"][0];
-    assert_eq!((&finding["line"], &finding["file"]), (&json!(3), &json!(source)), "{failed}");
+    let diagnostic = &failed["data"]["diagnostics"][0];
+    assert_eq!((&diagnostic["line"], &diagnostic["file"]), (&json!(3), &json!(source)), "{failed}");
     Ok(())
 }
 
@@ -236,10 +234,10 @@ async fn a_project_of_fsharp_that_cannot_be_built_says_why(runtime: Runtime) -> 
     for program in [folder.path().join("app.fsproj"), folder.path().to_owned()] {
         let failed = refused(runtime, json!({ "program": program })).await?;
         says(&failed, "BUILD_FAILED", "app.fsproj`: ");
-        let finding = &failed["data"]["diagnostics"][0];
-        let code = finding["code"].as_str().unwrap_or_default();
+        let diagnostic = &failed["data"]["diagnostics"][0];
+        let code = diagnostic["code"].as_str().unwrap_or_default();
         assert!(["MSB", "FS", "NU", "NETSDK"].iter().any(|begin| code.starts_with(begin)), "{failed}");
-        assert_eq!(finding["severity"], "error", "{failed}");
+        assert_eq!(diagnostic["severity"], "error", "{failed}");
     }
     Ok(())
 }

@@ -80,7 +80,7 @@ fn interfaces_of_the_schema_are_read_with_nested_fields() {
 }
 
 #[test]
-fn the_generated_types_are_what_the_schema_says() -> anyhow::Result<()> {
+fn generated_types_match_the_schema() -> anyhow::Result<()> {
     let script = tandem_tests::fixture::root().join("adapter/wire/generate.py");
     let done = std::process::Command::new("python3").arg(&script).arg("--check").output()?;
     ensure!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
@@ -89,7 +89,7 @@ fn the_generated_types_are_what_the_schema_says() -> anyhow::Result<()> {
 
 /// The types of the `dap` crate that are used must have every field: it drops unknown ones.
 #[test]
-fn the_types_of_the_dap_crate_have_every_field_of_the_schema() -> anyhow::Result<()> {
+fn types_of_the_dap_crate_have_every_field_of_the_schema() -> anyhow::Result<()> {
     let schema = Schema::official()?;
     let own_fields = |interface: &str| -> anyhow::Result<BTreeSet<String>> {
         let found = schema.get(interface).with_context(|| format!("the schema has no {interface}"))?;

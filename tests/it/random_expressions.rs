@@ -146,7 +146,7 @@ impl Language {
         };
         let (mut own, own_frame) = self.stopped(runtime, json!("off")).await?;
         let (mut compiler, frame) = self.stopped(runtime, any_compiler()).await?;
-        let mut found = Findings::default();
+        let mut found = ExpressionMismatches::default();
         for seed in seeds {
             let mut expressions = Expressions::new(self.grammar(), *seed);
             let expressions: Vec<Expression> = (0..count).map(|_| expressions.next_expression()).collect();
@@ -200,14 +200,14 @@ impl Language {
 
 /// The differences, and the counts of compared constructs.
 #[derive(Debug, Default)]
-struct Findings {
+struct ExpressionMismatches {
     all: usize,
     wrong: Vec<String>,
     refused: Vec<String>,
     compared: BTreeMap<&'static str, usize>,
 }
 
-impl Findings {
+impl ExpressionMismatches {
     fn compare(&mut self, how: &str, text: &str, result: &DebuggerResult, printed: &OracleResult) {
         if !result.is(printed) {
             self.wrong.push(format!("{text}\n    {how}: {result:?}\n    printed: {printed:?}"));
@@ -271,7 +271,7 @@ async fn by_compiler(
     editor: &mut DapClient,
     frame: &Value,
     rows: &[(&Expression, &OracleResult)],
-    found: &mut Findings,
+    found: &mut ExpressionMismatches,
 ) -> anyhow::Result<()> {
     let rows: Vec<_> =
         rows.iter().filter(|(_, printed)| !matches!(printed, OracleResult::Error(_))).collect();

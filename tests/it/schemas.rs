@@ -8,7 +8,7 @@ use tandem_tests::transcript::Transcript;
 
 /// Everything that a client gets about the tools, and pays for in each conversation.
 #[tokio::test]
-async fn the_list_of_tools_changes_only_on_purpose() -> anyhow::Result<()> {
+async fn list_of_tools_matches_its_snapshot() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let mut agent =
         Agent::in_folder("agent", folder.path(), &["--allow-commands"], &Transcript::default()).await?;

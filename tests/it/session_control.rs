@@ -15,8 +15,8 @@ dotnet_tests! {
     a_program_that_cannot_be_restarted_ends_the_session_with_a_reason,
     a_step_during_the_step_of_another_client_is_refused_by_name,
     two_pauses_at_once_both_succeed,
-    the_stop_button_of_vs_code_terminates_and_then_disconnects,
-    the_session_of_an_editor_that_hands_over_continues,
+    stop_button_of_vs_code_terminates_and_then_disconnects,
+    session_continues_after_its_editor_hands_over,
     an_editor_that_vanishes_ends_the_session_unless_it_hands_over,
 }
 
@@ -24,7 +24,7 @@ net8_tests! {
     a_restart_keeps_every_client_and_breakpoint,
     a_client_that_joined_restarts_a_program_that_runs,
     two_pauses_at_once_both_succeed,
-    the_stop_button_of_vs_code_terminates_and_then_disconnects,
+    stop_button_of_vs_code_terminates_and_then_disconnects,
 }
 
 /// `tour` at its loop, with one that joined.
@@ -216,7 +216,7 @@ async fn two_pauses_at_once_both_succeed(runtime: Runtime) -> anyhow::Result<()>
     first.finish().await
 }
 
-async fn the_stop_button_of_vs_code_terminates_and_then_disconnects(runtime: Runtime) -> anyhow::Result<()> {
+async fn stop_button_of_vs_code_terminates_and_then_disconnects(runtime: Runtime) -> anyhow::Result<()> {
     let transcript = Transcript::default();
     let mut first = DapClient::start("editor", runtime, &transcript)?;
     first.launch("shutdowns", &["working"], json!({})).await?;
@@ -239,7 +239,7 @@ async fn the_stop_button_of_vs_code_terminates_and_then_disconnects(runtime: Run
     Ok(())
 }
 
-async fn the_session_of_an_editor_that_hands_over_continues(runtime: Runtime) -> anyhow::Result<()> {
+async fn session_continues_after_its_editor_hands_over(runtime: Runtime) -> anyhow::Result<()> {
     let transcript = Transcript::default();
     let (mut first, mut second, thread) = stop_two_clients_at_loop(runtime, &transcript, json!({})).await?;
     assert_eq!(second.refused("sessionControl", json!({ "handOver": true })).await?, "ACCESS_DENIED");

@@ -10,9 +10,9 @@ use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
 dotnet_tests! {
-    three_owners_of_one_line_each_get_what_they_asked_for,
+    three_owners_of_one_line_each_get_their_breakpoint,
     an_agents_breakpoint_that_an_editor_sends_back_stays_the_agents,
-    a_dot_that_its_user_removes_is_gone_for_all,
+    a_breakpoint_that_its_owner_removes_disappears_for_all_clients,
     an_agents_breakpoint_is_taken_back_before_the_end,
     exception_filters_of_a_joiner_take_nothing_away,
     breakpoints_that_were_left_behind_stay_and_can_be_taken_over,
@@ -20,7 +20,7 @@ dotnet_tests! {
     values_come_with_the_announced_capabilities_and_changes_are_reported,
 }
 
-net8_tests! { three_owners_of_one_line_each_get_what_they_asked_for }
+net8_tests! { three_owners_of_one_line_each_get_their_breakpoint }
 
 /// A first client at the start of `Work` in `tour`, with a clean slate.
 async fn launch_to_work(runtime: Runtime, transcript: &Transcript) -> anyhow::Result<(DapClient, i64)> {
@@ -68,7 +68,7 @@ async fn stop_in_loop(client: &mut DapClient) -> anyhow::Result<(Value, String)>
     Ok((stopped["hitBreakpointIds"].clone(), value.await?["result"].as_str().unwrap_or_default().to_owned()))
 }
 
-async fn three_owners_of_one_line_each_get_what_they_asked_for(runtime: Runtime) -> anyhow::Result<()> {
+async fn three_owners_of_one_line_each_get_their_breakpoint(runtime: Runtime) -> anyhow::Result<()> {
     let transcript = Transcript::default();
     let (mut first, thread) = launch_to_work(runtime, &transcript).await?;
     let mut second = join_session("second", &mut first, &transcript).await?;
@@ -127,7 +127,9 @@ async fn an_agents_breakpoint_that_an_editor_sends_back_stays_the_agents(
     Ok(())
 }
 
-async fn a_dot_that_its_user_removes_is_gone_for_all(runtime: Runtime) -> anyhow::Result<()> {
+async fn a_breakpoint_that_its_owner_removes_disappears_for_all_clients(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
     let transcript = Transcript::default();
     let (mut editor, thread) = launch_to_work(runtime, &transcript).await?;
     let id = editor.ok("sessionInfo", json!({})).await?["id"].clone();
@@ -277,13 +279,13 @@ async fn values_come_with_the_announced_capabilities_and_changes_are_reported(
 
 /// debugpy keeps one breakpoint per line: the hub stops there for every client and evaluates the conditions.
 #[tokio::test]
-async fn in_python_three_owners_of_one_line_each_get_what_they_asked_for() -> anyhow::Result<()> {
+async fn three_owners_of_one_line_each_get_their_breakpoint_in_python() -> anyhow::Result<()> {
     evaluate_expression(Subject::Python, "length == 3").await
 }
 
 /// lldb-dap keeps one breakpoint per line too.
 #[tokio::test]
-async fn in_c_three_owners_of_one_line_each_get_what_they_asked_for() -> anyhow::Result<()> {
+async fn three_owners_of_one_line_each_get_their_breakpoint_in_c() -> anyhow::Result<()> {
     evaluate_expression(Subject::Lldb, "length == 3").await
 }
 

@@ -19,7 +19,7 @@ dotnet_tests! {
     an_exception_leads_a_step_into_its_handler,
     an_exception_stop_cancels_the_step,
     debugger_break_stops_once_for_a_step_over_it,
-    the_next_statement_is_set,
+    goto_sets_the_next_statement,
     going_into_or_out_of_a_handler_is_refused,
 }
 
@@ -28,7 +28,7 @@ net8_tests! {
     a_step_goes_into_a_chosen_call,
     a_loop_over_an_iterator_is_stepped_through,
     an_exception_leads_a_step_into_its_handler,
-    the_next_statement_is_set,
+    goto_sets_the_next_statement,
 }
 
 net10_tests! {
@@ -210,7 +210,7 @@ async fn places(editor: &mut DapClient, program: &str, marker: &str) -> anyhow::
     Ok(body["targets"].as_array().context("no targets")?.clone())
 }
 
-async fn the_next_statement_is_set(runtime: Runtime) -> anyhow::Result<()> {
+async fn goto_sets_the_next_statement(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("places", &["loop end"], json!({})).await?;
     let (thread, _) = editor.stop().await?;

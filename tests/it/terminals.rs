@@ -22,7 +22,7 @@ dotnet_tests! {
     a_stack_overflow_ends_the_program_there_too,
     closing_the_terminal_ends_a_running_program,
     closing_the_terminal_ends_a_program_at_a_breakpoint,
-    the_end_of_the_session_ends_the_program_and_returns_the_terminal,
+    session_end_ends_the_program_and_releases_the_terminal,
     a_killed_host_takes_the_program_out_of_the_terminal,
     a_restart_runs_in_the_terminal_again,
     without_a_debugger_it_runs_in_the_terminal_too,
@@ -244,9 +244,7 @@ async fn check_terminal_closed(editor: &mut DapClient, pid: u64) -> anyhow::Resu
     wait_until_gone("the program", pid).await
 }
 
-async fn the_end_of_the_session_ends_the_program_and_returns_the_terminal(
-    runtime: Runtime,
-) -> anyhow::Result<()> {
+async fn session_end_ends_the_program_and_releases_the_terminal(runtime: Runtime) -> anyhow::Result<()> {
     let LaunchedTerminal { mut editor, terminal, pid, .. } =
         launch_program(runtime, "spin", &["beat"], json!({})).await?;
     editor.stop().await?;

@@ -184,7 +184,7 @@ class Together(unittest.TestCase):
 ";
 
 #[tokio::test]
-async fn of_runs_at_once_the_others_end_when_one_fails() -> anyhow::Result<()> {
+async fn concurrent_runs_end_when_one_fails() -> anyhow::Result<()> {
     let project = tempfile::tempdir()?;
     std::fs::write(project.path().join("test_together.py"), TOGETHER)?;
     let scratch = tempfile::tempdir()?;

@@ -7,12 +7,12 @@ use tandem_tests::fixture::Runtime;
 use tandem_tests::transcript::Transcript;
 
 dotnet_tests! {
-    threads_are_called_as_the_program_calls_them,
+    names_of_threads_come_from_the_program,
     a_list_of_a_running_program_follows_its_threads,
 }
 
 net8_tests! {
-    threads_are_called_as_the_program_calls_them,
+    names_of_threads_come_from_the_program,
     a_list_of_a_running_program_follows_its_threads,
 }
 
@@ -32,7 +32,7 @@ async fn names(editor: &mut DapClient) -> anyhow::Result<(Vec<String>, Vec<Strin
     Ok((names, numbers))
 }
 
-async fn threads_are_called_as_the_program_calls_them(runtime: Runtime) -> anyhow::Result<()> {
+async fn names_of_threads_come_from_the_program(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("threads", &["started", "named", "ended"], json!({})).await?;
     let (started, numbers) = names(&mut editor).await?;

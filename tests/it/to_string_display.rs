@@ -9,14 +9,14 @@ use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
 dotnet_tests! {
-    rows_show_what_objects_say_of_themselves_where_that_is_allowed,
+    rows_show_to_string_where_the_launch_allows_it,
     an_agent_may_allow_it_too,
-    nothing_runs_to_show_a_row_where_that_is_switched_off,
+    rows_run_no_code_where_that_is_switched_off,
     an_object_that_does_not_answer_is_not_asked_again,
     a_field_whose_class_is_not_loaded_yet_is_null,
 }
 
-net8_tests! { rows_show_what_objects_say_of_themselves_where_that_is_allowed }
+net8_tests! { rows_show_to_string_where_the_launch_allows_it }
 
 /// Stops at a marker; returns the frame's id.
 async fn launch_to_stop(runtime: Runtime, marker: &str, more: Value) -> anyhow::Result<(DapClient, Value)> {
@@ -53,9 +53,7 @@ async fn evaluate_expression(
     editor.ok("evaluate", arguments).await
 }
 
-async fn rows_show_what_objects_say_of_themselves_where_that_is_allowed(
-    runtime: Runtime,
-) -> anyhow::Result<()> {
+async fn rows_show_to_string_where_the_launch_allows_it(runtime: Runtime) -> anyhow::Result<()> {
     let (mut editor, frame) = launch_to_stop(runtime, "here", allowed()).await?;
     let rows = locals(&mut editor, &frame).await?;
     for row in [
@@ -116,7 +114,7 @@ async fn an_agent_may_allow_it_too(runtime: Runtime) -> anyhow::Result<()> {
     agent.finish().await
 }
 
-async fn nothing_runs_to_show_a_row_where_that_is_switched_off(runtime: Runtime) -> anyhow::Result<()> {
+async fn rows_run_no_code_where_that_is_switched_off(runtime: Runtime) -> anyhow::Result<()> {
     let off = json!({ "expressionEvaluationOptions": { "allowToString": false } });
     let (mut editor, frame) = launch_to_stop(runtime, "here", off).await?;
     let rows = locals(&mut editor, &frame).await?;

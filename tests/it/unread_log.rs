@@ -61,7 +61,7 @@ async fn an_editor_that_does_not_read_stderr_is_served_whatever_the_adapter_says
 
 /// Stderr was closed before the start, so a write to it fails.
 #[tokio::test]
-async fn the_debugger_survives_a_closed_stderr() -> anyhow::Result<()> {
+async fn tandem_dap_survives_a_closed_stderr() -> anyhow::Result<()> {
     let mut shell = tokio::process::Command::new("sh");
     shell.args(["-c", "exec \"$0\" --log-level debug 2>&-"]).arg(fixture::binary("tandem-dap"));
     let mut editor = DapClient::of("editor", shell, &Transcript::default())?;

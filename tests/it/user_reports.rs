@@ -359,7 +359,7 @@ async fn a_breakpoint_stops_each_forked_ruby_worker_and_names_its_process() -> a
 }
 
 #[tokio::test]
-async fn arguments_of_tools_are_read_as_models_write_them() -> anyhow::Result<()> {
+async fn arguments_of_tools_are_accepted_as_models_write_them() -> anyhow::Result<()> {
     let mut case = CaseAgent::new("count").await?;
     let program = case.path("case/count.py");
     let more = json!({ "args": [7, "b", true], "cwd": null, "env": null, "module": null, "stopAtEntry": null,

@@ -11,7 +11,7 @@ use tandem_tests::transcript::Transcript;
 
 dotnet_tests! {
     every_kind_of_value_is_shown,
-    rows_lead_back_to_what_they_show,
+    expressions_of_rows_evaluate_to_their_values,
     variables_of_every_kind_are_set,
     a_page_of_a_million_items_is_a_page,
     completions_offer_what_may_follow,
@@ -101,7 +101,7 @@ async fn every_kind_of_value_is_shown(runtime: Runtime) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn rows_lead_back_to_what_they_show(runtime: Runtime) -> anyhow::Result<()> {
+async fn expressions_of_rows_evaluate_to_their_values(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("values", &MARKERS, json!({})).await?;
     let (mut wrong, mut checked) = (Vec::new(), 0);

@@ -60,9 +60,9 @@ async fn measure(runtime: Runtime) -> anyhow::Result<Rows> {
         launches(runtime, &mut rows).await?;
     }
     if is_selected("step") {
-        let (step, _) = floor(runtime).await?;
+        let (step, _) = measure_baseline(runtime).await?;
         rows.push((
-            "the floor: one step of the runtime's debugging library, nothing looked at, median of 200",
+            "the baseline: one step of the runtime's debugging library, nothing looked at, median of 200",
             ms(step),
         ));
         rows.push(("one step, DAP client, median of 60", ms(dap_step(runtime).await?)));
@@ -70,9 +70,9 @@ async fn measure(runtime: Runtime) -> anyhow::Result<Rows> {
         rows.push(("one step, MCP client (with place and source line), median of 60", ms(step)));
     }
     if is_selected("breakpoint") {
-        let (_, stop) = floor(runtime).await?;
+        let (_, stop) = measure_baseline(runtime).await?;
         let most = 1.0 / stop.as_secs_f64();
-        rows.push(("the floor: breakpoint hits per second, resumed immediately", format!("{most:.0}")));
+        rows.push(("the baseline: breakpoint hits per second, resumed immediately", format!("{most:.0}")));
         let rate = conditional_hits(runtime).await?;
         rows.push(("breakpoint hits per second whose condition is false", format!("{rate:.0}")));
     }
@@ -223,20 +223,20 @@ async fn dap_step(runtime: Runtime) -> anyhow::Result<Duration> {
 
 /// The time that the debugging library itself takes for a step and for a stop at a breakpoint; a
 /// separate program measures it.
-async fn floor(runtime: Runtime) -> anyhow::Result<(Duration, Duration)> {
+async fn measure_baseline(runtime: Runtime) -> anyhow::Result<(Duration, Duration)> {
     let mut program = dotnet(runtime, "spin", &[])?.spawn()?;
     let mut first = [0u8; 1];
     program.stdout.as_mut().context("no stdout")?.read_exact(&mut first).await?;
     let line = fixture::line("spin", "spin").to_string();
     let pid = program.id().context("no pid")?.to_string();
-    let output = tokio::process::Command::new(fixture::binary("bench_floor"))
+    let output = tokio::process::Command::new(fixture::binary("bench_baseline"))
         .args([pid.as_str(), &fixture::source("spin"), &line])
         .kill_on_drop(true)
         .output()
         .await?;
     program.kill().await?;
     let problem = String::from_utf8_lossy(&output.stderr).into_owned();
-    anyhow::ensure!(output.status.success(), "`bench_floor` failed: {problem}");
+    anyhow::ensure!(output.status.success(), "`bench_baseline` failed: {problem}");
     let text = String::from_utf8(output.stdout)?;
     let mut micros = text.split_whitespace().map(|number| number.parse().map(Duration::from_micros));
     let mut next = || anyhow::Ok(micros.next().context("a figure is missing")??);

@@ -48,9 +48,10 @@ async fn main() -> anyhow::Result<()> {
         if runtime.dotnet().is_none() || !is_chosen {
             continue;
         }
-        let floor = floor(runtime).await?;
+        let baseline = measure_baseline(runtime).await?;
         println!(
-            "| {name}: the floor, breakpoint hits per second, resumed immediately | {floor:.0} | {floor:.0} |"
+            "| {name}: the baseline, breakpoint hits per second, resumed immediately | {baseline:.0} \
+             | {baseline:.0} |"
         );
         for condition in CONDITIONS {
             let figures =
@@ -122,7 +123,7 @@ fn milliseconds(taken: Duration) -> f64 {
 }
 
 /// Number of times per second that the debugging library alone reports a breakpoint and resumes.
-async fn floor(runtime: Runtime) -> anyhow::Result<f64> {
+async fn measure_baseline(runtime: Runtime) -> anyhow::Result<f64> {
     let mut program = tokio::process::Command::new(runtime.dotnet().context("no runtime")?)
         .arg(fixture::program("spin"))
         .envs(runtime.environment().context("no runtime")?)
@@ -136,7 +137,7 @@ async fn floor(runtime: Runtime) -> anyhow::Result<f64> {
     tokio::spawn(async move { tokio::io::copy(&mut out, &mut tokio::io::sink()).await });
     let pid = program.id().context("no pid")?.to_string();
     let line = fixture::line("spin", "spin").to_string();
-    let output = tokio::process::Command::new(fixture::binary("bench_floor"))
+    let output = tokio::process::Command::new(fixture::binary("bench_baseline"))
         .args([pid.as_str(), &fixture::source("spin"), &line])
         .kill_on_drop(true)
         .output()
@@ -146,7 +147,7 @@ async fn floor(runtime: Runtime) -> anyhow::Result<f64> {
     }
     program.kill().await?;
     let problem = String::from_utf8_lossy(&output.stderr).into_owned();
-    anyhow::ensure!(output.status.success(), "`bench_floor` failed: {problem}");
+    anyhow::ensure!(output.status.success(), "`bench_baseline` failed: {problem}");
     let text = String::from_utf8(output.stdout)?;
     let micros: f64 = text.split_whitespace().nth(1).context("a figure is missing")?.parse()?;
     Ok(1e6 / micros)

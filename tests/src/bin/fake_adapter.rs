@@ -19,7 +19,7 @@ use std::os::unix::net::UnixListener;
 
 use serde_json::{Value, json};
 
-type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+type ScriptResult<T> = Result<T, Box<dyn std::error::Error>>;
 
 /// The source of connections.
 enum ConnectionSource {
@@ -41,7 +41,7 @@ struct Adapter {
     numbers: HashMap<i64, Value>,
 }
 
-fn main() -> Outcome<()> {
+fn main() -> ScriptResult<()> {
     let mut arguments = std::env::args().skip(1);
     let script = std::fs::read_to_string(arguments.next().ok_or("no script")?)?;
     let log = arguments.next().map(File::create).transpose()?;
@@ -80,7 +80,7 @@ fn main() -> Outcome<()> {
 
 impl Adapter {
     /// Plays one step; `false` when the other side has gone.
-    fn play(&mut self, step: &Value) -> Outcome<bool> {
+    fn play(&mut self, step: &Value) -> ScriptResult<bool> {
         let message = &step["m"];
         match (step["dir"].as_str(), step["do"].as_str()) {
             (Some("out"), _) => {
@@ -141,7 +141,7 @@ impl Adapter {
     }
 
     /// Many events at once, written in large pieces.
-    fn storm(&mut self, step: &Value) -> Outcome<()> {
+    fn storm(&mut self, step: &Value) -> ScriptResult<()> {
         let mut piece = Vec::new();
         for number in 0..step["count"].as_u64().unwrap_or(1) {
             let mut body = step["body"].clone();
@@ -157,7 +157,7 @@ impl Adapter {
         Ok(self.output.flush()?)
     }
 
-    fn serve(&mut self) -> Outcome<()> {
+    fn serve(&mut self) -> ScriptResult<()> {
         while let Some(got) = self.receive(|_| true)? {
             let command = got["command"].as_str().unwrap_or_default().to_owned();
             if got["type"] != "request" || command == "neverAnswered" {
@@ -179,7 +179,7 @@ impl Adapter {
         Ok(())
     }
 
-    fn accept(&mut self) -> Outcome<()> {
+    fn accept(&mut self) -> ScriptResult<()> {
         let (input, output): (Box<dyn BufRead>, Box<dyn Write>) = match &self.listener {
             None => return Ok(()),
             Some(ConnectionSource::Port(listener)) => {
@@ -196,12 +196,12 @@ impl Adapter {
         Ok(())
     }
 
-    fn send(&mut self, message: &Value) -> Outcome<()> {
+    fn send(&mut self, message: &Value) -> ScriptResult<()> {
         send(&mut self.output, message)
     }
 
     /// The next message that fits; the others stay for later steps.
-    fn receive(&mut self, fits: impl Fn(&Value) -> bool) -> Outcome<Option<Value>> {
+    fn receive(&mut self, fits: impl Fn(&Value) -> bool) -> ScriptResult<Option<Value>> {
         if let Some(at) = self.kept.iter().position(&fits) {
             return Ok(Some(self.kept.remove(at)));
         }
@@ -245,13 +245,13 @@ fn served(command: &str, arguments: &Value) -> Value {
     }
 }
 
-fn send(output: &mut impl Write, message: &Value) -> Outcome<()> {
+fn send(output: &mut impl Write, message: &Value) -> ScriptResult<()> {
     let body = message.to_string();
     write!(output, "Content-Length: {}\r\n\r\n{body}", body.len())?;
     Ok(output.flush()?)
 }
 
-fn read(input: &mut impl BufRead) -> Outcome<Option<Value>> {
+fn read(input: &mut impl BufRead) -> ScriptResult<Option<Value>> {
     let mut length = 0;
     loop {
         let mut line = String::new();

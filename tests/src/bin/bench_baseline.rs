@@ -1,8 +1,8 @@
 //! The cost of the runtime's debugging library alone: a step, and a stop at a breakpoint, without inspection.
 //! It has no session, no protocol and no stack; `bench` prints its figures next to its own.
 //!
-//! `bench_floor PID SOURCE LINE` attaches to a program that passes the line again and again, and prints two
-//! medians in microseconds, `step stop`: from creating a stepper to its callback, and from resuming the
+//! `bench_baseline PID SOURCE LINE` attaches to a program that passes the line again and again, and prints
+//! two medians in microseconds, `step stop`: from creating a stepper to its callback, and from resuming the
 //! program to the next breakpoint.
 
 use std::path::Path;
@@ -74,7 +74,7 @@ fn median(mut values: Vec<Duration>) -> u128 {
 #[allow(clippy::print_stdout, reason = "the figures are what the program is for")]
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [pid, source, line] = arguments.as_slice() else { bail!("usage: bench_floor PID SOURCE LINE") };
+    let [pid, source, line] = arguments.as_slice() else { bail!("usage: bench_baseline PID SOURCE LINE") };
     let (pid, line): (u32, u32) = (pid.parse()?, line.parse()?);
     let found = runtime::find(pid)?;
     let found = found.first().with_context(|| format!("process {pid} has no runtime"))?;
