@@ -27,11 +27,11 @@ fn the_documentation_says_what_to_do_about_every_code() {
             format!("| `{code}` | {id} | {meaning} | {} |\n", remedy_in(table, code).unwrap_or_default())
         })
         .collect();
-    let wanted = format!("{head}{BEFORE}{HEAD}{rows}{AFTER}{tail}");
+    let expected = format!("{head}{BEFORE}{HEAD}{rows}{AFTER}{tail}");
     if std::env::var_os("INSTA_UPDATE").is_some_and(|value| value == "always") {
-        std::fs::write(PATH, wanted).expect("it is written");
+        std::fs::write(PATH, expected).expect("it is written");
     } else {
-        assert!(text == wanted, "{PATH} is out of date: run this test with INSTA_UPDATE=always");
+        assert!(text == expected, "{PATH} is out of date: run this test with INSTA_UPDATE=always");
     }
     for &code in ErrorCode::ALL {
         let remedy = remedy_in(table, code).unwrap_or_default();

@@ -47,14 +47,14 @@ pub fn write(page: CliPage, mut command: Command, out: &mut dyn Write) -> std::i
 /// When the file cannot be read or written, or has no place for the tables (`InvalidData`).
 pub fn has_tables(file: &Path, command: Command) -> std::io::Result<bool> {
     let text = std::fs::read_to_string(file)?;
-    let wanted = with_tables(&text, command);
-    let wanted =
-        wanted.ok_or_else(|| std::io::Error::new(ErrorKind::InvalidData, "no place for the tables"))?;
+    let expected = with_tables(&text, command);
+    let expected =
+        expected.ok_or_else(|| std::io::Error::new(ErrorKind::InvalidData, "no place for the tables"))?;
     if std::env::var_os("INSTA_UPDATE").is_some_and(|value| value == "always") {
-        std::fs::write(file, wanted)?;
+        std::fs::write(file, expected)?;
         return Ok(true);
     }
-    Ok(text == wanted)
+    Ok(text == expected)
 }
 
 /// Returns the page with the current tables between `<!-- NAME -->` and `<!-- end of NAME -->`, the
@@ -111,19 +111,19 @@ mod tests {
             Command::new("list").about("List all").arg(Arg::new("name").value_name("NAME").help("a|b"));
         let text = tables(Command::new("tool").arg(level.help("How much")).subcommands([inner, list]));
         let head = "| argument | meaning | default |\n|---|---|---|\n";
-        let wanted = format!(
+        let expected = format!(
             "{head}| `--level <LEVEL>` | How much | `warn` |\n\n### tool list\n\nList all.\n\n\
              {head}| `<NAME>` | a\\|b |  |\n"
         );
-        assert_eq!(text, wanted);
+        assert_eq!(text, expected);
     }
 
     #[test]
     fn tables_replace_what_is_between_the_marks_of_their_program() {
         let command = || Command::new("tool").arg(Arg::new("name").value_name("NAME").help("Whose"));
         let page = "a\n<!-- tool -->\nold<!-- end of tool -->\nb\n";
-        let wanted = format!("a\n<!-- tool -->\n{}<!-- end of tool -->\nb\n", tables(command()));
-        assert_eq!(with_tables(page, command()), Some(wanted));
+        let expected = format!("a\n<!-- tool -->\n{}<!-- end of tool -->\nb\n", tables(command()));
+        assert_eq!(with_tables(page, command()), Some(expected));
         assert_eq!(with_tables("<!-- tools -->\n<!-- end of tools -->", command()), None);
         assert_eq!(with_tables("<!-- tool -->\n", command()), None);
     }

@@ -103,9 +103,9 @@ fn session_with_a_full_backlog_is_listed_without_waiting() {
             Err(error) => break assert_eq!(error, Errno::AGAIN),
         }
     }
-    let (told, listed) = std::sync::mpsc::channel();
+    let (sender, listed) = std::sync::mpsc::channel();
     let folder = place.path().to_owned();
-    std::thread::spawn(move || told.send(live(&folder)));
+    std::thread::spawn(move || sender.send(live(&folder)));
     let entries = listed.recv_timeout(Duration::from_secs(10)).expect("listing does not wait");
     assert_eq!(entries.len(), 1);
     assert_eq!(names(place.path()), ["fox1.json", "fox1.sock"]);

@@ -109,30 +109,31 @@ mod tests {
             json!({ "file": "/p/src/Program.cs", "line": line,
             "severity": severity, "code": "CS0029", "message": "no" })
         };
-        let said = |found: &[Value]| build_failure(Path::new("/p/shop.csproj"), found, "last line").message;
+        let message =
+            |found: &[Value]| build_failure(Path::new("/p/shop.csproj"), found, "last line").message;
         assert_eq!(
-            said(&[found("warning", 1), found("error", 8), found("error", 9)]),
+            message(&[found("warning", 1), found("error", 8), found("error", 9)]),
             "cannot build `/p/shop.csproj`: 2 errors, the first at src/Program.cs:8: no (CS0029)"
         );
         assert_eq!(
-            said(&[found("error", 8)]),
+            message(&[found("error", 8)]),
             "cannot build `/p/shop.csproj`: 1 error, at src/Program.cs:8: no (CS0029)"
         );
-        assert_eq!(said(&[found("warning", 1)]), "cannot build `/p/shop.csproj`: last line");
+        assert_eq!(message(&[found("warning", 1)]), "cannot build `/p/shop.csproj`: last line");
     }
 
     #[test]
     fn progress_begins_and_ends_with_the_build_and_changes_at_a_pace_that_can_be_read() {
-        let told = RefCell::new(Vec::new());
-        let tell = |event: &str, body: Value| told.borrow_mut().push((event.to_owned(), body));
+        let reported = RefCell::new(Vec::new());
+        let tell = |event: &str, body: Value| reported.borrow_mut().push((event.to_owned(), body));
         let build = BuildProgress::begin(&tell, Path::new("/p/shop.csproj"));
         (0..1000).for_each(|number| build.line(&format!("line {number}")));
         drop(build);
-        let told = told.into_inner();
-        let (first, last) = (told.first().unwrap(), told.last().unwrap());
+        let reported = reported.into_inner();
+        let (first, last) = (reported.first().unwrap(), reported.last().unwrap());
         assert_eq!((first.0.as_str(), &first.1["title"]), ("progressStart", &json!("Building shop.csproj")));
         assert_eq!((last.0.as_str(), &last.1["progressId"]), ("progressEnd", &first.1["progressId"]));
-        assert_eq!(told.iter().filter(|(event, _)| event == "output").count(), 1000);
-        assert!(told.len() < 1000 + 100, "{}", told.len());
+        assert_eq!(reported.iter().filter(|(event, _)| event == "output").count(), 1000);
+        assert!(reported.len() < 1000 + 100, "{}", reported.len());
     }
 }

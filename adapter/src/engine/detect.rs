@@ -49,8 +49,8 @@ pub fn engine_for_process(pid: u64) -> &'static str {
     found.map(|engine| engine.name).or_else(|| of_executable(&process.join("exe"))).unwrap_or(FALLBACK)
 }
 
-fn first(wanted: impl Fn(&Description) -> bool) -> &'static str {
-    known::engines().find(|engine| wanted(engine)).map_or(FALLBACK, |engine| engine.name)
+fn first(is_wanted: impl Fn(&Description) -> bool) -> &'static str {
+    known::engines().find(|engine| is_wanted(engine)).map_or(FALLBACK, |engine| engine.name)
 }
 
 fn of_path(path: &Path) -> Option<&'static str> {

@@ -9,22 +9,22 @@ use super::description::{Description, EditorLanguage};
 use super::known;
 
 /// A file of the repository with its new text, both by what it has now.
-fn compare(path: &str, wanted: impl Fn(&str) -> String) {
+fn compare(path: &str, expected: impl Fn(&str) -> String) {
     let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path);
     let text = std::fs::read_to_string(&file).expect("the file is there");
-    let wanted = wanted(&text);
+    let expected = expected(&text);
     if std::env::var_os("INSTA_UPDATE").is_some_and(|value| value == "always") {
-        std::fs::write(&file, wanted).expect("it is written");
+        std::fs::write(&file, expected).expect("it is written");
     } else {
-        assert!(text == wanted, "{path} is out of date: run this test with INSTA_UPDATE=always");
+        assert!(text == expected, "{path} is out of date: run this test with INSTA_UPDATE=always");
     }
 }
 
-/// The text with `wanted` between the first `before` and the `after` behind it.
-fn between(text: &str, before: &str, after: &str, wanted: &str) -> String {
+/// The text with `expected` between the first `before` and the `after` behind it.
+fn between(text: &str, before: &str, after: &str, expected: &str) -> String {
     let (head, rest) = text.split_once(before).unwrap_or_else(|| panic!("no `{before}`"));
     let (_, tail) = rest.split_once(after).unwrap_or_else(|| panic!("no `{after}`"));
-    format!("{head}{before}{wanted}{after}{tail}")
+    format!("{head}{before}{expected}{after}{tail}")
 }
 
 fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
@@ -82,7 +82,7 @@ fn the_extension_has_every_engine_and_language() {
     });
     compare("vscode-extension/package.nls.json", |text| {
         let texts: Map<String, Value> = serde_json::from_str(text).expect("it is JSON");
-        let mut wanted = Map::new();
+        let mut expected = Map::new();
         for (key, value) in texts {
             // The descriptions of an engine object and of the default are written by hand.
             let by_hand = |name: &str| ["auto", "command", "args"].contains(&name);
@@ -90,14 +90,14 @@ fn the_extension_has_every_engine_and_language() {
                 continue;
             }
             let is_first = key == "launch.engine.auto";
-            wanted.insert(key, value);
+            expected.insert(key, value);
             if is_first {
                 for engine in known::engines() {
-                    wanted.insert(format!("launch.engine.{}", engine.name), json!(engine.summary));
+                    expected.insert(format!("launch.engine.{}", engine.name), json!(engine.summary));
                 }
             }
         }
-        pretty(&Value::Object(wanted))
+        pretty(&Value::Object(expected))
     });
     compare("vscode-extension/src/languages.ts", |text| {
         let row = |language: &EditorLanguage| {

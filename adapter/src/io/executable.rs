@@ -204,7 +204,7 @@ mod tests {
     fn programs_of_other_machines_and_systems_are_named() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("program");
-        let said = |header: &[u8], support: HostSupport| {
+        let refusal = |header: &[u8], support: HostSupport| {
             std::fs::write(&file, header).unwrap();
             refuse_foreign(&file, support).err().map(|failure| failure.message)
         };
@@ -219,7 +219,7 @@ mod tests {
             (vec![0xcf, 0xfa, 0xed, 0xfe, 12, 0, 0, 1], "a macOS program, and"),
             (vec![0xca, 0xfe, 0xba, 0xbe, 0, 0, 0, 2], "a macOS program, and"),
         ] {
-            let message = said(&header, HostSupport::Debuggers).unwrap_or_default();
+            let message = refusal(&header, HostSupport::Debuggers).unwrap_or_default();
             assert!(message.contains(words), "{message}");
         }
         for header in [
@@ -233,9 +233,9 @@ mod tests {
             &managed(0x10b, 96),
             &managed(0x20b, 112),
         ] {
-            assert_eq!(said(header, HostSupport::Debuggers), None, "{header:?}");
+            assert_eq!(refusal(header, HostSupport::Debuggers), None, "{header:?}");
         }
-        assert_eq!(said(&elf_of(1, 1, 3), HostSupport::Kernel), None);
+        assert_eq!(refusal(&elf_of(1, 1, 3), HostSupport::Kernel), None);
         assert_eq!(refuse_foreign(Path::new("/no/such"), HostSupport::Debuggers).err(), None);
         assert_eq!(refuse_foreign(&std::env::current_exe().unwrap(), HostSupport::Debuggers).err(), None);
     }

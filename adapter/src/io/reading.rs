@@ -157,12 +157,12 @@ impl Broker {
         let limit = request.max_bytes.unwrap_or(usize::MAX);
         let mut from = from;
         if request.newest {
-            for (wanted, start, stream) in [
+            for (is_requested, start, stream) in [
                 (request.stdout, &mut from.stdout, &streams.stdout),
                 (request.stderr, &mut from.stderr, &streams.stderr),
             ] {
                 let newest = newest_start(stream, *start, limit);
-                read.skipped += if wanted { newest - *start } else { 0 };
+                read.skipped += if is_requested { newest - *start } else { 0 };
                 *start = newest;
             }
         }
@@ -270,8 +270,8 @@ fn scan(
     from: StreamPositions,
     scanned: &mut StreamPositions,
 ) -> Option<String> {
-    let one = |stream: &DrainedStream, wanted: bool, from: u64, scanned: &mut u64| {
-        if !wanted || stream.ring.end() == *scanned && *scanned != from {
+    let one = |stream: &DrainedStream, is_requested: bool, from: u64, scanned: &mut u64| {
+        if !is_requested || stream.ring.end() == *scanned && *scanned != from {
             return None;
         }
         let (text, end, _) =

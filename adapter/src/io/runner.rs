@@ -219,16 +219,16 @@ impl Foreground {
 }
 
 /// A signal reported that the terminal is closing, or we noticed it.
-async fn wait_for_either(told: &mut Signals, seen: &mut mpsc::Receiver<()>) {
+async fn wait_for_either(signals: &mut Signals, seen: &mut mpsc::Receiver<()>) {
     tokio::select! {
-        _ = told.recv() => {}
+        _ = signals.recv() => {}
         Some(()) = seen.recv() => {}
     }
 }
 
 /// Reports when the terminal has gone, of which no signal informs a process that is not in its foreground.
 fn watch_terminal() -> anyhow::Result<mpsc::Receiver<()>> {
-    let (gone, said) = mpsc::channel(1);
+    let (gone, closed) = mpsc::channel(1);
     let terminal = stdin().try_clone_to_owned()?;
     if terminal.is_terminal() {
         let watch = move || loop {
@@ -240,7 +240,7 @@ fn watch_terminal() -> anyhow::Result<mpsc::Receiver<()>> {
         };
         std::thread::Builder::new().name("terminal-watch".into()).spawn(watch)?;
     }
-    Ok(said)
+    Ok(closed)
 }
 
 /// The stub of a program in a terminal: waits for one byte from the host, then becomes the program. Returns

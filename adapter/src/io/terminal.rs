@@ -41,8 +41,8 @@ pub enum Pty {
 
 impl Pty {
     /// The terminal that the attributes of a launch request.
-    pub const fn of(wanted: bool, echoing: bool) -> Self {
-        match (wanted, echoing) {
+    pub const fn of(is_terminal: bool, echoing: bool) -> Self {
+        match (is_terminal, echoing) {
             (false, _) => Self::No,
             (true, false) => Self::Quiet,
             (true, true) => Self::Echoing,

@@ -62,8 +62,8 @@ pub async fn run(
         tokio::select! {
             message = incoming.recv() => match message {
                 Some(Incoming::Event(event)) if event.event == "initialized" => {
-                    let wanted = parent.breakpoints.borrow_and_update().clone();
-                    update_breakpoints(&peer, &mut held, wanted).await;
+                    let breakpoints = parent.breakpoints.borrow_and_update().clone();
+                    update_breakpoints(&peer, &mut held, breakpoints).await;
                     let done = peer.request("configurationDone", Value::Null, REQUEST_TIMEOUT).await;
                     configured = done.is_ok();
                 }
@@ -88,8 +88,8 @@ pub async fn run(
                     configured = false;
                     continue;
                 }
-                let wanted = parent.breakpoints.borrow_and_update().clone();
-                update_breakpoints(&peer, &mut held, wanted).await;
+                let breakpoints = parent.breakpoints.borrow_and_update().clone();
+                update_breakpoints(&peer, &mut held, breakpoints).await;
             }
             Ok(()) = parent.clients.changed() => {
                 let earlier = std::mem::replace(&mut clients, *parent.clients.borrow_and_update());
@@ -156,8 +156,8 @@ async fn resume_unnoticed(peer: &Peer, clients: ParentClients, stopped_thread: &
 }
 
 /// Sends the lists that differ from what the child holds.
-async fn update_breakpoints(peer: &Peer, held: &mut BreakpointSnapshot, wanted: BreakpointSnapshot) {
-    for ((command, source), arguments) in &wanted {
+async fn update_breakpoints(peer: &Peer, held: &mut BreakpointSnapshot, breakpoints: BreakpointSnapshot) {
+    for ((command, source), arguments) in &breakpoints {
         if held.get(&(command.clone(), source.clone())) != Some(arguments)
             && let Err(failure) = peer.request(command, arguments.clone(), REQUEST_TIMEOUT).await
         {
@@ -165,7 +165,7 @@ async fn update_breakpoints(peer: &Peer, held: &mut BreakpointSnapshot, wanted: 
                 child");
         }
     }
-    *held = wanted;
+    *held = breakpoints;
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ pub(super) fn wait(mut host: &UnixStream) -> bool {
     loop {
         match host.read(&mut [0]) {
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            said => return said.is_ok_and(|count| count > 0),
+            sent => return sent.is_ok_and(|count| count > 0),
         }
     }
 }

@@ -119,12 +119,13 @@ pub fn run(
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let told = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
-        let told: Vec<_> = told.into_iter().collect::<Result<_, _>>().context("cannot handle signals")?;
+        let signals = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
+        let signals: Vec<_> =
+            signals.into_iter().collect::<Result<_, _>>().context("cannot handle signals")?;
         tokio::select! {
             served = acceptor.serve(address, made) => served,
             // Its sessions are their own.
-            () = wait_for_any(told) => Ok(()),
+            () = wait_for_any(signals) => Ok(()),
         }
     })
 }

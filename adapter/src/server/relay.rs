@@ -193,7 +193,7 @@ fn tell(rest: Vec<u8>, reason: &str) {
         let body = json!({ "seq": seq, "type": "event", "event": event, "body": body }).to_string();
         bytes.extend_from_slice(format!("Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes());
     }
-    let (done, told) = mpsc::channel();
+    let (done, written) = mpsc::channel();
     let telling = std::thread::Builder::new().name("to-editor".into()).spawn(move || {
         let stdout = std::io::stdout().as_fd().try_clone_to_owned().map(File::from);
         // An editor that has gone is not notified, nor is a parent that no longer waits.
@@ -201,7 +201,7 @@ fn tell(rest: Vec<u8>, reason: &str) {
         done.send(()).unwrap_or_default();
     });
     if telling.is_ok() {
-        told.recv_timeout(REPORT_TIMEOUT).unwrap_or_default();
+        written.recv_timeout(REPORT_TIMEOUT).unwrap_or_default();
     }
 }
 

@@ -381,8 +381,8 @@ mod tests {
         let (peer, events) = Peer::start(reader, writer);
         let mut theirs = Framed::new(theirs, DapCodec::default());
         let answering = async {
-            let asked = next_request(&mut theirs).await;
-            let answer = Response::to(asked.seq, asked.command, Ok(capabilities));
+            let request = next_request(&mut theirs).await;
+            let answer = Response::to(request.seq, request.command, Ok(capabilities));
             theirs.send(&Message::Response(answer)).await.unwrap();
         };
         let (answer, ()) = tokio::join!(peer.request("initialize", Value::Null, TEST_TIMEOUT), answering);
@@ -403,9 +403,12 @@ mod tests {
         drop(
             tokio::time::timeout(Duration::ZERO, peer.request("variables", Value::Null, TEST_TIMEOUT)).await,
         );
-        let asked = next_request(&mut theirs).await;
+        let request = next_request(&mut theirs).await;
         let cancel = next_request(&mut theirs).await;
-        assert_eq!((cancel.command.as_str(), &cancel.arguments["requestId"]), ("cancel", &json!(asked.seq)));
+        assert_eq!(
+            (cancel.command.as_str(), &cancel.arguments["requestId"]),
+            ("cancel", &json!(request.seq))
+        );
         assert!(peer.0.outstanding().waiting.as_ref().unwrap().is_empty());
     }
 
@@ -477,12 +480,12 @@ mod tests {
                 peer.request("b", Value::Null, TEST_TIMEOUT)
             )
         });
-        let mut asked = Vec::new();
+        let mut requests = Vec::new();
         for _ in 0..2 {
             let Message::Request(request) = reader.next().await.unwrap().unwrap().unwrap() else { panic!() };
-            asked.push(request);
+            requests.push(request);
         }
-        for request in [&asked[1], &asked[0], &asked[0]] {
+        for request in [&requests[1], &requests[0], &requests[0]] {
             let answer = Response::to(request.seq, request.command.clone(), Ok(json!(request.command)));
             writer.send(&Message::Response(answer)).await.unwrap();
         }

@@ -29,8 +29,8 @@ struct DebuggedProgram {
 }
 
 impl DebuggedProgram {
-    /// Resumes the program until `wanted` accepts a callback, and returns its result.
-    fn until<T>(&self, expected: impl Fn(Callback) -> Option<T>) -> anyhow::Result<T> {
+    /// Resumes the program until `accept` accepts a callback, and returns its result.
+    fn until<T>(&self, accept: impl Fn(Callback) -> Option<T>) -> anyhow::Result<T> {
         loop {
             let callback = self
                 .callbacks
@@ -39,7 +39,7 @@ impl DebuggedProgram {
             if matches!(callback, Callback::ExitProcess) {
                 bail!("the program has ended");
             }
-            if let Some(found) = expected(callback) {
+            if let Some(found) = accept(callback) {
                 return Ok(found);
             }
             self.process.resume()?;

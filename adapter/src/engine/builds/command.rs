@@ -143,13 +143,16 @@ mod tests {
 
     #[test]
     fn a_question_is_answered_by_the_first_line_of_stdout() {
-        let asked = |script: &str| {
+        let first_line_of = |script: &str| {
             let mut command = Command::new("sh");
             command.args(["-c", script]);
             first_line(command)
         };
-        assert_eq!(asked("echo careful >&2; echo ' v22.1.0'; echo more; exit 1").as_deref(), Some("v22.1.0"));
-        assert_eq!(asked("exit 0"), None);
+        assert_eq!(
+            first_line_of("echo careful >&2; echo ' v22.1.0'; echo more; exit 1").as_deref(),
+            Some("v22.1.0")
+        );
+        assert_eq!(first_line_of("exit 0"), None);
         assert_eq!(first_line(Command::new("/nowhere/at/all")), None);
     }
 

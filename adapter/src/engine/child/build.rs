@@ -122,29 +122,29 @@ impl Build<'_> {
             (true, true) => vec!["build".to_owned()],
         };
         cargo.args(&words).arg("--message-format=json").arg("--manifest-path").arg(manifest);
-        let mut told = self.run(cargo, folder, rustc)?;
+        let mut compiler_output = self.run(cargo, folder, rustc)?;
         let is_test = words.first().is_some_and(|word| word == "test");
         if is_test {
             self.announce_tests(&self.target.program, LIBTEST);
-        } else if told.executables.is_empty() && !is_chosen {
+        } else if compiler_output.executables.is_empty() && !is_chosen {
             // Of a library there is nothing else to run.
             let mut cargo = self.command("cargo", folder)?;
             cargo
                 .args(["test", "--no-run", "--lib", "--message-format=json", "--manifest-path"])
                 .arg(manifest);
-            told = self.run(cargo, folder, rustc)?;
-            if !told.executables.is_empty() {
+            compiler_output = self.run(cargo, folder, rustc)?;
+            if !compiler_output.executables.is_empty() {
                 self.announce_tests(manifest, LIBTEST);
             }
         }
-        if told.executables.is_empty() {
+        if compiler_output.executables.is_empty() {
             let message = format!("`{}` was built, but it has no program", folder.display());
             return Err(Failure::new(ErrorCode::LaunchFailed, message)
                 .hint("name an example (`examples/x.rs`) or a test (`tests/x.rs`) as `program`"));
         }
         single_program(
             folder,
-            &told.executables,
+            &compiler_output.executables,
             "choose one: `cargo: { \"args\": [\"build\", \"--bin\", \"NAME\"] }`",
         )
     }
@@ -246,19 +246,19 @@ impl Build<'_> {
     ) -> Result<CompilerOutput, Failure> {
         let failed = |reason: String| builds::failure(folder, reason);
         let telling = BuildProgress::begin(self.tell, self.what(folder));
-        let mut told = CompilerOutput::default();
+        let mut compiler_output = CompilerOutput::default();
         let status = builds::command::run(command, BUILD_TIMEOUT, self.give_up, &failed, &mut |line| {
-            if let Some(shown) = read(line, folder, &mut told) {
+            if let Some(shown) = read(line, folder, &mut compiler_output) {
                 telling.line(shown.trim_end());
                 if !shown.trim().is_empty() {
-                    told.last = shown.trim().to_owned();
+                    compiler_output.last = shown.trim().to_owned();
                 }
             }
         })?;
         if status.success() {
-            return Ok(told);
+            return Ok(compiler_output);
         }
-        Err(builds::build_failure(folder, &told.diagnostics, &told.last))
+        Err(builds::build_failure(folder, &compiler_output.diagnostics, &compiler_output.last))
     }
 }
 

@@ -60,7 +60,7 @@ impl LastLines {
     }
 
     /// Resolves when a wanted line arrives after the first `after` lines; never if none does.
-    pub(super) async fn said(&self, after: u64, wanted: impl Fn(&str) -> bool) {
+    pub(super) async fn wait_for_line(&self, after: u64, is_wanted: impl Fn(&str) -> bool) {
         let (mut news, mut seen) = (self.2.subscribe(), after);
         loop {
             if news.wait_for(|count| *count > seen).await.is_err() {
@@ -70,7 +70,7 @@ impl LastLines {
             let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let count = self.count();
             let fresh = usize::try_from(count - seen).unwrap_or(usize::MAX);
-            if lines.iter().rev().take(fresh).any(|line| wanted(line)) {
+            if lines.iter().rev().take(fresh).any(|line| is_wanted(line)) {
                 return;
             }
             seen = count;
@@ -116,8 +116,8 @@ pub(super) enum AdapterProcess {
 impl AdapterConnection {
     /// The address for a connection for a further program: the port that the adapter reported, or the
     /// address of this connection.
-    pub(super) fn further_endpoint(&self, told: Option<u16>) -> Option<Endpoint> {
-        match (&self.place, told) {
+    pub(super) fn further_endpoint(&self, reported_port: Option<u16>) -> Option<Endpoint> {
+        match (&self.place, reported_port) {
             (Some(place), Some(port)) => Some(place.with_port(port)),
             (None, Some(port)) => Some(Endpoint::Port(port)),
             (place, None) => place.clone(),

@@ -120,7 +120,7 @@ pub(super) fn with_stdin(name: &Path) -> Vec<u32> {
 }
 
 /// The processes with such a state, parent and group.
-fn processes_where(wanted: impl Fn(&str, u32, u32) -> bool) -> Vec<u32> {
+fn processes_where(matches: impl Fn(&str, u32, u32) -> bool) -> Vec<u32> {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = processes.filter_map(|folder| folder.file_name().to_str()?.parse().ok());
     let is_wanted = |pid: &u32| {
@@ -130,7 +130,7 @@ fn processes_where(wanted: impl Fn(&str, u32, u32) -> bool) -> Vec<u32> {
         let mut words = rest.split_ascii_whitespace();
         let (state, parent, group) =
             (words.next()?, words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-        Some(wanted(state, parent, group))
+        Some(matches(state, parent, group))
     };
     pids.filter(|pid| is_wanted(pid).unwrap_or(false)).collect()
 }

@@ -237,13 +237,13 @@ mod tests {
             has_interpreter("rdbg", &spec, |_| None).err().map(|failure| (failure.code, failure.to_string()))
         };
         for line in ["#!/usr/bin/env ruby", "#! /usr/bin/env -S X=1 ruby -w"] {
-            let (code, told) = refused(line, Some("/no/such:/nor/this")).unwrap();
+            let (code, message) = refused(line, Some("/no/such:/nor/this")).unwrap();
             assert_eq!(code, ErrorCode::EngineNotFound);
-            assert!(told.contains("`ruby`") && told.contains("PATH (/no/such:/nor/this)"), "{told}");
+            assert!(message.contains("`ruby`") && message.contains("PATH (/no/such:/nor/this)"), "{message}");
         }
-        let (code, told) = refused("#!/no/such/python3 -I", None).unwrap();
+        let (code, message) = refused("#!/no/such/python3 -I", None).unwrap();
         assert_eq!(code, ErrorCode::EngineNotFound);
-        assert!(told.contains("`/no/such/python3`"), "{told}");
+        assert!(message.contains("`/no/such/python3`"), "{message}");
         for line in ["#!/bin/sh", "#!/usr/bin/env sh", "#!/usr/bin/env", "#!", "\u{7f}ELF", ""] {
             assert_eq!(refused(line, None), None, "{line}");
         }

@@ -340,10 +340,10 @@ pub(super) trait Profile: Send + Sync {
         None
     }
 
-    /// The reason why it cannot step the thread `asked`, for an adapter that keeps a step which a
+    /// The reason why it cannot step the thread `thread`, for an adapter that keeps a step which a
     /// breakpoint in another thread has interrupted, here that of the thread `stepping`. A `continue`
     /// resumes the kept step.
-    fn refusal_of_step(&self, _asked: i64, _stepping: i64) -> Option<Failure> {
+    fn refusal_of_step(&self, _thread: i64, _stepping: i64) -> Option<Failure> {
         None
     }
 

@@ -88,13 +88,13 @@ pub(super) fn further_elements(rows: &[Value]) -> Option<usize> {
 
 /// `variablePresentation` without the group of names that Python gives each object, unless
 /// the launch requests it.
-pub(super) fn presentation(asked: &Value) -> Value {
+pub(super) fn presentation(arguments: &Value) -> Value {
     let mut presentation = Map::from_iter([("special".to_owned(), json!("hide"))]);
-    if let Some(asked) = asked.as_object() {
-        if asked.contains_key("all") {
+    if let Some(arguments) = arguments.as_object() {
+        if arguments.contains_key("all") {
             presentation.clear();
         }
-        presentation.extend(asked.clone());
+        presentation.extend(arguments.clone());
     }
     Value::Object(presentation)
 }
@@ -116,12 +116,16 @@ mod tests {
 
     #[test]
     fn completions_follow_a_dot_unless_announced_otherwise() {
-        let mut told = json!({ "supportsCompletionsRequest": true, "pydevd": { "processId": 1 } });
-        complete(&mut told);
-        assert_eq!(told, json!({ "supportsCompletionsRequest": true, "completionTriggerCharacters": ["."] }));
-        let mut told = json!({ "supportsCompletionsRequest": true, "completionTriggerCharacters": ["("] });
-        complete(&mut told);
-        assert_eq!(told["completionTriggerCharacters"], json!(["("]));
+        let mut capabilities = json!({ "supportsCompletionsRequest": true, "pydevd": { "processId": 1 } });
+        complete(&mut capabilities);
+        assert_eq!(
+            capabilities,
+            json!({ "supportsCompletionsRequest": true, "completionTriggerCharacters": ["."] })
+        );
+        let mut capabilities =
+            json!({ "supportsCompletionsRequest": true, "completionTriggerCharacters": ["("] });
+        complete(&mut capabilities);
+        assert_eq!(capabilities["completionTriggerCharacters"], json!(["("]));
         let mut none = json!({});
         complete(&mut none);
         assert_eq!(none, json!({}));
@@ -144,12 +148,12 @@ mod tests {
         let mut body = json!({ "targets": [{ "label": "__add__" }, { "label": "__class__", "type": "class" },
             { "label": "__class__" }, { "label": "_own" }, { "label": "append" }] });
         adapt_incoming("completions", &mut body);
-        let mut told: Vec<(&str, &str)> = Vec::new();
+        let mut rows: Vec<(&str, &str)> = Vec::new();
         for target in body["targets"].as_array().unwrap() {
-            told.push((target["sortText"].as_str().unwrap(), target["label"].as_str().unwrap()));
+            rows.push((target["sortText"].as_str().unwrap(), target["label"].as_str().unwrap()));
         }
-        told.sort_unstable();
-        let labels: Vec<&str> = told.iter().map(|(_, label)| *label).collect();
+        rows.sort_unstable();
+        let labels: Vec<&str> = rows.iter().map(|(_, label)| *label).collect();
         assert_eq!(labels, ["append", "_own", "__add__", "__class__"]);
     }
 

@@ -80,11 +80,12 @@ pub(super) fn without_hash(name: &str) -> Option<String> {
     if !is_hash || behind.starts_with(|next: char| next.is_alphanumeric() || next == '_') {
         return None;
     }
-    let mut told = before.replace("::_$", "::$");
-    if told.contains('$') {
-        told = MARKS.iter().fold(told.replace("..", "::"), |told, (mark, text)| told.replace(mark, text));
+    let mut demangled = before.replace("::_$", "::$");
+    if demangled.contains('$') {
+        demangled =
+            MARKS.iter().fold(demangled.replace("..", "::"), |name, (mark, text)| name.replace(mark, text));
     }
-    Some(told + behind)
+    Some(demangled + behind)
 }
 
 /// The folder with the formatters of the toolchain that is used where the program lies.
@@ -123,7 +124,7 @@ mod tests {
     #[test]
     fn names_lose_their_hashes_and_nothing_else() {
         let hash = "h0123456789abcdef";
-        for (name, told) in [
+        for (name, path) in [
             (format!("main::main::{hash}"), "main::main"),
             (format!("main::main::{hash} [opt]"), "main::main [opt]"),
             (
@@ -135,7 +136,7 @@ mod tests {
                 "core::ptr::drop_in_place<alloc::string::String>",
             ),
         ] {
-            assert_eq!(without_hash(&name).as_deref(), Some(told));
+            assert_eq!(without_hash(&name).as_deref(), Some(path));
         }
         for kept in
             ["main", "a::h0123", "a::h0123456789abcdeg", "a::h0123456789abcdef0", "a::hé23456789abcdefg"]

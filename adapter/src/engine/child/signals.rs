@@ -160,11 +160,11 @@ pub(super) fn describe(body: &mut Value) -> Option<Value> {
     if !matches!(body["reason"].as_str(), Some("signal" | "exception")) {
         return None;
     }
-    let said: Vec<String> =
+    let texts: Vec<String> =
         ["text", "description"].iter().filter_map(|key| body[key].as_str().map(str::to_owned)).collect();
-    let name = said.iter().find_map(|text| name_in(text))?.to_owned();
+    let name = texts.iter().find_map(|text| name_in(text))?.to_owned();
     // The longer one has more details, such as the address.
-    let text = said.into_iter().max_by_key(String::len)?;
+    let text = texts.into_iter().max_by_key(String::len)?;
     let is_fault = RULES.iter().any(|(of, rule)| *of == name && *rule == Stop);
     body["reason"] = json!(if is_fault { "exception" } else { "signal" });
     for key in ["description", "text"] {

@@ -109,19 +109,19 @@ impl SocketOwners {
     }
 }
 
-fn owners(wanted: impl Fn(&TcpTableRow<'_>) -> bool) -> SocketOwners {
-    SocketOwners(tcp::rows_with_retry(|row| wanted(row).then_some(row.user)))
+fn owners(is_wanted: impl Fn(&TcpTableRow<'_>) -> bool) -> SocketOwners {
+    SocketOwners(tcp::rows_with_retry(|row| is_wanted(row).then_some(row.user)))
 }
 
 /// The ports that the sockets with these inodes listen on.
-pub(super) fn listening(wanted: impl Fn(u64) -> bool) -> HashSet<u16> {
-    tcp::rows(|row| row.local_port().filter(|_| row.listens() && wanted(row.inode)))
+pub(super) fn listening(is_wanted: impl Fn(u64) -> bool) -> HashSet<u16> {
+    tcp::rows(|row| row.local_port().filter(|_| row.listens() && is_wanted(row.inode)))
 }
 
 /// Whether another socket is connected to this port of the sockets with these inodes.
-pub(super) fn is_connected(port: u16, wanted: impl Fn(u64) -> bool) -> bool {
+pub(super) fn is_connected(port: u16, is_wanted: impl Fn(u64) -> bool) -> bool {
     let end =
-        |row: &TcpTableRow<'_>| row.is_connected() && row.local_port() == Some(port) && wanted(row.inode);
+        |row: &TcpTableRow<'_>| row.is_connected() && row.local_port() == Some(port) && is_wanted(row.inode);
     let found: Vec<()> = tcp::rows(|row| end(row).then_some(()));
     !found.is_empty()
 }

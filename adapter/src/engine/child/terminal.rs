@@ -60,9 +60,9 @@ mod tests {
             pty: Pty::No,
             ends_by_itself: false,
         };
-        let asked =
+        let arguments =
             json!({ "args": ["/bin/echo", "a b"], "cwd": "/nowhere", "env": { "B": null, "C": "3" } });
-        let spec = spec(&asked, &target, &adapter).unwrap();
+        let spec = spec(&arguments, &target, &adapter).unwrap();
         assert_eq!((spec.program, spec.args), ("/bin/echo".into(), vec!["a b".into()]));
         assert_eq!(spec.cwd, PathBuf::from("/"));
         let seen = |name: &str| {
@@ -78,8 +78,8 @@ mod tests {
     fn a_request_without_a_command_is_refused() {
         let target = Target::parse(&json!({})).unwrap();
         let adapter = SpawnSpec::default();
-        for asked in [json!({}), json!({ "args": [] }), json!({ "args": [1] })] {
-            assert!(spec(&asked, &target, &adapter).is_err(), "{asked}");
+        for arguments in [json!({}), json!({ "args": [] }), json!({ "args": [1] })] {
+            assert!(spec(&arguments, &target, &adapter).is_err(), "{arguments}");
         }
     }
 }

@@ -21,10 +21,10 @@ pub(super) fn exception_filters(arguments: &mut Value, capabilities: &Value) {
         .flatten()
         .filter_map(|filter| filter["filter"].as_str())
         .collect();
-    let named = |wanted: &Value| {
-        let wanted = wanted.as_str()?;
-        let (_, others) = FILTERS.iter().find(|(name, _)| *name == wanted).unwrap_or(&("", &[]));
-        std::iter::once(&wanted)
+    let named = |filter: &Value| {
+        let filter = filter.as_str()?;
+        let (_, others) = FILTERS.iter().find(|(name, _)| *name == filter).unwrap_or(&("", &[]));
+        std::iter::once(&filter)
             .chain(others.iter())
             .copied()
             .find(|name| known.contains(name))
@@ -125,9 +125,9 @@ mod tests {
         assert_eq!(arguments, json!({ "breakpoints": [{ "dataId": "10/4" }] }));
         let mut answer = json!({ "breakpoints": [{ "verified": true }] });
         insert_answers(&mut answer, taken);
-        let told: Vec<&Value> =
+        let verified: Vec<&Value> =
             answer["breakpoints"].as_array().unwrap().iter().map(|row| &row["verified"]).collect();
-        assert_eq!(told, [false, true, false]);
+        assert_eq!(verified, [false, true, false]);
     }
 
     #[test]

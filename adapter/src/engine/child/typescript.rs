@@ -89,10 +89,10 @@ fn stripping(version: (u64, u64)) -> Option<Vec<String>> {
 }
 
 fn version_of(node: &Path) -> Option<(u64, u64)> {
-    let mut asked = Command::new(node);
-    asked.arg("--version");
-    let told = command::first_line(asked)?;
-    let mut numbers = told.trim_start_matches('v').split('.').map(|number| number.parse().ok());
+    let mut version_query = Command::new(node);
+    version_query.arg("--version");
+    let resolved = command::first_line(version_query)?;
+    let mut numbers = resolved.trim_start_matches('v').split('.').map(|number| number.parse().ok());
     Some((numbers.next()??, numbers.next()??))
 }
 
@@ -112,9 +112,9 @@ pub(super) fn find_compiled(program: &Path, folders: &[PathBuf]) -> Option<PathB
     let mut candidates = vec![name.clone()];
     for folder in folders.iter().filter(|folder| program.starts_with(folder)) {
         let options = compiler_options(folder);
-        let told = options["outDir"].as_str().map(|out| folder.join(out));
+        let out_folder = options["outDir"].as_str().map(|out| folder.join(out));
         let usual = USUAL.iter().map(|usual| folder.join(usual));
-        for out in told.into_iter().chain(usual).filter(|out| out.is_dir()) {
+        for out in out_folder.into_iter().chain(usual).filter(|out| out.is_dir()) {
             // Below it lies what lies below `rootDir`, which is by default the deepest folder with all
             // sources.
             let Ok(inside) = name.strip_prefix(folder) else { continue };
@@ -179,10 +179,10 @@ fn source_map_names(file: &Path, source: &Path) -> bool {
     let Some(map) = source_map(file) else { return false };
     let base = file.parent().unwrap_or(file).join(map["sourceRoot"].as_str().unwrap_or_default());
     let sources = map["sources"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let wanted = source.canonicalize().unwrap_or_else(|_| source.to_path_buf());
+    let source_path = source.canonicalize().unwrap_or_else(|_| source.to_path_buf());
     let is_it = |named: &str| {
         let path = base.join(named.strip_prefix("file://").unwrap_or(named));
-        path.canonicalize().is_ok_and(|path| path == wanted)
+        path.canonicalize().is_ok_and(|path| path == source_path)
     };
     sources.into_iter().any(is_it)
 }

@@ -147,11 +147,11 @@ fn the_documentation_has_the_table() {
     let text = std::fs::read_to_string(path).expect("the page is there");
     let (head, rest) = text.split_once(before).expect("where the table begins");
     let (table, tail) = rest.split_once(after).expect("where it ends");
-    let wanted = documented();
+    let expected = documented();
     if std::env::var_os("INSTA_UPDATE").is_some_and(|value| value == "always") {
-        std::fs::write(path, format!("{head}{before}{wanted}{after}{tail}")).expect("it is written");
+        std::fs::write(path, format!("{head}{before}{expected}{after}{tail}")).expect("it is written");
     } else {
-        assert_eq!(table, wanted, "run this test with INSTA_UPDATE=always");
+        assert_eq!(table, expected, "run this test with INSTA_UPDATE=always");
     }
 }
 

@@ -89,7 +89,7 @@ pub struct Project {
 }
 
 impl Project {
-    /// The project at a path (the first root by default): a folder, or a project file. `wanted` names the
+    /// The project at a path (the first root by default): a folder, or a project file. `requested` names the
     /// tool when a folder holds several projects.
     ///
     /// # Errors

@@ -13,9 +13,9 @@ impl Build<'_> {
     pub(super) fn cmake(&self, folder: &Path) -> Result<Option<PathBuf>, Failure> {
         let out = folder.join("build");
         let query = out.join(".cmake/api/v1/query");
-        let asked =
+        let written =
             std::fs::create_dir_all(&query).and_then(|()| std::fs::write(query.join("codemodel-v2"), ""));
-        asked.map_err(|error| {
+        written.map_err(|error| {
             Failure::new(ErrorCode::BuildFailed, format!("cannot write to `{}`: {error}", out.display()))
         })?;
         let mut configure = self.command("cmake", folder)?;

@@ -22,13 +22,13 @@ pub(super) struct CompilerOutput {
 }
 
 /// Cargo's JSON messages (The Cargo Book, "External tools"); returns the text for the user.
-pub(super) fn rustc(line: &str, folder: &Path, told: &mut CompilerOutput) -> Option<String> {
+pub(super) fn rustc(line: &str, folder: &Path, compiler_output: &mut CompilerOutput) -> Option<String> {
     let Ok(message) = serde_json::from_str::<Value>(line) else { return Some(line.to_owned()) };
     match message["reason"].as_str() {
         Some("compiler-artifact") => {
             if let Some(executable) = message["executable"].as_str() {
                 let name = message["target"]["name"].as_str().unwrap_or_default().to_owned();
-                told.executables.push((name, executable.into()));
+                compiler_output.executables.push((name, executable.into()));
             }
             None
         }
@@ -39,7 +39,7 @@ pub(super) fn rustc(line: &str, folder: &Path, told: &mut CompilerOutput) -> Opt
             if let Some(span) = spans.clone().find(|span| span["is_primary"] == true)
                 && matches!(severity, "error" | "warning")
             {
-                told.diagnostics.push(json!({
+                compiler_output.diagnostics.push(json!({
                     "file": folder.join(span["file_name"].as_str().unwrap_or_default()),
                     "line": span["line_start"], "column": span["column_start"], "severity": severity,
                     "code": found["code"]["code"].as_str().unwrap_or_default(), "message": found["message"],
@@ -52,41 +52,42 @@ pub(super) fn rustc(line: &str, folder: &Path, told: &mut CompilerOutput) -> Opt
 }
 
 /// `file:line:column: error: message`, as compilers of C and C++ print it.
-pub(super) fn gnu(line: &str, folder: &Path, told: &mut CompilerOutput) -> Option<String> {
+pub(super) fn gnu(line: &str, folder: &Path, compiler_output: &mut CompilerOutput) -> Option<String> {
     if let Some(found) = gnu_diagnostic(line, folder)
-        && !told.diagnostics.contains(&found)
+        && !compiler_output.diagnostics.contains(&found)
     {
-        told.diagnostics.push(found);
+        compiler_output.diagnostics.push(found);
     }
     Some(line.to_owned())
 }
 
 /// `CMake Error at file:line (command):`, with the message in the indented lines behind it; else as [`gnu`].
-pub(super) fn cmake(line: &str, folder: &Path, told: &mut CompilerOutput) -> Option<String> {
+pub(super) fn cmake(line: &str, folder: &Path, compiler_output: &mut CompilerOutput) -> Option<String> {
     if let Some(found) = cmake_diagnostic(line, folder) {
-        told.diagnostics.push(found);
-        told.continues = true;
-    } else if told.continues && (line.is_empty() || line.starts_with("  ")) {
-        if let Some(last) = told.diagnostics.last_mut().filter(|_| !line.is_empty()) {
-            let said = last["message"].as_str().unwrap_or_default();
-            let between = if said.contains(": ") { " " } else { ": " };
-            if said.len() < MAX_MESSAGE_LEN {
-                last["message"] = json!(format!("{said}{between}{}", line.trim()));
+        compiler_output.diagnostics.push(found);
+        compiler_output.continues = true;
+    } else if compiler_output.continues && (line.is_empty() || line.starts_with("  ")) {
+        if let Some(last) = compiler_output.diagnostics.last_mut().filter(|_| !line.is_empty()) {
+            let message = last["message"].as_str().unwrap_or_default();
+            let between = if message.contains(": ") { " " } else { ": " };
+            if message.len() < MAX_MESSAGE_LEN {
+                last["message"] = json!(format!("{message}{between}{}", line.trim()));
             }
         }
     } else if !line.starts_with("-- ") {
         // Its progress output uses another pipe, and may interrupt a message.
-        told.continues = false;
-        return gnu(line, folder, told);
+        compiler_output.continues = false;
+        return gnu(line, folder, compiler_output);
     }
     Some(line.to_owned())
 }
 
 /// `file.go:line:column: message`, as the Go compiler prints it; indented lines belong to the one before.
-pub(super) fn go(line: &str, folder: &Path, told: &mut CompilerOutput) -> Option<String> {
+pub(super) fn go(line: &str, folder: &Path, compiler_output: &mut CompilerOutput) -> Option<String> {
     if let Some(found) = go_diagnostic(line, folder) {
-        told.diagnostics.push(found);
-    } else if let (Some(more), Some(last)) = (line.strip_prefix('\t'), told.diagnostics.last_mut()) {
+        compiler_output.diagnostics.push(found);
+    } else if let (Some(more), Some(last)) = (line.strip_prefix('\t'), compiler_output.diagnostics.last_mut())
+    {
         let message = format!("{}\n{more}", last["message"].as_str().unwrap_or_default());
         last["message"] = json!(message);
     }
@@ -133,7 +134,7 @@ mod tests {
 
     #[test]
     fn an_error_of_cmake_follows_its_place() {
-        let mut told = CompilerOutput::default();
+        let mut compiler_output = CompilerOutput::default();
         for line in [
             "CMake Error at CMakeLists.txt:1 (cmake_minimum_required):",
             "-- Configuring incomplete, errors occurred!",
@@ -144,12 +145,12 @@ mod tests {
             "make: stopped",
             "  elsewhere",
         ] {
-            assert_eq!(cmake(line, Path::new("/p"), &mut told).as_deref(), Some(line));
+            assert_eq!(cmake(line, Path::new("/p"), &mut compiler_output).as_deref(), Some(line));
         }
         let message =
             "cmake_minimum_required: Compatibility with CMake < 3.5 has been removed from CMake. Update it.";
         assert_eq!(
-            told.diagnostics[0],
+            compiler_output.diagnostics[0],
             json!({ "file": "/p/CMakeLists.txt", "line": 1, "column": 1, "severity": "error", "code": "",
                 "message": message })
         );
@@ -179,15 +180,21 @@ mod tests {
         {
             assert_eq!(go_diagnostic(line, Path::new("/p")), None, "{line}");
         }
-        let mut told = CompilerOutput::default();
+        let mut compiler_output = CompilerOutput::default();
         let line = json!({ "reason": "compiler-message", "message": { "level": "error",
             "message": "mismatched types",
             "rendered": "error[E0308]…\n", "code": { "code": "E0308" },
             "spans": [{ "is_primary": true, "file_name": "src/main.rs", "line_start": 2,
                 "column_start": 9 }] } });
-        assert_eq!(rustc(&line.to_string(), Path::new("/p"), &mut told).as_deref(), Some("error[E0308]…\n"));
-        assert_eq!(told.diagnostics[0]["file"], "/p/src/main.rs");
-        assert_eq!(told.diagnostics[0]["code"], "E0308");
-        assert_eq!(rustc("   Compiling x", Path::new("/p"), &mut told).as_deref(), Some("   Compiling x"));
+        assert_eq!(
+            rustc(&line.to_string(), Path::new("/p"), &mut compiler_output).as_deref(),
+            Some("error[E0308]…\n")
+        );
+        assert_eq!(compiler_output.diagnostics[0]["file"], "/p/src/main.rs");
+        assert_eq!(compiler_output.diagnostics[0]["code"], "E0308");
+        assert_eq!(
+            rustc("   Compiling x", Path::new("/p"), &mut compiler_output).as_deref(),
+            Some("   Compiling x")
+        );
     }
 }

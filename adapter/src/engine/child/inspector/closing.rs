@@ -74,10 +74,11 @@ fn until(reached: impl Fn() -> bool) -> bool {
 fn ask_to_close(port: u16) -> std::io::Result<()> {
     let host = format!("Host: 127.0.0.1:{port}\r\n");
     let (_, list) = ask(port, &format!("GET /json/list HTTP/1.1\r\n{host}\r\n"))?;
-    let told: Value = serde_json::from_slice(&list)?;
+    let targets: Value = serde_json::from_slice(&list)?;
     // It becomes a part of a request.
-    let id =
-        told[0]["id"].as_str().filter(|id| id.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-'));
+    let id = targets[0]["id"]
+        .as_str()
+        .filter(|id| id.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-'));
     let id = id.ok_or_else(|| Error::other("the inspector names nothing to inspect"))?;
     let upgrade = format!(
         "GET /{id} HTTP/1.1\r\n{host}Upgrade: websocket\r\nConnection: Upgrade\r\n\

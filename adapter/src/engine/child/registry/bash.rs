@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn an_expansion_is_one_word() {
-        for (expression, wanted) in [
+        for (expression, expected) in [
             ("$todo", Some("\"$todo\"")),
             ("${#todo}", Some("\"${#todo}\"")),
             ("${list[@]}", Some("\"${list[*]}\"")),
@@ -148,7 +148,7 @@ mod tests {
             ("\"$todo\"", None),
             ("${todo:-'none'}", None),
         ] {
-            assert_eq!(quote(expression).as_deref(), wanted, "{expression}");
+            assert_eq!(quote(expression).as_deref(), expected, "{expression}");
         }
     }
 }

@@ -240,9 +240,9 @@ impl Profile for Debugpy {
     }
 
     fn failed_condition_in(&self, output: &str) -> Option<FailedCondition> {
-        let told =
+        let report =
             output.strip_prefix("pydevd: Error while evaluating expression in conditional breakpoint: ")?;
-        let (condition, trace) = told.split_once('\n')?;
+        let (condition, trace) = report.split_once('\n')?;
         let reason = trace.lines().rev().find(|line| !line.trim().is_empty())?.to_owned();
         let inner = condition.strip_prefix(SCOPED.0).and_then(|rest| rest.strip_suffix(SCOPED.1));
         let inner = inner.and_then(|text| serde_json::from_str(text).ok());
@@ -412,11 +412,11 @@ mod tests {
 
     #[test]
     fn failed_condition_is_parsed_from_debugpys_output() {
-        let told = "pydevd: Error while evaluating expression in conditional breakpoint: nope == 3\n\
+        let output = "pydevd: Error while evaluating expression in conditional breakpoint: nope == 3\n\
             Traceback (most \
                     recent call last):\n  File \"<string>\", line 1\nNameError: name 'nope' is not defined\n\
                     \n";
-        let failed = Debugpy.failed_condition_in(told).unwrap();
+        let failed = Debugpy.failed_condition_in(output).unwrap();
         assert_eq!(failed.condition.as_deref(), Some("nope == 3"));
         assert_eq!(failed.reason, "NameError: name 'nope' is not defined");
         assert_eq!(Debugpy.failed_condition_in("NameError: mine\n"), None);
@@ -427,10 +427,10 @@ mod tests {
         for condition in ["any(x > \"it's\" for x in xs)", "(lambda:limit)()", "[x for x in xs]"] {
             let sent = Debugpy.guarded_condition(condition);
             assert_eq!(sent, format!("eval({}, {{**globals(), **locals()}}, locals())", json!(condition)));
-            let told = format!(
+            let output = format!(
                 "pydevd: Error while evaluating expression in conditional breakpoint: {sent}\nNameError: x\n"
             );
-            let failed = Debugpy.failed_condition_in(&told).unwrap();
+            let failed = Debugpy.failed_condition_in(&output).unwrap();
             assert_eq!(failed.condition.as_deref(), Some(condition));
         }
         for condition in ["i == 2", "before > form", "lambdas[0]"] {

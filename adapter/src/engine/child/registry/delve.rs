@@ -67,14 +67,14 @@ impl Profile for Delve {
     }
 
     /// DAP has no request that ends the step, and Delve answers a second one with a stop.
-    fn refusal_of_step(&self, asked: i64, stepping: i64) -> Option<Failure> {
+    fn refusal_of_step(&self, requested: i64, stepping: i64) -> Option<Failure> {
         let message = format!(
-            "Delve cannot step goroutine {asked}: a breakpoint has interrupted the step of goroutine \
+            "Delve cannot step goroutine {requested}: a breakpoint has interrupted the step of goroutine \
                 {stepping}, and Delve keeps that step"
         );
         Some(Failure::new(ErrorCode::Unsupported, message).hint(format!(
             "step goroutine {stepping} or continue, which ends that step; a breakpoint at its next line \
-                stops goroutine {asked}"
+                stops goroutine {requested}"
         )))
     }
 

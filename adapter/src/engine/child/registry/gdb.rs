@@ -337,9 +337,9 @@ fn environment(target: &Target) -> Value {
 
 /// The major version of a gdb; none where it does not say.
 pub(super) fn version(gdb: &Path) -> Option<u32> {
-    let mut asked = Command::new(gdb);
-    asked.arg("--version");
-    major(&command::first_line(asked)?)
+    let mut version_query = Command::new(gdb);
+    version_query.arg("--version");
+    major(&command::first_line(version_query)?)
 }
 
 fn check_version(gdb: &Path) -> Result<(), Failure> {

@@ -159,8 +159,8 @@ impl Profile for Lldb {
     }
 
     fn failed_condition_in(&self, output: &str) -> Option<FailedCondition> {
-        let (_, told) = output.split_once("stopped due to an error evaluating condition of breakpoint ")?;
-        let (condition, reason) = told.split_once(": \"")?.1.split_once("\"\n")?;
+        let (_, report) = output.split_once("stopped due to an error evaluating condition of breakpoint ")?;
+        let (condition, reason) = report.split_once(": \"")?.1.split_once("\"\n")?;
         Some(FailedCondition { condition: Some(condition.to_owned()), reason: reason.trim().to_owned() })
     }
 

@@ -27,16 +27,16 @@ impl AdapterSession {
         peer: Peer,
         mut incoming: mpsc::UnboundedReceiver<Incoming>,
     ) {
-        while let Some(said) = incoming.recv().await {
-            match said {
-                Incoming::Event(event) => self.said(event).await,
-                Incoming::Request(request) => self.wanted(link, &peer, request),
+        while let Some(message) = incoming.recv().await {
+            match message {
+                Incoming::Event(event) => self.handle_event(event).await,
+                Incoming::Request(request) => self.handle_reverse_request(link, &peer, request),
             }
         }
         self.handle(ChildEvent::HungUp);
     }
 
-    async fn said(self: &Arc<Self>, dap_wire::Event { event, mut body, .. }: dap_wire::Event) {
+    async fn handle_event(self: &Arc<Self>, dap_wire::Event { event, mut body, .. }: dap_wire::Event) {
         self.learn(|known| {
             known.threads.learn(&body);
             if event == "stopped" {
@@ -206,7 +206,7 @@ impl AdapterSession {
 
     fn output(self: &Arc<Self>, mut body: Value) {
         let category = body["category"].as_str().unwrap_or_default();
-        let (told, own_word) = match self.live().as_ref() {
+        let (is_program_output, own_word) = match self.live().as_ref() {
             // The program's output goes into our pipes: this is the adapter's (gdb: "No source file named").
             Some(live) if matches!(live.plan.program_io, ProgramIo::PipePaths | ProgramIo::Delegated(_)) => {
                 (false, matches!(category, "stdout" | "stderr"))
@@ -236,7 +236,7 @@ impl AdapterSession {
             self.handle(ChildEvent::ExitCode(code));
         }
         match translate::plain_output(&body) {
-            Some((category, text)) if told => self.broker.feed(category == "stderr", text),
+            Some((category, text)) if is_program_output => self.broker.feed(category == "stderr", text),
             _ => self.send_event("output", body),
         }
     }

@@ -26,8 +26,8 @@ impl AdapterSession {
         let frame = frame
             .or_else(|| self.with_knowledge(|known| known.scopes.frame_of(&arguments["variablesReference"])));
         if let (Some((keep, kept)), Some(frame)) = (kept, frame) {
-            let asked = json!({ "expression": keep, "frameId": frame, "context": "watch" });
-            self.ask("evaluate", asked, cancel).await?;
+            let evaluation = json!({ "expression": keep, "frameId": frame, "context": "watch" });
+            self.ask("evaluate", evaluation, cancel).await?;
             arguments["value"] = json!(kept);
         }
         Ok(translate::as_set_variable_answer(self.ask(command, arguments, cancel).await?))

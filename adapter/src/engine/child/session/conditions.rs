@@ -49,9 +49,9 @@ impl AdapterSession {
         if command == "setFunctionBreakpoints" {
             self.learn(|known| known.panics.note_functions(&arguments));
         }
-        let asked = arguments["breakpoints"].as_array_mut().map(std::mem::take).unwrap_or_default();
+        let requested = arguments["breakpoints"].as_array_mut().map(std::mem::take).unwrap_or_default();
         let (mut taken, mut sent) = (Vec::new(), Vec::new());
-        for (index, mut breakpoint) in asked.into_iter().enumerate() {
+        for (index, mut breakpoint) in requested.into_iter().enumerate() {
             let several =
                 breakpoint.as_object_mut().and_then(|breakpoint| breakpoint.shift_remove(JOINED_CONDITIONS));
             let condition = breakpoint["condition"].as_str().filter(|_| several.is_none()).map(str::to_owned);
@@ -101,14 +101,14 @@ impl AdapterSession {
             taken.sort_by_key(|(index, _)| *index);
         }
         let conditions: Vec<Option<String>> = sent.into_iter().map(|one| one.condition).collect();
-        let told = answer["breakpoints"].as_array().into_iter().flatten();
-        let ids = told.zip(&conditions).enumerate().filter_map(|(at, (told, condition))| {
+        let breakpoints = answer["breakpoints"].as_array().into_iter().flatten();
+        let ids = breakpoints.zip(&conditions).enumerate().filter_map(|(at, (breakpoint, condition))| {
             // Not every adapter numbers them.
-            let id = told["id"].as_i64().unwrap_or_else(|| -1 - i64::try_from(at).unwrap_or_default());
+            let id = breakpoint["id"].as_i64().unwrap_or_else(|| -1 - i64::try_from(at).unwrap_or_default());
             Some((id, condition.clone()?))
         });
-        let told = ids.collect();
-        self.learn(|known| known.conditions.hold(place, told, &conditions));
+        let checked = ids.collect();
+        self.learn(|known| known.conditions.hold(place, checked, &conditions));
         translate::insert_answers(&mut answer, taken);
         Ok(answer)
     }
@@ -160,14 +160,14 @@ impl AdapterSession {
         self.profile.correct_stop(&mut body, paused);
         self.complete_panic(&mut body).await;
         let signal = if self.profile.reports_signals() { signals::describe(&mut body) } else { None };
-        let said = self.learn(|known| {
+        let failed_earlier = self.learn(|known| {
             known.signal = signal.map(|info| (body["threadId"].clone(), info));
             known.panics.describe(&mut body, || self.broker.stderr_tail(MAX_STDERR_TAIL_LEN));
             known.conditions.take_failed()
         });
         let at_breakpoint = matches!(body["reason"].as_str(), Some("breakpoint" | "function breakpoint"));
         if at_breakpoint && body[CONDITION_FAILURE].is_null() {
-            let failed = match said {
+            let failed = match failed_earlier {
                 Some(failed) => Some(failed),
                 None => self.failure_reason(&body).await,
             };
@@ -194,14 +194,16 @@ impl AdapterSession {
             (None, Some(condition)) if self.profile.rechecks_conditions() => condition.as_str(),
             _ => return None,
         };
-        let asked = json!({ "threadId": body["threadId"], "startFrame": 0, "levels": 1 });
+        let arguments = json!({ "threadId": body["threadId"], "startFrame": 0, "levels": 1 });
         let never = CancellationToken::new();
         let reason = tokio::time::timeout(QUERY_TIMEOUT, async {
-            let stack = self.ask("stackTrace", asked, &never).await.ok()?;
+            let stack = self.ask("stackTrace", arguments, &never).await.ok()?;
             let frame = &stack["stackFrames"][0]["id"];
-            let asked = json!({ "expression": query, "frameId": frame, "context": "watch" });
-            match (self.ask("evaluate", asked, &never).await, self.profile.failure_query()) {
-                (Ok(told), Some(_)) => told["result"].as_str().map(unquoted).filter(|told| !told.is_empty()),
+            let arguments = json!({ "expression": query, "frameId": frame, "context": "watch" });
+            match (self.ask("evaluate", arguments, &never).await, self.profile.failure_query()) {
+                (Ok(answer), Some(_)) => {
+                    answer["result"].as_str().map(unquoted).filter(|text| !text.is_empty())
+                }
                 (Err(failure), None) => Some(failure.message),
                 _ => None,
             }
@@ -220,9 +222,11 @@ fn drop_condition(breakpoint: &mut Value) {
 /// Positions of breakpoints with conditions that the adapter has refused; one that waits for its
 /// code is none of them.
 fn refused(answer: &Value, sent: &[SentBreakpoint]) -> Vec<usize> {
-    let told = answer["breakpoints"].as_array().into_iter().flatten().zip(sent).enumerate();
-    let refused = told.filter(|(_, (told, one))| {
-        !one.breakpoint["condition"].is_null() && told["verified"] == false && told["reason"] != "pending"
+    let answered = answer["breakpoints"].as_array().into_iter().flatten().zip(sent).enumerate();
+    let refused = answered.filter(|(_, (breakpoint, one))| {
+        !one.breakpoint["condition"].is_null()
+            && breakpoint["verified"] == false
+            && breakpoint["reason"] != "pending"
     });
     refused.map(|(at, _)| at).collect()
 }
@@ -238,12 +242,13 @@ async fn check_output(mut check: Command) -> Option<String> {
     check.stdin(Stdio::null()).current_dir("/");
     let mut check = tokio::process::Command::from(check);
     let output = tokio::time::timeout(CHECK_TIMEOUT, check.kill_on_drop(true).output()).await.ok()?.ok()?;
-    let said = match output.stdout.is_empty() {
+    let output_bytes = match output.stdout.is_empty() {
         true if output.status.success() => return None,
         true => output.stderr,
         false => output.stdout,
     };
-    let text: String = String::from_utf8_lossy(&said).trim().chars().take(MAX_MESSAGE_CHARS).collect();
+    let text: String =
+        String::from_utf8_lossy(&output_bytes).trim().chars().take(MAX_MESSAGE_CHARS).collect();
     (!text.is_empty()).then_some(text)
 }
 

@@ -87,12 +87,12 @@ impl AdapterSession {
             let stack = self.ask("stackTrace", json!({ "threadId": MAIN_THREAD }), &never).await.ok()?;
             let frames = stack["stackFrames"].as_array()?;
             // A frame of native code cannot evaluate.
-            let asked = json!({ "expression": correction.expression, "frameId": frames.last()?["id"],
+            let arguments = json!({ "expression": correction.expression, "frameId": frames.last()?["id"],
                 "context": "watch" });
-            let told = self.ask("evaluate", asked, &never).await.ok()?["result"].clone();
+            let result = self.ask("evaluate", arguments, &never).await.ok()?["result"].clone();
             // The debugger already waits for the next request, in its old way.
             self.ask("threads", Value::Null, &never).await.ok()?;
-            let version = told.as_str()?.trim_matches('"');
+            let version = result.as_str()?.trim_matches('"');
             version.starts_with(|first: char| first.is_ascii_digit()).then(|| version.to_owned())
         };
         let Ok(Some(version)) = tokio::time::timeout(limit, correcting).await else { return false };

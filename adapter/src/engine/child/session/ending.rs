@@ -52,9 +52,9 @@ impl AdapterSession {
 
     /// Whether the adapter, if it is a separate process, hung up because it crashed or was killed.
     async fn adapter_crashed(&self) -> bool {
-        let said = !self.state(ChildState::hung_up_without_a_word);
+        let has_reported = !self.state(ChildState::hung_up_without_a_word);
         let silent = |live: &&LiveAdapter| live.plan.quirks.ends_silently;
-        let exits = self.live().as_ref().filter(|live| !said && !silent(live)).and_then(|live| {
+        let exits = self.live().as_ref().filter(|live| !has_reported && !silent(live)).and_then(|live| {
             let AdapterProcess::Adapter(child, _) = &live.connection.process else { return None };
             Some((child.exit(), live.program.as_ref().map(Child::exit)))
         });
@@ -151,8 +151,8 @@ impl AdapterSession {
     /// Go's scheduler sends many. It says -1, whatever the code is; since 1.22 it looks once more, and says 0
     /// if that was too early. The kernel forgets the code when Delve exits.
     async fn unreaped_code(&self) -> Option<i64> {
-        let said = !self.state(ChildState::hung_up_without_a_word);
-        let program = self.live().as_ref().filter(|_| said).and_then(|live| {
+        let has_reported = !self.state(ChildState::hung_up_without_a_word);
+        let program = self.live().as_ref().filter(|_| has_reported).and_then(|live| {
             let below = live.plan.launched && live.plan.quirks.forwards_stdio;
             live.debuggee.clone().filter(|_| below)
         })?;
@@ -176,8 +176,8 @@ impl AdapterSession {
         let (Some(0), Some(expression), Ok(peer)) = (code, expression, self.peer()) else {
             return code;
         };
-        let asked = json!({ "expression": expression, "context": "watch" });
-        let answer = peer.request("evaluate", asked, DISCONNECT_TIMEOUT).await.unwrap_or_default();
+        let arguments = json!({ "expression": expression, "context": "watch" });
+        let answer = peer.request("evaluate", arguments, DISCONNECT_TIMEOUT).await.unwrap_or_default();
         let signal: Option<i64> = answer["result"].as_str().and_then(|text| text.trim().parse().ok());
         signal.map_or(code, |signal| Some(128 + signal))
     }

@@ -106,7 +106,7 @@ impl AdapterSession {
     }
 
     async fn plan(self: &Arc<Self>, attach: bool, target: &Target) -> Result<LaunchPlan, Failure> {
-        let (session, profile, asked) = (self.clone(), self.profile.clone(), target.clone());
+        let (session, profile, requested_target) = (self.clone(), self.profile.clone(), target.clone());
         let events = self.events.clone();
         let give_up = self.give_up.clone();
         let planning = self.planning.spawn_blocking(move || {
@@ -115,9 +115,9 @@ impl AdapterSession {
                 drop(events.send(EngineEvent::Dap { event: event.into(), body }));
             };
             let mut plan = if attach {
-                profile.attach(&asked)?
+                profile.attach(&requested_target)?
             } else {
-                profile.launch_built(&asked, &tell, &|| give_up.is_cancelled())?
+                profile.launch_built(&requested_target, &tell, &|| give_up.is_cancelled())?
             };
             session.keep_opened(plan.opened.take(), give_up.is_cancelled());
             if !matches!(plan.transport, Transport::Runs(_)) {

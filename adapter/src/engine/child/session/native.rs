@@ -83,8 +83,8 @@ impl AdapterSession {
         {
             return false;
         }
-        let asked = json!({ "variablesReference": reference, "start": 0, "count": MAX_PARTS });
-        if let Ok(parts) = self.ask("variables", asked, cancel).await {
+        let page = json!({ "variablesReference": reference, "start": 0, "count": MAX_PARTS });
+        if let Ok(parts) = self.ask("variables", page, cancel).await {
             row[key] = json!(summary(&parts));
         }
         true
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn more_rows_than_fit_are_never_asked_for() {
-        for (asked, sent, bounded) in [
+        for (request, sent, bounded) in [
             (
                 json!({ "variablesReference": 1 }),
                 json!({ "variablesReference": 1, "count": MAX_ROWS, "start": 0 }),
@@ -183,7 +183,7 @@ mod tests {
             (json!({ "start": 5, "count": 100_000_000 }), json!({ "start": 5, "count": MAX_ROWS }), true),
             (json!({ "start": 5, "count": 7 }), json!({ "start": 5, "count": 7 }), false),
         ] {
-            let mut arguments = asked;
+            let mut arguments = request;
             assert_eq!(bound(&mut arguments), bounded);
             assert_eq!(arguments, sent);
         }

@@ -53,8 +53,8 @@ impl PageRequest<'_> {
     async fn read_announced(&self, page: Page, count: usize) -> Result<Vec<Value>, Failure> {
         let mut rows = Vec::new();
         if page.filter != Filter::Named {
-            let wanted = page.count.min(count.saturating_sub(page.start)).min(MAX_ELEMENTS);
-            rows = self.elements(page.start, wanted).await?;
+            let count_to_read = page.count.min(count.saturating_sub(page.start)).min(MAX_ELEMENTS);
+            rows = self.elements(page.start, count_to_read).await?;
         }
         let others = match page.filter {
             Filter::Named => page,
@@ -62,8 +62,8 @@ impl PageRequest<'_> {
             Filter::Indexed => return Ok(rows),
         };
         if others.count > 0 && self.session.profile.mixes_children() {
-            let told = self.ask(json!({ "filter": "named" })).await?;
-            let (_, named) = rows::split_elements(told);
+            let body = self.ask(json!({ "filter": "named" })).await?;
+            let (_, named) = rows::split_elements(body);
             rows.extend(others.cut(named));
         }
         Ok(rows)
@@ -112,13 +112,13 @@ impl PageRequest<'_> {
         page: Page,
     ) -> Result<Page, Failure> {
         let end = page.end().min(page.start.saturating_add(MAX_ELEMENTS));
-        let told = self.ask_of(further, json!({})).await?;
-        if !told.iter().any(|row| rows::range_of(row).is_some()) {
-            elements.extend(told);
+        let body = self.ask_of(further, json!({})).await?;
+        if !body.iter().any(|row| rows::range_of(row).is_some()) {
+            elements.extend(body);
             return Ok(page);
         }
         let mut skipped = 0;
-        for range in &told {
+        for range in &body {
             let Some((from, to)) = rows::range_of(range) else { continue };
             if from >= end {
                 break;
@@ -131,7 +131,7 @@ impl PageRequest<'_> {
         }
         if skipped > 0 {
             // Also those in front of the first range.
-            let before = told.first().and_then(rows::range_of).map_or(0, |(from, _)| from);
+            let before = body.first().and_then(rows::range_of).map_or(0, |(from, _)| from);
             elements.drain(..before.min(elements.len()));
         }
         Ok(Page { start: page.start.saturating_sub(skipped), ..page })

@@ -50,17 +50,17 @@ impl AdapterSession {
         if self.may_panic().is_none() {
             return;
         }
-        let mut wanted = false;
+        let mut is_enabled = false;
         if let Some(filters) = arguments["filters"].as_array_mut() {
-            filters.retain(|filter| filter != PANIC || !std::mem::replace(&mut wanted, true));
+            filters.retain(|filter| filter != PANIC || !std::mem::replace(&mut is_enabled, true));
             filters.retain(|filter| filter != PANIC);
         }
         if let Some(options) = arguments.get_mut("filterOptions").and_then(Value::as_array_mut) {
             let before = options.len();
             options.retain(|option| option["filterId"] != PANIC);
-            wanted |= options.len() < before;
+            is_enabled |= options.len() < before;
         }
-        self.want_panics(wanted, cancel).await;
+        self.want_panics(is_enabled, cancel).await;
     }
 
     /// The program is about to run: if no client has set exception filters, it stops at panics.
@@ -70,8 +70,8 @@ impl AdapterSession {
         }
     }
 
-    async fn want_panics(self: &Arc<Self>, wanted: bool, cancel: &CancellationToken) {
-        let Some(functions) = self.learn(|known| known.panics.choose(wanted)) else { return };
+    async fn want_panics(self: &Arc<Self>, is_enabled: bool, cancel: &CancellationToken) {
+        let Some(functions) = self.learn(|known| known.panics.choose(is_enabled)) else { return };
         if let Err(failure) =
             Box::pin(self.set_conditional("setFunctionBreakpoints", functions, cancel)).await
         {
@@ -96,9 +96,9 @@ impl AdapterSession {
         if !is_silent || !self.profile.loses_panics() {
             return;
         }
-        let asked = json!({ "threadId": body["threadId"], "startFrame": 0, "levels": GO_FAULT_FRAMES });
+        let arguments = json!({ "threadId": body["threadId"], "startFrame": 0, "levels": GO_FAULT_FRAMES });
         let never = CancellationToken::new();
-        let stack = tokio::time::timeout(QUERY_TIMEOUT, self.ask("stackTrace", asked, &never)).await;
+        let stack = tokio::time::timeout(QUERY_TIMEOUT, self.ask("stackTrace", arguments, &never)).await;
         if let Ok(Ok(stack)) = stack
             && let Some(message) = go_fault(&stack)
         {
@@ -128,7 +128,7 @@ impl AdapterSession {
         if answer["exceptionId"] == "signal" {
             answer["exceptionId"] = info["exceptionId"].clone();
         }
-        if answer["description"].as_str().is_none_or(|told| told.starts_with("Error getting panic message")) {
+        if answer["description"].as_str().is_none_or(|text| text.starts_with("Error getting panic message")) {
             answer["description"] = info["description"].clone();
         }
         Ok(answer)

@@ -136,8 +136,8 @@ impl AdapterSession {
             return;
         }
         let Some(expression) = self.profile.summaries() else { return };
-        let asked = json!({ "expression": expression, "frameId": frame, "context": "watch" });
-        if let Err(failure) = self.ask("evaluate", asked, cancel).await {
+        let arguments = json!({ "expression": expression, "frameId": frame, "context": "watch" });
+        if let Err(failure) = self.ask("evaluate", arguments, cancel).await {
             tracing::debug!(%failure, "objects are shown without their fields");
             self.learn(|known| known.summarizes = !cancel.is_cancelled());
         }
@@ -156,7 +156,7 @@ impl AdapterSession {
         tokio::select! {
             biased;
             outcome = self.ask(command, arguments, cancel) => outcome,
-            () = lines.said(before, |line| self.profile.unknown_request_in(line) == Some(command)) =>
+            () = lines.wait_for_line(before, |line| self.profile.unknown_request_in(line) == Some(command)) =>
                 Err(capability_gate::refusal(command, self.profile.name())),
         }
     }

@@ -14,7 +14,7 @@ use super::AdapterSession;
 use crate::engine::console::Console;
 
 impl AdapterSession {
-    pub(super) fn wanted(self: &Arc<Self>, link: Link, peer: &Peer, request: Request) {
+    pub(super) fn handle_reverse_request(self: &Arc<Self>, link: Link, peer: &Peer, request: Request) {
         let outcome = match request.command.as_str() {
             "runInTerminal" => match self.console() {
                 Console::Piped => self.run_program(&request.arguments),

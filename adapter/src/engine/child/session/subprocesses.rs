@@ -57,8 +57,11 @@ impl AdapterSession {
     /// `startDebugging`: the adapter has another program to debug, on a separate connection.
     pub(super) fn start_debugging(self: &Arc<Self>, arguments: &Value) -> Result<Value, Failure> {
         let configuration = arguments["configuration"].clone();
-        let told = configuration["connect"]["port"].as_u64().and_then(|port| u16::try_from(port).ok());
-        let Some(place) = self.live().as_ref().and_then(|live| live.connection.further_endpoint(told)) else {
+        let reported_port =
+            configuration["connect"]["port"].as_u64().and_then(|port| u16::try_from(port).ok());
+        let Some(place) =
+            self.live().as_ref().and_then(|live| live.connection.further_endpoint(reported_port))
+        else {
             let message = "the adapter has another program to debug, but does not listen on a port";
             return Err(Failure::new(ErrorCode::Unsupported, message));
         };
@@ -76,10 +79,10 @@ impl AdapterSession {
                     session.become_child(command, configuration, peer, incoming).await;
                 }
                 Ok((peer, incoming)) => {
-                    let told = configuration["name"].as_str().map(str::to_owned);
+                    let reported_name = configuration["name"].as_str().map(str::to_owned);
                     // debugpy's own name is only a number.
                     let pid = configuration["subProcessId"].as_u64().and_then(|pid| u32::try_from(pid).ok());
-                    let name = session.name_of_child(told, move || pid).await;
+                    let name = session.name_of_child(reported_name, move || pid).await;
                     session.start_child_session(&name, Some((command, configuration)), peer, incoming);
                 }
                 Err(error) => tracing::warn!(%error, ?place, "a further program cannot be debugged"),
@@ -98,7 +101,7 @@ impl AdapterSession {
     /// A program and its process id, or what the adapter reported, for people.
     async fn name_of_child(
         self: &Arc<Self>,
-        told: Option<String>,
+        reported_name: Option<String>,
         find: impl FnOnce() -> Option<u32> + Send + 'static,
     ) -> String {
         let parent = self.live().as_ref().map(|live| live.target.program.clone()).unwrap_or_default();
@@ -109,19 +112,19 @@ impl AdapterSession {
             Some(format!("{name} [{pid}]"))
         });
         // A process that has ended already has no name any more.
-        finding.await.ok().flatten().or(told).unwrap_or_else(|| "subprocess".into())
+        finding.await.ok().flatten().or(reported_name).unwrap_or_else(|| "subprocess".into())
     }
 
     /// Makes a connection a separate session.
     fn start_child_session(
         self: &Arc<Self>,
         name: &str,
-        asked: Option<(&'static str, Value)>,
+        request: Option<(&'static str, Value)>,
         peer: Peer,
         incoming: mpsc::UnboundedReceiver<Incoming>,
     ) {
         let Some((plan, target, lines)) = self.live().as_ref().map(|live| {
-            let (command, arguments) = asked.unwrap_or_else(|| ("attach", live.plan.arguments.clone()));
+            let (command, arguments) = request.unwrap_or_else(|| ("attach", live.plan.arguments.clone()));
             let plan = LaunchPlan {
                 spec: SpawnSpec::default(),
                 transport: Transport::Stdio,

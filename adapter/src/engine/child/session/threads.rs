@@ -18,11 +18,11 @@ impl AdapterSession {
     /// # Errors
     /// When it keeps the step of another thread, and cannot step this one.
     pub(super) fn resumes_kept_step(&self, command: &str, arguments: &Value) -> Result<bool, Failure> {
-        let asked = arguments["threadId"].as_i64().filter(|_| execution(command) == Execution::Step);
+        let thread = arguments["threadId"].as_i64().filter(|_| execution(command) == Execution::Step);
         let stepping = self.with_knowledge(|known| known.step.interrupted());
-        let (Some(asked), Some(stepping)) = (asked, stepping) else { return Ok(false) };
-        match self.profile.refusal_of_step(asked, stepping) {
-            Some(failure) if asked != stepping => Err(failure),
+        let (Some(thread), Some(stepping)) = (thread, stepping) else { return Ok(false) };
+        match self.profile.refusal_of_step(thread, stepping) {
+            Some(failure) if thread != stepping => Err(failure),
             refusal => Ok(refusal.is_some()),
         }
     }

@@ -66,12 +66,12 @@ impl Conditions {
     pub(in super::super) fn hold(
         &mut self,
         place: String,
-        told: Vec<(i64, String)>,
-        wanted: &[Option<String>],
+        sent: Vec<(i64, String)>,
+        requested: &[Option<String>],
     ) {
         let held = self.held.entry(place).or_default();
-        held.retain(|_, condition| wanted.iter().flatten().any(|wanted| wanted == condition));
-        held.extend(told);
+        held.retain(|_, condition| requested.iter().flatten().any(|requested| requested == condition));
+        held.extend(sent);
     }
 }
 

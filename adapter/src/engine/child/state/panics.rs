@@ -9,7 +9,7 @@ const MAX_MESSAGE_LEN: usize = 4096;
 #[derive(Debug, Default)]
 pub(in super::super) struct PanicFilter {
     /// Whether the program stops at panics; nothing if neither a client nor we have chosen yet.
-    wanted: Option<bool>,
+    enabled: Option<bool>,
     /// Arguments of the latest `setFunctionBreakpoints`.
     functions: Value,
     /// The adapter's id of our breakpoint.
@@ -26,14 +26,14 @@ impl PanicFilter {
 
     /// Whether it is not decided yet whether the program stops at panics.
     pub(in super::super) fn is_open(&self) -> bool {
-        self.wanted.is_none()
+        self.enabled.is_none()
     }
 
     /// Chooses whether the program stops at panics. Returns the function breakpoints of the clients, if they
     /// are to be set again for that.
-    pub(in super::super) fn choose(&mut self, wanted: bool) -> Option<Value> {
-        let before = self.wanted.replace(wanted).unwrap_or(false);
-        (before != wanted).then(|| match &self.functions {
+    pub(in super::super) fn choose(&mut self, enabled: bool) -> Option<Value> {
+        let before = self.enabled.replace(enabled).unwrap_or(false);
+        (before != enabled).then(|| match &self.functions {
             functions @ Value::Object(_) => functions.clone(),
             _ => json!({ "breakpoints": [] }),
         })
@@ -42,7 +42,7 @@ impl PanicFilter {
     /// Adds our breakpoint, if it is wanted, to those of the clients; returns whether it did.
     pub(in super::super) fn add_breakpoint(&mut self, arguments: &mut Value, function: &str) -> bool {
         self.id = None;
-        match arguments["breakpoints"].as_array_mut().filter(|_| self.wanted == Some(true)) {
+        match arguments["breakpoints"].as_array_mut().filter(|_| self.enabled == Some(true)) {
             Some(list) => {
                 list.push(json!({ "name": function }));
                 true
@@ -90,13 +90,13 @@ impl PanicFilter {
 fn message_in(words: &str) -> Option<String> {
     let at = words.rfind("panicked at ")?;
     let start = words.get(..at)?.rfind('\n').map_or(0, |line| line + 1);
-    let told = words.get(start..)?;
+    let text = words.get(start..)?;
     let end = ["\nnote: ", "\nstack backtrace:"]
         .iter()
-        .filter_map(|end| told.find(end))
+        .filter_map(|end| text.find(end))
         .min()
-        .unwrap_or(told.len());
-    let message = told.get(..end)?.trim();
+        .unwrap_or(text.len());
+    let message = text.get(..end)?.trim();
     Some(message.get(..message.floor_char_boundary(MAX_MESSAGE_LEN))?.to_owned())
 }
 

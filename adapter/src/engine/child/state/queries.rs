@@ -76,13 +76,13 @@ impl ChildState {
     /// adapter's. An adapter may lose a code and say a wrong one. The kernel's is lost only if another
     /// caller has reaped our child.
     pub(in super::super) fn known_code(&self) -> Option<i64> {
-        let told = match self.exit_code() {
+        let reported_code = match self.exit_code() {
             // Delve has the signal as a negative code, and `NO_CODE` for any signal when it only runs the
             // program.
             Some(signal @ ..NO_CODE) => Some(128 - signal),
-            told => told,
+            code => code,
         };
-        self.kernel_code.filter(|code| *code != NO_CODE).or(told).or(self.kernel_code)
+        self.kernel_code.filter(|code| *code != NO_CODE).or(reported_code).or(self.kernel_code)
     }
 
     /// Whether the kernel reported an exit code, which may be lost.

@@ -190,9 +190,9 @@ fn an_end_without_a_word_of_the_adapter_is_its_failure_unless_that_is_its_way() 
     assert_eq!(gone.end_kind(true), EndKind::NoExitCode);
     let seen = after([ChildEvent::Launched, ChildEvent::HungUp, ChildEvent::KernelCode(0)]);
     assert_eq!(seen.end_kind(false), EndKind::ExitCode);
-    let said = after([ChildEvent::Terminated(Value::Null), ChildEvent::HungUp]);
-    assert!(!said.hung_up_without_a_word());
-    assert_eq!(said.end_kind(false), EndKind::NoExitCode);
+    let terminated = after([ChildEvent::Terminated(Value::Null), ChildEvent::HungUp]);
+    assert!(!terminated.hung_up_without_a_word());
+    assert_eq!(terminated.end_kind(false), EndKind::NoExitCode);
     let code = after([ChildEvent::ExitCode(0), ChildEvent::HungUp]);
     assert!(!code.hung_up_without_a_word());
     assert_eq!(code.end_kind(false), EndKind::ExitCode);
@@ -216,12 +216,12 @@ fn an_exit_code_that_the_adapter_has_lost_is_the_kernels() {
 
 #[test]
 fn an_exit_code_that_the_kernel_has_lost_is_the_adapters() {
-    let told = |code| ChildEvent::Exited(json!({ "exitCode": code }));
-    assert_eq!(after([ChildEvent::KernelCode(-1), told(7)]).known_code(), Some(7));
-    assert_eq!(after([told(0), ChildEvent::KernelCode(-1)]).known_code(), Some(0));
+    let exited_with = |code| ChildEvent::Exited(json!({ "exitCode": code }));
+    assert_eq!(after([ChildEvent::KernelCode(-1), exited_with(7)]).known_code(), Some(7));
+    assert_eq!(after([exited_with(0), ChildEvent::KernelCode(-1)]).known_code(), Some(0));
     assert_eq!(after([ChildEvent::KernelCode(-1)]).known_code(), Some(-1));
-    assert_eq!(after([told(-1)]).known_code(), Some(-1));
-    assert_eq!(after([told(-9)]).known_code(), Some(137));
+    assert_eq!(after([exited_with(-1)]).known_code(), Some(-1));
+    assert_eq!(after([exited_with(-9)]).known_code(), Some(137));
     assert_eq!(after([]).known_code(), None);
 }
 

@@ -57,23 +57,23 @@ fn refusal(gdb: &Path) -> Failure {
 }
 
 fn has_amx() -> bool {
-    let told = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let flags = told.lines().find_map(|line| line.strip_prefix("flags"));
+    let cpu_info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let flags = cpu_info.lines().find_map(|line| line.strip_prefix("flags"));
     flags.is_some_and(|flags| flags.split_ascii_whitespace().any(|flag| flag == "amx_tile"))
 }
 
 /// Whether debugpy can be injected into a Python of this version only with gdb. The program's own Python is
 /// assumed to have the same version.
 fn needs_gdb(interpreter: &Path) -> bool {
-    let mut asked = Command::new(interpreter);
-    asked.arg("--version");
-    let told = command::first_line(asked).unwrap_or_default();
-    version(&told).is_none_or(|version| version < NEEDS_NONE)
+    let mut version_query = Command::new(interpreter);
+    version_query.arg("--version");
+    let version_line = command::first_line(version_query).unwrap_or_default();
+    version(&version_line).is_none_or(|version| version < NEEDS_NONE)
 }
 
 /// Parses the output of `python --version`, such as `Python 3.11.7`, into major and minor version.
-fn version(told: &str) -> Option<(u32, u32)> {
-    let mut parts = told.trim().strip_prefix("Python ")?.split('.');
+fn version(version_line: &str) -> Option<(u32, u32)> {
+    let mut parts = version_line.trim().strip_prefix("Python ")?.split('.');
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 

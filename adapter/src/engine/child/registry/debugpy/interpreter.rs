@@ -92,9 +92,9 @@ fn debugpy_of_path(target: &Target) -> Option<PathBuf> {
     let path = target.variable("PATH").unwrap_or_default();
     ["python3", "python"].into_iter().filter_map(|name| find::on_path(&path, name)).find_map(|python| {
         let code = "import importlib.util as u; print(u.find_spec('debugpy').submodule_search_locations[0])";
-        let mut asked = Command::new(python);
-        asked.args(["-c", code]).current_dir("/");
-        let folder = PathBuf::from(command::first_line(asked)?);
+        let mut query = Command::new(python);
+        query.args(["-c", code]).current_dir("/");
+        let folder = PathBuf::from(command::first_line(query)?);
         folder.join("__main__.py").exists().then_some(folder)
     })
 }
@@ -117,14 +117,14 @@ fn broken_environment(folder: &Path, python: &Path) -> Failure {
 /// Whether the Python of a launch has a module, with the launch's environment.
 pub(super) fn of_target_has(target: &Target, module: &str) -> bool {
     let Ok(interpreter) = find(target, &mut Vec::new()) else { return false };
-    let mut asked = module_query(module, &interpreter);
+    let mut query = module_query(module, &interpreter);
     for (name, value) in &target.env {
         match value {
-            Some(value) => asked.env(name, value),
-            None => asked.env_remove(name),
+            Some(value) => query.env(name, value),
+            None => query.env_remove(name),
         };
     }
-    command::succeeds(asked)
+    command::succeeds(query)
 }
 
 /// Runs the interpreter: only it knows where its modules are.
@@ -135,7 +135,7 @@ fn has_debugpy(interpreter: &Path) -> bool {
 /// Asks a Python whether it has a module.
 fn module_query(module: &str, interpreter: &Path) -> Command {
     let code = "import importlib.util,sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)";
-    let mut asked = Command::new(interpreter);
-    asked.args(["-c", code, module]).current_dir("/");
-    asked
+    let mut command = Command::new(interpreter);
+    command.args(["-c", code, module]).current_dir("/");
+    command
 }

@@ -88,12 +88,12 @@ fn a_client_answers_on_the_connection_that_asked_and_once() {
     let request = |seq| Request { seq, command: "runInTerminal".into(), arguments: json!({ "args": ["a"] }) };
     let wants = |link, seq, external| ChildEvent::WantsTerminal { link, request: request(seq), external };
     let mut state = ChildState::default();
-    let asked = state.handle(wants(Link::First, 7, true));
+    let effects = state.handle(wants(Link::First, 7, true));
     let arguments = json!({ "args": ["a"], "kind": "external" });
-    assert_eq!(asked, [ChildEffect::AskClient { id: 1, command: "runInTerminal".into(), arguments }]);
+    assert_eq!(effects, [ChildEffect::AskClient { id: 1, command: "runInTerminal".into(), arguments }]);
     let arguments = json!({ "args": ["a"] });
-    let asked = state.handle(wants(Link::Program, 8, false));
-    assert_eq!(asked, [ChildEffect::AskClient { id: 2, command: "runInTerminal".into(), arguments }]);
+    let effects = state.handle(wants(Link::Program, 8, false));
+    assert_eq!(effects, [ChildEffect::AskClient { id: 2, command: "runInTerminal".into(), arguments }]);
     let answer = |id| ChildEvent::ClientAnswered { id, result: Ok(json!({ "processId": id })) };
     for (id, link, seq) in [(2, Link::Program, 8), (1, Link::First, 7)] {
         let result = Ok(json!({ "processId": id }));
