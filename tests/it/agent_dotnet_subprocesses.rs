@@ -20,7 +20,7 @@ async fn agent(runtime: Runtime) -> anyhow::Result<Agent> {
     Agent::start("agent", runtime, &Transcript::default()).await
 }
 
-fn kin(text: &str, more: Value) -> Value {
+fn launch_kin(text: &str, more: Value) -> Value {
     let breakpoint = json!({ "sourceFile": fixture::source("kin"), "text": text });
     let mut launch = json!({ "program": fixture::program("kin"), "run": true, "breakpoints": [breakpoint] });
     if let (Some(launch), Value::Object(more)) = (launch.as_object_mut(), more) {
@@ -31,7 +31,7 @@ fn kin(text: &str, more: Value) -> Value {
 
 async fn an_agent_debugs_a_program_that_its_program_starts(runtime: Runtime) -> anyhow::Result<()> {
     let mut agent = agent(runtime).await?;
-    let launch = kin(
+    let launch = launch_kin(
         "int twice = number * 2;",
         json!({ "args": ["start", "1", "child", "21"], "followChildren": true }),
     );
@@ -56,7 +56,8 @@ async fn an_agent_debugs_a_program_that_its_program_starts(runtime: Runtime) -> 
 
 async fn an_agent_learns_how_a_program_that_was_started_is_debugged(runtime: Runtime) -> anyhow::Result<()> {
     let mut agent = agent(runtime).await?;
-    let launch = kin("Console.WriteLine(\"sum \" + sum);", json!({ "args": ["start", "1", "child", "4"] }));
+    let launch =
+        launch_kin("Console.WriteLine(\"sum \" + sum);", json!({ "args": ["start", "1", "child", "4"] }));
     let hit = agent.call("debug_launch", launch).await?;
     assert_eq!(hit["event"]["type"], "breakpointHit", "{hit}");
     // The stop may arrive before the engine has checked for new processes.

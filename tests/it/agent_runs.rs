@@ -136,7 +136,7 @@ async fn a_stop_the_agent_does_not_know_is_reported_before_the_program_resumes(
 
     // The editor steps before the agent does: the agent's step is answered with the new location, and nothing
     // runs.
-    elsewhere(&mut editor, &mut agent, thread).await?;
+    step_in_the_editor(&mut editor, &mut agent, thread).await?;
     let result = agent.call("debug_step_over", json!({})).await?;
     assert_eq!(
         (&result["event"]["unseen"], &result["event"]["line"]),
@@ -145,7 +145,7 @@ async fn a_stop_the_agent_does_not_know_is_reported_before_the_program_resumes(
     );
     assert_eq!(result["event"]["resumedBy"], "editor");
     // Never twice in a row, even if the editor steps again in between: a repeated request is carried out.
-    elsewhere(&mut editor, &mut agent, thread).await?;
+    step_in_the_editor(&mut editor, &mut agent, thread).await?;
     let stepped = agent.call("debug_step_over", json!({})).await?;
     assert_eq!(
         (&stepped["event"]["unseen"], &stepped["event"]["line"]),
@@ -154,7 +154,7 @@ async fn a_stop_the_agent_does_not_know_is_reported_before_the_program_resumes(
     );
     editor.next_stop_of_another().await?;
     // An agent that has inspected the program knows where it is stopped.
-    elsewhere(&mut editor, &mut agent, thread).await?;
+    step_in_the_editor(&mut editor, &mut agent, thread).await?;
     let seen = agent.call("debug_status", json!({})).await?;
     assert_eq!(seen["place"]["line"], main + 4, "{seen}");
     let stepped = agent.call("debug_step_over", json!({})).await?;
@@ -177,7 +177,7 @@ async fn a_stop_the_agent_does_not_know_is_reported_before_the_program_resumes(
 }
 
 /// The editor steps. When this returns, the bridge has received the stop, but the agent has not.
-async fn elsewhere(editor: &mut DapClient, agent: &mut Agent, thread: i64) -> anyhow::Result<()> {
+async fn step_in_the_editor(editor: &mut DapClient, agent: &mut Agent, thread: i64) -> anyhow::Result<()> {
     editor.ok("next", json!({ "threadId": thread })).await?;
     editor.event("stopped").await?;
     agent.call("debug_list_breakpoints", json!({})).await?;

@@ -70,7 +70,7 @@ async fn attach_to_program(
 }
 
 /// Ends the program and sees it end well.
-async fn ends_well(mut process: Child) -> anyhow::Result<()> {
+async fn expect_success(mut process: Child) -> anyhow::Result<()> {
     drop(process.stdin.take());
     let status = process.wait().await?;
     anyhow::ensure!(status.success(), "the program did not end well: {status}");
@@ -96,7 +96,7 @@ async fn a_pause_right_after_attaching_knows_every_module_and_thread(runtime: Ru
     }
     assert_eq!(stopped["reason"], "pause");
     editor.finish().await?;
-    ends_well(process).await
+    expect_success(process).await
 }
 
 async fn a_busy_process_with_many_threads_and_modules_survives_repeated_attach_and_detach(
@@ -127,7 +127,7 @@ async fn a_busy_process_with_many_threads_and_modules_survives_repeated_attach_a
         assert_eq!(workers.count(), 60);
         editor.finish().await?;
     }
-    ends_well(process).await
+    expect_success(process).await
 }
 
 async fn a_call_that_blocks_does_not_prevent_a_detach(runtime: Runtime) -> anyhow::Result<()> {
@@ -145,7 +145,7 @@ async fn a_call_that_blocks_does_not_prevent_a_detach(runtime: Runtime) -> anyho
         beats.push(count(&line).context("no beat")?);
     }
     assert!(beats.is_sorted_by(|one, next| *next == one + 1), "{beats:?}");
-    ends_well(process).await
+    expect_success(process).await
 }
 
 /// The kernel keeps a process until its parent reaps it; these tests do so at the very end.
@@ -184,7 +184,7 @@ async fn a_process_that_ends_as_it_is_detached_from_keeps_nobody_waiting(
 }
 
 /// A program whose debugging pipes are there, but hardly more of its runtime.
-async fn just_started(library: &Path, late: u64) -> anyhow::Result<Child> {
+async fn start_with_late_runtime(library: &Path, late: u64) -> anyhow::Result<Child> {
     let runtime = Runtime::Net9;
     let mut command = tokio::process::Command::new(runtime.dotnet().context("no dotnet")?);
     command.arg(fixture::program("spin")).envs(runtime.environment().context("no runtime")?);
@@ -209,14 +209,14 @@ async fn a_process_whose_runtime_is_just_starting_is_attached_to() -> anyhow::Re
     let scratch = tempfile::tempdir()?;
     let library = fixture::library("late", scratch.path()).await?;
     for late in (10..=50).step_by(4) {
-        let process = just_started(&library, late * 1000).await?;
+        let process = start_with_late_runtime(&library, late * 1000).await?;
         let mut editor = attach_to_program(Runtime::Net9, &process, "spin", &["beat"])
             .await
             .with_context(|| format!("late by {late} ms"))?;
         editor.stop().await.with_context(|| format!("late by {late} ms"))?;
         editor.break_at("spin", &[]).await?;
         editor.finish().await?;
-        ends_well(process).await?;
+        expect_success(process).await?;
     }
     Ok(())
 }

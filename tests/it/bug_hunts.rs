@@ -15,7 +15,7 @@ net8_tests! { a_wrong_sum_is_found_in_a_csharp_program }
 
 /// Says what a hunt took, and holds it to what is promised.
 #[allow(clippy::print_stdout, reason = "the counts are what a reader of the test wants")]
-fn paid(agent: &Agent, hunt: &str, calls: usize, characters: usize) {
+fn check_cost(agent: &Agent, hunt: &str, calls: usize, characters: usize) {
     println!("{hunt}: {} calls, {} characters", agent.calls, agent.characters);
     assert_eq!(agent.calls, calls, "{hunt}");
     assert!(agent.characters <= characters, "{hunt}: {} characters", agent.characters);
@@ -48,7 +48,7 @@ async fn a_wrong_sum_is_found_in_a_csharp_program(runtime: Runtime) -> anyhow::R
     agent.call("debug_set_variable", json!({ "name": "i", "value": "i - 1" })).await?;
     let ended = agent.call("debug_continue", json!({})).await?;
     assert_eq!(ended["event"]["output"]["stdout"], "to pay: 30\n", "{ended}");
-    paid(&agent, "C#, a wrong sum", 9, 6000);
+    check_cost(&agent, "C#, a wrong sum", 9, 6000);
     agent.finish().await
 }
 
@@ -73,7 +73,7 @@ async fn a_value_from_nowhere_is_found_in_a_python_program() -> anyhow::Result<(
     agent.call("debug_set_variable", json!({ "name": "bill", "value": "[]" })).await?;
     let ended = agent.call("debug_continue", json!({})).await?;
     assert_eq!(ended["event"]["output"]["stdout"], "second table: 2\n", "{ended}");
-    paid(&agent, "Python, a value from nowhere", 4, 3000);
+    check_cost(&agent, "Python, a value from nowhere", 4, 3000);
     agent.finish().await
 }
 
@@ -105,6 +105,6 @@ async fn a_crash_is_found_in_a_c_program() -> anyhow::Result<()> {
         .collect();
     assert!(results[0].contains("0x0000000000000000") || results[0].contains("NULL"), "{result}");
     assert!(results[1].contains("bob") && results[2].contains("carol"), "{result}");
-    paid(&agent, "C, a crash", 2, 3000);
+    check_cost(&agent, "C, a crash", 2, 3000);
     agent.finish().await
 }

@@ -35,7 +35,7 @@ fn slow() -> anyhow::Result<(tempfile::TempDir, Value)> {
 }
 
 /// The process that the build waits in, once it does.
-async fn waits(folder: &Path) -> anyhow::Result<i32> {
+async fn wait_for_build(folder: &Path) -> anyhow::Result<i32> {
     let until = tokio::time::Instant::now() + deadline(LIMIT);
     loop {
         if let Ok(text) = std::fs::read_to_string(folder.join("started"))
@@ -67,7 +67,7 @@ async fn a_build_that_is_cancelled_by_its_progress_ends_and_the_next_launch_is_a
     let name = folder.path().file_name().context("no name")?.to_string_lossy();
     assert_eq!(began["title"], format!("Building {name}"));
     assert_eq!(began["cancellable"], true);
-    let pid = waits(folder.path()).await?;
+    let pid = wait_for_build(folder.path()).await?;
     // No progress has another id.
     editor.ok("cancel", json!({ "progressId": "other" })).await?;
     editor.ok("cancel", json!({ "progressId": began["progressId"] })).await?;
@@ -98,7 +98,7 @@ async fn a_client_without_progress_support_gets_none_and_leaving_ends_the_build(
     editor.send("launch", attributes).await?;
     let (event, body) = editor.any_event(&["progressStart", "output"]).await?;
     assert_eq!((event.as_str(), &body["category"]), ("output", &json!("console")), "{body}");
-    let pid = waits(folder.path()).await?;
+    let pid = wait_for_build(folder.path()).await?;
     editor.kill().await?;
     wait_for_end(pid).await
 }

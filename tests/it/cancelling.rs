@@ -46,13 +46,13 @@ fn endless() -> Value {
 }
 
 /// Waits until [`endless`] has begun in the program.
-fn begun() -> Value {
+fn wait_for_evaluation() -> Value {
     json!({ "stream": "stdout", "waitFor": "asleep\n", "timeoutMs": deadline_ms(30) })
 }
 
 /// Waits until the thread of the stop sleeps in [`endless`]: proc(5) counts how often it was switched. A call
 /// that is aborted in its first moments is a different case, and may end otherwise.
-async fn asleep(stop: &Value) -> anyhow::Result<()> {
+async fn wait_until_asleep(stop: &Value) -> anyhow::Result<()> {
     let status = format!("/proc/{}/status", stop["event"]["threadId"]);
     let switches = || -> anyhow::Result<Vec<String>> {
         let text = std::fs::read_to_string(&status).with_context(|| format!("{status}: {stop}"))?;
@@ -85,15 +85,15 @@ async fn a_cancelled_evaluation_and_a_cancelled_wait_reach_the_program_over_stdi
     anyhow::ensure!(stop["event"]["type"] == "breakpointHit", "{stop}");
     let endless = agent.start_call("debug_evaluate", endless()).await?;
     // Other requests are served at the same time.
-    let begun = agent.call("process_read_output", begun()).await?;
+    let begun = agent.call("process_read_output", wait_for_evaluation()).await?;
     anyhow::ensure!(begun["matched"].is_string(), "{begun}");
-    asleep(&stop).await?;
+    wait_until_asleep(&stop).await?;
     let cancelled = Instant::now();
-    give_up(&mut agent, endless).await?;
+    cancel(&mut agent, endless).await?;
     let looked = agent.call("debug_evaluate", json!({ "expression": "done" })).await?;
     assert_eq!(looked["result"], "false", "{looked}");
     anyhow::ensure!(cancelled.elapsed() < cancel_deadline(), "it ended by itself");
-    if ends_calls(runtime) {
+    if can_abort_calls(runtime) {
         let stepped = agent.call("debug_step_over", json!({})).await?;
         anyhow::ensure!(stepped["event"]["reason"] == "step", "{stepped}");
     } else {
@@ -112,7 +112,7 @@ async fn a_cancelled_evaluation_and_a_cancelled_wait_reach_the_program_over_stdi
     // It says that it waits.
     let progress = agent.next_notification("notifications/progress").await?;
     assert_eq!(progress["progressToken"], waiting);
-    give_up(&mut agent, waiting).await?;
+    cancel(&mut agent, waiting).await?;
     let paused = agent.call("debug_pause", json!({})).await?;
     assert_eq!(
         (&paused["state"], &paused["event"]["reason"]),
@@ -123,11 +123,11 @@ async fn a_cancelled_evaluation_and_a_cancelled_wait_reach_the_program_over_stdi
 }
 
 /// The runtime of .NET 9 cannot end a call that has begun there; its thread continues with the call.
-fn ends_calls(runtime: Runtime) -> bool {
+fn can_abort_calls(runtime: Runtime) -> bool {
     runtime == Runtime::Net31
 }
 
-async fn give_up(agent: &mut Agent, id: i64) -> anyhow::Result<()> {
+async fn cancel(agent: &mut Agent, id: i64) -> anyhow::Result<()> {
     agent.notify("notifications/cancelled", json!({ "requestId": id, "reason": "enough" })).await
 }
 
@@ -140,15 +140,15 @@ async fn a_cancelled_evaluation_reaches_the_program_over_http(runtime: Runtime) 
     anyhow::ensure!(stop["event"]["type"] == "breakpointHit", "{stop}");
     let (endless, connection) = agent.start_call("debug_evaluate", &endless()).await?;
     // It has a separate connection: a later request may arrive before it.
-    let begun = agent.call("process_read_output", &begun()).await?;
+    let begun = agent.call("process_read_output", &wait_for_evaluation()).await?;
     anyhow::ensure!(begun["matched"].is_string(), "{begun}");
-    asleep(&stop).await?;
+    wait_until_asleep(&stop).await?;
     let cancelled = Instant::now();
     agent.notify("notifications/cancelled", &json!({ "requestId": endless })).await?;
     let looked = agent.call("debug_evaluate", &json!({ "expression": "done" })).await?;
     assert_eq!(looked["result"], "false", "{looked}");
     anyhow::ensure!(cancelled.elapsed() < cancel_deadline(), "it ended by itself");
-    if ends_calls(runtime) {
+    if can_abort_calls(runtime) {
         let stepped = agent.call("debug_step_over", &json!({})).await?;
         anyhow::ensure!(stepped["event"]["reason"] == "step", "{stepped}");
     }
@@ -182,7 +182,7 @@ async fn cancelled_builds_and_commands_end_with_all_they_started_over_stdio() ->
             anyhow::ensure!(progress["message"].is_string(), "{progress}");
         }
         let started = start_program(folder.path()).await?;
-        give_up(&mut agent, id).await?;
+        cancel(&mut agent, id).await?;
         wait_for_end(&started).await?;
         agent.call("file_exists", json!({ "path": "Makefile" })).await?;
     }

@@ -43,7 +43,7 @@ async fn cancel_evaluation(
     Ok((text("code"), text("message")))
 }
 
-async fn ends_as_it_would(mut editor: DapClient, thread: i64, frame: i64) -> anyhow::Result<()> {
+async fn expect_usual_end(mut editor: DapClient, thread: i64, frame: i64) -> anyhow::Result<()> {
     // A request that runs no code is answered.
     let number = editor.ok("evaluate", json!({ "expression": "number", "frameId": frame })).await?;
     assert_eq!(number["result"], "1");
@@ -72,7 +72,7 @@ async fn calls_that_are_cancelled_before_they_begin_leave_the_program_whole(
             break;
         }
     }
-    ends_as_it_would(editor, thread, frame).await
+    expect_usual_end(editor, thread, frame).await
 }
 
 async fn a_call_that_does_not_begin_for_long_is_left_behind_and_the_program_ends_as_it_would(
@@ -87,7 +87,7 @@ async fn a_call_that_does_not_begin_for_long_is_left_behind_and_the_program_ends
         if runtime != Runtime::Net31 {
             anyhow::ensure!(text.contains("its method has not started"), "{text}");
         }
-        ends_as_it_would(editor, thread, frame).await?;
+        expect_usual_end(editor, thread, frame).await?;
     }
     Ok(())
 }
@@ -100,7 +100,7 @@ async fn a_static_constructor_that_a_call_needs_is_not_torn_up(runtime: Runtime)
         let (code, text) = cancel_evaluation(&mut editor, frame, &call, Duration::from_millis(100)).await?;
         assert_eq!(code, "CANCELLED", "{text}");
         // The program needs it too.
-        ends_as_it_would(editor, thread, frame).await?;
+        expect_usual_end(editor, thread, frame).await?;
     }
     Ok(())
 }

@@ -28,7 +28,7 @@ macro_rules! with_each_adapter {
 
             #[tokio::test]
             async fn a_killed_session_leaves_nothing() -> anyhow::Result<()> {
-                super::killed(SUBJECT).await
+                super::check_kill(SUBJECT).await
             }
         })*
     };
@@ -184,7 +184,7 @@ async fn a_script_that_is_slow_to_start_is_waited_for() -> anyhow::Result<()> {
 }
 
 /// The editor and its adapter are killed: the program and the child adapter end with them.
-async fn killed(subject: Subject) -> anyhow::Result<()> {
+async fn check_kill(subject: Subject) -> anyhow::Result<()> {
     let (temporary, sessions) = (tempfile::tempdir()?, tempfile::tempdir()?);
     let variable =
         |name: &str, folder: &tempfile::TempDir| (name.to_owned(), folder.path().display().to_string());

@@ -47,7 +47,7 @@ fn editor() -> anyhow::Result<DapClient> {
 }
 
 /// One visit: a breakpoint, a value, a step, no stdio, and gone. Gives how far the program had counted.
-async fn visit(attach: &Value, source: &PathBuf) -> anyhow::Result<i64> {
+async fn attach_and_detach(attach: &Value, source: &PathBuf) -> anyhow::Result<i64> {
     let line = child::line(source, "spin");
     let mut editor = editor()?;
     editor.attach_child(attach.clone(), source, &[line]).await?;
@@ -71,8 +71,8 @@ async fn visit(attach: &Value, source: &PathBuf) -> anyhow::Result<i64> {
 }
 
 /// Two visits: the program ran on in between.
-async fn visit_twice(mut program: RunningProgram, attach: Value, source: PathBuf) -> anyhow::Result<()> {
-    let first = visit(&attach, &source).await?;
+async fn attach_twice(mut program: RunningProgram, attach: Value, source: PathBuf) -> anyhow::Result<()> {
+    let first = attach_and_detach(&attach, &source).await?;
     let freed = async {
         while !program.is_free()? {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
@@ -80,7 +80,7 @@ async fn visit_twice(mut program: RunningProgram, attach: Value, source: PathBuf
         anyhow::Ok(())
     };
     tokio::time::timeout(deadline(10), freed).await.context("it is held")??;
-    let second = visit(&attach, &source).await?;
+    let second = attach_and_detach(&attach, &source).await?;
     ensure!(second > first, "it made no progress since {first}");
     Ok(())
 }
@@ -116,7 +116,7 @@ async fn by_process_id(subject: Subject, program: &str, args: &[&str], source: &
     let running = RunningProgram::start(program, args)?;
     wait_until_running(&running).await?;
     let attach = subject.with(json!({ "processId": running.0.id() }));
-    visit_twice(running, attach, child::source(source)).await
+    attach_twice(running, attach, child::source(source)).await
 }
 
 #[tokio::test]
@@ -149,7 +149,7 @@ async fn a_python_program_whose_debugger_listens() -> anyhow::Result<()> {
     let running = RunningProgram::start(&child::interpreter("python"), &args)?;
     listens(port).await?;
     // Also without `engine`: `connect` is an attribute of Python's debugger.
-    visit_twice(running, json!({ "connect": { "host": "127.0.0.1", "port": port } }), source).await
+    attach_twice(running, json!({ "connect": { "host": "127.0.0.1", "port": port } }), source).await
 }
 
 #[tokio::test]
@@ -160,7 +160,7 @@ async fn a_node_program_by_the_port_it_inspects_on() -> anyhow::Result<()> {
     let running =
         RunningProgram::start(&child::interpreter("node"), &[&inspect, &source.display().to_string()])?;
     listens(port).await?;
-    visit_twice(running, Subject::Js.with(json!({ "port": port })), source).await
+    attach_twice(running, Subject::Js.with(json!({ "port": port })), source).await
 }
 
 /// Waits until a port is closed.
@@ -186,7 +186,7 @@ async fn a_port_that_node_opened_for_us_is_closed_again() -> anyhow::Result<()> 
     wait_until_running(&running).await?;
     let attach = Subject::Js.with(json!({ "processId": running.0.id() }));
     for _ in 0..2 {
-        visit(&attach, &source).await?;
+        attach_and_detach(&attach, &source).await?;
         is_closed(port).await?;
     }
     // An adapter that fails, one that is killed during the request, and a client that cancels.
@@ -310,7 +310,7 @@ async fn counted_by_ruby(editor: &mut DapClient, thread: i64) -> anyhow::Result<
 }
 
 /// Ends the program with the session.
-async fn ends_with(editor: DapClient, mut running: RunningProgram) -> anyhow::Result<()> {
+async fn end_with_session(editor: DapClient, mut running: RunningProgram) -> anyhow::Result<()> {
     let mut editor = editor;
     editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
     editor.wait_until_ended().await?;
@@ -335,7 +335,7 @@ async fn ruby_on_a_port(subject: Subject) -> anyhow::Result<()> {
     let thread = attach_to_ruby(&mut editor, subject, attach).await?;
     ensure!(counted_by_ruby(&mut editor, thread).await? > 0, "it has not counted");
     assert_eq!(editor.refused("processWriteInput", json!({ "data": "x" })).await?, "IO_NOT_OWNED");
-    ends_with(editor, running).await
+    end_with_session(editor, running).await
 }
 
 /// One stop at most, which is shown once; then the program runs until it is paused.
@@ -357,7 +357,7 @@ async fn ruby_stops_once(subject: Subject) -> anyhow::Result<()> {
     editor.ok("pause", json!({ "threadId": thread })).await?;
     let stopped = editor.event("stopped").await?;
     assert_eq!(stopped["reason"], "pause", "{stopped}");
-    ends_with(editor, running).await
+    end_with_session(editor, running).await
 }
 
 /// Breakpoints after attaching, twice.
@@ -368,7 +368,7 @@ async fn ruby_is_visited_twice(subject: Subject) -> anyhow::Result<()> {
     let (folder, source) = (tempfile::tempdir()?, child::source("spin.rb"));
     let (running, attach) = ruby_on_a_socket(subject, folder.path(), &source).await?;
     wait_until_running(&running).await?;
-    visit_twice(running, attach, source).await
+    attach_twice(running, attach, source).await
 }
 
 async fn ruby_is_changed_after_attaching(subject: Subject) -> anyhow::Result<()> {
@@ -378,7 +378,7 @@ async fn ruby_is_changed_after_attaching(subject: Subject) -> anyhow::Result<()>
     let mut editor = editor()?;
     let thread = attach_to_ruby(&mut editor, subject, attach).await?;
     RubyStop { editor: &mut editor, source: &source, thread }.changes_what_is_set().await?;
-    ends_with(editor, running).await
+    end_with_session(editor, running).await
 }
 
 parameterized_tests! {
@@ -420,14 +420,14 @@ async fn impossible_attach_requests_are_refused_with_the_reason() -> anyhow::Res
 }
 
 /// The processes below another.
-fn below(pid: u64) -> Vec<u64> {
+fn descendants_of(pid: u64) -> Vec<u64> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let lists =
         threads.map(|thread| std::fs::read_to_string(thread.path().join("children")).unwrap_or_default());
     let children: Vec<u64> = lists
         .flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
         .collect();
-    children.into_iter().flat_map(|child| std::iter::once(child).chain(below(child))).collect()
+    children.into_iter().flat_map(|child| std::iter::once(child).chain(descendants_of(child))).collect()
 }
 
 /// The program belongs to another process: when the host is killed, it is released without a
@@ -446,7 +446,7 @@ async fn survives_a_killed_host(subject: Subject) -> anyhow::Result<()> {
     }
     let entry = std::fs::read_to_string(editor.socket().await?.with_extension("json"))?;
     let host = serde_json::from_str::<Value>(&entry)?["pid"].as_u64().context("no pid")?;
-    let adapters = below(host);
+    let adapters = descendants_of(host);
     ensure!(!adapters.is_empty(), "no adapter");
     ensure!(Command::new("kill").args(["-9", &host.to_string()]).status()?.success());
     let ended = async {
@@ -459,7 +459,7 @@ async fn survives_a_killed_host(subject: Subject) -> anyhow::Result<()> {
     };
     tokio::time::timeout(deadline(20), ended).await.context("an adapter is left")??;
     // It continues past the place.
-    visit_twice(running, attach, source).await
+    attach_twice(running, attach, source).await
 }
 
 #[tokio::test]
@@ -514,7 +514,7 @@ async fn an_adapter_that_ignores_its_end_does_not_outlive_a_killed_host() -> any
     editor.event("process").await?;
     let entry = std::fs::read_to_string(editor.socket().await?.with_extension("json"))?;
     let host = serde_json::from_str::<Value>(&entry)?["pid"].as_u64().context("no pid")?;
-    let below = below(host);
+    let below = descendants_of(host);
     ensure!(below.len() == 2, "not an adapter and its watchdog: {below:?}");
     ensure!(Command::new("kill").args(["-9", &host.to_string()]).status()?.success());
     let ended = async {

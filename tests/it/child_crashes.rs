@@ -14,12 +14,12 @@ use tandem_tests::marked::{self, MarkedSession};
 use tandem_tests::transcript::Transcript;
 
 parameterized_tests! {
-    lldb_that_dies_before_anybody_configured_is_reported: dies_early(Subject::Lldb),
-    gdb_that_dies_before_anybody_configured_is_reported: dies_early(Subject::Gdb),
-    delve_that_dies_before_anybody_configured_is_reported: dies_early(Subject::Delve),
-    js_debug_that_dies_before_anybody_configured_is_reported: dies_early(Subject::Js),
-    bash_dap_that_dies_before_anybody_configured_is_reported: dies_early(Subject::Bash),
-    debugpy_that_dies_before_anybody_configured_is_reported: dies_early(Subject::PythonAdapter),
+    lldb_that_dies_before_anybody_configured_is_reported: check_early_crash(Subject::Lldb),
+    gdb_that_dies_before_anybody_configured_is_reported: check_early_crash(Subject::Gdb),
+    delve_that_dies_before_anybody_configured_is_reported: check_early_crash(Subject::Delve),
+    js_debug_that_dies_before_anybody_configured_is_reported: check_early_crash(Subject::Js),
+    bash_dap_that_dies_before_anybody_configured_is_reported: check_early_crash(Subject::Bash),
+    debugpy_that_dies_before_anybody_configured_is_reported: check_early_crash(Subject::PythonAdapter),
 }
 
 /// An editor with a session whose processes and files can be found.
@@ -68,7 +68,7 @@ impl WatchedSession {
 }
 
 /// Otherwise its editor would wait for the answer to a request that it has not sent yet.
-async fn dies_early(subject: Subject) -> anyhow::Result<()> {
+async fn check_early_crash(subject: Subject) -> anyhow::Result<()> {
     let mut session = WatchedSession::start()?;
     session.editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
     let launch = session.editor.send("launch", subject.launch()).await?;

@@ -68,7 +68,7 @@ async fn hits(subject: Subject, breakpoints: Vec<Value>) -> anyhow::Result<Vec<R
     }
 }
 
-async fn counts(subject: Subject) -> anyhow::Result<()> {
+async fn check_hit_counts(subject: Subject) -> anyhow::Result<()> {
     for (hit_condition, expected) in
         [("3", vec![3]), (">= 5", vec![5, 6]), ("> 5", vec![6]), ("% 2", vec![2, 4, 6])]
     {
@@ -80,13 +80,13 @@ async fn counts(subject: Subject) -> anyhow::Result<()> {
 }
 
 parameterized_tests! {
-    bash_counts_hits: counts(Subject::Bash),
-    debugpy_counts_hits: counts(Subject::Python),
-    delve_counts_hits: counts(Subject::Delve),
-    gdb_counts_hits: counts(Subject::Gdb),
-    js_counts_hits: counts(Subject::Js),
-    lldb_counts_hits: counts(Subject::Lldb),
-    perl_counts_hits: counts(Subject::Perl),
+    bash_counts_hits: check_hit_counts(Subject::Bash),
+    debugpy_counts_hits: check_hit_counts(Subject::Python),
+    delve_counts_hits: check_hit_counts(Subject::Delve),
+    gdb_counts_hits: check_hit_counts(Subject::Gdb),
+    js_counts_hits: check_hit_counts(Subject::Js),
+    lldb_counts_hits: check_hit_counts(Subject::Lldb),
+    perl_counts_hits: check_hit_counts(Subject::Perl),
 }
 
 /// The hits of breakpoints on one line with these conditions.

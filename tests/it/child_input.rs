@@ -21,12 +21,12 @@ macro_rules! matrix {
 
             #[tokio::test]
             async fn program_waits_for_each_line_of_a_pipe() -> anyhow::Result<()> {
-                super::waits(Subject::$subject, false).await
+                super::check_waits_for_input(Subject::$subject, false).await
             }
 
             #[tokio::test]
             async fn program_waits_for_each_line_of_a_terminal() -> anyhow::Result<()> {
-                super::waits(Subject::$subject, true).await
+                super::check_waits_for_input(Subject::$subject, true).await
             }
         })*
     };
@@ -58,7 +58,7 @@ async fn asks(editor: &mut DapClient) -> anyhow::Result<String> {
     Ok(read["stdout"].as_str().unwrap_or_default().to_owned())
 }
 
-async fn waits(subject: Subject, pty: bool) -> anyhow::Result<()> {
+async fn check_waits_for_input(subject: Subject, pty: bool) -> anyhow::Result<()> {
     let mut attributes = subject.launch();
     attributes["pty"] = json!(pty);
     let mut editor = launch_program(attributes, &subject.source(), &[]).await?;

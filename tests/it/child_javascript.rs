@@ -20,7 +20,7 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<PathBuf> {
     Ok(to.to_path_buf())
 }
 
-async fn stops_in_total(launch: Value, source: &Path) -> anyhow::Result<()> {
+async fn check_stop_in_total(launch: Value, source: &Path) -> anyhow::Result<()> {
     let mut editor = editor()?;
     let line = child::line(source, "add");
     editor.launch_child(launch, source, &[line]).await?;
@@ -38,10 +38,10 @@ async fn stops_in_total(launch: Value, source: &Path) -> anyhow::Result<()> {
 #[tokio::test]
 async fn breakpoints_in_typescript_bind_through_its_source_map() -> anyhow::Result<()> {
     let source = child::source("ts/src/shop.ts");
-    stops_in_total(Subject::Js.with(json!({ "program": source })), &source).await?;
+    check_stop_in_total(Subject::Js.with(json!({ "program": source })), &source).await?;
     // The compiled file as the program, and a working directory that is not the project's.
     let compiled = child::source("ts/dist/shop.js");
-    stops_in_total(Subject::Js.with(json!({ "program": compiled, "cwd": "/" })), &source).await
+    check_stop_in_total(Subject::Js.with(json!({ "program": compiled, "cwd": "/" })), &source).await
 }
 
 #[tokio::test]

@@ -37,8 +37,8 @@ parameterized_tests! {
     rdbg_runs_without_a_debugger: runs_without_a_debugger(Subject::Rdbg),
     rdbg_1_9_2_runs_without_a_debugger: runs_without_a_debugger(Subject::Rdbg192),
     perl_runs_without_a_debugger: runs_without_a_debugger(Subject::Perl),
-    gdb_tells_a_signal_from_success: tells_a_signal(Subject::Gdb),
-    lldb_tells_a_signal_from_success: tells_a_signal(Subject::Lldb),
+    gdb_tells_a_signal_from_success: check_signal(Subject::Gdb),
+    lldb_tells_a_signal_from_success: check_signal(Subject::Lldb),
     delve_tells_a_signal_from_success: reports_a_signal_of_go(Subject::Delve),
 }
 
@@ -129,7 +129,7 @@ async fn runs_without_a_debugger(subject: Subject) -> anyhow::Result<()> {
 }
 
 /// The exit code is that of shells: 128 plus the signal.
-async fn tells_a_signal(subject: Subject) -> anyhow::Result<()> {
+async fn check_signal(subject: Subject) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let mut editor = editor()?;
     let text = "#include <signal.h>\nint main(void) { return raise(SIGKILL); }\n";
@@ -186,7 +186,7 @@ async fn a_go_program_does_not_outlive_a_killed_delve() -> anyhow::Result<()> {
 }
 
 /// The code, message and hint that a launch is refused with.
-async fn refusal(launch: Value) -> anyhow::Result<[String; 3]> {
+async fn launch_error(launch: Value) -> anyhow::Result<[String; 3]> {
     let mut editor = editor()?;
     editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
     let refused = editor.ask("launch", launch).await?;
@@ -249,7 +249,7 @@ async fn an_engine_path_that_is_a_folder_is_named() -> anyhow::Result<()> {
         // With this mode Delve builds by itself, which is what a Go source would need first.
         let launch =
             json!({ "engine": engine, "program": program, "enginePath": folder.path(), "mode": "test" });
-        let [code, message, hint] = refusal(launch).await?;
+        let [code, message, hint] = launch_error(launch).await?;
         assert_eq!(code, "ENGINE_NOT_FOUND", "{engine}: {message}");
         assert!(message.contains(&folder.path().display().to_string()), "{engine}: {message}");
         assert!(hint.contains("enginePath"), "{engine}: {hint}");
@@ -267,7 +267,7 @@ async fn a_broken_virtual_environment_is_named() -> anyhow::Result<()> {
     std::os::unix::fs::symlink("/no/such/python3", environment.join("bin/python"))?;
     let program = folder.path().join("main.py");
     std::fs::write(&program, "print('never')\n")?;
-    let [code, message, hint] = refusal(json!({ "program": program })).await?;
+    let [code, message, hint] = launch_error(json!({ "program": program })).await?;
     assert_eq!(code, "ENGINE_NOT_FOUND", "{message}");
     assert!(message.contains("/no/such/python3"), "{message}");
     assert!(hint.contains(&format!("python3 -m venv --clear {}", environment.display())), "{hint}");

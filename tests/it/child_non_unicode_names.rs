@@ -162,7 +162,7 @@ fn names(subject: Subject) -> Vec<(&'static str, &'static str)> {
     }
 }
 
-async fn odd_names(subject: Subject) -> anyhow::Result<()> {
+async fn check_odd_names(subject: Subject) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let source = program(subject, folder.path())?;
     let launch = launch_of(subject, &source)?;
@@ -193,14 +193,14 @@ async fn odd_names(subject: Subject) -> anyhow::Result<()> {
 }
 
 parameterized_tests! {
-    under_debugpy: odd_names(Subject::Python),
-    under_debugpys_adapter: odd_names(Subject::PythonAdapter),
-    under_lldb: odd_names(Subject::Lldb),
-    under_gdb: odd_names(Subject::Gdb),
-    under_delve: odd_names(Subject::Delve),
-    under_rdbg: odd_names(Subject::Rdbg),
-    under_rdbg_1_9_2: odd_names(Subject::Rdbg192),
-    under_js_debug: odd_names(Subject::Js),
-    under_bash_dap: odd_names(Subject::Bash),
-    under_perl: odd_names(Subject::Perl),
+    under_debugpy: check_odd_names(Subject::Python),
+    under_debugpys_adapter: check_odd_names(Subject::PythonAdapter),
+    under_lldb: check_odd_names(Subject::Lldb),
+    under_gdb: check_odd_names(Subject::Gdb),
+    under_delve: check_odd_names(Subject::Delve),
+    under_rdbg: check_odd_names(Subject::Rdbg),
+    under_rdbg_1_9_2: check_odd_names(Subject::Rdbg192),
+    under_js_debug: check_odd_names(Subject::Js),
+    under_bash_dap: check_odd_names(Subject::Bash),
+    under_perl: check_odd_names(Subject::Perl),
 }

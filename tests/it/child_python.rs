@@ -327,7 +327,7 @@ async fn conditions_on_one_line_stop_only_where_one_holds() -> anyhow::Result<()
 }
 
 /// A project with a virtual environment without debugpy, and a command in it.
-fn bare_project() -> anyhow::Result<(tempfile::TempDir, String)> {
+fn create_project() -> anyhow::Result<(tempfile::TempDir, String)> {
     let folder = tempfile::tempdir()?;
     let python = child::interpreter("python");
     let made = std::process::Command::new(&python)
@@ -349,7 +349,7 @@ fn bare_project() -> anyhow::Result<(tempfile::TempDir, String)> {
 /// The project's Python runs it, with the debugpy of another Python.
 #[tokio::test]
 async fn commands_and_modules_run_in_the_environment_of_the_project() -> anyhow::Result<()> {
-    let (folder, path) = bare_project()?;
+    let (folder, path) = create_project()?;
     let root = folder.path().canonicalize()?;
     let expected = format!("{} {} -v\n", root.join(".venv").display(), root.display());
     for what in [

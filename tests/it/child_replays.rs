@@ -129,7 +129,7 @@ fn split_fields(mut body: Value) -> (Value, Value) {
 }
 
 /// The fields of a recorded message beside its body.
-fn beside(message: &Value) -> Value {
+fn extra_fields(message: &Value) -> Value {
     const KNOWN: [&str; 9] =
         ["seq", "type", "event", "command", "request_seq", "success", "message", "body", "arguments"];
     let fields = message.as_object().into_iter().flatten();
@@ -279,7 +279,10 @@ async fn replay(name: &str) -> anyhow::Result<()> {
                 last_breakpoint = (event == "breakpoint").then_some(body).or(last_breakpoint);
                 let (arrived, stood_beside) = split_fields(editor.event(event).await?);
                 ids.same(event, body, &arrived).with_context(|| name.to_owned())?;
-                ensure!(stood_beside == beside(message), "{name}: {event}: {stood_beside} beside the body");
+                ensure!(
+                    stood_beside == extra_fields(message),
+                    "{name}: {event}: {stood_beside} beside the body"
+                );
             }
             _ => bail!("{name}: {message}"),
         }

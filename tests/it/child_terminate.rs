@@ -15,7 +15,7 @@ parameterized_tests! {
     c_under_gdb_that_stands_is_resumed_to_end: is_resumed(Subject::Gdb),
     go_that_stands_is_resumed_to_end: is_resumed(Subject::Delve),
     javascript_that_stands_is_resumed_to_end: is_resumed(Subject::Js),
-    bash_that_stands_is_resumed_to_end: ends_from_a_stop(Subject::Bash),
+    bash_that_stands_is_resumed_to_end: check_end_from_a_stop(Subject::Bash),
     ruby_that_stands_is_resumed_to_end: is_resumed(Subject::Rdbg),
     ruby_with_debug_1_9_2_is_resumed_to_end: is_resumed(Subject::Rdbg192),
     perl_that_stands_is_resumed_to_end: is_resumed(Subject::Perl),
@@ -73,7 +73,7 @@ async fn launch_program(subject: Subject, more: Value, markers: &[&str]) -> anyh
 }
 
 /// Checks that the program ends with its exit code, after it has cleaned up.
-async fn ends_in_order(mut editor: DapClient) -> anyhow::Result<()> {
+async fn expect_orderly_end(mut editor: DapClient) -> anyhow::Result<()> {
     assert_eq!(editor.event("exited").await?["exitCode"], 7, "{:?}", editor.output);
     editor.event("terminated").await?;
     assert!(editor.output[0].ends_with("saving\nsaved\n"), "{:?}", editor.output);
@@ -94,24 +94,24 @@ async fn is_resumed(subject: Subject) -> anyhow::Result<()> {
     assert_eq!(frame["line"], saved, "{frame}");
     tokio::time::sleep(limit + Duration::from_millis(500)).await;
     editor.ok("continue", json!({ "threadId": thread })).await?;
-    ends_in_order(editor).await
+    expect_orderly_end(editor).await
 }
 
 /// Bash stops in no handler of signals.
-async fn ends_from_a_stop(subject: Subject) -> anyhow::Result<()> {
+async fn check_end_from_a_stop(subject: Subject) -> anyhow::Result<()> {
     let mut editor = launch_program(subject, json!({}), &["working"]).await?;
     editor.stop().await?;
     editor.break_on(&source(subject), &[]).await?;
     editor.ok("terminate", json!({})).await?;
     editor.event("continued").await?;
-    ends_in_order(editor).await
+    expect_orderly_end(editor).await
 }
 
 async fn runs(subject: Subject) -> anyhow::Result<()> {
     let mut editor = launch_program(subject, json!({}), &[]).await?;
     editor.read_stdout("ready").await?;
     editor.ok("terminate", json!({})).await?;
-    ends_in_order(editor).await
+    expect_orderly_end(editor).await
 }
 
 async fn does_not_listen(subject: Subject) -> anyhow::Result<()> {

@@ -31,7 +31,7 @@ async fn launch_program(editor: &mut DapClient, subject: Subject, request: Value
     Ok(breakpoint)
 }
 
-async fn refused(subject: Subject) -> anyhow::Result<()> {
+async fn check_refused(subject: Subject) -> anyhow::Result<()> {
     let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
     let breakpoint = launch_program(&mut editor, subject, json!({ "condition": "length == 2 &&" })).await?;
     assert_eq!(breakpoint["verified"], false, "{subject:?}: {breakpoint}");
@@ -69,13 +69,13 @@ async fn stops(subject: Subject, condition: &str) -> anyhow::Result<()> {
 }
 
 parameterized_tests! {
-    bash_refuses_a_condition_that_is_none: refused(Subject::Bash),
-    debugpy_refuses_a_condition_that_is_none: refused(Subject::Python),
-    delve_refuses_a_condition_that_is_none: refused(Subject::Delve),
-    gdb_refuses_a_condition_that_is_none: refused(Subject::Gdb),
-    js_refuses_a_condition_that_is_none: refused(Subject::Js),
-    rdbg_refuses_a_condition_that_is_none: refused(Subject::Rdbg),
-    rdbg_1_9_2_refuses_a_condition_that_is_none: refused(Subject::Rdbg192),
+    bash_refuses_a_condition_that_is_none: check_refused(Subject::Bash),
+    debugpy_refuses_a_condition_that_is_none: check_refused(Subject::Python),
+    delve_refuses_a_condition_that_is_none: check_refused(Subject::Delve),
+    gdb_refuses_a_condition_that_is_none: check_refused(Subject::Gdb),
+    js_refuses_a_condition_that_is_none: check_refused(Subject::Js),
+    rdbg_refuses_a_condition_that_is_none: check_refused(Subject::Rdbg),
+    rdbg_1_9_2_refuses_a_condition_that_is_none: check_refused(Subject::Rdbg192),
     debugpy_stops_where_a_condition_fails: stops(Subject::Python, "nope == 3"),
     debugpys_adapter_stops_where_a_condition_fails: stops(Subject::PythonAdapter, "nope == 3"),
     delve_stops_where_a_condition_fails: stops(Subject::Delve, "nope == 3"),
@@ -84,7 +84,7 @@ parameterized_tests! {
     lldb_stops_where_a_condition_fails: stops(Subject::Lldb, "length == 2 &&"),
     rdbg_stops_where_a_condition_fails: stops(Subject::Rdbg, "nope == 3"),
     rdbg_1_9_2_stops_where_a_condition_fails: stops(Subject::Rdbg192, "nope == 3"),
-    perl_refuses_a_condition_that_is_none: refused(Subject::Perl),
+    perl_refuses_a_condition_that_is_none: check_refused(Subject::Perl),
     perl_stops_where_a_condition_fails: stops(Subject::Perl, "nope() == 3"),
 }
 

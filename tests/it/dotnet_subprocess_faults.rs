@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime, is_running};
 
-use crate::dotnet_subprocesses::{child_of, editor, launched, own_number, to_its_end, until, with_word};
+use crate::dotnet_subprocesses::{
+    child_of, editor, launched, processes_with_word, run_to_end, unique_number, until,
+};
 
 dotnet_tests! {
     a_killed_host_leaves_no_child,
@@ -36,7 +38,7 @@ async fn id_of(editor: &mut DapClient) -> anyhow::Result<String> {
 }
 
 async fn a_killed_host_leaves_no_child(runtime: Runtime) -> anyhow::Result<()> {
-    let word = own_number();
+    let word = unique_number();
     // At moments when child processes are about to be held, are held, are attached to, and run.
     for pause in [0, 15, 60, 400] {
         let mut editor = launched(runtime, &["start", "6", "wait", &word], &[]).await?;
@@ -44,16 +46,16 @@ async fn a_killed_host_leaves_no_child(runtime: Runtime) -> anyhow::Result<()> {
         editor.wait_for_console("is debugged in a child session").await?;
         tokio::time::sleep(Duration::from_millis(pause)).await;
         kill_host(&id)?;
-        until("the end of its children", || with_word(&word).is_empty()).await?;
+        until("the end of its children", || processes_with_word(&word).is_empty()).await?;
         // A debugging library that is attaching notices after some seconds that the debugger is gone.
-        until("the end of their hosts and of the watchdog", || with_word(&id).is_empty()).await?;
+        until("the end of their hosts and of the watchdog", || processes_with_word(&id).is_empty()).await?;
         drop(editor);
     }
     Ok(())
 }
 
 async fn a_child_ends_when_its_debugger_dies(runtime: Runtime) -> anyhow::Result<()> {
-    let word = own_number();
+    let word = unique_number();
     let mut editor = launched(runtime, &["start", "1", "wait", &word], &[]).await?;
     let (child, pid, id) = child_of(&mut editor).await?;
     kill_host(&id)?;
@@ -68,7 +70,7 @@ async fn a_child_ends_when_its_debugger_dies(runtime: Runtime) -> anyhow::Result
 }
 
 async fn a_child_keeps_running_when_its_parent_is_killed(runtime: Runtime) -> anyhow::Result<()> {
-    let word = own_number();
+    let word = unique_number();
     let mut editor = launched(runtime, &["start", "1", "child", &word], &["child"]).await?;
     let program = editor.event("process").await?["systemProcessId"].as_i64().context("no process")?;
     editor.wait_for_console("is debugged in a child session").await?;
@@ -77,13 +79,13 @@ async fn a_child_keeps_running_when_its_parent_is_killed(runtime: Runtime) -> an
     let (thread, frame) = child.stop().await?;
     assert_eq!(frame["line"], fixture::line("kin", "child"));
     assert!(is_running(pid));
-    to_its_end(child, thread).await?;
+    run_to_end(child, thread).await?;
     editor.event("terminated").await?;
     editor.finish().await
 }
 
 async fn a_child_that_suspends_itself_ends_with_the_session(runtime: Runtime) -> anyhow::Result<()> {
-    let word = own_number();
+    let word = unique_number();
     let dotnet = runtime.dotnet().context("no runtime")?.display().to_string();
     let program = fixture::program("kin");
     // One before its runtime starts, one while it is debugged.
@@ -98,7 +100,7 @@ async fn a_child_that_suspends_itself_ends_with_the_session(runtime: Runtime) ->
     };
     until("its suspension", is_suspended).await?;
     editor.ok("disconnect", Value::Null).await?;
-    until("the end of all", || with_word(&word).is_empty()).await?;
+    until("the end of all", || processes_with_word(&word).is_empty()).await?;
     child.event("terminated").await?;
     child.finish().await
 }
@@ -107,7 +109,7 @@ async fn children_are_ended_by_a_terminate_that_the_program_ignores(runtime: Run
     let dotnet = runtime.dotnet().context("no runtime")?.display().to_string();
     let program = fixture::program("kin");
     for program_has_ended in [false, true] {
-        let word = own_number();
+        let word = unique_number();
         let script = format!("trap '' TERM; setsid '{dotnet}' '{program}' wait {word}");
         let mut editor = launched(runtime, &["run", "sh", "-c", &script], &[]).await?;
         let (mut child, _, _) = child_of(&mut editor).await?;
@@ -121,7 +123,7 @@ async fn children_are_ended_by_a_terminate_that_the_program_ignores(runtime: Run
         child.event("terminated").await?;
         child.finish().await?;
         editor.finish().await?;
-        until("the end of all", || with_word(&word).is_empty()).await?;
+        until("the end of all", || processes_with_word(&word).is_empty()).await?;
     }
     Ok(())
 }
@@ -137,7 +139,7 @@ async fn a_child_on_another_runtime_is_followed(runtime: Runtime) -> anyhow::Res
         "context": "watch" });
     let expected = if other == Runtime::Net9 { "9" } else { "3" };
     assert_eq!(child.ok("evaluate", version).await?["result"], expected);
-    to_its_end(child, thread).await?;
+    run_to_end(child, thread).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 12);
     editor.event("terminated").await?;
     editor.finish().await
@@ -167,7 +169,7 @@ async fn a_child_with_its_runtime_inside_is_followed(runtime: Runtime) -> anyhow
             assert_eq!(frame["line"], fixture::line("tour", "add"));
             child.break_at("tour", &[]).await?;
             editor.break_at("tour", &[]).await?;
-            to_its_end(child, thread).await?;
+            run_to_end(child, thread).await?;
         }
         assert_eq!(editor.event("exited").await?["exitCode"], 3);
         editor.event("terminated").await?;

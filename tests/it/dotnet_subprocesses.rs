@@ -35,7 +35,7 @@ net8_tests! {
 /// The longest that something may take that is waited for here, s.
 pub(crate) const LIMIT: u64 = 60;
 
-fn kin(args: &[&str]) -> Value {
+fn kin_attributes(args: &[&str]) -> Value {
     json!({ "args": args, "followChildren": true })
 }
 
@@ -52,7 +52,7 @@ pub(crate) async fn launched(runtime: Runtime, args: &[&str], markers: &[&str]) 
             json!({ "clientID": "test", "adapterID": "tandem", "supportsStartDebuggingRequest": true }),
         )
         .await?;
-    let mut arguments = kin(args);
+    let mut arguments = kin_attributes(args);
     arguments["program"] = json!(fixture::program("kin"));
     let launch = editor.send("launch", arguments).await?;
     editor.initialized(launch).await?;
@@ -79,7 +79,7 @@ pub(crate) async fn child_of(editor: &mut DapClient) -> anyhow::Result<(DapClien
 }
 
 /// Continues, and waits until the program of this session has ended.
-pub(crate) async fn to_its_end(mut child: DapClient, thread: i64) -> anyhow::Result<()> {
+pub(crate) async fn run_to_end(mut child: DapClient, thread: i64) -> anyhow::Result<()> {
     child.ok("continue", json!({ "threadId": thread })).await?;
     child.event("terminated").await?;
     child.finish().await
@@ -96,7 +96,7 @@ pub(crate) async fn until(what: &str, holds: impl Fn() -> bool) -> anyhow::Resul
 }
 
 /// Processes that were started with this word.
-pub(crate) fn with_word(word: &str) -> Vec<u64> {
+pub(crate) fn processes_with_word(word: &str) -> Vec<u64> {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let has = |pid: &u64| {
@@ -107,7 +107,7 @@ pub(crate) fn with_word(word: &str) -> Vec<u64> {
 }
 
 /// A number that no other test gives to its programs, and that twice it is one, too.
-pub(crate) fn own_number() -> String {
+pub(crate) fn unique_number() -> String {
     static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     let next = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     (100_000_000 + std::process::id() * 10 + next).to_string()
@@ -123,7 +123,7 @@ async fn a_child_stops_in_its_main_and_has_the_breakpoints_of_its_parent(
             json!({ "clientID": "test", "adapterID": "tandem", "supportsStartDebuggingRequest": true }),
         )
         .await?;
-    let mut arguments = kin(&["start", "1", "child", "21"]);
+    let mut arguments = kin_attributes(&["start", "1", "child", "21"]);
     arguments["program"] = json!(fixture::program("kin"));
     let launch = editor.send("launch", arguments).await?;
     editor.initialized(launch).await?;
@@ -155,7 +155,7 @@ async fn a_child_stops_in_its_main_and_has_the_breakpoints_of_its_parent(
     assert_eq!(frame["line"], line("child"));
     let number = json!({ "expression": "number", "frameId": frame["id"] });
     assert_eq!(child.ok("evaluate", number).await?["result"], "21");
-    to_its_end(child, thread).await?;
+    run_to_end(child, thread).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 0);
     editor.event("terminated").await?;
     assert_eq!(editor.output[0], "started 1\nchild 42\nsum 42\n");
@@ -167,9 +167,9 @@ async fn a_child_stops_in_its_main_and_has_the_breakpoints_of_its_parent(
 async fn children_that_end_at_once_are_followed_and_leave_nothing(runtime: Runtime) -> anyhow::Result<()> {
     // On older runtimes, many children at once make no difference.
     let count = if runtime == Runtime::Net10 { 50 } else { 12 };
-    let word = own_number();
+    let word = unique_number();
     let mut editor = editor(runtime).await?;
-    editor.launch("kin", &[], kin(&["start", &count.to_string(), "quick", &word])).await?;
+    editor.launch("kin", &[], kin_attributes(&["start", &count.to_string(), "quick", &word])).await?;
     editor.event("exited").await?;
     editor.event("terminated").await?;
     // How many could still be joined is a matter of time.
@@ -184,7 +184,7 @@ async fn children_that_end_at_once_are_followed_and_leave_nothing(runtime: Runti
     assert_eq!(pids.len(), count, "{}", editor.output[2]);
     assert!(editor.output[0].ends_with(&format!("sum {}\n", 3 * count)), "{}", editor.output[0]);
     editor.finish().await?;
-    until("the end of what debugged them", || with_word(&word).is_empty()).await?;
+    until("the end of what debugged them", || processes_with_word(&word).is_empty()).await?;
     let left = |pid: &u64| Path::new(&format!("/dev/shm/sem.clrco{pid:08x}")).exists();
     assert_eq!(pids.iter().filter(|pid| left(pid)).count(), 0);
     Ok(())
@@ -197,7 +197,7 @@ async fn a_child_that_outlives_its_parent_is_debugged_to_its_end(runtime: Runtim
     assert_eq!(frame["line"], fixture::line("kin", "child"));
     editor.wait_for_console("The program has ended with exit code 0.").await?;
     assert!(is_running(pid) && !editor.unclaimed_messages().contains(&"terminated".to_owned()));
-    to_its_end(child, thread).await?;
+    run_to_end(child, thread).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 0);
     editor.event("terminated").await?;
     assert_eq!(editor.output[0], "child 14\n");
@@ -205,18 +205,20 @@ async fn a_child_that_outlives_its_parent_is_debugged_to_its_end(runtime: Runtim
 }
 
 async fn session_end_ends_all_child_processes(runtime: Runtime) -> anyhow::Result<()> {
-    let word = own_number();
+    let word = unique_number();
     let dotnet = runtime.dotnet().context("no runtime")?.display().to_string();
     let program = fixture::program("kin");
     // In a separate process group, which the end of the program's group does not reach, started by a shell.
     let script = format!("setsid '{dotnet}' '{program}' start 1 wait {word} & wait");
     let mut editor = launched(runtime, &["run", "sh", "-c", &script], &["started"]).await?;
     let mut both = [child_of(&mut editor).await?, child_of(&mut editor).await?];
-    both.sort_by_key(|(_, pid, _)| with_word("wait").contains(pid) && !with_word("start").contains(pid));
+    both.sort_by_key(|(_, pid, _)| {
+        processes_with_word("wait").contains(pid) && !processes_with_word("start").contains(pid)
+    });
     let [(mut starter, _, _), (waiter, waiting, _)] = both;
     starter.event("stopped").await?;
     editor.ok("disconnect", Value::Null).await?;
-    until("the end of all", || with_word(&word).is_empty() && !is_running(waiting)).await?;
+    until("the end of all", || processes_with_word(&word).is_empty() && !is_running(waiting)).await?;
     for mut child in [starter, waiter] {
         child.event("terminated").await?;
         child.finish().await?;
@@ -230,7 +232,7 @@ async fn children_are_found_behind_other_programs_and_elsewhere(runtime: Runtime
     let mut editor = launched(runtime, &["elsewhere", &folder], &["child"]).await?;
     let (mut child, _, _) = child_of(&mut editor).await?;
     let (thread, _) = child.stop().await?;
-    to_its_end(child, thread).await?;
+    run_to_end(child, thread).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 10);
     editor.event("terminated").await?;
     editor.finish().await?;
@@ -246,7 +248,7 @@ async fn children_are_found_behind_other_programs_and_elsewhere(runtime: Runtime
         let (thread, frame) = child.stop().await?;
         let number = json!({ "expression": "number", "frameId": frame["id"] });
         numbers.push(child.ok("evaluate", number).await?["result"].as_str().unwrap_or_default().to_owned());
-        to_its_end(child, thread).await?;
+        run_to_end(child, thread).await?;
     }
     numbers.sort();
     assert_eq!(numbers, ["3", "4"]);
@@ -257,7 +259,7 @@ async fn children_are_found_behind_other_programs_and_elsewhere(runtime: Runtime
 }
 
 async fn a_restart_ends_the_old_children_and_follows_the_new(runtime: Runtime) -> anyhow::Result<()> {
-    let word = own_number();
+    let word = unique_number();
     let mut editor = launched(runtime, &["start", "1", "wait", &word], &[]).await?;
     let (mut old, first, _) = child_of(&mut editor).await?;
     editor.ok("restart", json!({})).await?;
@@ -265,11 +267,11 @@ async fn a_restart_ends_the_old_children_and_follows_the_new(runtime: Runtime) -
     old.finish().await?;
     assert!(!is_running(first));
     let (mut new, second, _) = child_of(&mut editor).await?;
-    assert!(is_running(second) && with_word(&word).len() == 2, "{:?}", with_word(&word));
+    assert!(is_running(second) && processes_with_word(&word).len() == 2, "{:?}", processes_with_word(&word));
     editor.ok("disconnect", Value::Null).await?;
     new.event("terminated").await?;
     new.finish().await?;
-    until("the end of all", || with_word(&word).is_empty()).await
+    until("the end of all", || processes_with_word(&word).is_empty()).await
 }
 
 async fn a_child_that_is_not_followed_is_reported(runtime: Runtime) -> anyhow::Result<()> {
@@ -289,7 +291,7 @@ async fn a_child_that_is_not_followed_is_reported(runtime: Runtime) -> anyhow::R
 
 async fn detaching_leaves_children_running(runtime: Runtime) -> anyhow::Result<()> {
     use tokio::io::AsyncWriteExt;
-    let word = own_number();
+    let word = unique_number();
     let mut program = tokio::process::Command::new(runtime.dotnet().context("no runtime")?)
         .arg(fixture::program("kin"))
         .args(["later", "child", &word])

@@ -35,11 +35,11 @@ async fn get(
     DownloadClient::default().get(&address, &[], limits, allows).await
 }
 
-fn nowhere(_: &DownloadUrl) -> bool {
+fn allow_none(_: &DownloadUrl) -> bool {
     false
 }
 
-fn packed(content: &[u8]) -> Vec<u8> {
+fn compress(content: &[u8]) -> Vec<u8> {
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     packed.write_all(content).and_then(|()| packed.finish()).expect("memory takes it")
 }
@@ -48,15 +48,15 @@ fn packed(content: &[u8]) -> Vec<u8> {
 async fn a_file_is_fetched_and_nothing_about_the_user_is_sent() -> anyhow::Result<()> {
     let web = WebServer::start(|path| match path {
         "/a?b=1" => Reply::Body(b"plain".into()),
-        "/packed" => Reply::Whole(200, vec!["Content-Encoding: gzip".into()], packed(b"packed")),
+        "/packed" => Reply::Whole(200, vec!["Content-Encoding: gzip".into()], compress(b"packed")),
         "/here" => Reply::Redirect("/a?b=1".into()),
         _ => Reply::absent(),
     })
     .await?;
     for (path, content) in [("/a?b=1", "plain"), ("/packed", "packed"), ("/here", "plain")] {
-        assert_eq!(get(&web.url(path), limits(), &nowhere).await?, content.as_bytes(), "{path}");
+        assert_eq!(get(&web.url(path), limits(), &allow_none).await?, content.as_bytes(), "{path}");
     }
-    assert!(matches!(get(&web.url("/c"), limits(), &nowhere).await, Err(DownloadError::Absent(_))));
+    assert!(matches!(get(&web.url("/c"), limits(), &allow_none).await, Err(DownloadError::Absent(_))));
     for request in web.requests() {
         let names: Vec<&str> =
             request.lines().skip(1).filter_map(|line| Some(line.split_once(':')?.0)).collect();
@@ -81,12 +81,13 @@ async fn an_unwilling_server_is_named() -> anyhow::Result<()> {
         (204, "answers HTTP 204"),
         (304, "answers HTTP 304"),
     ] {
-        let problem = get(&web.url(&format!("/{status}")), limits(), &nowhere).await.unwrap_err().to_string();
+        let problem =
+            get(&web.url(&format!("/{status}")), limits(), &allow_none).await.unwrap_err().to_string();
         assert!(problem.contains(&host) && problem.contains(expected), "{problem}");
     }
     drop(web);
     let gone = format!("http://{host}/x");
-    let problem = get(&gone, limits(), &nowhere).await.unwrap_err().to_string();
+    let problem = get(&gone, limits(), &allow_none).await.unwrap_err().to_string();
     assert!(problem.contains(&format!("cannot fetch from `{host}`")), "{problem}");
     Ok(())
 }
@@ -106,7 +107,7 @@ async fn a_redirection_goes_only_where_it_is_allowed_to_and_never_in_a_circle() 
     })
     .await?;
     let message = |problem: Result<Vec<u8>, DownloadError>| problem.unwrap_err().to_string();
-    let refused = message(get(&web.url("/other"), limits(), &nowhere).await);
+    let refused = message(get(&web.url("/other"), limits(), &allow_none).await);
     assert!(
         refused.ends_with(&format!("redirects to `127.0.0.1:{port}`, which is not allowed")),
         "{refused}"
@@ -118,7 +119,7 @@ async fn a_redirection_goes_only_where_it_is_allowed_to_and_never_in_a_circle() 
     );
     for path in ["/a", "/longer"] {
         assert!(
-            message(get(&web.url(path), limits(), &nowhere).await).contains("in a circle, or too often"),
+            message(get(&web.url(path), limits(), &allow_none).await).contains("in a circle, or too often"),
             "{path}"
         );
     }
@@ -131,7 +132,7 @@ async fn a_redirection_goes_only_where_it_is_allowed_to_and_never_in_a_circle() 
 
 #[tokio::test]
 async fn bodies_that_are_too_large_are_not_read_to_their_end() -> anyhow::Result<()> {
-    let bomb = packed(&vec![0; 50_000_000]);
+    let bomb = compress(&vec![0; 50_000_000]);
     assert!(bomb.len() < MAX_BYTES);
     let web = WebServer::start(move |path| match path {
         "/said" => Reply::Body(vec![0; MAX_BYTES + 1]),
@@ -142,13 +143,13 @@ async fn bodies_that_are_too_large_are_not_read_to_their_end() -> anyhow::Result
         _ => Reply::Endless,
     })
     .await?;
-    assert_eq!(get(&web.url("/just"), limits(), &nowhere).await?.len(), MAX_BYTES);
+    assert_eq!(get(&web.url("/just"), limits(), &allow_none).await?.len(), MAX_BYTES);
     for path in ["/said", "/bomb", "/endless"] {
-        let problem = get(&web.url(path), limits(), &nowhere).await.unwrap_err();
+        let problem = get(&web.url(path), limits(), &allow_none).await.unwrap_err();
         assert!(matches!(problem, DownloadError::TooLarge { limit: 100_000, .. }), "{path}: {problem}");
     }
     for path in ["/damaged", "/brotli"] {
-        let problem = get(&web.url(path), limits(), &nowhere).await.unwrap_err();
+        let problem = get(&web.url(path), limits(), &allow_none).await.unwrap_err();
         assert!(matches!(problem, DownloadError::Damaged(_)), "{path}: {problem}");
     }
     web.wait_until_idle().await
@@ -159,7 +160,7 @@ async fn a_server_that_answers_never_or_for_ever_is_left() -> anyhow::Result<()>
     let web = WebServer::start(|path| if path == "/never" { Reply::Silence } else { Reply::Drip }).await?;
     for path in ["/never", "/drip"] {
         let began = Instant::now();
-        let problem = get(&web.url(path), SHORT, &nowhere).await.unwrap_err();
+        let problem = get(&web.url(path), SHORT, &allow_none).await.unwrap_err();
         assert!(matches!(problem, DownloadError::TooSlow(_)), "{path}: {problem}");
         assert!(began.elapsed() < deadline(20), "{path}: {:?}", began.elapsed());
     }
@@ -171,7 +172,7 @@ async fn an_abandoned_download_closes_its_connection() -> anyhow::Result<()> {
     let web = WebServer::start(|path| if path == "/never" { Reply::Silence } else { Reply::Drip }).await?;
     for (at, path) in ["/never", "/drip"].into_iter().enumerate() {
         let url = web.url(path);
-        let task = tokio::spawn(async move { get(&url, limits(), &nowhere).await });
+        let task = tokio::spawn(async move { get(&url, limits(), &allow_none).await });
         web.wait_for_requests(at + 1).await?;
         task.abort();
         web.wait_until_idle().await?;
@@ -218,10 +219,10 @@ async fn downloads_trust_the_certificates_of_the_system() -> anyhow::Result<()> 
 #[ignore = "run by another test, with variables"]
 async fn fetches_over_tls() -> anyhow::Result<()> {
     let url = of_environment("TEST_URL")?;
-    assert_eq!(get(&url, limits(), &nowhere).await?, b"over TLS");
+    assert_eq!(get(&url, limits(), &allow_none).await?, b"over TLS");
     // The certificate is for the name, not for the number.
     let by_number = url.replace("localhost", "127.0.0.1");
-    let problem = get(&by_number, limits(), &nowhere).await.unwrap_err().to_string();
+    let problem = get(&by_number, limits(), &allow_none).await.unwrap_err().to_string();
     assert!(problem.contains("certificate"), "{problem}");
     Ok(())
 }
@@ -229,7 +230,7 @@ async fn fetches_over_tls() -> anyhow::Result<()> {
 #[tokio::test]
 #[ignore = "run by another test, with variables"]
 async fn refuses_an_unknown_certificate() -> anyhow::Result<()> {
-    let problem = get(&of_environment("TEST_URL")?, limits(), &nowhere).await.unwrap_err().to_string();
+    let problem = get(&of_environment("TEST_URL")?, limits(), &allow_none).await.unwrap_err().to_string();
     assert!(problem.contains("certificate"), "{problem}");
     Ok(())
 }
@@ -260,10 +261,10 @@ async fn a_proxy_of_the_environment_is_used_and_gets_its_own_credentials_only() 
 #[tokio::test]
 #[ignore = "run by another test, with variables"]
 async fn fetches_through_a_proxy() -> anyhow::Result<()> {
-    assert_eq!(get("https://sources.example/x", limits(), &nowhere).await?, b"over TLS");
+    assert_eq!(get("https://sources.example/x", limits(), &allow_none).await?, b"over TLS");
     // Addresses of this machine are fetched without the proxy.
     let own = format!("https://localhost:{}/x", of_environment("TEST_PORT")?);
-    assert_eq!(get(&own, limits(), &nowhere).await?, b"over TLS");
+    assert_eq!(get(&own, limits(), &allow_none).await?, b"over TLS");
     Ok(())
 }
 
@@ -271,7 +272,7 @@ async fn fetches_through_a_proxy() -> anyhow::Result<()> {
 #[ignore = "run by another test, with variables"]
 async fn is_not_proxied() -> anyhow::Result<()> {
     // This host does not exist.
-    let problem = get("https://sources.example/x", limits(), &nowhere).await.unwrap_err();
+    let problem = get("https://sources.example/x", limits(), &allow_none).await.unwrap_err();
     assert!(matches!(problem, DownloadError::Unreachable { .. } | DownloadError::TooSlow(_)), "{problem}");
     Ok(())
 }
@@ -279,7 +280,7 @@ async fn is_not_proxied() -> anyhow::Result<()> {
 #[tokio::test]
 #[ignore = "run by another test, with variables"]
 async fn names_the_kind_of_the_proxy() -> anyhow::Result<()> {
-    let problem = get("https://sources.example/x", limits(), &nowhere).await.unwrap_err().to_string();
+    let problem = get("https://sources.example/x", limits(), &allow_none).await.unwrap_err().to_string();
     assert!(problem.contains("the kind `https`"), "{problem}");
     Ok(())
 }

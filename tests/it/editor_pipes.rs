@@ -145,7 +145,7 @@ async fn over_pipes() -> anyhow::Result<(StartedAdapter, To, From)> {
     Ok((started, to, from))
 }
 
-async fn hung_up(from: &mut From) -> anyhow::Result<()> {
+async fn expect_hang_up(from: &mut From) -> anyhow::Result<()> {
     let end =
         tokio::time::timeout(deadline(LIMIT), from.next()).await.context("the connection stays open")?;
     anyhow::ensure!(end.is_none(), "{end:?}");
@@ -162,7 +162,7 @@ async fn host_uses_an_editors_pipes_directly_and_keeps_long_messages_whole() -> 
     to.send(&request(3, "disconnect")).await?;
     answered(&mut from, "disconnect").await?;
     // The end of the stream arrives although this editor keeps its own end open.
-    hung_up(&mut from).await?;
+    expect_hang_up(&mut from).await?;
     started.all_end().await
 }
 
@@ -170,7 +170,7 @@ async fn host_uses_an_editors_pipes_directly_and_keeps_long_messages_whole() -> 
 async fn an_editor_that_closes_the_adapters_stdin_has_left() -> anyhow::Result<()> {
     let (started, to, mut from) = over_pipes().await?;
     drop(to);
-    hung_up(&mut from).await?;
+    expect_hang_up(&mut from).await?;
     started.all_end().await
 }
 
@@ -187,7 +187,7 @@ async fn an_editor_that_reads_no_more_has_left() -> anyhow::Result<()> {
 async fn an_editor_that_kills_its_adapter_has_left() -> anyhow::Result<()> {
     let (mut started, _to, mut from) = over_pipes().await?;
     started.0.start_kill()?;
-    hung_up(&mut from).await?;
+    expect_hang_up(&mut from).await?;
     let (_, stderr) = started.end().await?;
     anyhow::ensure!(stderr.is_empty(), "it said: {stderr}");
     Ok(())

@@ -22,7 +22,7 @@ macro_rules! programs {
     ($($test:ident: $of:ident $name:literal),* $(,)?) => {
         net10_tests! { $($test),* }
         $(async fn $test(runtime: Runtime) -> anyhow::Result<()> {
-            lead_back(runtime, $of($name)).await
+            check_evaluate_names(runtime, $of($name)).await
         })*
     };
 }
@@ -88,7 +88,7 @@ struct NamedRow {
     value: String,
 }
 
-async fn lead_back(runtime: Runtime, program: FixtureProgram) -> anyhow::Result<()> {
+async fn check_evaluate_names(runtime: Runtime, program: FixtureProgram) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
     // Of a long list, rows call only some of the objects' `ToString`.

@@ -28,7 +28,7 @@ fn changed(from: &Path, to: PathBuf, class: u8, machine: u8) -> anyhow::Result<P
     Ok(to)
 }
 
-async fn refused(runtime: Runtime, launch: Value, words: &str) -> anyhow::Result<()> {
+async fn check_refused(runtime: Runtime, launch: Value, words: &str) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.ok("initialize", json!({ "clientID": "test" })).await?;
     let answer = editor.ask("launch", launch).await?;
@@ -60,10 +60,10 @@ async fn a_program_of_another_machine_is_named(runtime: Runtime) -> anyhow::Resu
         (json!({ "program": windows }), windows_words),
         (json!({ "program": windows, "engine": "gdb" }), windows_words),
     ] {
-        refused(runtime, launch, words).await?;
+        check_refused(runtime, launch, words).await?;
     }
     // The `dotnet` that would run it is not a program for this machine either.
     changed(&host, place("dotnet"), 2, 183)?;
     let launch = json!({ "program": fixture::program("tour"), "env": { "DOTNET_ROOT": scratch.path() } });
-    refused(runtime, launch, arm_words).await
+    check_refused(runtime, launch, arm_words).await
 }

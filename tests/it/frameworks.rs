@@ -93,7 +93,7 @@ async fn dotnet(name: &'static str) -> anyhow::Result<(Agent, Suite)> {
 }
 
 /// Tests that wait and throw stop where they do, though the frames have ended when the framework knows.
-async fn stops_at_throws(agent: &mut Agent, suite: &Suite) -> anyhow::Result<()> {
+async fn check_stops_at_throws(agent: &mut Agent, suite: &Suite) -> anyhow::Result<()> {
     let folder = fixture::dotnet_test_projects();
     let (awaits, cart) = (suite.fails.1.clone(), folder.join("Cart.cs"));
     for (id, file, marker) in [
@@ -114,7 +114,7 @@ async fn stops_at_throws(agent: &mut Agent, suite: &Suite) -> anyhow::Result<()>
 async fn whole_of_dotnet(name: &'static str) -> anyhow::Result<()> {
     let (mut agent, suite) = dotnet(name).await?;
     suite.check(&mut agent, Extent::Whole).await?;
-    stops_at_throws(&mut agent, &suite).await?;
+    check_stops_at_throws(&mut agent, &suite).await?;
     agent.finish().await
 }
 

@@ -32,7 +32,7 @@ async fn a_runtime_whose_helper_thread_is_late_starts_all_the_same() -> anyhow::
     let library = fixture::library("late", scratch.path()).await?;
     for milliseconds in 8..=19 {
         let late = json!({ "LD_PRELOAD": library, "LATE_US": (milliseconds * 1000).to_string() });
-        let lines = printed(Runtime::Net9, json!({ "cwd": scratch.path(), "env": late }))
+        let lines = run_and_read_output(Runtime::Net9, json!({ "cwd": scratch.path(), "env": late }))
             .await
             .with_context(|| format!("late by {milliseconds} ms"))?;
         assert!(lines.iter().any(|line| line.starts_with("cwd=")), "{lines:?}");
@@ -45,7 +45,7 @@ async fn a_runtime_beside_a_thread_that_never_rests_starts_all_the_same(
 ) -> anyhow::Result<()> {
     let scratch = tempfile::tempdir()?;
     let busy = json!({ "LD_PRELOAD": fixture::library("busy", scratch.path()).await? });
-    let lines = printed(runtime, json!({ "cwd": scratch.path(), "env": busy })).await?;
+    let lines = run_and_read_output(runtime, json!({ "cwd": scratch.path(), "env": busy })).await?;
     assert!(lines.iter().any(|line| line.starts_with("cwd=")), "{lines:?}");
     Ok(())
 }
@@ -56,7 +56,7 @@ fn folder() -> String {
 }
 
 /// The settings that the program prints.
-async fn printed(runtime: Runtime, more: Value) -> anyhow::Result<Vec<String>> {
+async fn run_and_read_output(runtime: Runtime, more: Value) -> anyhow::Result<Vec<String>> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("settings", &[], more).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 0);
@@ -78,21 +78,21 @@ async fn a_launch_profile_supplies_the_settings_that_the_launch_omits(
     let expected =
         ["DOTNET_LAUNCH_PROFILE=plain", urls, "MODE=plain", "GREETING=hello", "args=one|two three"];
     // The file below `cwd`, and its first profile that runs the project.
-    let lines = printed(runtime, json!({ "cwd": folder })).await?;
+    let lines = run_and_read_output(runtime, json!({ "cwd": folder })).await?;
     assert_eq!(lines.get(..5).context("too few lines")?, expected, "{lines:?}");
     assert_eq!(lines[5], format!("cwd={folder}"));
     // Attributes of the launch take precedence.
     let more = json!({ "cwd": folder, "args": ["mine"], "env": { "MODE": "launch", "GREETING": null } });
-    let lines = printed(runtime, more).await?;
+    let lines = run_and_read_output(runtime, more).await?;
     assert_eq!(lines.get(2..5).context("too few lines")?, ["MODE=launch", "GREETING=", "args=mine"]);
     // Another profile, of a file elsewhere.
     let file = format!("{folder}/Properties/launchSettings.json");
     let more = json!({ "launchSettingsFilePath": file, "launchSettingsProfile": "other" });
-    let lines = printed(runtime, more).await?;
+    let lines = run_and_read_output(runtime, more).await?;
     assert_eq!((lines[2].as_str(), lines[4].as_str()), ("MODE=other", "args="));
     assert_eq!(lines[5], format!("cwd={folder}/Properties"));
     // None.
-    let lines = printed(runtime, json!({ "cwd": folder, "launchSettingsProfile": "" })).await?;
+    let lines = run_and_read_output(runtime, json!({ "cwd": folder, "launchSettingsProfile": "" })).await?;
     assert_eq!(lines[0], "DOTNET_LAUNCH_PROFILE=", "{lines:?}");
     Ok(())
 }

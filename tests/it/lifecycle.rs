@@ -54,7 +54,7 @@ fn temporary_files(pid: &Value) -> bool {
     })
 }
 
-async fn all_gone(pid: &Value, socket: &Path) -> anyhow::Result<()> {
+async fn wait_until_all_gone(pid: &Value, socket: &Path) -> anyhow::Result<()> {
     wait_until("the program", || !is_running(pid)).await?;
     wait_until("the socket", || !socket.exists()).await?;
     wait_until("the session's file", || !socket.with_extension("json").exists()).await?;
@@ -76,13 +76,13 @@ async fn running(runtime: Runtime) -> anyhow::Result<(DapClient, Value, std::pat
 async fn nothing_is_left_after_an_orderly_end(runtime: Runtime) -> anyhow::Result<()> {
     let (editor, pid, socket) = running(runtime).await?;
     editor.finish().await?;
-    all_gone(&pid, &socket).await
+    wait_until_all_gone(&pid, &socket).await
 }
 
 async fn nothing_is_left_when_the_editor_kills_its_adapter(runtime: Runtime) -> anyhow::Result<()> {
     let (editor, pid, socket) = running(runtime).await?;
     editor.kill().await?;
-    all_gone(&pid, &socket).await
+    wait_until_all_gone(&pid, &socket).await
 }
 
 async fn nothing_is_left_when_the_host_is_killed(runtime: Runtime) -> anyhow::Result<()> {

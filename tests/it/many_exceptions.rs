@@ -39,7 +39,7 @@ const MAX_OTHERS: u64 = 10;
 
 /// Reads that the engine's threads in the host have made so far. Other threads of the host read at intervals,
 /// so that their count depends on the time that a program takes.
-fn reads(process: &Value) -> anyhow::Result<u64> {
+fn read_calls_of_engine(process: &Value) -> anyhow::Result<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", process["systemProcessId"]))?;
     let parent = stat.rsplit(')').next().and_then(|rest| rest.split_ascii_whitespace().nth(1));
     let mut total = None;
@@ -67,10 +67,10 @@ async fn an_exception_that_no_filter_stops_at_takes_few_reads(runtime: Runtime) 
         let mut editor = launch_program(runtime, way, &["half", "ends"]).await?;
         let process = editor.event("process").await?;
         let (thread, _) = editor.stop().await?;
-        let before = reads(&process)?;
+        let before = read_calls_of_engine(&process)?;
         editor.ok("continue", json!({ "threadId": thread })).await?;
         editor.event("stopped").await?;
-        let each = (reads(&process)? - before) / (COUNT / 2);
+        let each = (read_calls_of_engine(&process)? - before) / (COUNT / 2);
         assert!(each <= most, "{way}: {each} reads for each");
         editor.finish().await?;
     }

@@ -46,7 +46,7 @@ fn only_folder(of: &Path) -> anyhow::Result<std::path::PathBuf> {
 }
 
 /// Launches an executable with a breakpoint at `here` of the program `apphost`, whose source is `source`.
-async fn stops_here(runtime: Runtime, source: &Path, launch: Value) -> anyhow::Result<()> {
+async fn expect_stop(runtime: Runtime, source: &Path, launch: Value) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.ok("initialize", json!({ "clientID": "test" })).await?;
     let launch = editor.send("launch", launch).await?;
@@ -97,7 +97,7 @@ async fn a_program_that_brings_its_runtime_is_debugged(runtime: Runtime) -> anyh
     std::fs::write(program.path().join("apphost.runtimeconfig.json"), included.to_string())?;
     let launch = json!({ "program": program.path().join("apphost"), "args": ["one"], "stopOnEntry": true,
         "env": { "DOTNET_ROOT": null } });
-    stops_here(runtime, Path::new(&fixture::source("apphost")), launch).await
+    expect_stop(runtime, Path::new(&fixture::source("apphost")), launch).await
 }
 
 async fn a_program_in_one_file_is_debugged(runtime: Runtime) -> anyhow::Result<()> {
@@ -131,7 +131,7 @@ async fn a_program_in_one_file_is_debugged(runtime: Runtime) -> anyhow::Result<(
     std::fs::remove_dir_all(project.path().join("bin"))?;
     let launch = json!({ "program": out.path().join("apphost"), "args": ["one"], "stopOnEntry": true,
         "env": { "DOTNET_BUNDLE_EXTRACT_BASE_DIR": unpacked.path() } });
-    stops_here(runtime, &project.path().join("Program.cs"), launch).await
+    expect_stop(runtime, &project.path().join("Program.cs"), launch).await
 }
 
 async fn a_process_whose_assembly_is_gone_is_read_from_memory(runtime: Runtime) -> anyhow::Result<()> {

@@ -21,7 +21,7 @@ fn spellings(there: &Path, here: &Path) -> [Value; 3] {
     ]
 }
 
-async fn stops_here(mut launch: Value, map: &Value, source: &Path) -> anyhow::Result<()> {
+async fn expect_stop(mut launch: Value, map: &Value, source: &Path) -> anyhow::Result<()> {
     for (key, value) in map.as_object().into_iter().flatten() {
         launch[key] = value.clone();
     }
@@ -46,7 +46,7 @@ async fn a_python_program_that_runs_elsewhere_stops_at_the_source_here() -> anyh
     }
     for map in spellings(&there, &here) {
         let launch = Subject::Python.with(json!({ "program": there.join("main.py") }));
-        stops_here(launch, &map, &here.join("main.py")).await?;
+        expect_stop(launch, &map, &here.join("main.py")).await?;
     }
     Ok(())
 }
@@ -64,7 +64,7 @@ async fn a_native_program_that_was_built_elsewhere_stops_at_the_source_here() ->
     for subject in [Subject::Lldb, Subject::Gdb] {
         anyhow::ensure!(compiler.status()?.success(), "not compiled");
         for map in spellings(there, &here) {
-            stops_here(subject.with(json!({ "program": program })), &map, &here.join("main.c")).await?;
+            expect_stop(subject.with(json!({ "program": program })), &map, &here.join("main.c")).await?;
         }
     }
     Ok(())

@@ -9,7 +9,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-use super::dotnet_subprocesses::{child_of, to_its_end};
+use super::dotnet_subprocesses::{child_of, run_to_end};
 
 net10_tests! {
     solution_starts_the_program_that_msbuild_names,
@@ -47,7 +47,7 @@ async fn editor(runtime: Runtime) -> anyhow::Result<DapClient> {
 }
 
 /// Runs a launch to its end; returns the program's output, and the console's before that.
-async fn printed(runtime: Runtime, attributes: Value) -> anyhow::Result<(String, String)> {
+async fn run_and_read_output(runtime: Runtime, attributes: Value) -> anyhow::Result<(String, String)> {
     let mut editor = editor(runtime).await?;
     let launch = editor.send("launch", attributes).await?;
     editor.initialized(launch).await?;
@@ -81,16 +81,17 @@ async fn solution_starts_the_program_that_msbuild_names(runtime: Runtime) -> any
     let (solution, project) = (copy.path().join("all.slnx"), copy.path().join("shop/shop.csproj"));
     // Both frameworks are built; the newest is started, in the project's folder, under another name than the
     // project's.
-    let (stdout, console) = printed(runtime, json!({ "program": solution, "args": ["one"] })).await?;
+    let (stdout, console) =
+        run_and_read_output(runtime, json!({ "program": solution, "args": ["one"] })).await?;
     assert_eq!(stdout, "net10 in shop: one\n");
     assert!(console.contains("shop.csproj is for net10.0;net8.0: starting net10.0"), "{console}");
     let other = json!({ "program": project, "framework": "net8.0", "noBuild": true, "cwd": copy.path() });
-    let (stdout, console) = printed(runtime, other).await?;
+    let (stdout, console) = run_and_read_output(runtime, other).await?;
     assert!(stdout.starts_with("net8 in ") && !console.contains("->"), "{stdout}{console}");
     // As users type it.
     let typed = ["run", "--no-build", "--project", "shop", "-f", "net8.0", "--", "-f", "two"];
     let typed = json!({ "program": "dotnet", "args": typed, "cwd": copy.path() });
-    assert!(printed(runtime, typed).await?.0.ends_with(": -f two\n"));
+    assert!(run_and_read_output(runtime, typed).await?.0.ends_with(": -f two\n"));
     // The error names a program that cannot be started, without a build.
     let wrong = json!({ "program": project, "configuration": "Release", "noBuild": true });
     says(&refused(runtime, wrong).await?, "LAUNCH_FAILED", "it is not built for Release, net10.0");
@@ -152,15 +153,18 @@ async fn a_file_without_a_project_is_built_and_debugged(runtime: Runtime) -> any
 async fn build_attributes_reach_the_build(runtime: Runtime) -> anyhow::Result<()> {
     let text = "var defined = \"plain\";\n#if EXTRA\ndefined = \"extra\";\n#endif\n\
                 System.Console.WriteLine(defined + \" \" + System.AppContext.BaseDirectory);\nreturn 3;\n";
-    let folder = made("app.csproj", "Program.cs", text, "")?;
+    let folder = create_project("app.csproj", "Program.cs", text, "")?;
     let project = folder.path().join("app.csproj");
     let own = folder.path().canonicalize()?.join("bin");
     let plain = json!({ "program": project, "buildArguments": ["-p:UseAppHost=false"] });
-    assert_eq!(printed(runtime, plain).await?.0, format!("plain {}/Debug/net10.0/\n", own.display()));
+    assert_eq!(
+        run_and_read_output(runtime, plain).await?.0,
+        format!("plain {}/Debug/net10.0/\n", own.display())
+    );
     let arguments = json!({ "program": project, "configuration": "Release", "runtimeIdentifier": "linux-x64",
         "buildArguments": ["-p:UseAppHost=false", "-p:DefineConstants=EXTRA", "--no-self-contained"] });
     let expected = format!("extra {}/Release/net10.0/linux-x64/\n", own.display());
-    assert_eq!(printed(runtime, arguments).await?.0, expected);
+    assert_eq!(run_and_read_output(runtime, arguments).await?.0, expected);
     Ok(())
 }
 
@@ -172,7 +176,7 @@ async fn a_file_may_name_another_sdk(runtime: Runtime) -> anyhow::Result<()> {
                 var builder = WebApplication.CreateBuilder(args);\n\
                 Console.WriteLine(builder.GetType().Name);\nreturn 3;\n";
     std::fs::write(&file, text)?;
-    assert_eq!(printed(runtime, json!({ "program": file })).await?.0, "WebApplicationBuilder\n");
+    assert_eq!(run_and_read_output(runtime, json!({ "program": file })).await?.0, "WebApplicationBuilder\n");
     Ok(())
 }
 
@@ -186,7 +190,7 @@ End Module
 ";
 
 /// A folder with a project, whose assembly has another name, and a source.
-fn made(project: &str, source: &str, text: &str, items: &str) -> anyhow::Result<tempfile::TempDir> {
+fn create_project(project: &str, source: &str, text: &str, items: &str) -> anyhow::Result<tempfile::TempDir> {
     let folder = tempfile::tempdir()?;
     restores_from_the_feed(folder.path())?;
     let properties = "<TargetFramework>net10.0</TargetFramework><OutputType>Exe</OutputType>\
@@ -200,7 +204,7 @@ fn made(project: &str, source: &str, text: &str, items: &str) -> anyhow::Result<
 }
 
 async fn a_project_of_visual_basic_is_built_and_debugged(runtime: Runtime) -> anyhow::Result<()> {
-    let folder = made("app.vbproj", "Program.vb", BASIC, "")?;
+    let folder = create_project("app.vbproj", "Program.vb", BASIC, "")?;
     let (project, source) = (folder.path().join("app.vbproj"), folder.path().join("Program.vb"));
     let mut editor = editor(runtime).await?;
     let launch = editor.send("launch", json!({ "program": project, "args": ["a", "b"] })).await?;
@@ -218,7 +222,7 @@ async fn a_project_of_visual_basic_is_built_and_debugged(runtime: Runtime) -> an
     editor.finish().await?;
     // Its folder is the project.
     let again = json!({ "program": folder.path(), "noBuild": true, "args": ["a"] });
-    assert_eq!(printed(runtime, again).await?.0, "total 1\n");
+    assert_eq!(run_and_read_output(runtime, again).await?.0, "total 1\n");
     std::fs::write(&source, BASIC.replace("Dim total", "Dim total As Integr"))?;
     let failed = refused(runtime, json!({ "program": project })).await?;
     says(&failed, "BUILD_FAILED", "'Integr' is not defined");
@@ -230,7 +234,7 @@ async fn a_project_of_visual_basic_is_built_and_debugged(runtime: Runtime) -> an
 /// An SDK may lack this language: then the error says so, and that a file is missing.
 async fn a_project_of_fsharp_that_cannot_be_built_says_why(runtime: Runtime) -> anyhow::Result<()> {
     let items = "<ItemGroup><Compile Include=\"Nowhere.fs\" /></ItemGroup>";
-    let folder = made("app.fsproj", "Program.fs", "printfn \"hello\"\n", items)?;
+    let folder = create_project("app.fsproj", "Program.fs", "printfn \"hello\"\n", items)?;
     for program in [folder.path().join("app.fsproj"), folder.path().to_owned()] {
         let failed = refused(runtime, json!({ "program": program })).await?;
         says(&failed, "BUILD_FAILED", "app.fsproj`: ");
@@ -261,7 +265,7 @@ async fn debugged_tests(
         let (mut child, ..) = child_of(&mut editor).await?;
         let (thread, _) = child.stop().await?;
         let frame = own_frame(&mut child, thread).await?;
-        to_its_end(child, thread).await?;
+        run_to_end(child, thread).await?;
         frame
     } else {
         let (thread, _) = editor.stop().await?;

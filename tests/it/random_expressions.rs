@@ -42,25 +42,25 @@ async fn random_expressions_of_today_have_the_values_that_the_program_prints(
 #[tokio::test]
 #[ignore = "long: 20,000 expressions; `./check --long` runs it"]
 async fn long_random_expressions_on_net31() -> anyhow::Result<()> {
-    at_length(Language::Older, Runtime::Net31).await
+    run_long(Language::Older, Runtime::Net31).await
 }
 
 #[tokio::test]
 #[ignore = "long: 20,000 expressions; `./check --long` runs it"]
 async fn long_random_expressions_on_net9() -> anyhow::Result<()> {
-    at_length(Language::Older, Runtime::Net9).await
+    run_long(Language::Older, Runtime::Net9).await
 }
 
 #[tokio::test]
 #[ignore = "long: 20,000 expressions; `./check --long` runs it"]
 async fn long_random_expressions_on_net10() -> anyhow::Result<()> {
-    at_length(Language::Older, Runtime::Net10).await
+    run_long(Language::Older, Runtime::Net10).await
 }
 
 #[tokio::test]
 #[ignore = "long: 20,000 expressions; `./check --long` runs it"]
 async fn long_random_expressions_of_today() -> anyhow::Result<()> {
-    at_length(Language::Modern, Runtime::Net10).await
+    run_long(Language::Modern, Runtime::Net10).await
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn a_seed_makes_the_same_expressions_and_uses_every_construct() {
 
 /// Three seeds; prints how often each construct was compared.
 #[allow(clippy::print_stderr, reason = "the counts are for the person who runs it")]
-async fn at_length(language: Language, runtime: Runtime) -> anyhow::Result<()> {
+async fn run_long(language: Language, runtime: Runtime) -> anyhow::Result<()> {
     let count = std::env::var("TANDEM_RANDOM_EXPRESSIONS").ok().and_then(|count| count.parse().ok());
     let seeds = std::env::var("TANDEM_RANDOM_SEEDS").unwrap_or_else(|_| "11,12,13".into());
     let seeds: Vec<u64> = seeds.split(',').map(str::parse).collect::<Result<_, _>>()?;
@@ -153,7 +153,7 @@ impl Language {
             let printed = program.run(&expressions).await?;
             let rows: Vec<(&Expression, &OracleResult)> = expressions.iter().zip(&printed).collect();
             for batch in rows.chunks(BATCH) {
-                by_compiler(&mut compiler, &frame, batch, &mut found).await?;
+                compare_with_compiler(&mut compiler, &frame, batch, &mut found).await?;
             }
             for (at, (expression, printed)) in rows.iter().enumerate() {
                 let text = &expression.text;
@@ -166,7 +166,7 @@ impl Language {
                 let result = evaluate_in_debugger(&mut own, text, &own_frame).await?;
                 if let (OracleResult::Error(_), DebuggerResult::Value(_, value)) = (printed, &result) {
                     // Newer than the program's C#: the compiler of today knows.
-                    let today = batched(&mut compiler, &frame, &[text]).await?;
+                    let today = evaluate_batch(&mut compiler, &frame, &[text]).await?;
                     if today.as_ref().is_none_or(|values| values[..] != [value.clone()]) {
                         found.wrong.push(format!(
                             "{text}\n    own: {value}\n    today's compiler: {today:?}\n    \
@@ -267,7 +267,7 @@ fn is_refusal(message: &str) -> bool {
 }
 
 /// Compares what the debugger's compiler makes of those expressions that compile.
-async fn by_compiler(
+async fn compare_with_compiler(
     editor: &mut DapClient,
     frame: &Value,
     rows: &[(&Expression, &OracleResult)],
@@ -278,7 +278,7 @@ async fn by_compiler(
     let mut waiting = vec![&rows[..]];
     while let Some(rows) = waiting.pop() {
         let texts: Vec<&str> = rows.iter().map(|(expression, _)| expression.text.as_str()).collect();
-        match batched(editor, frame, &texts).await? {
+        match evaluate_batch(editor, frame, &texts).await? {
             Some(values) => {
                 for ((expression, printed), value) in rows.iter().zip(values) {
                     let same = match printed {
@@ -307,7 +307,7 @@ async fn by_compiler(
 }
 
 /// The values of expressions that are compiled together, each within a lambda; none when they do not compile.
-async fn batched(
+async fn evaluate_batch(
     editor: &mut DapClient,
     frame: &Value,
     texts: &[&str],

@@ -128,7 +128,7 @@ async fn ask_everything(agent: &mut DapClient, typed: &str) -> anyhow::Result<Ha
 }
 
 /// Launches, with read-only access, a program that writes a file when a debugger runs any of its code.
-async fn watched(
+async fn launch_read_only(
     subject: Subject,
     name: &str,
     text: &str,
@@ -236,35 +236,37 @@ const BASH: &str = "trap='$(touch RAN)'\nvalues=('a[$(touch RAN)]')\necho here #
 
 #[tokio::test]
 async fn python_runs_nothing_for_an_agent_that_may_only_look() -> anyhow::Result<()> {
-    let outcomes = watched(Subject::Python, "main.py", PYTHON, "trap.a").await?;
+    let outcomes = launch_read_only(Subject::Python, "main.py", PYTHON, "trap.a").await?;
     check(&outcomes, &["variables", "completions", "exceptionInfo"]);
     Ok(())
 }
 
 #[tokio::test]
 async fn ruby_runs_nothing_for_an_agent_that_may_only_look() -> anyhow::Result<()> {
-    let outcomes = watched(Subject::Rdbg, "main.rb", RUBY, r#"Kernel::system("touch RAN").a"#).await?;
+    let outcomes =
+        launch_read_only(Subject::Rdbg, "main.rb", RUBY, r#"Kernel::system("touch RAN").a"#).await?;
     check(&outcomes, &["variables", "completions", "exceptionInfo"]);
     Ok(())
 }
 
 #[tokio::test]
 async fn ruby_with_debug_1_9_2_runs_nothing_for_an_agent_that_may_only_look() -> anyhow::Result<()> {
-    let outcomes = watched(Subject::Rdbg192, "main.rb", RUBY, r#"Kernel::system("touch RAN").a"#).await?;
+    let outcomes =
+        launch_read_only(Subject::Rdbg192, "main.rb", RUBY, r#"Kernel::system("touch RAN").a"#).await?;
     check(&outcomes, &["variables", "completions", "exceptionInfo"]);
     Ok(())
 }
 
 #[tokio::test]
 async fn javascript_runs_nothing_for_an_agent_that_may_only_look() -> anyhow::Result<()> {
-    let outcomes = watched(Subject::Js, "main.js", JAVASCRIPT, "trap.a").await?;
+    let outcomes = launch_read_only(Subject::Js, "main.js", JAVASCRIPT, "trap.a").await?;
     check(&outcomes, &["variables", "completions", "exceptionInfo"]);
     Ok(())
 }
 
 #[tokio::test]
 async fn bash_runs_nothing_for_an_agent_that_may_only_look() -> anyhow::Result<()> {
-    let outcomes = watched(Subject::Bash, "main.sh", BASH, "$(touch RAN)").await?;
+    let outcomes = launch_read_only(Subject::Bash, "main.sh", BASH, "$(touch RAN)").await?;
     check(&outcomes, &["variables", "completions", "exceptionInfo"]);
     Ok(())
 }

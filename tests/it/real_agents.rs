@@ -23,7 +23,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinHandle;
 
 /// A program that `scripts/real` has fetched: a value of its JSON.
-fn fetched(pointer: &str) -> anyhow::Result<String> {
+fn fetched_path(pointer: &str) -> anyhow::Result<String> {
     let text = std::fs::read_to_string(fixture::cache().join("real-agents.json"))
         .context("run `scripts/real` first")?;
     let all: Value = serde_json::from_str(&text)?;
@@ -31,10 +31,10 @@ fn fetched(pointer: &str) -> anyhow::Result<String> {
 }
 
 /// A copy of what was fetched: the program writes into its folder.
-fn copied(pointer: &str) -> anyhow::Result<tempfile::TempDir> {
+fn copy_fetched(pointer: &str) -> anyhow::Result<tempfile::TempDir> {
     let folder = tempfile::tempdir()?;
     let mut copy = std::process::Command::new("cp");
-    copy.arg("-R").arg(format!("{}/.", fetched(pointer)?)).arg(folder.path());
+    copy.arg("-R").arg(format!("{}/.", fetched_path(pointer)?)).arg(folder.path());
     ensure!(copy.status()?.success(), "`{copy:?}` fails");
     Ok(folder)
 }

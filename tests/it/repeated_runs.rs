@@ -29,7 +29,7 @@ async fn call_and_wait(agent: &mut Agent, tool: &str, arguments: Value) -> anyho
 }
 
 /// The third run has failed, and is stopped where it failed.
-async fn stops_in_the_third(
+async fn expect_stop_in_the_third_run(
     agent: &mut Agent,
     stop: &Value,
     file: &Path,
@@ -64,7 +64,7 @@ async fn a_program_of_python_is_repeated_until_it_fails_and_stops_there() -> any
     // A wait that ended early continues in whichever run is then in progress.
     let arguments = Subject::Python.with(json!({ "program": file, "repeat": 9, "timeoutMs": 100 }));
     let stop = call_and_wait(&mut agent, "debug_launch", arguments).await?;
-    stops_in_the_third(&mut agent, &stop, &file, "count").await?;
+    expect_stop_in_the_third_run(&mut agent, &stop, &file, "count").await?;
     // A breakpoint does not end the repetition, and neither does a user who continues from there.
     std::fs::remove_file(folder.path().join("count"))?;
     let place = json!({ "sourceFile": file, "line": 4 });
@@ -123,7 +123,7 @@ if (count === 3) throw new Error("the third"); // BP flaky
     let mut agent = agent(folder.path(), &[]).await?;
     let arguments = Subject::Js.with(json!({ "program": file, "repeat": 9 }));
     let stop = call_and_wait(&mut agent, "debug_launch", arguments).await?;
-    stops_in_the_third(&mut agent, &stop, &file, "count").await?;
+    expect_stop_in_the_third_run(&mut agent, &stop, &file, "count").await?;
     agent.finish().await
 }
 
@@ -172,7 +172,7 @@ async fn a_flaky_test_of_xunit_is_repeated_until_it_fails_and_stops_there(
     let arguments = json!({ "projectPath": "xunit3", "filter": "FlakyTests.Counts", "repeat": 9,
         "env": { "COUNT": projects.path().join("count") } });
     let stop = finished(&mut agent, "debug_launch_test", arguments).await?;
-    stops_in_the_third(&mut agent, &stop, &file, "count").await?;
+    expect_stop_in_the_third_run(&mut agent, &stop, &file, "count").await?;
     agent.finish().await
 }
 
@@ -202,7 +202,7 @@ async fn a_flaky_test_of_cargo_is_repeated_until_it_fails_and_is_built_again_by_
     let arguments =
         Subject::Lldb.with(json!({ "projectPath": ".", "filter": "cart::flaky flaky", "repeat": 9 }));
     let stop = finished(&mut agent, "debug_launch_test", arguments).await?;
-    stops_in_the_third(&mut agent, &stop, &file, "count").await?;
+    expect_stop_in_the_third_run(&mut agent, &stop, &file, "count").await?;
     // Without a debugger: the count is reset, so it fails again in the third run.
     std::fs::remove_file(project.path().join("count"))?;
     let run = json!({ "tests": ["cart::flaky flaky"], "repeat": 9 });
@@ -244,7 +244,7 @@ test("counts", () => {
     let arguments = Subject::Js
         .with(json!({ "projectPath": ".", "filter": "test/flaky.test.mjs > counts", "repeat": 9 }));
     let stop = finished(&mut agent, "debug_launch_test", arguments).await?;
-    stops_in_the_third(&mut agent, &stop, &file, "count").await?;
+    expect_stop_in_the_third_run(&mut agent, &stop, &file, "count").await?;
     agent.finish().await
 }
 

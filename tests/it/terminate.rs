@@ -56,7 +56,7 @@ async fn ready(editor: &mut DapClient) -> anyhow::Result<()> {
 }
 
 /// The program ends as it does by itself.
-async fn ends_in_order(editor: &mut DapClient, code: i64) -> anyhow::Result<()> {
+async fn expect_orderly_end(editor: &mut DapClient, code: i64) -> anyhow::Result<()> {
     assert_eq!(editor.event("exited").await?["exitCode"], code, "{:?}", editor.output);
     editor.event("terminated").await?;
     assert!(editor.output[0].ends_with("saving\nsaved\n"), "{:?}", editor.output);
@@ -65,7 +65,7 @@ async fn ends_in_order(editor: &mut DapClient, code: i64) -> anyhow::Result<()> 
 }
 
 /// Checks that the program is killed before it has cleaned up; returns the console's message.
-async fn ends_by_force(editor: &mut DapClient) -> anyhow::Result<String> {
+async fn expect_forced_end(editor: &mut DapClient) -> anyhow::Result<String> {
     assert_eq!(editor.event("exited").await?["exitCode"], 137, "{:?}", editor.output);
     editor.event("terminated").await?;
     assert!(!editor.output[0].contains("saved"), "{:?}", editor.output);
@@ -95,7 +95,7 @@ async fn a_stopped_program_is_resumed_to_end_and_a_breakpoint_on_its_way_out_is_
     assert_eq!(editor.ok("evaluate", arguments).await?["result"], "true");
     editor.ok("continue", json!({ "threadId": thread })).await?;
     second.event("continued").await?;
-    ends_in_order(&mut editor, 143).await?;
+    expect_orderly_end(&mut editor, 143).await?;
     second.event("exited").await?;
     second.event("terminated").await?;
     second.finish().await?;
@@ -106,7 +106,7 @@ async fn a_program_that_takes_its_time_to_end_is_left_to_it(runtime: Runtime) ->
     let mut editor = launch_program(runtime, &[], json!({ "args": ["slow"] })).await?;
     ready(&mut editor).await?;
     editor.ok("terminate", json!({})).await?;
-    ends_in_order(&mut editor, 143).await?;
+    expect_orderly_end(&mut editor, 143).await?;
     editor.finish().await
 }
 
@@ -118,7 +118,7 @@ async fn a_program_that_never_ends_is_ended_by_force_when_its_time_is_up(
     editor.stop().await?;
     editor.ok("terminate", json!({})).await?;
     editor.event("continued").await?;
-    let console = ends_by_force(&mut editor).await?;
+    let console = expect_forced_end(&mut editor).await?;
     assert!(console.contains("has not ended within 1 s of being asked to (`terminateTimeout`)"), "{console}");
     editor.finish().await
 }
@@ -136,7 +136,7 @@ async fn a_client_that_asks_again_kills_the_program_and_another_client_does_not(
     let info = editor.ok("sessionInfo", json!({})).await?;
     assert_eq!(info["state"], "running");
     second.ok("terminate", json!({})).await?;
-    let console = ends_by_force(&mut editor).await?;
+    let console = expect_forced_end(&mut editor).await?;
     assert!(console.contains("second asks the program again to end: it is killed"), "{console}");
     second.event("terminated").await?;
     second.finish().await?;
@@ -157,7 +157,7 @@ async fn a_limit_of_nothing_ends_the_program_at_once_and_one_that_is_not_a_numbe
     anyhow::ensure!(editor.response(launch).await?.success);
     ready(&mut editor).await?;
     editor.ok("terminate", json!({})).await?;
-    ends_by_force(&mut editor).await?;
+    expect_forced_end(&mut editor).await?;
     assert_eq!(editor.output[0], "ready\n");
     editor.finish().await
 }
@@ -168,7 +168,7 @@ async fn a_suspended_program_resumes_to_receive_the_request_to_end(runtime: Runt
     ready(&mut editor).await?;
     kill_process(Pid::from_raw(i32::try_from(pid)?).context("no process id")?, Signal::STOP)?;
     editor.ok("terminate", json!({})).await?;
-    ends_in_order(&mut editor, 143).await?;
+    expect_orderly_end(&mut editor, 143).await?;
     editor.finish().await
 }
 
@@ -178,7 +178,7 @@ async fn a_disconnect_ends_a_program_that_does_not_want_to(runtime: Runtime) -> 
     editor.ok("terminate", json!({})).await?;
     assert!(editor.read_stdout("saving").await?.contains("saving"));
     editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
-    ends_by_force(&mut editor).await?;
+    expect_forced_end(&mut editor).await?;
     editor.wait_until_ended().await
 }
 
@@ -230,7 +230,7 @@ async fn a_program_without_a_debugger_is_asked_to_end(runtime: Runtime) -> anyho
     let mut editor = launch_program(runtime, &["working", "saved"], json!({ "noDebug": true })).await?;
     ready(&mut editor).await?;
     editor.ok("terminate", json!({})).await?;
-    ends_in_order(&mut editor, 143).await?;
+    expect_orderly_end(&mut editor, 143).await?;
     editor.finish().await
 }
 
@@ -241,7 +241,7 @@ async fn an_evaluation_does_not_keep_a_program_from_ending(runtime: Runtime) -> 
     let evaluation = editor.send("evaluate", arguments).await?;
     editor.ok("terminate", json!({})).await?;
     assert!(!editor.response(evaluation).await?.success);
-    ends_in_order(&mut editor, 143).await?;
+    expect_orderly_end(&mut editor, 143).await?;
     editor.finish().await
 }
 
@@ -262,7 +262,7 @@ async fn an_agent_is_notified_of_a_program_that_does_not_end(runtime: Runtime) -
             }
             None => {
                 assert!(left["message"].is_null(), "{left}");
-                ends_in_order(&mut editor, 143).await?;
+                expect_orderly_end(&mut editor, 143).await?;
             }
         }
         agent.finish().await?;
@@ -314,7 +314,7 @@ async fn a_web_host_that_never_stops_is_ended_by_force(runtime: Runtime) -> anyh
     let more = json!({ "args": ["never"], "terminateTimeout": 1500 });
     let mut editor = web_host(runtime, more, &[]).await?;
     editor.ok("terminate", json!({})).await?;
-    let console = ends_by_force(&mut editor).await?;
+    let console = expect_forced_end(&mut editor).await?;
     assert!(console.contains("has not ended within 1.5 s of being asked to"), "{console}");
     assert!(editor.output[0].contains("saving"), "{:?}", editor.output);
     editor.finish().await

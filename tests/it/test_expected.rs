@@ -11,7 +11,7 @@ use super::frameworks::{agent, finished, go_environment, line};
 use super::test_projects;
 
 /// Adds a source to a copy of a project, and debugs its one test.
-async fn stops_nowhere(
+async fn expect_no_stop(
     project: tempfile::TempDir,
     (path, text): (&str, &str),
     filter: impl Into<Option<&str>>,
@@ -39,7 +39,7 @@ async fn with_pytest() -> anyhow::Result<()> {
                 with pytest.raises(ValueError):\n        price(\"melon\")\n    \
                 with contextlib.suppress(ValueError):\n        int(\"x\")\n";
     let project = fixture::test_project("pytest")?;
-    stops_nowhere(project, ("tests/test_expects.py", text), "test_expects", Subject::Python).await
+    expect_no_stop(project, ("tests/test_expects.py", text), "test_expects", Subject::Python).await
 }
 
 #[tokio::test]
@@ -49,7 +49,7 @@ async fn with_unittest() -> anyhow::Result<()> {
                 price(\"melon\")\n        \
                 self.assertRaises(ValueError, int, \"x\")\n";
     let project = fixture::test_project("unittest")?;
-    stops_nowhere(project, ("tests/test_expects.py", text), "test_expects", Subject::Python).await
+    expect_no_stop(project, ("tests/test_expects.py", text), "test_expects", Subject::Python).await
 }
 
 #[tokio::test]
@@ -60,7 +60,7 @@ async fn with_minitest() -> anyhow::Result<()> {
                 Integer(\"x\") }\n  end\nend\n";
     for subject in [Subject::Rdbg, Subject::Rdbg192] {
         let project = fixture::test_project("minitest")?;
-        stops_nowhere(project, ("test/expects_test.rb", text), "ExpectsTest#test_expects", subject).await?;
+        expect_no_stop(project, ("test/expects_test.rb", text), "ExpectsTest#test_expects", subject).await?;
     }
     Ok(())
 }
@@ -71,7 +71,7 @@ async fn with_rspec() -> anyhow::Result<()> {
                 expect { Integer(\"x\") }.to raise_error(ArgumentError)\n  end\nend\n";
     for subject in [Subject::Rdbg, Subject::Rdbg192] {
         let project = fixture::test_project("rspec")?;
-        stops_nowhere(project, ("spec/expects_spec.rb", text), "refuses text", subject).await?;
+        expect_no_stop(project, ("spec/expects_spec.rb", text), "refuses text", subject).await?;
     }
     Ok(())
 }
@@ -82,7 +82,7 @@ async fn with_jest() -> anyhow::Result<()> {
         }).toThrow(\"x\");\n  \
                 await expect((async () => { throw new Error(\"y\"); })()).rejects.toThrow(\"y\");\n});\n";
     let project = fixture::node_test_project("jest")?;
-    stops_nowhere(project, ("test/expects.test.js", text), "test/expects.test.js > expects", Subject::Js)
+    expect_no_stop(project, ("test/expects.test.js", text), "test/expects.test.js > expects", Subject::Js)
         .await
 }
 
@@ -92,7 +92,7 @@ async fn with_vitest() -> anyhow::Result<()> {
                 expect(() => { throw new Error(\"x\"); }).toThrow(\"x\");\n  \
                 await expect((async () => { throw new Error(\"y\"); })()).rejects.toThrow(\"y\");\n});\n";
     let project = fixture::node_test_project("vitest")?;
-    stops_nowhere(project, ("test/expects.test.ts", text), "test/expects.test.ts > expects", Subject::Js)
+    expect_no_stop(project, ("test/expects.test.ts", text), "test/expects.test.ts > expects", Subject::Js)
         .await
 }
 
@@ -105,7 +105,7 @@ async fn with_node_s_own_runner() -> anyhow::Result<()> {
                 assert.throws(() => { throw new Error(\"x\"); });\n  \
                 await assert.rejects(async () => { throw new Error(\"y\"); });\n});\n";
     let project = fixture::test_project("node")?;
-    stops_nowhere(project, ("test/expects.test.mjs", text), "expects", Subject::Js).await
+    expect_no_stop(project, ("test/expects.test.mjs", text), "expects", Subject::Js).await
 }
 
 /// A project of Rust that has these functions for tests.

@@ -68,7 +68,7 @@ fn environment(name: &str) -> anyhow::Result<Vec<(&'static str, String)>> {
 }
 
 /// Replaces words of a source and checks that an error is reported at that line, with `says` in its message.
-async fn is_placed(
+async fn check_locations(
     name: &'static str,
     file: &str,
     (before, after): (&str, &str),
@@ -107,7 +107,7 @@ macro_rules! errors_are_placed {
     ($($test:ident $name:literal $file:literal $change:expr, $says:literal)*) => { $(
         #[tokio::test]
         async fn $test() -> anyhow::Result<()> {
-            is_placed($name, $file, $change, $says).await
+            check_locations($name, $file, $change, $says).await
         }
     )* };
 }

@@ -41,7 +41,7 @@ fn differs(answer: &Value) -> String {
 }
 
 /// The agent is in one session, stopped as before, and has run nothing in it.
-async fn stays(agent: &mut Agent, started: &Value) -> anyhow::Result<()> {
+async fn expect_unchanged_session(agent: &mut Agent, started: &Value) -> anyhow::Result<()> {
     let status = agent.call("debug_status", json!({})).await?;
     // Some debuggers say late which process it is.
     let same = started["pid"].is_null() || status["pid"] == started["pid"];
@@ -87,7 +87,7 @@ async fn values_are_set_and_statements_skipped_in_a_csharp_program(runtime: Runt
         answer["with"]["values"]["nothing"].as_str().is_some_and(|text| text.starts_with("error: ")),
         "{answer}"
     );
-    stays(&mut agent, &started).await?;
+    expect_unchanged_session(&mut agent, &started).await?;
     // Its breakpoints are not those of the runs.
     agent.call("debug_set_breakpoint", json!({ "sourceFile": source, "text": "BP inner" })).await?;
     let skip = json!({ "sourceFile": source, "text": "BP outer", "skip": true, "until": until,
@@ -101,7 +101,7 @@ async fn values_are_set_and_statements_skipped_in_a_csharp_program(runtime: Runt
         refused["error"]["message"].as_str().is_some_and(|text| text.contains("cannot set `x`")),
         "{refused}"
     );
-    stays(&mut agent, &started).await?;
+    expect_unchanged_session(&mut agent, &started).await?;
     agent.finish().await
 }
 
@@ -126,7 +126,7 @@ async fn changes_a_line(subject: Subject, set: Value, difference: &str) -> anyho
     assert!(answer["message"].is_null(), "{subject:?}: {answer}");
     let expected = format!("stdout, line 1: `got 4: abcd` without, `{difference}` with the change");
     assert!(differs(&answer).contains(&expected), "{subject:?}: {answer}");
-    stays(&mut agent, &started).await?;
+    expect_unchanged_session(&mut agent, &started).await?;
     // Past what there is, and what the engine refuses.
     let mut beyond = place.clone();
     beyond["hit"] = json!(9);
@@ -144,7 +144,7 @@ async fn changes_a_line(subject: Subject, set: Value, difference: &str) -> anyho
             .is_some_and(|text| text.contains("cannot set `noSuchName` to `1`")),
         "{subject:?}: {refused}"
     );
-    stays(&mut agent, &started).await?;
+    expect_unchanged_session(&mut agent, &started).await?;
     // The session continues as if the try had not happened.
     let mut ended = agent.call("debug_continue", json!({})).await?;
     if ended["event"]["exceptionType"] == "SystemExit" {
@@ -193,7 +193,7 @@ async fn engines_that_cannot_skip_say_so_before_anything_runs() -> anyhow::Resul
             refused["error"]["message"].as_str().is_some_and(|text| text.contains("gotoTargets")),
             "{refused}"
         );
-        stays(&mut agent, &started).await?;
+        expect_unchanged_session(&mut agent, &started).await?;
         agent.finish().await?;
     }
     Ok(())
@@ -307,7 +307,7 @@ async fn bad_input_is_refused_and_a_waiting_program_is_reported() -> anyhow::Res
     let waits = agent.call("debug_try", json!({ "function": "price", "set": { "name": "'fig'" } })).await?;
     assert_eq!(waits["without"]["ended"], "waitingForInput", "{waits}");
     assert!(waits["message"].as_str().is_some_and(|text| text.contains("process_write_input")), "{waits}");
-    stays(&mut agent, &started).await?;
+    expect_unchanged_session(&mut agent, &started).await?;
     let left = processes_of(&file)?;
     assert_eq!(left.len(), 1, "{left:#?}");
     agent.finish().await
@@ -356,7 +356,7 @@ async fn runs_that_differ_by_themselves_or_never_end_are_reported() -> anyhow::R
         "{never}"
     );
     assert_eq!(never["without"]["exitCode"], 3, "{never}");
-    stays(&mut agent, &started).await?;
+    expect_unchanged_session(&mut agent, &started).await?;
     let left = processes_of(&file)?;
     assert_eq!(left.len(), 1, "{left:#?}");
     agent.finish().await
@@ -374,7 +374,7 @@ async fn a_run_that_stops_again_and_again_ends_with_its_time() -> anyhow::Result
     let never = json!({ "sourceFile": file, "line": 7, "set": { "ready": 3 }, "timeoutMs": 1500 });
     let answer = agent.call("debug_try", never).await?;
     assert_eq!(answer["without"]["ended"], "timeout", "{answer}");
-    stays(&mut agent, &started).await?;
+    expect_unchanged_session(&mut agent, &started).await?;
     assert_eq!(processes_of(&file)?.len(), 1);
     agent.finish().await
 }
@@ -403,7 +403,7 @@ async fn an_experiment_that_is_cancelled_leaves_nothing() -> anyhow::Result<()> 
         anyhow::Ok(())
     };
     tokio::time::timeout(deadline(30), gone).await.context("a run is left")??;
-    stays(&mut agent, &started).await?;
+    expect_unchanged_session(&mut agent, &started).await?;
     agent.finish().await
 }
 

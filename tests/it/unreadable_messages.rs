@@ -16,7 +16,7 @@ fn editor() -> anyhow::Result<DapClient> {
 }
 
 /// Odd arguments, and whether they can be read.
-fn odd() -> Vec<(String, bool)> {
+fn odd_messages() -> Vec<(String, bool)> {
     let deep = "[".repeat(200) + &"]".repeat(200);
     vec![
         (r#"{"expression":"\ud83d","context":"repl"}"#.into(), true),
@@ -34,7 +34,7 @@ async fn requests_that_cannot_be_read_are_answered_once() -> anyhow::Result<()> 
     editor.launch_child(Subject::Python.launch(), &source, &[Subject::Python.line("handle")]).await?;
     editor.ok("processWriteInput", json!({ "data": "x\n" })).await?;
     editor.stop().await?;
-    for (seq, (arguments, readable)) in (5000..).zip(odd()) {
+    for (seq, (arguments, readable)) in (5000..).zip(odd_messages()) {
         let body =
             format!(r#"{{"seq":{seq},"type":"request","command":"evaluate","arguments":{arguments}}}"#);
         editor.send_raw(format!("Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes()).await?;

@@ -319,7 +319,7 @@ async fn a_display_names_rows_and_types(runtime: Runtime) -> anyhow::Result<()> 
 /// The typed text, completions that must be offered, and completions that must not.
 type Case = (&'static str, &'static [&'static str], &'static [&'static str]);
 
-async fn offered(editor: &mut DapClient, frame: &Value, typed: &str) -> anyhow::Result<Vec<String>> {
+async fn completions_of(editor: &mut DapClient, frame: &Value, typed: &str) -> anyhow::Result<Vec<String>> {
     let arguments = json!({ "frameId": frame, "text": typed, "column": typed.encode_utf16().count() + 1 });
     let body = editor.ok("completions", arguments).await?;
     let labels = body["targets"].as_array().into_iter().flatten().filter_map(|one| one["label"].as_str());
@@ -332,7 +332,7 @@ async fn complete(runtime: Runtime, program: &str, marker: &str, cases: &[Case])
     editor.launch(program, &[marker], json!({})).await?;
     let (_, frame) = editor.stop().await?;
     for (typed, expected, not) in cases {
-        let labels = offered(&mut editor, &frame["id"], typed).await?;
+        let labels = completions_of(&mut editor, &frame["id"], typed).await?;
         let has = |label: &&str| labels.iter().any(|one| one == *label);
         let (missing, wrong): (Vec<_>, Vec<_>) = (
             expected.iter().filter(|label| !has(label)).collect(),

@@ -42,7 +42,7 @@ pub fn check(program: &Path, checkout: &Path) -> anyhow::Result<()> {
     };
     let built = changed(program).with_context(|| program.display().to_string())?;
     let profile = program.parent().unwrap_or(checkout);
-    let remedy = remedy(profile);
+    let remedy = build_command(profile);
     for source in sources(&text) {
         // Paths are relative when `build.dep-info-basedir` is set. Outputs of build
         // scripts are next to the program.
@@ -72,7 +72,7 @@ fn changed(file: &Path) -> std::io::Result<SystemTime> {
 }
 
 /// The command that builds the programs of this folder of `target`.
-fn remedy(profile: &Path) -> String {
+fn build_command(profile: &Path) -> String {
     let folder = profile.file_name().unwrap_or_default().to_string_lossy();
     match &*folder {
         "debug" => "Run `cargo build --workspace`".to_owned(),

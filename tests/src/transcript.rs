@@ -140,7 +140,7 @@ impl Transcript {
             lines.extend(output);
             lines.extend(arrived.sets.iter().map(|(event, set)| format!("{who} ← {event} events: {set:?}")));
         }
-        without_places(&lines.join("\n"))
+        redact_places(&lines.join("\n"))
     }
 
     /// The one list of redactions.
@@ -157,7 +157,7 @@ fn is_session_id(id: &str) -> bool {
 }
 
 /// Replaces the paths of this tree and its cache, which differ between machines.
-fn without_places(text: &str) -> String {
+fn redact_places(text: &str) -> String {
     let cache = fixture::cache().display().to_string();
     text.replace(&cache, "[CACHE]").replace(&fixture::root().display().to_string(), "[ROOT]")
 }
@@ -184,7 +184,7 @@ fn redact(names: &mut HashMap<(&'static str, String), String>, key: &str, value:
         ("session", Value::String(_)) => Value::String("[SESSION]".into()),
         // Clients that list sessions at the same time use numbers, too.
         ("clientId", Value::Number(_)) => Value::String("[CLIENT]".into()),
-        (_, Value::String(text)) => Value::String(without_places(text)),
+        (_, Value::String(text)) => Value::String(redact_places(text)),
         (_, Value::Array(list)) => list.iter().map(|item| redact(names, "", item)).collect(),
         (_, Value::Object(object)) => {
             // Checksums of sources change with every edit of a fixture, addresses of code with every run.

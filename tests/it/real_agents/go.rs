@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use serde_json::json;
 use tandem_tests::child::Subject;
 
-use super::{AgentRun, fetched};
+use super::{AgentRun, fetched_path};
 
 #[tokio::test]
 #[ignore = "long: needs what scripts/real fetches; `./check --long` runs it"]
 async fn long_a_module_s_own_test_is_debugged_in_the_module() -> anyhow::Result<()> {
-    let folder = PathBuf::from(fetched("/debian/errors")?);
+    let folder = PathBuf::from(fetched_path("/debian/errors")?);
     let mut visit = AgentRun::begin(&folder).await?;
     visit.passes("go", json!({ "projectPath": folder, "filter": "^TestWrap$" })).await?;
     let arguments = Subject::Delve.with(json!({ "projectPath": folder, "filter": "^TestWrap$",

@@ -9,12 +9,12 @@ use tandem_tests::deadline::deadline_ms;
 use tandem_tests::port::Port;
 use tandem_tests::transcript::Transcript;
 
-use super::{AgentRun, fetched, request};
+use super::{AgentRun, fetched_path, request};
 
 #[tokio::test]
 #[ignore = "long: needs what scripts/real fetches; `./check --long` runs it"]
 async fn long_typescript_under_jest_stops_where_it_was_written() -> anyhow::Result<()> {
-    let folder = PathBuf::from(fetched("/npm/jest")?);
+    let folder = PathBuf::from(fetched_path("/npm/jest")?);
     let source = folder.join("src/cart.ts");
     let mut agent = Agent::in_folder("agent", &folder, &[], &Transcript::default()).await?;
     let jest = folder.join("node_modules/.bin/jest");
@@ -54,7 +54,7 @@ async fn long_typescript_under_jest_stops_where_it_was_written() -> anyhow::Resu
 async fn long_a_request_to_http_server_gets_the_file_that_the_agent_says() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     std::fs::write(folder.path().join("there.txt"), "what is there\n")?;
-    let package = PathBuf::from(fetched("/npm/http-server")?).join("node_modules");
+    let package = PathBuf::from(fetched_path("/npm/http-server")?).join("node_modules");
     let port = Port::take()?;
     let number = port.number()?;
     let args = json!([".", "-a", "127.0.0.1", "-p", number.to_string()]);

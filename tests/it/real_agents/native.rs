@@ -9,12 +9,12 @@ use tandem_tests::child::Subject;
 use tandem_tests::deadline::deadline_ms;
 use tandem_tests::transcript::Transcript;
 
-use super::{AgentRun, copied, fetched};
+use super::{AgentRun, copy_fetched, fetched_path};
 
 #[tokio::test]
 #[ignore = "long: needs what scripts/real fetches; `./check --long` runs it"]
 async fn long_a_crate_s_own_test_is_debugged_in_the_crate() -> anyhow::Result<()> {
-    let folder = PathBuf::from(fetched("/crates/strsim")?);
+    let folder = PathBuf::from(fetched_path("/crates/strsim")?);
     let mut agent = Agent::in_folder("agent", &folder, &[], &Transcript::default()).await?;
     let mut arguments = Subject::Lldb.with(json!({ "projectPath": folder, "filter": "hamming_numbers" }));
     arguments["timeoutMs"] = json!(deadline_ms(120));
@@ -37,7 +37,7 @@ async fn long_a_crate_s_own_test_is_debugged_in_the_crate() -> anyhow::Result<()
 
 /// The tests of tinyxml2 pass as CTest runs them; debugged, they read less of a file than there is.
 async fn a_library_in_cpp(subject: Subject) -> anyhow::Result<()> {
-    let folder = copied("/debian/tinyxml2")?;
+    let folder = copy_fetched("/debian/tinyxml2")?;
     let source = folder.path().join("tinyxml2.cpp");
     let mut visit = AgentRun::begin(folder.path()).await?;
     visit.passes("cmake", json!({ "projectPath": folder.path() })).await?;
@@ -67,7 +67,7 @@ async fn long_a_library_in_cpp_is_built_by_cmake_and_debugged_by_gdb() -> anyhow
 #[tokio::test]
 #[ignore = "long: needs what scripts/real fetches; `./check --long` runs it"]
 async fn long_hexyl_is_built_by_cargo_and_shows_what_the_agent_types() -> anyhow::Result<()> {
-    let folder = PathBuf::from(fetched("/crates/hexyl")?);
+    let folder = PathBuf::from(fetched_path("/crates/hexyl")?);
     let arguments = Subject::Lldb.with(json!({ "projectPath": folder, "run": true,
         "args": ["--color", "never", "--border", "none"],
         "breakpoints": [{ "sourceFile": folder.join("src/lib.rs"), "text": "let mut leftover = n;" }] }));

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use anyhow::Context;
 use serde_json::{Value, json};
 
-use super::{AgentRun, copied, fetched, request};
+use super::{AgentRun, copy_fetched, fetched_path, request};
 use tandem_tests::deadline::deadline_ms;
 
 /// Starts the server of a template with these breakpoints; returns its port.
-async fn up(template: &str, breakpoints: Value) -> anyhow::Result<(AgentRun, u16)> {
-    let folder = PathBuf::from(fetched(&format!("/dotnet/{template}"))?);
+async fn start_server(template: &str, breakpoints: Value) -> anyhow::Result<(AgentRun, u16)> {
+    let folder = PathBuf::from(fetched_path(&format!("/dotnet/{template}"))?);
     let mut visit = AgentRun::begin(&folder).await?;
     let arguments = json!({ "projectPath": folder, "waitFor": "Application started",
         "breakpoints": breakpoints,
@@ -36,7 +36,7 @@ async fn up(template: &str, breakpoints: Value) -> anyhow::Result<(AgentRun, u16
 #[ignore = "long: needs what scripts/real fetches; `./check --long` runs it"]
 async fn long_a_request_to_a_web_api_gets_what_the_agent_sets() -> anyhow::Result<()> {
     let breakpoints = json!([{ "sourceFile": "Program.cs", "text": "return forecast;" }]);
-    let (mut visit, port) = up("webapi", breakpoints).await?;
+    let (mut visit, port) = start_server("webapi", breakpoints).await?;
     let response = request(port, "/weatherforecast");
     visit.waits_for("Program.Main.<lambda>()").await?;
     visit
@@ -60,7 +60,7 @@ async fn long_a_view_of_a_web_site_is_debugged_as_its_controller_is() -> anyhow:
         { "sourceFile": "Controllers/HomeController.cs", "text": "return View(new ErrorViewModel" },
         { "sourceFile": "Views/Shared/Error.cshtml", "text": "@if (Model.ShowRequestId)" },
     ]);
-    let (mut visit, port) = up("mvc", breakpoints).await?;
+    let (mut visit, port) = start_server("mvc", breakpoints).await?;
     let response = request(port, "/Home/Error");
     visit.waits_for("HomeController.Error()").await?;
     visit.check_values(&[("Request.Path.Value", "\"/Home/Error\""), ("ViewData.Count", "0")]).await?;
@@ -76,7 +76,7 @@ async fn long_a_view_of_a_web_site_is_debugged_as_its_controller_is() -> anyhow:
 #[tokio::test]
 #[ignore = "long: needs what scripts/real fetches; `./check --long` runs it"]
 async fn long_a_library_of_a_solution_is_debugged_as_its_program_runs() -> anyhow::Result<()> {
-    let folder = copied("/dotnet/solution")?;
+    let folder = copy_fetched("/dotnet/solution")?;
     let mut visit = AgentRun::begin(folder.path()).await?;
     let arguments = json!({ "projectPath": folder.path().join("App/App.csproj"), "run": true,
         "breakpoints": [{ "sourceFile": "Orders/Ledger.cs",
@@ -106,7 +106,7 @@ async fn long_a_library_of_a_solution_is_debugged_as_its_program_runs() -> anyho
 #[tokio::test]
 #[ignore = "long: needs what scripts/real fetches; `./check --long` runs it"]
 async fn long_rows_of_a_database_are_seen_and_set() -> anyhow::Result<()> {
-    let folder = copied("/dotnet/store")?;
+    let folder = copy_fetched("/dotnet/store")?;
     let mut visit = AgentRun::begin(folder.path()).await?;
     let arguments = json!({ "projectPath": folder.path(), "run": true, "breakpoints": [
         { "sourceFile": "Program.cs", "text": "var total = order.Lines.Sum(",
@@ -158,7 +158,7 @@ async fn long_rows_of_a_database_are_seen_and_set() -> anyhow::Result<()> {
 #[tokio::test]
 #[ignore = "long: needs what scripts/real fetches; `./check --long` runs it"]
 async fn long_a_command_line_asks_maps_and_fails() -> anyhow::Result<()> {
-    let folder = copied("/dotnet/tool")?;
+    let folder = copy_fetched("/dotnet/tool")?;
     let mut visit = AgentRun::begin(folder.path()).await?;
     // A resolver that a package calls, from code that it makes.
     let arguments = json!({ "projectPath": folder.path(), "args": ["map"], "run": true,

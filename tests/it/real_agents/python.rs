@@ -9,12 +9,12 @@ use tandem_tests::child::Subject;
 use tandem_tests::port::Port;
 use tandem_tests::transcript::Transcript;
 
-use super::{AgentRun, fetched, request};
+use super::{AgentRun, fetched_path, request};
 
 /// The attributes of a Python program that finds the packages.
 fn python(mut attributes: Value, more: &str) -> anyhow::Result<Value> {
     // The inspected package precedes its installed copy.
-    let path = format!("{more}:{}", fetched("/packages")?);
+    let path = format!("{more}:{}", fetched_path("/packages")?);
     attributes["env"] = json!({ "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1" });
     Ok(Subject::Python.with(attributes))
 }
@@ -65,7 +65,7 @@ async fn long_a_step_in_uvicorn_goes_over_what_is_awaited() -> anyhow::Result<()
     std::fs::write(folder.path().join("app.py"), ASGI)?;
     let port = Port::take()?;
     let number = port.number()?;
-    let server = PathBuf::from(fetched("/packages")?).join("uvicorn/protocols/http/h11_impl.py");
+    let server = PathBuf::from(fetched_path("/packages")?).join("uvicorn/protocols/http/h11_impl.py");
     let options =
         ["--http", "h11", "--lifespan", "off", "--limit-max-requests", "1", "--port", &number.to_string()];
     let args: Vec<&str> = ["app:app"].into_iter().chain(options).collect();
@@ -88,7 +88,7 @@ async fn long_a_step_in_uvicorn_goes_over_what_is_awaited() -> anyhow::Result<()
 
 /// The sources of a package, its tests and what they need; its folder, and the file of its signer.
 fn itsdangerous() -> anyhow::Result<(String, PathBuf, Value)> {
-    let folder = fetched("/tests/itsdangerous")?;
+    let folder = fetched_path("/tests/itsdangerous")?;
     let signer = PathBuf::from(&folder).join("src/itsdangerous/signer.py");
     let arguments = python(json!({ "projectPath": folder }), &format!("{folder}/src"))?;
     Ok((folder, signer, arguments))

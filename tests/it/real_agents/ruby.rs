@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use serde_json::json;
 use tandem_tests::child::Subject;
 
-use super::{AgentRun, fetched};
+use super::{AgentRun, fetched_path};
 
 #[tokio::test]
 #[ignore = "long: needs what scripts/real fetches; `./check --long` runs it"]
 async fn long_minitest_s_own_test_fails_where_the_agent_sets_a_value() -> anyhow::Result<()> {
-    let folder = PathBuf::from(fetched("/minitest")?);
+    let folder = PathBuf::from(fetched_path("/minitest")?);
     let path = format!("{0}/lib:{0}/test", folder.display());
     let arguments = Subject::Rdbg.with(json!({
         "program": folder.join("test/minitest/test_minitest_assertions.rb"), "cwd": folder, "run": true,

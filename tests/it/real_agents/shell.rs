@@ -3,12 +3,12 @@
 use serde_json::json;
 use tandem_tests::child::Subject;
 
-use super::{AgentRun, copied};
+use super::{AgentRun, copy_fetched};
 
 #[tokio::test]
 #[ignore = "long: needs what scripts/real fetches; `./check --long` runs it"]
 async fn long_a_shell_program_asks_and_the_agent_answers() -> anyhow::Result<()> {
-    let folder = copied("/debian/todo")?;
+    let folder = copy_fetched("/debian/todo")?;
     let (program, list) = (folder.path().join("todo-txt"), folder.path().join("todo.txt"));
     let config = folder.path().join("config");
     std::fs::write(&list, "buy  milk\nwrite a test\n")?;

@@ -59,7 +59,8 @@ async fn main() -> anyhow::Result<()> {
                     .await?;
             row(&format!("{name}: false conditions per second, `{condition}`"), "", &figures, 0);
         }
-        let figures = measure_builds(&builds, async |build| Ok(vec![watches(build, runtime).await?])).await?;
+        let figures =
+            measure_builds(&builds, async |build| Ok(vec![measure_watches(build, runtime).await?])).await?;
         row(&format!("{name}: ten watches at one stop"), " ms", &figures, 0);
         if runtime == Runtime::Net10 {
             let figures = measure_builds(&builds, async |build| compiled(build, runtime).await).await?;
@@ -183,7 +184,7 @@ async fn hits(build: &Path, runtime: Runtime, condition: &str) -> anyhow::Result
 }
 
 /// Ten expressions, as an editor asks for its watches; the median of some rounds.
-async fn watches(build: &Path, runtime: Runtime) -> anyhow::Result<f64> {
+async fn measure_watches(build: &Path, runtime: Runtime) -> anyhow::Result<f64> {
     let mut editor = start_editor(build, runtime)?;
     editor.launch("expressions", &["here"], json!({})).await?;
     let (_, frame) = editor.stop().await?;

@@ -30,7 +30,7 @@ pub async fn run(options: Options) -> anyhow::Result<String> {
     for round in 0..options.count {
         let plan = PLANS.get(round as usize % PLANS.len()).context("no plan")?;
         let (name, steps) = plan(&mut random);
-        let outcome = one(name, &steps).await.with_context(|| format!("round {round}: {name}"))?;
+        let outcome = run_script(name, &steps).await.with_context(|| format!("round {round}: {name}"))?;
         (events, peak) = (events + outcome.events, peak.max(outcome.peak));
         dropped += u64::from(!outcome.answered);
     }
@@ -48,7 +48,7 @@ struct ScriptOutcome {
     answered: bool,
 }
 
-async fn one(name: &str, steps: &[Value]) -> anyhow::Result<ScriptOutcome> {
+async fn run_script(name: &str, steps: &[Value]) -> anyhow::Result<ScriptOutcome> {
     let script = AdapterScript::new(steps)?;
     let mut editor = RawConnection::start()?;
     editor.launch(&script).await?;

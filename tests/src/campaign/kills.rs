@@ -125,7 +125,7 @@ async fn round(
     client.leave(random.bool()).await;
     drop(guest);
     let what = format!("{victim} (process {pid}) was killed after {moment:?}");
-    let swept = nothing_is_left(&mut session, door, &victim).await.context(what)?;
+    let swept = expect_nothing_left(&mut session, door, &victim).await.context(what)?;
     Ok(KillRound { victim, swept })
 }
 
@@ -139,7 +139,7 @@ async fn join(socket: &Path) -> anyhow::Result<RawConnection> {
 }
 
 /// Whether it took the sweep of the next start.
-async fn nothing_is_left(
+async fn expect_nothing_left(
     session: &mut MarkedSession,
     door: EntryPoint,
     victim: &str,

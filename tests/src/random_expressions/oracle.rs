@@ -132,7 +132,7 @@ impl OracleProgram {
     async fn compile(&self, folder: &Path) -> anyhow::Result<Vec<(usize, String)>> {
         let dotnet = self.compiler.dotnet().context("no SDK")?;
         let root = dotnet.parent().context("no folder")?;
-        let sdk = only(&root.join("sdk"))?;
+        let sdk = only_folder(&root.join("sdk"))?;
         let framework = root.join("shared/Microsoft.NETCore.App");
         let major = if self.compiler == Runtime::Net10 { "10." } else { "3.1" };
         let references = std::fs::read_dir(&framework)?.flatten().map(|entry| entry.path());
@@ -220,7 +220,7 @@ fn error_in(line: &str) -> Option<(usize, String)> {
     Some((line, rest.split(':').next()?.to_owned()))
 }
 
-fn only(folder: &Path) -> anyhow::Result<PathBuf> {
+fn only_folder(folder: &Path) -> anyhow::Result<PathBuf> {
     let mut all: Vec<PathBuf> = std::fs::read_dir(folder)?.flatten().map(|entry| entry.path()).collect();
     all.sort();
     all.pop().with_context(|| format!("nothing is in {}", folder.display()))
