@@ -76,7 +76,7 @@ impl Bridge {
     }
 
     /// The other sessions with the same root that this agent is in.
-    pub fn relatives(&self, session: &AgentSession) -> Vec<Arc<AgentSession>> {
+    pub fn related_sessions(&self, session: &AgentSession) -> Vec<Arc<AgentSession>> {
         let root = &session.root().id;
         let mut all = self.joined_sessions();
         all.retain(|other| other.id != session.id && other.root().id == *root);
@@ -85,7 +85,7 @@ impl Bridge {
 
     /// Another session with the same root that is at a stop that was not reported to the agent.
     pub fn relative_with_news(&self, session: &AgentSession) -> Option<Arc<AgentSession>> {
-        self.relatives(session).into_iter().find(|other| other.has_news())
+        self.related_sessions(session).into_iter().find(|other| other.has_news())
     }
 
     /// Waits until another session with the same root is at a stop that was not reported to the agent.

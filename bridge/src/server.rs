@@ -369,7 +369,7 @@ impl Bridge {
     pub fn abandon(&self, session: Arc<AgentSession>) {
         let requested = session.with_requested(|requested| requested.clone());
         self.with_early_requests(|early| early.requested.extend(requested));
-        let mut ended = self.relatives(&session);
+        let mut ended = self.related_sessions(&session);
         ended.push(session);
         for session in ended {
             self.forget(&session.id);

@@ -1,4 +1,4 @@
-//! The definition of a tool: name, description, schemas and the function that carries it out. Each group of
+//! The definition of a tool: name, description, schemas and the function that executes it. Each group of
 //! tools is a table in its own module under [`crate::tools`]; [`crate::catalog`] only lists the groups.
 
 use std::pin::Pin;
@@ -50,7 +50,7 @@ pub struct Tool {
     /// Fields of the answer, without `success`, which every answer has: listing it
     /// would cost a model 400 tokens.
     pub output: &'static [&'static str],
-    /// Carries it out; made with [`run!`].
+    /// The function that executes it; built with [`run!`].
     pub run: fn(ToolCall) -> ToolFuture,
 }
 

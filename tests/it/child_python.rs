@@ -179,7 +179,7 @@ async fn a_forked_child_that_ends_at_once_answers_the_continue() -> anyhow::Resu
     editor.finish().await
 }
 
-/// Nobody could resume a child that stops where no client opens its session.
+/// No client could resume a child that stops if none opens its session.
 #[tokio::test]
 async fn a_child_that_the_editor_cannot_open_continues_at_breakpoints() -> anyhow::Result<()> {
     let text =

@@ -106,7 +106,7 @@ pub(crate) fn processes_with_word(word: &str) -> Vec<u64> {
     pids.filter(|pid| has(pid) && is_running(*pid)).collect()
 }
 
-/// A number that no other test gives to its programs, and that twice it is one, too.
+/// A number that no other test gives to its programs; twice this number is unique as well.
 pub(crate) fn unique_number() -> String {
     static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     let next = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);

@@ -373,7 +373,7 @@ mod tests {
 
     use super::*;
 
-    /// In a group of its own, as programs are started.
+    /// In a separate group, as programs are started.
     fn shell(script: &str) -> Child {
         Command::new("sh").args(["-c", script]).process_group(0).spawn().unwrap()
     }

@@ -165,8 +165,8 @@ impl ShimProgram {
         let opened = (|| {
             // While the program holds an end of the adapter's pipes, the adapter's end is not seen.
             cordebug::descriptors::keep_from_programs()?;
-            // Only the leader of a session can have a terminal of its own, and one without a terminal does
-            // not get Tandem's.
+            // Only the leader of a session can have its own terminal, and one without a terminal does not
+            // get Tandem's.
             let leads = rustix::process::setsid();
             if self.terminal {
                 leads?;

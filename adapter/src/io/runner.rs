@@ -1,7 +1,7 @@
 //! `tandem-dap in-terminal`: the process in a client's terminal that starts the program there, waits for it
 //! and reports to the host how it ended. The host's side, and why it is so: [`super::terminal_launch`].
 //!
-//! It handles its program as a shell does a job: the program leads a process group of its own, has the
+//! It handles its program as a shell does a job: the program leads its own process group, has the
 //! terminal's foreground, and so gets what is typed and Ctrl+C; the runner takes the foreground back when the
 //! program ends or is stopped from the keyboard, and returns it when the program is continued. It ends with
 //! the program's exit code.
@@ -197,7 +197,7 @@ struct Foreground(Option<(Pid, Termios)>);
 impl Foreground {
     fn of_terminal() -> Self {
         let own = getpgrp();
-        // Only a foreground process of its own terminal may pass the foreground on.
+        // Only a process in the foreground of its terminal may pass the foreground on.
         let ours = stdin().is_terminal() && tcgetpgrp(stdin()).is_ok_and(|group| group == own);
         Self(ours.then(|| tcgetattr(stdin()).ok()).flatten().map(|modes| (own, modes)))
     }

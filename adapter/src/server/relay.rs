@@ -68,7 +68,7 @@ pub struct ChildOf {
     pub title: String,
 }
 
-/// Starts a host for its first client. The host makes a session of its own at its start:
+/// Starts a host for its first client. The host becomes the leader of a session at its start:
 /// killing the editor's process group does not keep it from cleaning up, and it has no terminal.
 ///
 /// # Errors

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::stops::{
-    add_other_stops, add_started, named_thread, prepend_message, report, report_relative, stack,
+    add_other_stops, add_started, named_thread, prepend_message, report, report_related, stack,
 };
 use super::waiting::{
     INPUT_CHECK_TIMEOUT, STEP_INPUT_CHECK_TIMEOUT, may_continue, wait_for_news, wait_longer,
@@ -310,7 +310,7 @@ async fn wait(call: &ToolCall) -> Result<Value, Failure> {
         // An agent that knows this stop waits for one of the other programs.
         let news = call.bridge.relative_with_news(&session).filter(|_| session.agent_view.knows(now.news));
         let mut answer = match news {
-            Some(found) => report_relative(call, &found).await,
+            Some(found) => report_related(call, &found).await,
             None => report(&session).await,
         };
         add_other_stops(&mut answer, call, &session);

@@ -70,7 +70,8 @@ async fn status(call: &ToolCall) -> Result<Value, Failure> {
     if let Some(parent) = &session.relation.parent {
         answer["parent"] = json!(parent);
     }
-    let related: Vec<Value> = call.bridge.relatives(&session).iter().map(|other| brief(other)).collect();
+    let related: Vec<Value> =
+        call.bridge.related_sessions(&session).iter().map(|other| brief(other)).collect();
     if !related.is_empty() {
         answer["related"] = json!(related);
     }
@@ -268,7 +269,7 @@ async fn disconnect(call: &ToolCall) -> Result<Value, Failure> {
     }
     let outcome = session.leave(terminate).await;
     if session.relation.root.is_none() {
-        for child in call.bridge.relatives(&session) {
+        for child in call.bridge.related_sessions(&session) {
             drop(child.leave(None).await);
             call.bridge.forget(&child.id);
         }

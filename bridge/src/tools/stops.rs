@@ -111,7 +111,7 @@ pub(super) fn prepend_message(message: &str, answer: Value) -> Value {
 
 /// A stop in another session with the same root: of a program that was started, or of the one that started
 /// it. Unless the call named a session, the one that stopped is the current one from now on.
-pub(super) async fn report_relative(call: &ToolCall, found: &Arc<AgentSession>) -> Value {
+pub(super) async fn report_related(call: &ToolCall, found: &Arc<AgentSession>) -> Value {
     let mut answer = report(found).await;
     let named = !call.arguments.value("session").is_null();
     name_program(found, &mut answer["event"]);

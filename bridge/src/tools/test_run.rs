@@ -260,7 +260,7 @@ pub(super) async fn leave(call: &ToolCall, session: &AgentSession) {
     if let Err(failure) = session.leave(None).await {
         tracing::debug!(%failure, "left a session that was gone");
     }
-    for child in call.bridge.relatives(session) {
+    for child in call.bridge.related_sessions(session) {
         drop(child.leave(None).await);
         call.bridge.forget(&child.id);
     }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::stops::{
-    add_other_stops, add_output, add_started, output, prepend_message, report, report_relative,
+    add_other_stops, add_output, add_started, output, prepend_message, report, report_related,
 };
 use super::test_stops::FirstStop;
 use super::{repeats, server_urls, test_run, test_stops};
@@ -233,7 +233,7 @@ async fn format_outcome(session: &AgentSession, waited: &WaitOutcome, knows: boo
     let agent_view = &session.root().agent_view;
     match waited {
         WaitOutcome::News => report(session).await,
-        WaitOutcome::Relative(found) => report_relative(call, found).await,
+        WaitOutcome::Relative(found) => report_related(call, found).await,
         WaitOutcome::Printed(matched) => {
             let mut answer = json!({ "state": "running", "event": { "type": "output", "matched": matched } });
             add_output(&mut answer["event"], output(session).await);

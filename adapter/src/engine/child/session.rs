@@ -96,7 +96,7 @@ struct LiveAdapter {
     /// The program's process, and what it ran at first, to see when it becomes another program
     /// (`debuggee::image_of`).
     image: (u32, Vec<u8>),
-    /// The adapter's first connection, when the program has one of its own.
+    /// The adapter's first connection, if the program has a separate one.
     parent: Option<Peer>,
 }
 

@@ -1,4 +1,4 @@
-//! Programs that the program starts and that are debugged too: each becomes a session of its own. Where the
+//! Programs that the program starts and that are debugged too: each becomes a separate session. If the
 //! adapter debugs everything in such a child (js-debug), the first one *is* this session's program.
 //!
 //! Not here: child processes of .NET programs (`coreclr::children`).
