@@ -28,7 +28,7 @@ static void Main()
 }
 ";
 
-const STAND_IN: &str = r##"#include <cstdio>
+const CPP_PROGRAM: &str = r##"#include <cstdio>
 #define MANAGED __attribute__((section("__managedcode"), noinline))
 struct Order { int Count = 2; double Price = 2.5; };
 #line 2 "SOURCE"
@@ -55,7 +55,7 @@ fn publish_program(folder: &Path, with_symbols: bool) -> anyhow::Result<(PathBuf
     let (source, code) = (folder.join("Program.cs"), folder.join("code.cpp"));
     let (program, symbols) = (folder.join("shop"), folder.join("shop.dbg"));
     std::fs::write(&source, SOURCE)?;
-    std::fs::write(&code, STAND_IN.replace("SOURCE", &source.display().to_string()))?;
+    std::fs::write(&code, CPP_PROGRAM.replace("SOURCE", &source.display().to_string()))?;
     run(Command::new("g++").arg("-g").arg(&code).arg("-o").arg(&program))?;
     run(Command::new("objcopy").arg("--only-keep-debug").arg(&program).arg(&symbols))?;
     run(Command::new("strip").arg(&program))?;

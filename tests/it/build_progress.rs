@@ -14,7 +14,7 @@ use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
 /// Time limit for every step, even on a busy machine, s.
-const LIMIT: u64 = 60;
+const TIMEOUT_SECS: u64 = 60;
 
 /// An editor that shows progress, or does not.
 async fn editor(environment: HashMap<String, String>, progress: bool) -> anyhow::Result<DapClient> {
@@ -36,7 +36,7 @@ fn slow() -> anyhow::Result<(tempfile::TempDir, Value)> {
 
 /// The process that the build waits in, once it does.
 async fn wait_for_build(folder: &Path) -> anyhow::Result<i32> {
-    let until = tokio::time::Instant::now() + deadline(LIMIT);
+    let until = tokio::time::Instant::now() + deadline(TIMEOUT_SECS);
     loop {
         if let Ok(text) = std::fs::read_to_string(folder.join("started"))
             && let Ok(pid) = text.trim().parse()
@@ -49,7 +49,7 @@ async fn wait_for_build(folder: &Path) -> anyhow::Result<i32> {
 }
 
 async fn wait_for_end(pid: i32) -> anyhow::Result<()> {
-    let until = tokio::time::Instant::now() + deadline(LIMIT);
+    let until = tokio::time::Instant::now() + deadline(TIMEOUT_SECS);
     while Path::new(&format!("/proc/{pid}/cmdline")).exists() {
         anyhow::ensure!(tokio::time::Instant::now() < until, "process {pid} is still running");
         tokio::time::sleep(Duration::from_millis(20)).await;

@@ -14,7 +14,7 @@ use tandem_tests::transcript::Transcript;
 
 const TOKEN: &str = "a-token-for-these-tests";
 /// The deadline of each wait, s.
-const DEADLINE: u64 = 60;
+const TIMEOUT_SECS: u64 = 60;
 
 dotnet_tests! {
     a_cancelled_evaluation_and_a_cancelled_wait_reach_the_program_over_stdio,
@@ -25,17 +25,17 @@ net8_tests! { a_cancelled_evaluation_reaches_the_program_over_http }
 
 /// A thread that has not run for this long is asleep: the pauses between two calls of
 /// one evaluation are shorter.
-const QUIET: Duration = Duration::from_millis(200);
+const QUIET_TIME: Duration = Duration::from_millis(200);
 
 /// Longer than from a cancellation to the end of a call.
-const SOON: Duration = Duration::from_millis(3500);
+const CANCEL_TIME: Duration = Duration::from_millis(3500);
 
 /// Shorter than the limit of an evaluation that is not cancelled, which is 5 s.
-const MAX_SOON: Duration = Duration::from_millis(4800);
+const MAX_CANCEL_TIME: Duration = Duration::from_millis(4800);
 
 /// Time until a cancelled call must have ended.
 fn cancel_deadline() -> Duration {
-    scaled(SOON).min(MAX_SOON)
+    scaled(CANCEL_TIME).min(MAX_CANCEL_TIME)
 }
 
 /// Reports its start, and ends when no client waits for it any more.
@@ -58,10 +58,10 @@ async fn wait_until_asleep(stop: &Value) -> anyhow::Result<()> {
         let text = std::fs::read_to_string(&status).with_context(|| format!("{status}: {stop}"))?;
         Ok(text.lines().filter(|line| line.contains("ctxt_switches")).map(str::to_owned).collect())
     };
-    let until = Instant::now() + deadline(DEADLINE);
+    let until = Instant::now() + deadline(TIMEOUT_SECS);
     loop {
         let before = switches()?;
-        tokio::time::sleep(QUIET).await;
+        tokio::time::sleep(QUIET_TIME).await;
         if before == switches()? {
             return Ok(());
         }
@@ -210,7 +210,7 @@ async fn cancelled_builds_and_commands_end_with_all_they_started_over_http() -> 
 
 /// The processes of [`GROUP`], once both are there.
 async fn start_program(folder: &Path) -> anyhow::Result<[u64; 2]> {
-    let until = Instant::now() + deadline(DEADLINE);
+    let until = Instant::now() + deadline(TIMEOUT_SECS);
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).ok()?.trim().parse().ok();
     loop {
         if let (Some(child), Some(parent)) = (read("child"), read("pid")) {
@@ -225,7 +225,7 @@ async fn start_program(folder: &Path) -> anyhow::Result<[u64; 2]> {
 }
 
 async fn wait_for_end(pids: &[u64]) -> anyhow::Result<()> {
-    let until = Instant::now() + deadline(DEADLINE);
+    let until = Instant::now() + deadline(TIMEOUT_SECS);
     for pid in pids {
         while fixture::is_running(*pid) {
             anyhow::ensure!(Instant::now() < until, "process {pid} is left");

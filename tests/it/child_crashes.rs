@@ -10,7 +10,7 @@ use tandem_tests::child::{self, Subject};
 use tandem_tests::client::DapClient;
 use tandem_tests::deadline::deadline;
 use tandem_tests::fixture;
-use tandem_tests::marked::{self, MarkedSession};
+use tandem_tests::process_tracking::{self, ProcessTracker};
 use tandem_tests::transcript::Transcript;
 
 parameterized_tests! {
@@ -25,13 +25,13 @@ parameterized_tests! {
 /// An editor with a session whose processes and files can be found.
 struct WatchedSession {
     editor: DapClient,
-    place: MarkedSession,
+    place: ProcessTracker,
     _aside: tempfile::TempDir,
 }
 
 impl WatchedSession {
     fn start() -> anyhow::Result<Self> {
-        let (place, aside) = (MarkedSession::new(0)?, tempfile::tempdir()?);
+        let (place, aside) = (ProcessTracker::new(0)?, tempfile::tempdir()?);
         // It never finishes, so that a crashing lldb-dap is killed while it symbolizes its stack.
         let symbolizer = aside.path().join("llvm-symbolizer");
         std::fs::write(&symbolizer, "#!/bin/sh\nsleep 60\n")?;
@@ -56,7 +56,7 @@ impl WatchedSession {
             _ => "debugpy.adapter",
         };
         let is_adapter = |pid: &u64| {
-            let words = marked::command_line(*pid).join(" ");
+            let words = process_tracking::command_line(*pid).join(" ");
             let helps = ["exec-held", "--launch-target", "watchdog"].iter().any(|one| words.contains(one));
             words.contains(word) && !helps
         };
@@ -101,7 +101,7 @@ async fn a_launcher_that_is_killed_leaves_no_program() -> anyhow::Result<()> {
         let launcher = loop {
             let all = session.place.processes();
             let is_launcher = |pid: &u64| {
-                let words = marked::command_line(*pid).join(" ");
+                let words = process_tracking::command_line(*pid).join(" ");
                 words.contains("debugpy/launcher") && !words.contains("exec-held")
             };
             let found: Vec<u64> = all.iter().map(|(pid, _)| *pid).filter(is_launcher).collect();
@@ -137,7 +137,8 @@ async fn a_host_that_is_killed_leaves_no_python_program() -> anyhow::Result<()> 
         session.editor.launch_child(launch, &child::source("spin.py"), &[]).await?;
         session.editor.event("process").await?;
         let all = session.place.processes();
-        let is_host = |pid: &u64| marked::command_line(*pid).get(1).is_some_and(|word| word == "host");
+        let is_host =
+            |pid: &u64| process_tracking::command_line(*pid).get(1).is_some_and(|word| word == "host");
         let host =
             all.iter().map(|(pid, _)| *pid).find(is_host).with_context(|| format!("no host in {all:?}"))?;
         kill_process(Pid::from_raw(i32::try_from(host)?).context("no process")?, Signal::KILL)?;

@@ -66,7 +66,7 @@ const GO: &str = "package main\n\nimport \"fmt\"\n\nfunc main() {\n\tmany := mak
                   many[i] = i\n\t}\n\tfmt.Println(len(many)) // BP many\n}\n";
 
 /// The start of a page, in the middle of the list.
-const PAGE: u64 = 500;
+const PAGE_START: u64 = 500;
 
 fn editor() -> anyhow::Result<DapClient> {
     DapClient::start_in("editor", HashMap::new(), &Transcript::default())
@@ -162,9 +162,9 @@ async fn paged(subject: Subject) -> anyhow::Result<()> {
     let mut editor = editor()?;
     let (_, list) = list_of_a_thousand(subject, folder.path(), &mut editor).await?;
     let reference = &list["variablesReference"];
-    let expected = [json!(PAGE.to_string()), json!((PAGE + 1).to_string())];
+    let expected = [json!(PAGE_START.to_string()), json!((PAGE_START + 1).to_string())];
     for filter in [json!(null), json!("indexed")] {
-        let mut arguments = json!({ "variablesReference": reference, "start": PAGE, "count": 2 });
+        let mut arguments = json!({ "variablesReference": reference, "start": PAGE_START, "count": 2 });
         if !filter.is_null() {
             arguments["filter"] = filter.clone();
         }
@@ -172,7 +172,7 @@ async fn paged(subject: Subject) -> anyhow::Result<()> {
         let rows = body["variables"].as_array().context("no variables")?;
         let values: Vec<&Value> = rows.iter().map(|row| &row["value"]).collect();
         assert_eq!(values, expected.iter().collect::<Vec<_>>(), "filter {filter}");
-        for (row, index) in rows.iter().zip([PAGE, PAGE + 1]) {
+        for (row, index) in rows.iter().zip([PAGE_START, PAGE_START + 1]) {
             let name = row["name"].as_str().unwrap_or_default().trim_matches(['[', ']']);
             assert_eq!(name.parse(), Ok(index), "{row}");
         }
@@ -199,12 +199,12 @@ async fn paged_by_path(subject: Subject) -> anyhow::Result<()> {
     let stop = agent.call("debug_launch", launch).await?;
     assert_eq!(stop["state"], "stopped", "{stop}");
     let path = subject.variable("many", true);
-    let arguments = json!({ "path": path, "start": PAGE, "count": 2 });
+    let arguments = json!({ "path": path, "start": PAGE_START, "count": 2 });
     let result = agent.call("debug_variables", arguments).await?;
     let rows = result["variables"].as_array().with_context(|| result.to_string())?;
     let values: Vec<&Value> = rows.iter().map(|row| &row["value"]).collect();
-    assert_eq!(values, [&json!(PAGE.to_string()), &json!((PAGE + 1).to_string())], "{result}");
-    assert_eq!(result["next"], PAGE + 2, "{result}");
+    assert_eq!(values, [&json!(PAGE_START.to_string()), &json!((PAGE_START + 1).to_string())], "{result}");
+    assert_eq!(result["next"], PAGE_START + 2, "{result}");
     agent.finish().await
 }
 

@@ -15,7 +15,7 @@ use tandem_tests::deadline::deadline;
 use tandem_tests::transcript::Transcript;
 
 /// Maximum time until the sockets have their options, s. They are set during the start of the session.
-const LIMIT: u64 = 20;
+const TIMEOUT_SECS: u64 = 20;
 
 /// For each established TCP connection of a process, whether `TCP_NODELAY` is set.
 fn connections(pid: u64) -> anyhow::Result<Vec<bool>> {
@@ -41,7 +41,7 @@ fn connections(pid: u64) -> anyhow::Result<Vec<bool>> {
 
 /// Waits until there is a connection and each sends at once.
 async fn wait_for_nodelay(pid: u64) -> anyhow::Result<()> {
-    let end = tokio::time::Instant::now() + deadline(LIMIT);
+    let end = tokio::time::Instant::now() + deadline(TIMEOUT_SECS);
     loop {
         let found = connections(pid)?;
         if !found.is_empty() && found.iter().all(|at_once| *at_once) {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tandem_tests::child::{self, Subject};
 use tandem_tests::client::DapClient;
 use tandem_tests::deadline::deadline;
-use tandem_tests::marked::MarkedSession;
+use tandem_tests::process_tracking::ProcessTracker;
 use tandem_tests::transcript::Transcript;
 
 fn editor() -> anyhow::Result<DapClient> {
@@ -411,7 +411,7 @@ async fn no_semaphore_of_multiprocessing_outlives_its_session() -> anyhow::Resul
         ("kill", json!({ "subProcess": false })),
     ] {
         let script = PythonScript::new(WORKERS)?;
-        let mut place = MarkedSession::new(0)?;
+        let mut place = ProcessTracker::new(0)?;
         let mut editor = DapClient::start_in("editor", place.environment(), &Transcript::default())?;
         editor.launch_child(script.launch(more), &script.path(), &[]).await?;
         let text = editor.take_stdout("\n").await?;

@@ -33,7 +33,7 @@ net8_tests! {
 }
 
 /// The longest that something may take that is waited for here, s.
-pub(crate) const LIMIT: u64 = 60;
+pub(crate) const TIMEOUT_SECS: u64 = 60;
 
 fn kin_attributes(args: &[&str]) -> Value {
     json!({ "args": args, "followChildren": true })
@@ -87,9 +87,9 @@ pub(crate) async fn run_to_end(mut child: DapClient, thread: i64) -> anyhow::Res
 
 /// Waits until this holds.
 pub(crate) async fn until(what: &str, holds: impl Fn() -> bool) -> anyhow::Result<()> {
-    let end = Instant::now() + deadline(LIMIT);
+    let end = Instant::now() + deadline(TIMEOUT_SECS);
     while !holds() {
-        anyhow::ensure!(Instant::now() < end, "{what} took more than {} s", deadline(LIMIT).as_secs());
+        anyhow::ensure!(Instant::now() < end, "{what} took more than {} s", deadline(TIMEOUT_SECS).as_secs());
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     Ok(())
@@ -322,7 +322,7 @@ async fn detaching_leaves_children_running(runtime: Runtime) -> anyhow::Result<(
     // Its session ends with its parent's, and it runs on.
     child.event("terminated").await?;
     child.finish().await?;
-    let output = tokio::time::timeout(deadline(LIMIT), program.wait_with_output()).await??;
+    let output = tokio::time::timeout(deadline(TIMEOUT_SECS), program.wait_with_output()).await??;
     let twice = 2 * word.parse::<u32>()?;
     // Of an exit code the kernel keeps eight bits.
     let expected = format!("started 1\nchild {twice}\nsum {}\n", twice & 0xff);

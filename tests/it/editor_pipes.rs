@@ -19,7 +19,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio_util::codec::{Encoder, FramedRead, FramedWrite};
 
 /// The deadline of each wait, s.
-const LIMIT: u64 = 30;
+const TIMEOUT_SECS: u64 = 30;
 
 /// `tandem-dap` as an editor starts it.
 struct StartedAdapter(Child);
@@ -54,12 +54,12 @@ impl StartedAdapter {
 
     /// Returns the exit status of the relay, and its stderr.
     async fn end(mut self) -> anyhow::Result<(std::process::ExitStatus, String)> {
-        let status = tokio::time::timeout(deadline(LIMIT), self.0.wait())
+        let status = tokio::time::timeout(deadline(TIMEOUT_SECS), self.0.wait())
             .await
             .context("the relay is still there")??;
         let mut stderr = self.0.stderr.take().context("no stderr")?;
         let mut text = String::new();
-        let read = tokio::time::timeout(deadline(LIMIT), stderr.read_to_string(&mut text)).await;
+        let read = tokio::time::timeout(deadline(TIMEOUT_SECS), stderr.read_to_string(&mut text)).await;
         read.context("the host is still there")??;
         Ok((status, text))
     }
@@ -80,7 +80,7 @@ fn inode(descriptor: impl AsFd) -> anyhow::Result<String> {
 }
 
 async fn wait_until<T>(what: &str, there: impl Fn() -> Option<T>) -> anyhow::Result<T> {
-    let end = Instant::now() + deadline(LIMIT);
+    let end = Instant::now() + deadline(TIMEOUT_SECS);
     loop {
         if let Some(found) = there() {
             return Ok(found);
@@ -115,7 +115,7 @@ async fn answered<R: tokio::io::AsyncRead + Unpin>(
     command: &str,
 ) -> anyhow::Result<()> {
     loop {
-        let next = tokio::time::timeout(deadline(LIMIT), from.next())
+        let next = tokio::time::timeout(deadline(TIMEOUT_SECS), from.next())
             .await
             .context("no answer")?
             .context("hung up")?;
@@ -146,8 +146,9 @@ async fn over_pipes() -> anyhow::Result<(StartedAdapter, To, From)> {
 }
 
 async fn expect_hang_up(from: &mut From) -> anyhow::Result<()> {
-    let end =
-        tokio::time::timeout(deadline(LIMIT), from.next()).await.context("the connection stays open")?;
+    let end = tokio::time::timeout(deadline(TIMEOUT_SECS), from.next())
+        .await
+        .context("the connection stays open")?;
     anyhow::ensure!(end.is_none(), "{end:?}");
     Ok(())
 }
@@ -199,7 +200,9 @@ async fn expect_death_report<R: tokio::io::AsyncRead + Unpin>(
     from: &mut FramedRead<R, DapCodec>,
 ) -> anyhow::Result<()> {
     let mut events = Vec::new();
-    while let Some(next) = tokio::time::timeout(deadline(LIMIT), from.next()).await.context("no end")? {
+    while let Some(next) =
+        tokio::time::timeout(deadline(TIMEOUT_SECS), from.next()).await.context("no end")?
+    {
         match next?? {
             Message::Event(event) => events.push((event.event, event.body)),
             other => anyhow::bail!("{other:?}"),

@@ -16,7 +16,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 /// Time limit for every step, even on a busy machine, s.
-const LIMIT: u64 = 60;
+const TIMEOUT_SECS: u64 = 60;
 
 /// One request under way.
 struct EditorTestRun {
@@ -52,7 +52,7 @@ impl EditorTestRun {
     /// The next event that is not about what is being done.
     async fn next(&mut self) -> anyhow::Result<Value> {
         loop {
-            let line = tokio::time::timeout(deadline(LIMIT), self.events.next_line())
+            let line = tokio::time::timeout(deadline(TIMEOUT_SECS), self.events.next_line())
                 .await
                 .context("no event")??;
             let event: Value = serde_json::from_str(&line.context("no more events")?)?;
@@ -77,8 +77,9 @@ impl EditorTestRun {
     /// Closes its stdin and expects it to end by itself.
     async fn ends(mut self) -> anyhow::Result<()> {
         drop(self.stdin.take());
-        let status =
-            tokio::time::timeout(deadline(LIMIT), self.child.wait()).await.context("it does not end")??;
+        let status = tokio::time::timeout(deadline(TIMEOUT_SECS), self.child.wait())
+            .await
+            .context("it does not end")??;
         ensure!(status.success(), "{status}");
         Ok(())
     }

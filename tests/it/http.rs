@@ -13,7 +13,7 @@ use tandem_tests::transcript::Transcript;
 
 const TOKEN: &str = "a-token-for-these-tests";
 /// The deadline of each wait, s.
-const DEADLINE: u64 = 60;
+const TIMEOUT_SECS: u64 = 60;
 
 fn initialize() -> Value {
     json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "protocolVersion": "2025-06-18",
@@ -30,7 +30,7 @@ async fn official(folder: &Path, arguments: &[&str]) -> anyhow::Result<Value> {
     let script = fixture::root().join("tests/clients/official_client.py");
     let mut command = tokio::process::Command::new(tandem_tests::child::interpreter("python"));
     command.arg(script).args(arguments).current_dir(folder).env("PYTHONPATH", fixture::python_packages());
-    let done = tokio::time::timeout(deadline(2 * DEADLINE), command.kill_on_drop(true).output())
+    let done = tokio::time::timeout(deadline(2 * TIMEOUT_SECS), command.kill_on_drop(true).output())
         .await
         .context("it hangs")??;
     let words = String::from_utf8_lossy(&done.stderr).into_owned();
@@ -302,7 +302,7 @@ async fn programs_of_an_mcp_session_end_with_it_and_with_no_other() -> anyhow::R
     assert_ne!(first, second);
     let slow = json!({ "command": "sh -c", "args": ["echo $$ > pid; exec sleep 1000"], "timeoutMs": 1 });
     assert_eq!(one.call("run_command", &slow).await?["pending"], true);
-    let until = std::time::Instant::now() + deadline(DEADLINE);
+    let until = std::time::Instant::now() + deadline(TIMEOUT_SECS);
     let command = loop {
         let text = std::fs::read_to_string(folder.path().join("pid")).unwrap_or_default();
         if let Ok(pid) = text.trim().parse::<u64>() {
@@ -368,7 +368,7 @@ async fn naming_a_session_of_another_agent_does_not_join_it() -> anyhow::Result<
 }
 
 async fn wait_for_end(pid: u64) -> anyhow::Result<()> {
-    let until = std::time::Instant::now() + deadline(DEADLINE);
+    let until = std::time::Instant::now() + deadline(TIMEOUT_SECS);
     while fixture::is_running(pid) {
         anyhow::ensure!(std::time::Instant::now() < until, "process {pid} is left");
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -401,7 +401,7 @@ async fn a_signal_ends_the_bridge_and_what_it_started() -> anyhow::Result<()> {
     let script = "trap '' TERM; echo $$ > pid; sleep 1000 & wait; wait";
     let slow = json!({ "command": "sh -c", "args": [script], "timeoutMs": 1 });
     agent.call("run_command", slow).await?;
-    let until = std::time::Instant::now() + deadline(DEADLINE);
+    let until = std::time::Instant::now() + deadline(TIMEOUT_SECS);
     let command = loop {
         let text = std::fs::read_to_string(folder.path().join("pid")).unwrap_or_default();
         if let Ok(pid) = text.trim().parse::<u64>() {

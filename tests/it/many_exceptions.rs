@@ -28,7 +28,7 @@ net8_tests! {
 }
 
 /// Time limit for a program, s.
-const DEADLINE: u64 = 20;
+const TIMEOUT_SECS: u64 = 20;
 /// Number of exceptions that the program throws.
 const COUNT: u64 = 100;
 /// Limit for the host's reads per exception, of the program's memory and its pipes: an
@@ -147,7 +147,7 @@ pub(super) async fn wait_until_busy(process: u32) -> anyhow::Result<()> {
         }
         anyhow::Ok(())
     };
-    tokio::time::timeout(deadline(DEADLINE), works).await.context("the program does not continue")?
+    tokio::time::timeout(deadline(TIMEOUT_SECS), works).await.context("the program does not continue")?
 }
 
 async fn a_program_that_throws_all_the_time_keeps_running_when_its_debugger_leaves(
@@ -196,7 +196,7 @@ async fn a_debugger_that_asks_for_nothing_receives_all_exceptions_after_one_that
     debugger.start(move |callback| sender.send(callback).unwrap_or_default())?;
     let process = debugger.attach(pid)?;
     loop {
-        match callbacks.recv_timeout(deadline(DEADLINE)).context("no exception is reported")? {
+        match callbacks.recv_timeout(deadline(TIMEOUT_SECS)).context("no exception is reported")? {
             Callback::ExitProcess => bail!("the program has ended"),
             Callback::Exception { kind: exception::FIRST_CHANCE, .. } => break,
             _ => process.resume()?,

@@ -19,9 +19,9 @@ use tokio_util::codec::Framed;
 
 const CLIENTS: usize = 64;
 /// Output of the program, MiB.
-const FLOOD: usize = 24;
+const OUTPUT_MIB: usize = 24;
 /// Limit for a hang, s. The results do not depend on it.
-const LIMIT: u64 = 60;
+const TIMEOUT_SECS: u64 = 60;
 
 dotnet_tests! {
     many_clients_are_answered_in_order_and_learn_what_output_they_missed,
@@ -58,8 +58,9 @@ impl CountingClient {
 
     /// Reads a message; returns the request that it answers.
     async fn next(&mut self) -> anyhow::Result<Option<i64>> {
-        let next =
-            tokio::time::timeout(deadline(LIMIT), self.socket.next()).await.context("nothing comes")?;
+        let next = tokio::time::timeout(deadline(TIMEOUT_SECS), self.socket.next())
+            .await
+            .context("nothing comes")?;
         let message = next.context("hung up on")??.map_err(|error| anyhow::anyhow!("{error}"))?;
         anyhow::ensure!(message.seq() == self.last + 1, "seq {} after {}", message.seq(), self.last);
         self.last = message.seq();
@@ -110,7 +111,7 @@ async fn many_clients_are_answered_in_order_and_learn_what_output_they_missed(
 ) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.keeps_output = false;
-    editor.launch("flood", &["start"], json!({ "args": [FLOOD.to_string()] })).await?;
+    editor.launch("flood", &["start"], json!({ "args": [OUTPUT_MIB.to_string()] })).await?;
     let (thread, _) = editor.stop().await?;
     editor.break_at("flood", &[]).await?;
     let socket = editor.socket().await?;
@@ -123,7 +124,7 @@ async fn many_clients_are_answered_in_order_and_learn_what_output_they_missed(
     }
     editor.ok("continue", json!({ "threadId": thread })).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 0);
-    let printed = FLOOD * 1024 * 1024 + "the last line\n".len();
+    let printed = OUTPUT_MIB * 1024 * 1024 + "the last line\n".len();
     for client in clients {
         let client = client.await??;
         assert_eq!(client.shown + client.missed, printed, "{} shown", client.shown);

@@ -15,9 +15,9 @@ use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 
 /// The uid of `nobody`, which runs the other user's client.
-const STRANGER: u32 = 65534;
+const OTHER_UID: u32 = 65534;
 /// Time limit for every step, even on a busy machine, s.
-const DEADLINE: u64 = 60;
+const TIMEOUT_SECS: u64 = 60;
 const TOKEN: &str = "a-token-of-enough-bytes";
 
 /// Fails when no other user can be had: a test that cannot run has failed.
@@ -31,7 +31,7 @@ fn can_be_another() -> anyhow::Result<()> {
 fn other_user(script: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new("bash");
     command.args(["-c", script, "stranger"]).args(arguments).current_dir("/").kill_on_drop(true);
-    command.uid(STRANGER).gid(STRANGER).stdin(Stdio::piped()).stdout(Stdio::piped());
+    command.uid(OTHER_UID).gid(OTHER_UID).stdin(Stdio::piped()).stdout(Stdio::piped());
     command
 }
 
@@ -79,13 +79,13 @@ async fn answer(port: &str, says: &str, listens: bool) -> anyhow::Result<String>
     // A server that has already hung up need not read all of it.
     drop(stdin.write_all(says.as_bytes()).await);
     drop(stdin);
-    let output = tokio::time::timeout(deadline(DEADLINE), child.wait_with_output()).await??;
+    let output = tokio::time::timeout(deadline(TIMEOUT_SECS), child.wait_with_output()).await??;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// Waits until it holds.
 async fn wait_until(what: &str, holds: impl Fn() -> bool) -> anyhow::Result<()> {
-    let end = Instant::now() + deadline(DEADLINE);
+    let end = Instant::now() + deadline(TIMEOUT_SECS);
     while !holds() {
         ensure!(Instant::now() < end, "it never comes to this: {what}");
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -141,7 +141,7 @@ except OSError: pass # A server that hung up need not read all of it."#;
     let mut stdin = child.stdin.take().context("no stdin")?;
     drop(stdin.write_all(hostile(&folder.path().join("third"), None).as_bytes()).await);
     drop(stdin);
-    let output = tokio::time::timeout(deadline(DEADLINE), child.wait_with_output()).await??;
+    let output = tokio::time::timeout(deadline(TIMEOUT_SECS), child.wait_with_output()).await??;
     ensure!(output.status.success(), "{output:?}");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "");
     assert!(!folder.path().join("third").exists());
@@ -162,13 +162,13 @@ async fn silent_connections_are_closed_without_starting_a_process() -> anyhow::R
         json!({ "seq": 1, "type": "request", "command": "initialize", "arguments": { "clientID": "x" } });
     own.write_all(frame(&hello).as_bytes()).await?;
     let mut answer = [0; 14];
-    tokio::time::timeout(deadline(DEADLINE), own.read_exact(&mut answer)).await??;
+    tokio::time::timeout(deadline(TIMEOUT_SECS), own.read_exact(&mut answer)).await??;
     assert_eq!(&answer, b"Content-Length");
     assert_eq!(children(pid).len(), 1, "one host, for the one that spoke");
     for mut connection in silent {
         // Closed by the listener, whichever way.
         drop(
-            tokio::time::timeout(deadline(DEADLINE), connection.read(&mut [0]))
+            tokio::time::timeout(deadline(TIMEOUT_SECS), connection.read(&mut [0]))
                 .await
                 .context("it stays open")?,
         );
@@ -188,7 +188,7 @@ async fn another_user_takes_no_place_from_an_agent() -> anyhow::Result<()> {
         echo ready; sleep 300"#;
     let mut child = other_user(script, &[&server.port().to_string()]).stderr(Stdio::null()).spawn()?;
     let mut lines = BufReader::new(child.stdout.take().context("no stdout")?).lines();
-    let line = tokio::time::timeout(deadline(DEADLINE), lines.next_line()).await??;
+    let line = tokio::time::timeout(deadline(TIMEOUT_SECS), lines.next_line()).await??;
     assert_eq!(line.as_deref(), Some("ready"));
     let mut agent = server.agent(TOKEN).await?;
     assert_eq!(agent.call("debug_status", &json!({})).await?["state"], "idle");
@@ -207,7 +207,7 @@ async fn a_header_that_never_ends_closes_its_connection() -> anyhow::Result<()> 
     }
     for mut connection in held {
         drop(
-            tokio::time::timeout(deadline(DEADLINE), connection.read_to_end(&mut Vec::new()))
+            tokio::time::timeout(deadline(TIMEOUT_SECS), connection.read_to_end(&mut Vec::new()))
                 .await
                 .context("it stays open")?,
         );

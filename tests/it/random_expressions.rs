@@ -15,7 +15,7 @@ use tandem_tests::transcript::Transcript;
 /// Expressions that are evaluated together by the compiler.
 const BATCH: usize = 40;
 /// One of this many expressions is also evaluated alone, where there is a compiler.
-const ALONE: usize = 8;
+const ALONE_EVERY: usize = 8;
 /// Texts of this length may be shown in part.
 const MAX_SHOWN: usize = 4_000;
 /// Minimum number of comparisons of each construct in a long run.
@@ -185,7 +185,7 @@ impl Language {
                     _ => found.compare("own", text, &result, printed),
                 }
                 // The SDK's C# may accept an expression that C# 8 refuses.
-                if at % ALONE == 0 && !matches!(printed, OracleResult::Error(_)) {
+                if at % ALONE_EVERY == 0 && !matches!(printed, OracleResult::Error(_)) {
                     let result = evaluate_in_debugger(&mut compiler, text, &frame).await?;
                     found.compare("with a compiler", text, &result, printed);
                 }

@@ -17,11 +17,11 @@ dotnet_tests! {
 net8_tests! { restarts_of_a_running_program_leave_nothing_behind }
 
 /// Restarts before the first measurement: they load libraries and fill pools that are kept.
-const FIRST: u32 = 8;
+const WARM_UP_RESTARTS: u32 = 8;
 /// Restarts between the measurements, enough to tell a leak from chance.
-const MORE: u32 = 30;
+const MEASURED_RESTARTS: u32 = 30;
 /// Bytes that the allocator may keep.
-const KEPT: u64 = 10 * 1024 * 1024;
+const MAX_KEPT_BYTES: u64 = 10 * 1024 * 1024;
 
 /// Resources that a process holds.
 #[derive(Debug)]
@@ -77,7 +77,7 @@ async fn check_restarts(runtime: Runtime, when: RestartState) -> anyhow::Result<
     let first = editor.event("process").await?["systemProcessId"].as_u64().context("no process")?;
     let host = host_of(first)?;
     let mut before = None;
-    for round in 0..FIRST + MORE {
+    for round in 0..WARM_UP_RESTARTS + MEASURED_RESTARTS {
         if when == RestartState::Stopped {
             editor.ok("processWriteInput", json!({ "data": "bob\n" })).await?;
             let (thread, _) = editor.stop().await?;
@@ -88,7 +88,7 @@ async fn check_restarts(runtime: Runtime, when: RestartState) -> anyhow::Result<
             editor.event("continued").await?;
         }
         editor.event("process").await?;
-        if round + 1 == FIRST {
+        if round + 1 == WARM_UP_RESTARTS {
             // The transports of the first ones end within a second.
             tokio::time::sleep(deadline(2)).await;
             before = Some(read_resources(host)?);
@@ -107,7 +107,7 @@ async fn check_restarts(runtime: Runtime, when: RestartState) -> anyhow::Result<
     }
     assert!(after.threads <= before.threads, "{before:#?} {after:#?}");
     assert!(after.descriptors.len() <= before.descriptors.len(), "{before:#?} {after:#?}");
-    assert!(after.memory < before.memory + KEPT, "{before:?} {after:?}");
+    assert!(after.memory < before.memory + MAX_KEPT_BYTES, "{before:?} {after:?}");
     editor.finish().await
 }
 

@@ -9,7 +9,7 @@ use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
 /// Time limit for a step to reach its wait, s.
-const LIMIT: u64 = 30;
+const TIMEOUT_SECS: u64 = 30;
 
 dotnet_tests! {
     one_thread_steps_alone_when_asked,
@@ -98,7 +98,7 @@ async fn a_step_that_waits_for_a_held_thread_is_paused(runtime: Runtime) -> anyh
             break;
         }
         // The pause was faster than the step, which has not reached its wait.
-        anyhow::ensure!(begin.elapsed() < deadline(LIMIT), "it never waits: {stack}");
+        anyhow::ensure!(begin.elapsed() < deadline(TIMEOUT_SECS), "it never waits: {stack}");
     }
     // When it is resumed, the other one ends, and so does the step.
     editor.ok("next", json!({ "threadId": thread })).await?;

@@ -22,7 +22,7 @@ net8_tests! {
 }
 
 /// Further steps after the expected ones, to show where a wrong step leads.
-const MORE: usize = 4;
+const EXTRA_STEPS: usize = 4;
 
 /// A method of a program, and where steps through it stop.
 #[derive(Default)]
@@ -119,7 +119,9 @@ async fn walk(runtime: Runtime, program: &str, step: &str) -> anyhow::Result<()>
         let expected = case.step_in.as_ref().filter(|_| step == "stepIn").unwrap_or(&case.next);
         let (mut thread, frame) = editor.stop().await.with_context(|| format!("before `{}`", case.name))?;
         let mut places = vec![table.place(program, case, &frame)];
-        while places.last().is_some_and(|(tag, _)| tag != "out") && places.len() < expected.len() + MORE {
+        while places.last().is_some_and(|(tag, _)| tag != "out")
+            && places.len() < expected.len() + EXTRA_STEPS
+        {
             editor.ok(step, json!({ "threadId": thread })).await?;
             let (now, frame) = editor.stop().await.with_context(|| format!("in `{}`", case.name))?;
             thread = now;

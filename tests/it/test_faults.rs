@@ -14,7 +14,7 @@ use tandem_tests::fixture;
 use super::frameworks::{agent, finished, go_environment};
 
 /// Time limit for every step, even on a busy machine, s.
-const LIMIT: u64 = 60;
+const TIMEOUT_SECS: u64 = 60;
 
 /// A project of `fixtures/tests`, and how its tests are debugged.
 struct Framework {
@@ -153,7 +153,7 @@ fn marked(word: &str) -> Vec<String> {
 
 /// Waits until no process that the agent has started is left.
 async fn is_quiet(word: &str, what: &str) -> anyhow::Result<()> {
-    let until = tokio::time::Instant::now() + deadline(LIMIT);
+    let until = tokio::time::Instant::now() + deadline(TIMEOUT_SECS);
     loop {
         let left = marked(word);
         if left.is_empty() {
@@ -191,7 +191,7 @@ async fn leaves_nothing(name: &'static str) -> anyhow::Result<()> {
         is_quiet(&word, what).await?;
     }
     let debugged = subject.with(arguments(hangs, "timeoutMs", 1000));
-    let until = tokio::time::Instant::now() + deadline(LIMIT);
+    let until = tokio::time::Instant::now() + deadline(TIMEOUT_SECS);
     let mut runs = agent.call("debug_launch_test", debugged.clone()).await?;
     while runs["pending"] == true && runs["state"] != "running" && tokio::time::Instant::now() < until {
         runs = match runs["session"].is_string() {

@@ -19,7 +19,7 @@ net10_tests! {
 }
 
 /// No request is held longer, s.
-const DEADLINE: u64 = 60;
+const TIMEOUT_SECS: u64 = 60;
 
 /// A place of the program where a request stops it.
 struct RequestStop {
@@ -160,7 +160,7 @@ fn requested(address: &str, method: &str, path: &str) -> JoinHandle<anyhow::Resu
         let mut stream = TcpStream::connect(address).await?;
         stream.write_all(format!("{head}\r\nContent-Length: 0\r\n\r\n").as_bytes()).await?;
         let mut answer = String::new();
-        tokio::time::timeout(deadline(DEADLINE), stream.read_to_string(&mut answer))
+        tokio::time::timeout(deadline(TIMEOUT_SECS), stream.read_to_string(&mut answer))
             .await
             .context("not answered")??;
         Ok(answer)
@@ -193,7 +193,7 @@ fn called(address: &str) -> JoinHandle<anyhow::Result<String>> {
             }
             Ok(text)
         };
-        tokio::time::timeout(deadline(DEADLINE), result).await.context("not answered")?
+        tokio::time::timeout(deadline(TIMEOUT_SECS), result).await.context("not answered")?
     })
 }
 

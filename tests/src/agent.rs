@@ -14,7 +14,7 @@ use crate::schema::Schemas;
 use crate::transcript::Transcript;
 
 /// The deadline of each wait, s.
-const DEADLINE: u64 = 60;
+const TIMEOUT_SECS: u64 = 60;
 
 /// An agent: a running `tandem-mcp`, called over stdio.
 pub struct Agent {
@@ -144,7 +144,7 @@ impl Agent {
     /// # Errors
     /// If none arrives before the deadline.
     pub async fn message(&mut self) -> anyhow::Result<Value> {
-        let line = tokio::time::timeout(deadline(DEADLINE), self.lines.next_line()).await;
+        let line = tokio::time::timeout(deadline(TIMEOUT_SECS), self.lines.next_line()).await;
         let line = line.context("tandem-mcp says nothing")??.context("tandem-mcp has ended")?;
         Ok(serde_json::from_str(&line)?)
     }
@@ -205,7 +205,7 @@ impl Agent {
     /// When it does not end.
     pub async fn signal(mut self, name: &str) -> anyhow::Result<()> {
         crate::http::signal(&self.child, name).await?;
-        tokio::time::timeout(deadline(DEADLINE), self.child.wait())
+        tokio::time::timeout(deadline(TIMEOUT_SECS), self.child.wait())
             .await
             .context("tandem-mcp does not end")??;
         Ok(())
@@ -239,7 +239,9 @@ impl Agent {
     pub async fn finish(self) -> anyhow::Result<()> {
         let Self { stdin, mut child, .. } = self;
         drop(stdin);
-        tokio::time::timeout(deadline(DEADLINE), child.wait()).await.context("tandem-mcp does not end")??;
+        tokio::time::timeout(deadline(TIMEOUT_SECS), child.wait())
+            .await
+            .context("tandem-mcp does not end")??;
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! An editor: a DAP client on the stdio of `tandem-dap`, or on a session's socket. Takes messages strictly in
 //! order.
 
-mod ends;
+mod session_end;
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -22,7 +22,7 @@ use crate::order::EventOrder;
 use crate::transcript::Transcript;
 
 /// No message takes longer, even on a busy machine, s.
-const DEADLINE: u64 = 60;
+const TIMEOUT_SECS: u64 = 60;
 
 /// A DAP client over pipes, a socket or TCP.
 pub struct DapClient {
@@ -196,7 +196,7 @@ impl DapClient {
             return Ok(found);
         }
         loop {
-            let next = tokio::time::timeout(deadline(DEADLINE), self.reader.next()).await;
+            let next = tokio::time::timeout(deadline(TIMEOUT_SECS), self.reader.next()).await;
             let Ok(next) = next else {
                 bail!("{} waits for {what} in vain; so far:\n{}", self.name, self.transcript.text());
             };

@@ -16,7 +16,7 @@ use crate::fixture;
 use crate::schema::Schemas;
 
 /// The deadline of each wait, s.
-const DEADLINE: u64 = 60;
+const TIMEOUT_SECS: u64 = 60;
 
 /// A running `tandem-mcp --http`.
 pub struct Server {
@@ -105,7 +105,7 @@ impl Server {
             bail!("it ends: {}", stderr.lock().unwrap_or_else(PoisonError::into_inner))
         };
         let address =
-            tokio::time::timeout(deadline(DEADLINE), listening).await.context("it does not listen")??;
+            tokio::time::timeout(deadline(TIMEOUT_SECS), listening).await.context("it does not listen")??;
         let (hearing, writing) = (stderr.clone(), lines);
         tokio::spawn(async move {
             let mut lines = writing;
@@ -152,7 +152,7 @@ impl Server {
         let mut line = Vec::new();
         let mut reader = BufReader::new(reader);
         let read = reader.read_until(b'\n', &mut line);
-        drop(tokio::time::timeout(deadline(DEADLINE), read).await.context("no answer")?);
+        drop(tokio::time::timeout(deadline(TIMEOUT_SECS), read).await.context("no answer")?);
         Ok(String::from_utf8_lossy(&line).trim_end().to_owned())
     }
 
@@ -170,7 +170,7 @@ impl Server {
             drop(reader.read_to_end(&mut answer).await);
             anyhow::Ok(answer)
         };
-        tokio::time::timeout(deadline(DEADLINE), exchange).await.context("no answer")?
+        tokio::time::timeout(deadline(TIMEOUT_SECS), exchange).await.context("no answer")?
     }
 
     /// Posts a body; `headers` replace those that are usual.
@@ -249,7 +249,7 @@ impl Server {
     /// When it does not end well.
     pub async fn stop(mut self) -> anyhow::Result<()> {
         signal(&self.child, "TERM").await?;
-        let status = tokio::time::timeout(deadline(DEADLINE), self.child.wait())
+        let status = tokio::time::timeout(deadline(TIMEOUT_SECS), self.child.wait())
             .await
             .context("it does not end")??;
         ensure!(status.success(), "it ends badly: {status}");

@@ -20,7 +20,7 @@ use crate::deadline::deadline;
 use crate::fixture;
 
 /// Time limit for text to appear, even on a busy machine, s.
-const DEADLINE: u64 = 30;
+const TIMEOUT_SECS: u64 = 30;
 
 /// A terminal and the shell in it. Dropping it closes the terminal, as a click on its cross does.
 pub struct Terminal {
@@ -109,7 +109,7 @@ impl Terminal {
     /// # Errors
     /// When it does not, with what it shows.
     pub async fn wait_for_text(&self, text: &str) -> anyhow::Result<()> {
-        let end = Instant::now() + deadline(DEADLINE);
+        let end = Instant::now() + deadline(TIMEOUT_SECS);
         while !self.screen_text().contains(text) {
             anyhow::ensure!(
                 Instant::now() < end,

@@ -20,7 +20,7 @@ use crate::fixture;
 /// Maximum size of a request, bytes.
 const MAX_REQUEST_LEN: usize = 64 * 1024;
 /// The deadline for an expected request, s.
-const DEADLINE: u64 = 30;
+const TIMEOUT_SECS: u64 = 30;
 
 /// The answer to one request.
 #[derive(Debug, Clone)]
@@ -155,7 +155,7 @@ impl WebServer {
     }
 
     async fn wait(&self, holds: impl Fn() -> bool) -> anyhow::Result<()> {
-        let end = Instant::now() + deadline(DEADLINE);
+        let end = Instant::now() + deadline(TIMEOUT_SECS);
         while !holds() {
             anyhow::ensure!(Instant::now() < end, "still waiting, requests: {:?}", self.requests());
             tokio::time::sleep(Duration::from_millis(5)).await;

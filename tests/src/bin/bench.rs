@@ -96,7 +96,7 @@ async fn measure(runtime: Runtime) -> anyhow::Result<Rows> {
         rows.push(("open `System.Private.CoreLib` (methods), median of 11", open_largest_module(runtime)?));
     }
     if is_selected("output") {
-        floods(runtime, &mut rows).await?;
+        measure_floods(runtime, &mut rows).await?;
     }
     if is_selected("memory") {
         let held = memory(runtime).await?;
@@ -145,7 +145,7 @@ async fn exceptions(runtime: Runtime, rows: &mut Rows) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn floods(runtime: Runtime, rows: &mut Rows) -> anyhow::Result<()> {
+async fn measure_floods(runtime: Runtime, rows: &mut Rows) -> anyhow::Result<()> {
     let (mut cat, mut alone, mut read) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..FLOODS {
         cat.push(drained_by_cat(runtime).await?);

@@ -18,7 +18,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 
 const ROUNDS: usize = 200;
-const LIMIT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// One language: the program that counts, and the adapter alone.
 struct LanguageCase {
@@ -175,13 +175,13 @@ impl Driver {
     }
 
     async fn ask(&self, command: &str, arguments: Value) -> anyhow::Result<Value> {
-        self.peer.request(command, arguments, LIMIT).await.with_context(|| command.to_owned())
+        self.peer.request(command, arguments, TIMEOUT).await.with_context(|| command.to_owned())
     }
 
     /// Waits for an event; answers a `runInTerminal` request by starting the program.
     async fn event(&mut self, name: &str) -> anyhow::Result<Value> {
         loop {
-            match tokio::time::timeout(LIMIT, self.incoming.recv()).await?.context("hung up")? {
+            match tokio::time::timeout(TIMEOUT, self.incoming.recv()).await?.context("hung up")? {
                 Incoming::Event(event) if event.event == name => return Ok(event.body),
                 Incoming::Event(event) if event.event == "terminated" => bail!("terminated before `{name}`"),
                 Incoming::Event(_) => {}
@@ -246,7 +246,7 @@ async fn start(
     driver.ask("initialize", hello).await?;
     let launching = tokio::spawn({
         let (peer, launch) = (driver.peer.clone(), launch.clone());
-        async move { peer.request("launch", launch, LIMIT).await }
+        async move { peer.request("launch", launch, TIMEOUT).await }
     });
     driver.event("initialized").await?;
     let lines = json!([{ "line": child::line(&source, "count") }]);

@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::Options;
-use super::session::{AdapterScript, LIMIT, RawConnection};
+use super::session::{AdapterScript, RawConnection, TIMEOUT_SECS};
 use crate::deadline::deadline;
 
 /// The number of events in one storm.
-const STORM: u64 = 200_000;
+const STORM_EVENTS: u64 = 200_000;
 /// Memory that a host may use in a storm, KiB: clients and queues are bounded.
-const MEMORY: u64 = 400 * 1024;
+const MAX_MEMORY: u64 = 400 * 1024;
 
 type Plan = fn(&mut Rng) -> (&'static str, Vec<Value>);
 
@@ -54,7 +54,7 @@ async fn run_script(name: &str, steps: &[Value]) -> anyhow::Result<ScriptOutcome
     editor.launch(&script).await?;
     let host = editor.host()?;
     if name == "storm" {
-        editor.event("odd", STORM).await.context("events of the storm are missing")?;
+        editor.event("odd", STORM_EVENTS).await.context("events of the storm are missing")?;
     }
     // The request is answered in every case: with the adapter's response, or with the
     // reason why there is none.
@@ -67,17 +67,17 @@ async fn run_script(name: &str, steps: &[Value]) -> anyhow::Result<ScriptOutcome
     let peak =
         status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
     let peak: u64 = peak.unwrap_or(0);
-    anyhow::ensure!(peak < MEMORY, "the host took {peak} KiB");
+    anyhow::ensure!(peak < MAX_MEMORY, "the host took {peak} KiB");
     let events = editor.events.values().sum();
-    let until = Instant::now() + deadline(LIMIT);
+    let until = Instant::now() + deadline(TIMEOUT_SECS);
     editor.finish().await?;
     anyhow::ensure!(Instant::now() < until, "it took too long to end");
     Ok(ScriptOutcome { events, peak, answered: answer.success })
 }
 
 fn storm(_: &mut Rng) -> (&'static str, Vec<Value>) {
-    let storm =
-        json!({ "do": "storm", "count": STORM, "event": "odd", "body": { "text": "what an adapter says" } });
+    let body = json!({ "text": "what an adapter says" });
+    let storm = json!({ "do": "storm", "count": STORM_EVENTS, "event": "odd", "body": body });
     ("storm", vec![storm, json!({ "do": "serve" })])
 }
 

@@ -14,9 +14,9 @@ use super::Options;
 use super::session::{AdapterScript, RawConnection};
 
 /// Requests before the session is ended and another begun.
-const SESSION: u64 = 1500;
+const SESSION_REQUESTS: u64 = 1500;
 /// Maximum number of requests of one client in progress before it reads.
-const WINDOW: usize = 40;
+const MAX_IN_FLIGHT: usize = 40;
 
 /// A client, and what it waits for.
 struct PipeliningClient {
@@ -77,7 +77,7 @@ pub async fn run(options: Options) -> anyhow::Result<String> {
     let mut random = Rng::with_seed(options.seed);
     let (mut requests_sent, mut sessions, mut joined) = (0, 0, 0);
     while requests_sent < options.count {
-        let (requests, clients) = session(&mut random, SESSION.min(options.count - requests_sent))
+        let (requests, clients) = session(&mut random, SESSION_REQUESTS.min(options.count - requests_sent))
             .await
             .with_context(|| format!("in session {sessions}, after {requests_sent} requests"))?;
         (requests_sent, joined, sessions) = (requests_sent + requests, joined + clients, sessions + 1);
@@ -108,7 +108,7 @@ async fn session(random: &mut Rng, requests: u64) -> anyhow::Result<(u64, u64)> 
                 if let Some(client) = clients.get_mut(at) {
                     let (command, arguments) = request(random, client.raw.seq);
                     client.ask(command, arguments).await.context("it was hung up on")?;
-                    client.read(random.usize(0..WINDOW)).await?;
+                    client.read(random.usize(0..MAX_IN_FLIGHT)).await?;
                 }
             }
         }

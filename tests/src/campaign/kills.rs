@@ -20,15 +20,15 @@ use super::session::RawConnection;
 use crate::child::Subject;
 use crate::deadline::deadline;
 use crate::fixture::{self, Runtime};
-use crate::marked::{self, MarkedSession};
+use crate::process_tracking::{self, ProcessTracker};
 
 /// Time until all processes have ended: an adapter may take 10 s to detach from a program by itself, s.
-const LIMIT: u64 = 30;
+const TIMEOUT_SECS: u64 = 30;
 /// Delay of the kill, ms: from before the host exists to a program that runs.
 const KILL_DELAYS_MS: std::ops::Range<u64> = 0..2500;
 
 /// Another client joins, if it is let in so soon.
-const GUEST: Duration = Duration::from_millis(500);
+const GUEST_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The program that starts the session.
 #[derive(Debug, Clone, Copy)]
@@ -107,18 +107,18 @@ async fn round(
     door: EntryPoint,
     debuggee: TargetProgram,
 ) -> anyhow::Result<KillRound> {
-    let mut session = MarkedSession::new(number)?;
+    let mut session = ProcessTracker::new(number)?;
     let mut client = LaunchingClient::start(&session, door, debuggee)?;
     let moment = Duration::from_millis(random.u64(KILL_DELAYS_MS));
     // Whether it is answered is for other campaigns.
     drop(tokio::time::timeout(moment, client.work(random, debuggee)).await);
     let guest = match session.sessions().first() {
-        Some(socket) if random.bool() => tokio::time::timeout(GUEST, join(socket)).await.ok(),
+        Some(socket) if random.bool() => tokio::time::timeout(GUEST_TIMEOUT, join(socket)).await.ok(),
         _ => None,
     };
     let parts = session.processes();
     let (pid, victim) = random.choice(parts).context("nothing runs")?;
-    marked::kill(pid);
+    process_tracking::kill(pid);
     let after = Duration::from_millis(random.u64(0..200));
     drop(tokio::time::timeout(after, client.work(random, debuggee)).await);
     session.processes();
@@ -140,11 +140,11 @@ async fn join(socket: &Path) -> anyhow::Result<RawConnection> {
 
 /// Whether it took the sweep of the next start.
 async fn expect_nothing_left(
-    session: &mut MarkedSession,
+    session: &mut ProcessTracker,
     door: EntryPoint,
     victim: &str,
 ) -> anyhow::Result<bool> {
-    let end = Instant::now() + deadline(LIMIT);
+    let end = Instant::now() + deadline(TIMEOUT_SECS);
     loop {
         let (processes, files) = (session.processes(), session.files());
         if processes.is_empty() && files.is_empty() {
@@ -168,7 +168,7 @@ async fn expect_nothing_left(
         // The next one takes its socket over.
         let mut next =
             LaunchingClient::start(session, EntryPoint::Listener, TargetProgram::DotNet(Runtime::Net9))?;
-        let listens = tokio::time::timeout(deadline(LIMIT), next.connect()).await;
+        let listens = tokio::time::timeout(deadline(TIMEOUT_SECS), next.connect()).await;
         listens.context("the next listener does not listen")?;
         next.leave(true).await;
     }
@@ -176,13 +176,13 @@ async fn expect_nothing_left(
     next.ok("initialize", json!({ "clientID": "campaign" })).await?;
     next.finish().await.context("the next session")?;
     // Its host closes the connection first, and sweeps once more.
-    session.wait_until_ended(deadline(LIMIT)).await.context("the next session's host")?;
+    session.wait_until_ended(deadline(TIMEOUT_SECS)).await.context("the next session's host")?;
     let files = session.files();
     anyhow::ensure!(files.is_empty(), "left after the next start: {files:?}; there were {:?}", session.seen);
     Ok(true)
 }
 
-fn command(session: &MarkedSession, name: &str, runtime: Runtime) -> anyhow::Result<Command> {
+fn command(session: &ProcessTracker, name: &str, runtime: Runtime) -> anyhow::Result<Command> {
     let mut command = Command::new(fixture::binary(name));
     command.envs(runtime.environment().context("no runtime")?).envs(session.environment());
     command.args(["--log-level", "off"]).stderr(Stdio::null());
@@ -203,7 +203,7 @@ enum LaunchingClient {
 }
 
 impl LaunchingClient {
-    fn start(session: &MarkedSession, door: EntryPoint, debuggee: TargetProgram) -> anyhow::Result<Self> {
+    fn start(session: &ProcessTracker, door: EntryPoint, debuggee: TargetProgram) -> anyhow::Result<Self> {
         let runtime = debuggee.runtime();
         let quiet = |mut command: Command| command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn();
         Ok(match door {
@@ -253,14 +253,14 @@ impl LaunchingClient {
         };
         match self {
             Self::Editor(mut editor) => {
-                drop(tokio::time::timeout(deadline(LIMIT), part(&mut editor)).await);
+                drop(tokio::time::timeout(deadline(TIMEOUT_SECS), part(&mut editor)).await);
                 let RawConnection { child, writer, reader, .. } = *editor;
                 drop((writer, reader));
                 end(child).await;
             }
             Self::Remote { listener, editor, .. } => {
                 if let Some(mut editor) = editor {
-                    drop(tokio::time::timeout(deadline(LIMIT), part(&mut editor)).await);
+                    drop(tokio::time::timeout(deadline(TIMEOUT_SECS), part(&mut editor)).await);
                 }
                 // Its sessions run in separate processes.
                 let pid =
@@ -279,7 +279,7 @@ impl LaunchingClient {
 /// Waits for the end of a client; whether it ends in time is checked with all other processes.
 async fn end(child: Option<Child>) {
     if let Some(mut child) = child {
-        drop(tokio::time::timeout(deadline(LIMIT), child.wait()).await);
+        drop(tokio::time::timeout(deadline(TIMEOUT_SECS), child.wait()).await);
     }
 }
 

@@ -10,13 +10,13 @@ use fastrand::Rng;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 
-use super::session::{AdapterScript, LIMIT, RawConnection};
+use super::session::{AdapterScript, RawConnection, TIMEOUT_SECS};
 use super::{Options, junk};
 use crate::deadline::deadline;
 use crate::fixture;
 
 /// Requests under way at once; fewer than a client may have.
-const WINDOW: usize = 256;
+const MAX_IN_FLIGHT: usize = 256;
 /// Number of frames after which a separate connection is broken on purpose.
 const BREAK_EVERY: u64 = 2000;
 
@@ -98,10 +98,10 @@ pub async fn dap(options: Options) -> anyhow::Result<String> {
         bytes += body.len();
         owed.waiting.insert(editor.seq, body.clone());
         write_in_pieces(&mut random, &mut editor.writer, &[&header[..], &body].concat()).await?;
-        if number % WINDOW as u64 == 0 {
+        if number % MAX_IN_FLIGHT as u64 == 0 {
             cancel(&mut editor, &mut owed, 1).await?;
         }
-        while owed.waiting.len() >= WINDOW {
+        while owed.waiting.len() >= MAX_IN_FLIGHT {
             take(&mut editor, &mut owed).await?;
         }
         if number % BREAK_EVERY == 0 {
@@ -117,7 +117,7 @@ pub async fn dap(options: Options) -> anyhow::Result<String> {
             broken += 1;
         }
     }
-    cancel(&mut editor, &mut owed, WINDOW).await?;
+    cancel(&mut editor, &mut owed, MAX_IN_FLIGHT).await?;
     while !owed.waiting.is_empty() {
         take(&mut editor, &mut owed).await?;
     }
@@ -217,7 +217,7 @@ pub async fn mcp(options: Options) -> anyhow::Result<String> {
     let mut owed = PendingResponses::default();
     owed.waiting.insert(1, hello.to_string().into_bytes());
     let mut next = async |owed: &mut PendingResponses| -> anyhow::Result<()> {
-        let line = tokio::time::timeout(deadline(LIMIT), lines.next_line()).await;
+        let line = tokio::time::timeout(deadline(TIMEOUT_SECS), lines.next_line()).await;
         let line = line.with_context(|| {
             format!("nothing comes; {} wait, the first is {}", owed.waiting.len(), owed.first())
         })??;
@@ -234,7 +234,7 @@ pub async fn mcp(options: Options) -> anyhow::Result<String> {
         let line = line(&mut random, id);
         to.write_all(&line).await?;
         owed.waiting.insert(id, line);
-        while owed.waiting.len() >= WINDOW / 8 {
+        while owed.waiting.len() >= MAX_IN_FLIGHT / 8 {
             next(&mut owed).await?;
         }
     }
@@ -242,8 +242,9 @@ pub async fn mcp(options: Options) -> anyhow::Result<String> {
         next(&mut owed).await?;
     }
     drop(to);
-    let status =
-        tokio::time::timeout(deadline(LIMIT), child.wait()).await.context("tandem-mcp does not end")??;
+    let status = tokio::time::timeout(deadline(TIMEOUT_SECS), child.wait())
+        .await
+        .context("tandem-mcp does not end")??;
     anyhow::ensure!(status.success(), "tandem-mcp ended with {status}");
     Ok(format!(
         "{} lines: {} answered once, {} without a number refused",

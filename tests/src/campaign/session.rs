@@ -19,7 +19,7 @@ use crate::deadline::deadline;
 use crate::fixture;
 
 /// No message takes longer, even on a busy machine, s.
-pub(super) const LIMIT: u64 = 60;
+pub(super) const TIMEOUT_SECS: u64 = 60;
 
 /// A connection that takes any bytes.
 pub(super) struct RawConnection {
@@ -73,8 +73,9 @@ impl RawConnection {
 
     /// The next message from the host.
     pub(super) async fn next(&mut self) -> anyhow::Result<Message> {
-        let next =
-            tokio::time::timeout(deadline(LIMIT), self.reader.next()).await.context("nothing comes")?;
+        let next = tokio::time::timeout(deadline(TIMEOUT_SECS), self.reader.next())
+            .await
+            .context("nothing comes")?;
         let message = next.context("hung up")??.map_err(|error| anyhow::anyhow!("{error}"))?;
         if let Message::Event(event) = &message {
             *self.events.entry(event.event.clone()).or_default() += 1;
@@ -142,10 +143,11 @@ impl RawConnection {
         let host = self.host()?;
         self.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
         let mut child = self.child.take().context("no adapter of its own")?;
-        let status =
-            tokio::time::timeout(deadline(LIMIT), child.wait()).await.context("the relay does not end")??;
+        let status = tokio::time::timeout(deadline(TIMEOUT_SECS), child.wait())
+            .await
+            .context("the relay does not end")??;
         anyhow::ensure!(status.success(), "the relay ended with {status}");
-        let end = tokio::time::Instant::now() + deadline(LIMIT);
+        let end = tokio::time::Instant::now() + deadline(TIMEOUT_SECS);
         while fixture::is_running(host) {
             if tokio::time::Instant::now() > end {
                 bail!("the host does not end");

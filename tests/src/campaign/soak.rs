@@ -12,11 +12,11 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::Instant;
 
 use super::Options;
-use super::session::{LIMIT, RawConnection};
+use super::session::{RawConnection, TIMEOUT_SECS};
 use crate::child::Subject;
 use crate::deadline::deadline;
 use crate::fixture::{self, Runtime};
-use crate::marked::MarkedSession;
+use crate::process_tracking::ProcessTracker;
 
 /// The programs that are debugged in turn; `None` is .NET.
 const DEBUGGEES: [Option<Subject>; 9] = [
@@ -40,29 +40,29 @@ const MAX_HANDLE_GROWTH: u64 = 4;
 /// # Errors
 /// When one fails, or something grows or is left.
 pub async fn run(options: Options) -> anyhow::Result<String> {
-    let mut marked = MarkedSession::new(options.seed)?;
+    let mut tracker = ProcessTracker::new(options.seed)?;
     let listener =
-        start(&marked, "tandem-dap", &["--listen", &format!("unix:{}", marked.socket().display())])?;
-    let mut bridge = BridgeProcess::new(start(&marked, "tandem-mcp", &[])?).await?;
+        start(&tracker, "tandem-dap", &["--listen", &format!("unix:{}", tracker.socket().display())])?;
+    let mut bridge = BridgeProcess::new(start(&tracker, "tandem-mcp", &[])?).await?;
     let pids = [listener.id(), bridge.child.id()].map(|pid| u64::from(pid.unwrap_or_default()));
     let warm = (options.count / 2).min(DEBUGGEES.len() as u64 * 4);
     let mut before = None;
     for number in 0..options.count {
         if number == warm {
-            wait_until_alone(&mut marked, pids).await?;
+            wait_until_alone(&mut tracker, pids).await?;
             before = Some(pids.map(ProcessResources::of));
         }
         let debuggee = DEBUGGEES.get((number / 2) as usize % DEBUGGEES.len()).copied().flatten();
         let session = async {
             if number % 2 == 0 {
-                over_listener(&marked, debuggee).await
+                over_listener(&tracker, debuggee).await
             } else {
                 bridge.session(debuggee).await
             }
         };
         session.await.with_context(|| format!("session {number}: {debuggee:?}"))?;
     }
-    wait_until_alone(&mut marked, pids).await?;
+    wait_until_alone(&mut tracker, pids).await?;
     let (before, after) = (before.context("no session")?, pids.map(ProcessResources::of));
     for (before, after) in before.iter().zip(&after) {
         let flat = after.memory <= before.memory + MAX_MEMORY_GROWTH
@@ -104,10 +104,10 @@ impl std::fmt::Display for ProcessResources {
 }
 
 /// Waits until nothing runs but these.
-async fn wait_until_alone(marked: &mut MarkedSession, pids: [u64; 2]) -> anyhow::Result<()> {
-    let end = Instant::now() + deadline(LIMIT);
+async fn wait_until_alone(tracker: &mut ProcessTracker, pids: [u64; 2]) -> anyhow::Result<()> {
+    let end = Instant::now() + deadline(TIMEOUT_SECS);
     loop {
-        let others: Vec<_> = marked.processes().into_iter().filter(|(pid, _)| !pids.contains(pid)).collect();
+        let others: Vec<_> = tracker.processes().into_iter().filter(|(pid, _)| !pids.contains(pid)).collect();
         if others.is_empty() {
             return Ok(());
         }
@@ -116,10 +116,10 @@ async fn wait_until_alone(marked: &mut MarkedSession, pids: [u64; 2]) -> anyhow:
     }
 }
 
-fn start(marked: &MarkedSession, name: &str, arguments: &[&str]) -> anyhow::Result<Child> {
+fn start(tracker: &ProcessTracker, name: &str, arguments: &[&str]) -> anyhow::Result<Child> {
     let mut command = Command::new(fixture::binary(name));
     command.args(arguments).envs(Runtime::Net9.environment().context("no runtime")?);
-    command.envs(marked.environment()).kill_on_drop(true);
+    command.envs(tracker.environment()).kill_on_drop(true);
     Ok(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?)
 }
 
@@ -128,10 +128,10 @@ fn launch(debuggee: Option<Subject>) -> Value {
 }
 
 /// Runs one session over the listener, from launch to exit.
-async fn over_listener(marked: &MarkedSession, debuggee: Option<Subject>) -> anyhow::Result<()> {
-    let end = Instant::now() + deadline(LIMIT);
+async fn over_listener(tracker: &ProcessTracker, debuggee: Option<Subject>) -> anyhow::Result<()> {
+    let end = Instant::now() + deadline(TIMEOUT_SECS);
     let mut editor = loop {
-        match RawConnection::connect(&marked.socket()).await {
+        match RawConnection::connect(&tracker.socket()).await {
             Ok(editor) => break editor,
             Err(error) if Instant::now() > end => return Err(error),
             Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
@@ -173,7 +173,7 @@ impl BridgeProcess {
         let message = json!({ "jsonrpc": "2.0", "id": self.id, "method": method, "params": params });
         self.to.write_all(format!("{message}\n").as_bytes()).await?;
         loop {
-            let line = tokio::time::timeout(deadline(LIMIT), self.lines.next_line())
+            let line = tokio::time::timeout(deadline(TIMEOUT_SECS), self.lines.next_line())
                 .await
                 .context("no answer")??;
             let answer: Value = serde_json::from_str(&line.context("tandem-mcp has ended")?)?;
@@ -196,7 +196,7 @@ impl BridgeProcess {
         launch["stopAtEntry"] = json!(false);
         self.tool("debug_launch", launch).await?;
         self.tool("process_write_input", json!({ "data": "line\n", "closeAfter": true })).await?;
-        let end = Instant::now() + deadline(LIMIT);
+        let end = Instant::now() + deadline(TIMEOUT_SECS);
         let mut how = "debug_wait";
         loop {
             let result = self.tool(how, json!({ "timeoutMs": 1000 })).await?;

@@ -6,7 +6,7 @@ use dap_wire::{Event, Message};
 use futures::StreamExt;
 use serde_json::Value;
 
-use super::{DEADLINE, DapClient};
+use super::{DapClient, TIMEOUT_SECS};
 use crate::deadline::deadline;
 
 /// Events that a client acts on: where its session and the program are. A test takes them, or causes them
@@ -34,7 +34,7 @@ impl DapClient {
     async fn check_nothing_unclaimed(&mut self) -> anyhow::Result<()> {
         // An adapter that was killed may leave half a message, which this check ignores.
         while let Ok(Some(Ok(Ok(message)))) =
-            tokio::time::timeout(deadline(DEADLINE), self.reader.next()).await
+            tokio::time::timeout(deadline(TIMEOUT_SECS), self.reader.next()).await
         {
             self.record(&message)?;
             self.waiting.push_back(message);
@@ -78,7 +78,7 @@ impl DapClient {
     /// When it does not end.
     pub async fn wait_until_ended(mut self) -> anyhow::Result<()> {
         if let Some(mut child) = self.child.take() {
-            let status = tokio::time::timeout(deadline(DEADLINE), child.wait())
+            let status = tokio::time::timeout(deadline(TIMEOUT_SECS), child.wait())
                 .await
                 .context("the adapter does not end")??;
             anyhow::ensure!(status.success(), "the adapter ended with {status}");

@@ -1,5 +1,5 @@
-//! The processes and files of one session, no matter what started them: processes carry a mark in their
-//! environment, files are in folders of the session's own.
+//! Tracks the processes and files of one session, whatever started them: processes have a mark in their
+//! environment, and files are in separate folders of the session.
 //!
 //! Not checked: files that a program or its language's library creates elsewhere under its own name, such as
 //! the semaphores of Python's `multiprocessing` in `/dev/shm`.
@@ -15,17 +15,17 @@ use crate::fixture;
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The variable that every process of a session inherits.
-const MARK: &str = "TANDEM_CAMPAIGN";
+const MARK_VARIABLE: &str = "TANDEM_CAMPAIGN";
 
-/// A place for one session's processes and files.
-pub struct MarkedSession {
+/// Finds and ends the processes of one session, and has folders for its files.
+pub struct ProcessTracker {
     folder: tempfile::TempDir,
     mark: String,
     /// All processes of the session that were ever found, with their names, by pid.
     pub seen: BTreeMap<u64, String>,
 }
 
-impl MarkedSession {
+impl ProcessTracker {
     /// `number`: different for each that one test process makes.
     ///
     /// # Errors
@@ -35,7 +35,7 @@ impl MarkedSession {
         for name in ["run", "tmp"] {
             std::fs::DirBuilder::new().mode(0o700).create(folder.path().join(name))?;
         }
-        let mark = format!("{MARK}={}-{number}", std::process::id());
+        let mark = format!("{MARK_VARIABLE}={}-{number}", std::process::id());
         Ok(Self { folder, mark, seen: BTreeMap::new() })
     }
 
@@ -43,7 +43,7 @@ impl MarkedSession {
     pub fn environment(&self) -> HashMap<String, String> {
         let folder = |name: &str| self.folder.path().join(name).display().to_string();
         let value = self.mark.split_once('=').map(|(_, value)| value.to_owned()).unwrap_or_default();
-        [(MARK, value), ("XDG_RUNTIME_DIR", folder("run")), ("TMPDIR", folder("tmp"))]
+        [(MARK_VARIABLE, value), ("XDG_RUNTIME_DIR", folder("run")), ("TMPDIR", folder("tmp"))]
             .map(|(name, value)| (name.to_owned(), value))
             .into()
     }
@@ -109,7 +109,7 @@ impl MarkedSession {
     }
 }
 
-impl Drop for MarkedSession {
+impl Drop for ProcessTracker {
     fn drop(&mut self) {
         for (pid, _) in self.processes() {
             kill(pid);
