@@ -24,7 +24,7 @@ fn block(path: &str, start: &str) -> anyhow::Result<String> {
 }
 
 fn transcript(path: &str) -> anyhow::Result<Vec<DocumentedLine>> {
-    const START: &str = "\nagent → debug_launch ";
+    const START: &str = "\nagent → ";
     let text = format!("{START}{}", block(path, START)?);
     let omission = Regex::new(r",\s*…")?;
     let text = omission.replace_all(&text, "");
@@ -58,9 +58,14 @@ fn has(real: &Value, documented: &Value) -> bool {
 
 /// Runs the first transcript of a page with a Python program, the first one of the same or another page.
 async fn replay(path: &str, program_path: &str, program: &str) -> anyhow::Result<()> {
+    replay_with(&[], path, program_path, program).await
+}
+
+/// The same, with flags of the bridge.
+async fn replay_with(flags: &[&str], path: &str, program_path: &str, program: &str) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     std::fs::write(folder.path().join(program), block(program_path, "python\n")?)?;
-    let mut agent = Agent::in_folder("agent", folder.path(), &[], &Transcript::default()).await?;
+    let mut agent = Agent::in_folder("agent", folder.path(), flags, &Transcript::default()).await?;
     let mut answer = Value::Null;
     for line in transcript(path)? {
         match line {
@@ -85,6 +90,16 @@ async fn first_session_of_an_agent_matches_the_documentation() -> anyhow::Result
 #[tokio::test]
 async fn session_of_the_readme_matches_the_documentation() -> anyhow::Result<()> {
     replay("README.md", "docs/agents.md", "greet.py").await
+}
+
+#[tokio::test]
+async fn an_agent_tests_and_corrects_a_function_as_documented() -> anyhow::Result<()> {
+    replay("docs/core-tools.md", "docs/core-tools.md", "prices.py").await
+}
+
+#[tokio::test]
+async fn an_agent_that_only_inspects_is_refused_as_documented() -> anyhow::Result<()> {
+    replay_with(&["--read-only"], "docs/security.md", "docs/agents.md", "greet.py").await
 }
 
 #[tokio::test]

@@ -4,19 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, ensure};
 use dap_wire::command::{Announcement, BodyValues, COMMANDS, Recipient};
-use dap_wire::types;
+use dap_wire::{extensions, types};
 use tandem_tests::debug_protocol::{Schema, VERSION};
-
-/// Requests of Tandem (docs/protocol-extensions.md).
-const OURS: [&str; 7] = [
-    "followCall",
-    "processReadInput",
-    "processReadOutput",
-    "processWriteInput",
-    "sessionControl",
-    "sessionInfo",
-    "setSourceLinkOptions",
-];
 
 #[test]
 fn every_request_of_the_protocol_is_in_the_command_table_and_no_other() -> anyhow::Result<()> {
@@ -24,12 +13,13 @@ fn every_request_of_the_protocol_is_in_the_command_table_and_no_other() -> anyho
     let requests = schema.requests();
     ensure!(requests.len() >= 45, "{requests:?}");
     let known: Vec<&str> = COMMANDS.iter().map(|row| row.name).collect();
+    let ours: Vec<&str> = extensions::REQUESTS.iter().map(|request| request.command).collect();
     for command in requests.keys() {
         ensure!(known.contains(command), "`{command}` of DAP {VERSION} is missing in dap_wire::command");
     }
     for command in &known {
         ensure!(
-            requests.contains_key(command) || OURS.contains(command),
+            requests.contains_key(command) || ours.contains(command),
             "`{command}` is neither a request of DAP {VERSION} nor of Tandem"
         );
     }

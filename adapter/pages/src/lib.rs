@@ -6,6 +6,9 @@ use std::path::Path;
 use clap::{Arg, Command, ValueEnum};
 use clap_complete::Shell;
 
+#[cfg(test)]
+mod limits;
+
 /// A page that can be generated from a program's flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum CliPage {

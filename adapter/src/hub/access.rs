@@ -1,6 +1,6 @@
 //! The access of agents to this session: the launch attribute `agentAccess`, enforced only here.
 
-use dap_wire::{ErrorCode, Failure};
+use dap_wire::{ErrorCode, Failure, extensions};
 use serde_json::Value;
 use subtle::ConstantTimeEq;
 
@@ -64,7 +64,7 @@ impl AgentAccess {
     /// Whether an agent may get this change in a `sessionChanged` event: with `none`, only who is
     /// there and what it may do.
     pub fn shows_change(self, change: &str) -> bool {
-        self != Self::None || matches!(change, "joined" | "left" | "agentAccess" | "owner")
+        self != Self::None || extensions::find_change(change).is_some_and(|change| change.about_clients)
     }
 
     /// Whether an agent may send this command to a session with this engine, once it is known.

@@ -39,6 +39,8 @@ use crate::logging::LogSettings;
 
 /// `outputBufferBytes` when the launch does not say.
 const DEFAULT_BUFFER_LEN: usize = 8 * 1024 * 1024;
+const MIN_BUFFER_LEN: usize = 1024;
+const MAX_BUFFER_LEN: usize = 1 << 30;
 
 /// Size of the buffer between a child session and its internal client, bytes.
 const CHILD_CLIENT_BUFFER_LEN: usize = 64 * 1024;
@@ -236,10 +238,11 @@ impl Host for HostProcess {
         match &arguments["outputBufferBytes"] {
             Value::Null => {}
             bytes => match bytes.as_u64().and_then(|bytes| usize::try_from(bytes).ok()) {
-                Some(bytes @ 1024..=0x4000_0000) => broker.set_buffer_bytes(bytes),
+                Some(bytes @ MIN_BUFFER_LEN..=MAX_BUFFER_LEN) => broker.set_buffer_bytes(bytes),
                 _ => {
                     return Err(Failure::invalid(format!(
-                        "`outputBufferBytes` is {bytes}; it must be a number from 1024 to 1073741824"
+                        "`outputBufferBytes` is {bytes}; it must be a number from {MIN_BUFFER_LEN} to \
+                         {MAX_BUFFER_LEN}"
                     )));
                 }
             },

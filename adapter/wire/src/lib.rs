@@ -3,10 +3,11 @@
 //! In reading order: [`message`] (the envelope), [`codec`] (`Content-Length` frames; `fast_path` reads
 //! ordinary messages, [`lenient`] repairs text that is not Unicode, [`outer_fields`] finds the request of a
 //! message that cannot be parsed), [`peer`] (sending requests and receiving responses), [`command`] (the one
-//! table of requests) with [`ids`], [`types`] (bodies and arguments).
+//! table of requests) with [`ids`], [`extensions`] (what Tandem adds), [`types`] (bodies and arguments).
 
 pub mod codec;
 pub mod command;
+pub mod extensions;
 mod fast_path;
 pub mod ids;
 pub mod lenient;

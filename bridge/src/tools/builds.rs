@@ -18,9 +18,9 @@ use crate::call::ToolCall;
 use crate::catalog::RUN_COMMAND;
 use crate::tool::{Tool, ToolEffect, ToolGroup, run};
 
-/// Default time that a call waits, ms. Builds often take longer than debugging, and
+/// Default time that a call waits. Builds often take longer than debugging, and
 /// clients abort calls after 60 s.
-const DEFAULT_TIMEOUT_MS: u64 = 50_000;
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(50);
 /// Output in one answer by default, bytes.
 const DEFAULT_OUTPUT_BYTES: u64 = 8 << 10;
 /// The largest `maxBytes` of an output.
@@ -108,7 +108,7 @@ pub(super) async fn wait<W>(
 where
     W: Future<Output = Result<Value, Failure>> + Send + 'static,
 {
-    let patience = Duration::from_millis(call.arguments.number("timeoutMs")?.unwrap_or(DEFAULT_TIMEOUT_MS));
+    let patience = call.arguments.number("timeoutMs")?.map_or(DEFAULT_TIMEOUT, Duration::from_millis);
     let jobs = Arc::clone(&call.bridge.jobs);
     let tell = |message: String| call.progress.say(message);
     match jobs.wait(key, patience, &call.cancel, start, tell).await? {

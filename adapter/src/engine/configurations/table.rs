@@ -121,7 +121,7 @@ pub(super) const TABLE: &[Attribute] = &[
     row(&[Coreclr], "sourceLinkOptions", Same),
     row(&[Coreclr], "suppressJITOptimizations", Same),
     row(&[Coreclr], "processName", Same),
-    row(&[Coreclr], "pipeTransport", Same),
+    row(&[Coreclr], "pipeTransport", Refused("open the folder there with the editor's remote support")),
     row(&[Coreclr], "launchBrowser", Ignored("`serverReadyAction`, or `launchBrowser` of a launch profile, \
         opens the page")),
     row(&[Coreclr], "checkForDevCert", Ignored("no certificate is made: `dotnet dev-certs https --trust` \

@@ -3,6 +3,7 @@
 //!
 //! Not here: what the program does, and the handshake of a client that joins.
 
+use dap_wire::extensions;
 use serde_json::{Value, json};
 
 use super::{State, output_line};
@@ -27,6 +28,7 @@ pub(super) fn excerpt(text: &str) -> String {
 
 /// The body of a `sessionChanged` event about a client.
 pub(super) fn change(session: &str, change: &str, by: &Client, details: &Value) -> Value {
+    debug_assert!(extensions::find_change(change).is_some(), "undocumented change `{change}`");
     let mut body = json!({ "session": session, "change": change, "client": by.name, "clientId": by.id.0,
         "kind": by.kind.as_str() });
     if let (Some(body), Some(details)) = (body.as_object_mut(), details.as_object()) {
