@@ -45,6 +45,10 @@ scenario("F5, a stop, a hover, input in the program's terminal, and an agent tha
   // The loop's variable is out of scope at its head.
   await bench.debugRow("Variables", /^order\b/).first().waitFor({ state: "detached" });
   await bench.picture("agent");
+  await bench.pictureWithCallOuts("call-outs", [
+    { part: bench.page.locator(".view-line", { hasText: "return total;" }).locator('[class*="ced-"]').last(), skip: 24, text: "the agent's breakpoint, with its name", left: 660, top: 400 },
+    { part: bench.status(), text: "the clients of the session, and the last action", left: 380, top: 690 },
+  ]);
 
   await bench.command("Tandem: Let Agents Look Only");
   await page.locator(".statusbar", { hasText: "agents may look" }).waitFor();

@@ -9,7 +9,7 @@ import { inWindow, scenario, type Workbench } from "./workbench";
 const fixture = (name: string) => path.join(ROOT, "fixtures/tests", name);
 
 /** Runs and debugs the test that fails, from the gutter's own commands. */
-async function failsInPlace(bench: Workbench, file: string, picture: string): Promise<void> {
+async function failsInPlace(bench: Workbench, file: string, picture: string, shown: (bench: Workbench) => Promise<void> = () => Promise.resolve()): Promise<void> {
   const { page } = bench;
   const line = lineOf(path.join(bench.folder, file), "fails");
   await bench.openFile(file);
@@ -19,6 +19,7 @@ async function failsInPlace(bench: Workbench, file: string, picture: string): Pr
   await bench.command("Test: Run Test at Cursor");
   const failed = page.locator(".test-error-content-widget", { hasText: "3 != 4" }).first();
   await failed.waitFor({ timeout: 2 * DEADLINE });
+  await shown(bench);
   await bench.picture(`tests-${picture}-failed`);
   await page.keyboard.press("Escape");
   await bench.command("Test: Debug Test at Cursor");
@@ -34,9 +35,22 @@ async function failsInPlace(bench: Workbench, file: string, picture: string): Pr
   });
 }
 
+/** Shows the Test Explorer down to the test that failed, without the panel, and the editor as it was. */
+async function explorer(bench: Workbench): Promise<void> {
+  const { page } = bench;
+  await bench.command("View: Toggle Panel Visibility");
+  await bench.command("Testing: Focus on Test Explorer View");
+  const failed = page.locator(".test-explorer .monaco-list-row", { has: page.locator(".codicon-testing-failed-icon") });
+  for (const name of ["unittest", "test_cart", "CartTests"]) {
+    await bench.expand(failed.filter({ hasText: name }));
+  }
+  await failed.filter({ hasText: "test_fails" }).first().waitFor();
+  await page.locator(".monaco-editor .view-line", { hasText: "sum = total" }).first().click();
+}
+
 scenario("tests of Python are listed, fail in place and stop where they fail; the last is debugged again, and a run is cancelled", fixture("unittest"), async (bench) => {
   const { page } = bench;
-  await failsInPlace(bench, "tests/test_cart.py", "python");
+  await failsInPlace(bench, "tests/test_cart.py", "python", explorer);
   await bench.command("Test: Debug Last Run");
   await bench.stoppedAt(lineOf(path.join(bench.folder, "tests/test_cart.py"), "fails"));
   // It takes the focus.

@@ -24,6 +24,17 @@ export interface Circumstances {
   readonly alone?: string;
 }
 
+/** A part of the window that a picture describes. */
+export interface CallOut {
+  readonly part: Locator;
+  /** The width at its left that is not framed, pixels. */
+  readonly skip?: number;
+  readonly text: string;
+  /** The corner of the text, pixels. */
+  readonly left: number;
+  readonly top: number;
+}
+
 /** A test in a window on a copy of a sample, or of another folder; a failure keeps a picture and tells what was logged. */
 export function scenario(name: string, sample: string, act: (bench: Workbench) => Promise<void>, circumstances: Circumstances = {}): void {
   test(name, { timeout: 5 * DEADLINE }, () => inWindow(name, sample, act, circumstances));
@@ -117,6 +128,46 @@ export class Workbench {
   public async picture(name: string): Promise<void> {
     mkdirSync(SCREENSHOTS, { recursive: true });
     await this.page.screenshot({ path: path.join(SCREENSHOTS, `${name}.png`), animations: "disabled" });
+  }
+
+  /** Keeps a screenshot in which each part is framed and described. */
+  public async pictureWithCallOuts(name: string, callOuts: readonly CallOut[]): Promise<void> {
+    const drawn = [];
+    for (const { part, skip = 0, text, left, top } of callOuts) {
+      const frame = await part.boundingBox();
+      if (frame === null) {
+        throw new Error(`nothing to frame for: ${text}`);
+      }
+      drawn.push({ frame: { ...frame, x: frame.x + skip, width: frame.width - skip }, text, left, top });
+    }
+    await this.page.evaluate((all) => {
+      const add = (style: Readonly<Record<string, string>>, text = "") => {
+        const element = document.createElement("div");
+        element.className = "call-out";
+        element.textContent = text;
+        Object.assign(element.style, { position: "fixed", zIndex: "100000", boxSizing: "border-box", pointerEvents: "none", ...style });
+        document.body.append(element);
+        return element;
+      };
+      const pixels = (number: number) => `${number}px`;
+      for (const { frame, text, left, top } of all) {
+        add({
+          left: pixels(frame.x - 6), top: pixels(frame.y - 3), width: pixels(frame.width + 12), height: pixels(frame.height + 6),
+          border: "2px solid #ff9f1a", borderRadius: "6px",
+        });
+        const label = add({
+          left: pixels(left), top: pixels(top), padding: "6px 10px", borderRadius: "6px", background: "#ff9f1a", color: "#1b1b1b",
+          font: "600 15px sans-serif", whiteSpace: "nowrap",
+        }, text).getBoundingClientRect();
+        // A line from the label's middle to the nearest side of the frame.
+        const middle = label.left + Math.min(label.width / 2, 60);
+        const isAbove = label.bottom < frame.y;
+        const [from, to] = isAbove ? [label.bottom, frame.y - 3] : [frame.y + frame.height + 3, label.top];
+        add({ left: pixels(middle), top: pixels(from), width: "2px", height: pixels(to - from), background: "#ff9f1a" });
+      }
+    }, drawn);
+    await this.picture(name);
+    await this.page.evaluate(() => document.querySelectorAll(".call-out").forEach((element) => element.remove()));
   }
 
   /** Presses keys that open a list to type into, types, and chooses what is called so. */
