@@ -81,6 +81,8 @@ pub struct Client {
     pub subscribed: bool,
     /// It did not open the child session that it was last requested to open.
     pub refuses_children: bool,
+    /// It subscribed, but no user learns of child sessions through it.
+    pub overlooks_children: bool,
     /// Its ids of frames, variables and sources.
     pub ids: IdTable,
     /// When it leaves in any way, another client takes over its role as the owner.
@@ -115,6 +117,7 @@ impl Client {
             sent_capabilities: Value::Null,
             subscribed: false,
             refuses_children: false,
+            overlooks_children: false,
             ids: IdTable::default(),
             hands_over: false,
             keeps_breakpoints: false,

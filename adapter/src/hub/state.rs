@@ -55,6 +55,7 @@ use conditions::ConditionChecks;
 use following::FollowRequest;
 use restart::Restart;
 use reverse::ReverseRequests;
+pub use session_info::NOTICES_CHILDREN;
 use terminate::Termination;
 
 /// Maximum time in which a client must present the token, or on the socket send `initialize`.

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::engine::BreakpointSnapshot;
 use crate::hub::clients::ParentClients;
+use crate::hub::state::NOTICES_CHILDREN;
 
 /// Maximum time of a request. A child that is not configured by then has ended.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
@@ -74,6 +75,10 @@ pub async fn run(
                         resume_unnoticed(&peer, clients, &mut stopped_thread).await;
                     }
                     "continued" => stopped_thread = None,
+                    // The last client that could resume a stopped child may have left.
+                    "sessionChanged" if event.body["change"] == "left" => {
+                        resume_unnoticed(&peer, clients, &mut stopped_thread).await;
+                    }
                     _ => {}
                 },
                 Some(Incoming::Request(request)) => {
@@ -124,9 +129,10 @@ async fn update_access(peer: &Peer, clients: ParentClients) {
     }
 }
 
-/// Subscribes on behalf of the parent's clients: a client that notices this child can find its children, too.
-async fn subscribe(peer: &Peer, subscribe: bool) {
-    let arguments = json!({ "subscribe": subscribe });
+/// Subscribes to learn when a client leaves, and on behalf of the parent's clients: a client that notices
+/// this child can find its children, too.
+async fn subscribe(peer: &Peer, notices_children: bool) {
+    let arguments = json!({ "subscribe": true, NOTICES_CHILDREN: notices_children });
     if let Err(failure) = peer.request("sessionInfo", arguments, REQUEST_TIMEOUT).await {
         tracing::debug!(%failure, "the child session refuses a subscription");
     }
@@ -218,6 +224,11 @@ mod tests {
             self.stream.send(&Message::Event(stopped)).await.unwrap();
         }
 
+        async fn leave(&mut self) {
+            let left = Event::new("sessionChanged", json!({ "change": "left", "client": "editor" }));
+            self.stream.send(&Message::Event(left)).await.unwrap();
+        }
+
         async fn end(&mut self) {
             self.stream.send(&Message::Event(Event::new("terminated", Value::Null))).await.unwrap();
         }
@@ -231,7 +242,7 @@ mod tests {
     #[tokio::test]
     async fn a_child_that_no_client_notices_is_resumed() {
         let mut child = ScriptedChild::start(false);
-        assert_eq!(child.receive("sessionInfo", &Value::Null).await["subscribe"], false);
+        assert_eq!(child.receive("sessionInfo", &Value::Null).await[NOTICES_CHILDREN], false);
         child.receive("attach", &Value::Null).await;
         child.stop().await;
         child.receive("sessionInfo", &joined_by(&[])).await;
@@ -261,7 +272,21 @@ mod tests {
         child.receive("attach", &Value::Null).await;
         child.stop().await;
         child.clients.send_modify(|clients| clients.notice_children = false);
-        assert_eq!(child.receive("sessionInfo", &Value::Null).await["subscribe"], false);
+        assert_eq!(child.receive("sessionInfo", &Value::Null).await[NOTICES_CHILDREN], false);
         child.receive("continue", &joined_by(&[])).await;
+    }
+
+    #[tokio::test]
+    async fn a_stopped_child_is_resumed_when_the_last_client_that_joined_it_leaves() {
+        let mut child = ScriptedChild::start(false);
+        assert_eq!(child.receive("sessionInfo", &Value::Null).await["subscribe"], true);
+        child.receive("attach", &Value::Null).await;
+        child.stop().await;
+        for others in [&["editor", "agent"][..], &["agent"]] {
+            child.receive("sessionInfo", &joined_by(others)).await;
+            child.leave().await;
+        }
+        child.receive("sessionInfo", &joined_by(&[])).await;
+        assert_eq!(child.receive("continue", &Value::Null).await["threadId"], 3);
     }
 }

@@ -132,7 +132,9 @@ impl State {
         let opens = client.supports_reverse_request("startDebugging") && !client.refuses_children;
         (HandshakeStage::Joined..HandshakeStage::Leaving).contains(&client.stage)
             && ((opens && self.access_of(client) == AgentAccess::Full)
-                || (client.subscribed && self.access_of(client) != AgentAccess::None))
+                || (client.subscribed
+                    && !client.overlooks_children
+                    && self.access_of(client) != AgentAccess::None))
     }
 
     /// Where no client notices a child session, users learn of the first one, and that nothing stops it.

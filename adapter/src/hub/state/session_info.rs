@@ -13,12 +13,17 @@ use crate::hub::event::{ClientId, ClientRequest, HubEffect};
 use crate::hub::launch;
 use crate::hub::pending::ReplyAction;
 
+/// An argument of `sessionInfo` for the client that drives a child session: whether a client of the parent
+/// session learns of the children of this child.
+pub const NOTICES_CHILDREN: &str = "__noticesChildren";
+
 impl State {
     pub(super) fn session_info(&mut self, request: ClientRequest, arguments: &Value) {
         if let (Some(subscribe), Some(client)) =
             (arguments["subscribe"].as_bool(), self.clients.get_mut(request.client))
         {
             client.subscribed = subscribe;
+            client.overlooks_children = arguments[NOTICES_CHILDREN] == false;
         }
         let has_no_access = self
             .clients

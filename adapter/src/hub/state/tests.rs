@@ -481,8 +481,13 @@ fn child_sessions_are_noticed_by_clients_that_open_them_or_subscribe() {
     scenario.leave(opener);
     assert!(!notices(&scenario));
 
-    scenario.request(FIRST, "sessionInfo", json!({ "subscribe": true }));
-    assert!(notices(&scenario));
+    for (subscription, expected) in [
+        (json!({ "subscribe": true }), true),
+        (json!({ "subscribe": true, super::NOTICES_CHILDREN: false }), false),
+    ] {
+        scenario.request(FIRST, "sessionInfo", subscription);
+        assert_eq!(notices(&scenario), expected);
+    }
 }
 
 #[test]
