@@ -185,6 +185,14 @@ export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposa
           this.lookSoon();
         },
         interrupt: () => this.interrupt(),
+        resize: async (columns, rows) => {
+          try {
+            await this.ask("processResizeTerminal", { columns, rows });
+          } catch (error) {
+            // The program keeps its size: this client may only look, or the session ends just now.
+            log().debug(`${this.session.name}: the terminal is not resized: ${String(error)}`);
+          }
+        },
       };
       this.terminal = new ProgramTerminal(this.session.name, this.session.configuration["pty"] === true, program);
       if (setting<string>("programTerminal", "always") === "always") {

@@ -7,6 +7,7 @@ use dap_wire::{Failure, Message, MessageError};
 use serde_json::Value;
 
 use crate::engine::{EngineEvent, StartedEngine};
+use crate::io::terminal::TerminalSize;
 
 /// One connection to this session. Never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -118,6 +119,8 @@ pub enum IoRequest {
     Read(ReadOutput),
     /// `processReadInput`: the clients' input so far.
     Given,
+    /// `processResizeTerminal`: the size of the program's terminal.
+    Resize(TerminalSize),
 }
 
 /// Validated arguments of `processReadOutput`.

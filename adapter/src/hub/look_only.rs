@@ -75,6 +75,7 @@ mod tests {
             ("setVariable", false),
             ("continue", false),
             ("processWriteInput", false),
+            ("processResizeTerminal", false),
             ("processReadOutput", true),
         ] {
             assert_eq!(allows(Some(&engine), command), allowed, "{command}");

@@ -359,6 +359,7 @@ impl State {
             "processWriteInput" => self.write_input(request, &arguments),
             "processReadOutput" => self.read_output(request, &arguments),
             "processReadInput" => self.request_io(request, IoRequest::Given),
+            "processResizeTerminal" => self.resize_terminal(request, &arguments),
             "sessionInfo" => self.session_info(request, &arguments),
             "sessionControl" => self.session_control(&request, &arguments),
             "setSourceLinkOptions" => self.set_source_link_options(request, arguments),
@@ -425,7 +426,7 @@ impl State {
                 text: session_changes::excerpt(&String::from_utf8_lossy(data)),
                 closes: *close,
             },
-            IoRequest::Read(_) | IoRequest::Given => ReplyAction::Io(request),
+            IoRequest::Read(_) | IoRequest::Given | IoRequest::Resize(_) => ReplyAction::Io(request),
         });
         self.effects.push(HubEffect::Io { ticket, client, request: io });
     }

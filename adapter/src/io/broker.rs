@@ -22,7 +22,7 @@ use super::pace::RateLimiter;
 use super::redirection::Redirection;
 use super::stdin::{InputRecord, ProgramStdin};
 use super::streams::{Ownership, StreamPositions, Streams};
-use super::terminal::{self, Pty};
+use super::terminal::{self, Pty, TerminalSize};
 use super::terminal_launch::{HeldProgram, TerminalLaunch};
 use super::waiting::{self, ObservedProgram};
 
@@ -208,8 +208,10 @@ impl Broker {
         let failed = |error: std::io::Error| {
             Failure::new(ErrorCode::LaunchFailed, format!("cannot prepare the program's pipes: {error}"))
         };
-        let answers = terminal::answers(pipes.pty);
+        let size = streams.terminal_size;
+        let answers = terminal::answers(pipes.pty, size);
         let stdout = streams.stdout.attach(pipes.stdout, answers).map_err(failed)?;
+        streams.stdout.resize(size).map_err(failed)?;
         let stderr = pipes.stderr.map(|stderr| streams.stderr.attach(stderr, None)).transpose();
         let stderr = stderr.map_err(failed)?;
         drop(streams);
@@ -389,6 +391,29 @@ impl Broker {
         let stdin = self.lock().stdin()?;
         let stdin_closed = stdin.write(data, close, cancel).await?;
         Ok(WriteOutcome { bytes_written: data.len(), stdin_closed })
+    }
+
+    /// Changes the size of the program's terminal, or that of the terminal which the session's first program
+    /// will get. A restarted program's terminal has the same size.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` for a program that uses pipes, `IO_NOT_OWNED`, `IO_FAILED`.
+    pub fn resize_terminal(&self, size: TerminalSize) -> Result<(), Failure> {
+        let mut streams = self.lock();
+        match streams.stdin() {
+            Ok(stdin) if !stdin.is_terminal() => {
+                return Err(Failure::invalid(
+                    "there is no terminal to resize: the program uses pipes, not a terminal",
+                )
+                .hint("launch it with `pty: true`"));
+            }
+            Err(failure) if failure.code != ErrorCode::NoSession => return Err(failure),
+            Ok(_) | Err(_) => {}
+        }
+        streams.terminal_size = size;
+        streams.stdout.resize(size).map_err(|error| {
+            Failure::new(ErrorCode::IoFailed, format!("cannot resize the program's terminal: {error}"))
+        })
     }
 
     /// The input that clients have written to the program's stdin.

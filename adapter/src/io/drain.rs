@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::ring::RingBuffer;
+use super::terminal::TerminalSize;
 use super::terminal_answers::TerminalAnswers;
 
 /// Bytes read at once; also what the pipe is enlarged to, so that a program that prints fast blocks less.
@@ -73,6 +74,16 @@ impl DrainedStream {
         self.pipe = Some(pipe);
         self.attached += 1;
         Ok(polled)
+    }
+
+    /// Changes the size of the program's terminal, unless it has ended. For a pipe it does nothing.
+    ///
+    /// # Errors
+    /// From setting the size.
+    pub(super) fn resize(&mut self, size: TerminalSize) -> std::io::Result<()> {
+        let (Some(answers), Some(terminal)) = (&mut self.answers, &self.pipe) else { return Ok(()) };
+        answers.resize(size);
+        size.apply(terminal)
     }
 
     /// How many pipes were attached until now, one for each start of the program.

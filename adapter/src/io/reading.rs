@@ -180,6 +180,7 @@ impl Broker {
             let ring = &streams.stdout.ring;
             read.screen = Some(terminal::screen(
                 &ring.read(ring.end().saturating_sub(MAX_SCREEN_LEN), usize::MAX).bytes,
+                streams.terminal_size,
             ));
         }
         if request.clear {

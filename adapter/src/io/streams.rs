@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use super::child::ExitInfo;
 use super::drain::DrainedStream;
 use super::stdin::ProgramStdin;
+use super::terminal::TerminalSize;
 
 /// The reader of a stream: the hub's client id.
 pub type ClientKey = u64;
@@ -66,6 +67,8 @@ pub(super) struct Streams {
     /// The positions at which each client's reading begins, if that is not the first byte.
     pub(super) starts: HashMap<ClientKey, StreamPositions>,
     pub(super) ownership: Ownership,
+    /// The size of the program's terminal, and of those of later programs of the session.
+    pub(super) terminal_size: TerminalSize,
     /// Clients know that the program needs a terminal.
     pub(super) hinted: bool,
 }
@@ -77,6 +80,7 @@ impl Streams {
             stderr: DrainedStream::new(buffer_bytes),
             starts: HashMap::new(),
             ownership: Ownership::NoProgram,
+            terminal_size: TerminalSize::default(),
             hinted: false,
         }
     }

@@ -15,16 +15,71 @@ use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, ptsname, unlo
 use rustix::termios::{
     LocalModes, OptionalActions, OutputModes, Winsize, tcgetattr, tcsetattr, tcsetwinsize,
 };
+use serde_json::Value;
+use tandem_error::Failure;
 
 use super::terminal_answers::TerminalAnswers;
 
 /// The end of input for a terminal (`VEOF`), at the start of a line.
 pub const END_OF_INPUT: u8 = 4;
-/// Programs lay out their output for it.
-const SIZE: Winsize = Winsize { ws_row: 40, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 };
+/// Maximum size of a terminal: the memory of [`TerminalAnswers`] grows with it.
+const MAX_COLUMNS: u16 = 1000;
+const MAX_ROWS: u16 = 500;
 
 /// The kind of the terminal (`TERM`), unless the launch sets another.
 pub const KIND: &str = "xterm-256color";
+
+/// The size of Tandem's terminal in characters. Programs lay out their output for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TerminalSize {
+    columns: u16,
+    rows: u16,
+}
+
+impl Default for TerminalSize {
+    fn default() -> Self {
+        Self { columns: 120, rows: 40 }
+    }
+}
+
+impl TerminalSize {
+    /// Reads `columns` and `rows`: the arguments of `processResizeTerminal`, or the attribute `terminalSize`.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` for a size that no terminal has.
+    pub fn parse(value: &Value) -> Result<Self, Failure> {
+        let length = |key: &str, max: u16| {
+            let given = &value[key];
+            let length = given.as_u64().and_then(|given| u16::try_from(given).ok());
+            length.filter(|length| (1..=max).contains(length)).ok_or_else(|| {
+                Failure::invalid(format!(
+                    "the terminal's `{key}` must be a whole number from 1 to {max}, not {given}"
+                ))
+            })
+        };
+        Ok(Self { columns: length("columns", MAX_COLUMNS)?, rows: length("rows", MAX_ROWS)? })
+    }
+
+    /// The number of lines.
+    pub(super) const fn rows(self) -> u16 {
+        self.rows
+    }
+
+    /// The number of characters in a line.
+    pub(super) const fn columns(self) -> u16 {
+        self.columns
+    }
+
+    /// Applies the size to a terminal. If it differs, the kernel sends SIGWINCH to the terminal's foreground
+    /// processes.
+    ///
+    /// # Errors
+    /// If `terminal` is not a terminal.
+    pub(super) fn apply(self, terminal: impl AsFd) -> std::io::Result<()> {
+        let size = Winsize { ws_row: self.rows, ws_col: self.columns, ws_xpixel: 0, ws_ypixel: 0 };
+        Ok(tcsetwinsize(terminal, size)?)
+    }
+}
 
 /// Whether a program gets Tandem's terminal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -85,7 +140,7 @@ impl PseudoTerminal {
         modes.local_modes.remove(echo() | LocalModes::ECHONL);
         modes.output_modes.remove(OutputModes::OPOST);
         tcsetattr(&programs, OptionalActions::Now, &modes)?;
-        tcsetwinsize(&programs, SIZE)?;
+        TerminalSize::default().apply(&programs)?;
         let path = PathBuf::from(name.to_string_lossy().into_owned());
         Ok(Self { ours: ours.into(), programs, path })
     }
@@ -94,8 +149,8 @@ impl PseudoTerminal {
 /// The answers to the queries of a program in a new terminal; `None` for pipes. Tandem answers also where a
 /// client shows the output in a real terminal, which may be closed, or be opened later and show old queries
 /// again. Such a client drops the answers of its terminal.
-pub(super) fn answers(pty: Pty) -> Option<TerminalAnswers> {
-    (pty != Pty::No).then(|| TerminalAnswers::new(SIZE.ws_row, SIZE.ws_col))
+pub(super) fn answers(pty: Pty, size: TerminalSize) -> Option<TerminalAnswers> {
+    (pty != Pty::No).then(|| TerminalAnswers::new(size))
 }
 
 /// Has a terminal show what is typed, from now on.
@@ -131,10 +186,10 @@ pub fn has_nothing_unread(path: &Path) -> bool {
     programs.and_then(rustix::io::ioctl_fionread).is_ok_and(|unread| unread == 0)
 }
 
-/// The screen of a terminal of our size after these bytes: lines without trailing spaces, without
+/// The screen of a terminal of this size after these bytes: lines without trailing spaces, without
 /// empty lines at the end.
-pub fn screen(bytes: &[u8]) -> String {
-    let mut terminal = vt100::Parser::new(SIZE.ws_row, SIZE.ws_col, 0);
+pub fn screen(bytes: &[u8], size: TerminalSize) -> String {
+    let mut terminal = vt100::Parser::new(size.rows, size.columns, 0);
     // Ours puts no `\r` before `\n`, as others do: there `\n` begins a line.
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
         terminal.process(line);
@@ -149,6 +204,9 @@ pub fn screen(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use rustix::termios::tcgetwinsize;
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -168,7 +226,32 @@ mod tests {
 
     #[test]
     fn tandem_answers_queries_in_every_terminal_and_on_no_pipe() {
-        let answered = [Pty::No, Pty::Quiet, Pty::Echoing].map(|pty| answers(pty).is_some());
+        let answered =
+            [Pty::No, Pty::Quiet, Pty::Echoing].map(|pty| answers(pty, TerminalSize::default()).is_some());
         assert_eq!(answered, [false, true, true]);
+    }
+
+    #[test]
+    fn a_terminal_has_the_size_that_a_client_sets_within_limits() {
+        let size = TerminalSize::parse(&json!({ "columns": 80, "rows": 24 })).unwrap();
+        assert_eq!((size.columns(), size.rows()), (80, 24));
+        let terminal = PseudoTerminal::open().unwrap();
+        let actual = || tcgetwinsize(&terminal.programs).unwrap();
+        assert_eq!((actual().ws_col, actual().ws_row), (120, 40));
+        size.apply(&terminal.ours).unwrap();
+        assert_eq!((actual().ws_col, actual().ws_row), (80, 24));
+        for (columns, rows) in [
+            (json!(0), json!(24)),
+            (json!(80), json!(-1)),
+            (json!(1001), json!(24)),
+            (json!(80), json!(70_000)),
+            (json!(80.5), json!(24)),
+            (json!("80"), json!(24)),
+            (json!(80), Value::Null),
+        ] {
+            let wrong = json!({ "columns": columns, "rows": rows });
+            assert!(TerminalSize::parse(&wrong).is_err(), "{wrong}");
+        }
+        assert!(TerminalSize::parse(&json!("80x24")).is_err());
     }
 }

@@ -8,6 +8,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use vt100::{Callbacks, Parser, Screen};
 
+use super::terminal::TerminalSize;
+
 /// Answers that are not typed yet are dropped beyond so many bytes: the program asks and does not read.
 const MAX_UNTYPED: usize = 4096;
 
@@ -41,8 +43,18 @@ impl std::fmt::Debug for TerminalAnswers {
 
 impl TerminalAnswers {
     /// The answers of a terminal of this size.
-    pub(super) fn new(rows: u16, columns: u16) -> Self {
-        Self(Parser::new_with_callbacks(rows, columns, 0, Queries::default()))
+    pub(super) fn new(size: TerminalSize) -> Self {
+        Self(Parser::new_with_callbacks(size.rows(), size.columns(), 0, Queries::default()))
+    }
+
+    /// The terminal has another size from now on; what it shows stays.
+    pub(super) fn resize(&mut self, size: TerminalSize) {
+        let screen = self.0.screen_mut();
+        let resized = catch_unwind(AssertUnwindSafe(|| screen.set_size(size.rows(), size.columns())));
+        if resized.is_err() {
+            tracing::warn!("the program's terminal cannot show its output in its new size; it begins again");
+            *self = Self::new(size);
+        }
     }
 
     /// Takes what the program printed; a query may be cut anywhere.
@@ -64,7 +76,7 @@ impl TerminalAnswers {
             tracing::warn!(
                 "the program's output cannot be shown as a terminal shows it; its cursor begins again"
             );
-            *self = Self::new(rows, columns);
+            self.0 = Parser::new_with_callbacks(rows, columns, 0, Queries::default());
         }
     }
 
@@ -152,7 +164,7 @@ mod tests {
     use super::*;
 
     fn answers_of(pieces: &[&[u8]]) -> String {
-        let mut terminal = TerminalAnswers::new(40, 120);
+        let mut terminal = TerminalAnswers::new(TerminalSize::default());
         for piece in pieces {
             terminal.print(piece);
         }
@@ -188,6 +200,26 @@ mod tests {
         }
     }
 
+    fn size(columns: u16, rows: u16) -> TerminalSize {
+        TerminalSize::parse(&serde_json::json!({ "columns": columns, "rows": rows })).unwrap()
+    }
+
+    #[test]
+    fn answers_follow_the_size_of_the_terminal() {
+        let mut terminal = TerminalAnswers::new(TerminalSize::default());
+        terminal.print(b"\x1b[39;100Hx");
+        for (columns, rows, answer) in [
+            (80, 24, "\x1b[8;24;80t\x1b[24;80R"),
+            (1, 1, "\x1b[8;1;1t\x1b[1;1R"),
+            (200, 60, "\x1b[8;60;200t\x1b[60;200R"),
+        ] {
+            terminal.resize(size(columns, rows));
+            terminal.print(b"\x1b[18t\x1b[999;999H\x1b[6n");
+            assert_eq!(String::from_utf8_lossy(terminal.untyped()), answer);
+            terminal.note_typed(usize::MAX);
+        }
+    }
+
     #[test]
     fn a_query_may_be_cut_anywhere() {
         let whole = b"x\x1b[6n\x1b]11;?\x1b\\\x1b[?1049$p\x1b[c";
@@ -201,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_program_that_asks_and_does_not_read_gets_a_bounded_answer() {
-        let mut terminal = TerminalAnswers::new(40, 120);
+        let mut terminal = TerminalAnswers::new(TerminalSize::default());
         for _ in 0..10_000 {
             terminal.print(b"\x1b[6n");
         }
@@ -216,7 +248,7 @@ mod tests {
 
     #[test]
     fn any_bytes_are_taken() {
-        let mut terminal = TerminalAnswers::new(40, 120);
+        let mut terminal = TerminalAnswers::new(TerminalSize::default());
         let pieces = [
             "\x1b[", "\x1b[?", "\x1b]", "65535", "0", "7", ";", "A", "B", "C", "D", "H", "L", "M", "P", "S",
             "T", "X", "@", "J", "K", "r", "h", "l", "m", "n", "x", "\u{4e2d}", "\u{301}", "\n", "\r", "\t",
@@ -231,7 +263,7 @@ mod tests {
         let bytes: Vec<u8> = (0..=u8::MAX).cycle().take(5000).collect();
         terminal.print(&bytes);
         // Output that the parser cannot take: it panics where a wide character meets a single column.
-        let mut narrow = TerminalAnswers::new(1, 1);
+        let mut narrow = TerminalAnswers::new(size(1, 1));
         narrow.print("\u{4e2d}".as_bytes());
         narrow.print(b"\x1b[5n");
         assert_eq!(narrow.untyped(), b"\x1b[0n");

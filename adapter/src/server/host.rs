@@ -34,6 +34,7 @@ use crate::hub::connection::Connection;
 use crate::hub::event::{Origin, Publication};
 use crate::hub::host::{Host, HostedChild};
 use crate::hub::inbox::Inbox;
+use crate::io::terminal::TerminalSize;
 use crate::io::{Broker, Redirection};
 use crate::logging::LogSettings;
 
@@ -246,6 +247,9 @@ impl Host for HostProcess {
                     )));
                 }
             },
+        }
+        if !arguments["terminalSize"].is_null() {
+            broker.resize_terminal(TerminalSize::parse(&arguments["terminalSize"])?)?;
         }
         broker.redirect(Redirection::parse(&arguments["stdio"], &base_folder(arguments))?)?;
         select::start(arguments, broker.clone(), events)

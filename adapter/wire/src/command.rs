@@ -231,7 +231,7 @@ const fn row(
 
 /// Every request of DAP 1.71 and of Tandem, by name.
 #[rustfmt::skip]
-pub static COMMANDS: [CommandSpec; 52] = [
+pub static COMMANDS: [CommandSpec; 53] = [
     row("attach",                    Hub,    Nothing, Handshake).mandatory().user(),
     row("breakpointLocations",       Engine, Program, AskProfile).by("supportsBreakpointLocationsRequest"),
     row("cancel",                    Hub,    Nothing, Handshake).by("supportsCancelRequest"),
@@ -259,6 +259,7 @@ pub static COMMANDS: [CommandSpec; 52] = [
     row("pause",                     Engine, Program, Never).mandatory().runs(Pause).user(),
     row("processReadInput",          Hub,    Nothing, Never),
     row("processReadOutput",         Hub,    Nothing, Always),
+    row("processResizeTerminal",     Hub,    Nothing, Never),
     row("processWriteInput",         Hub,    Nothing, Never),
     row("readMemory",                Engine, Program, AskProfile).by("supportsReadMemoryRequest"),
     row("restart",                   Hub,    Program, Never).by("supportsRestartRequest").user(),

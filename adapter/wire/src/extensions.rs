@@ -16,7 +16,7 @@ pub struct TandemRequest {
 }
 
 /// Every request of Tandem, by command.
-pub static REQUESTS: [TandemRequest; 7] = [
+pub static REQUESTS: [TandemRequest; 8] = [
     TandemRequest {
         command: "followCall",
         arguments: "`threadId`?, `depth`? (0 to 5), `maxSteps`? (200, up to 5,000), `timeoutMs`? (10,000, \
@@ -34,6 +34,11 @@ pub static REQUESTS: [TandemRequest; 7] = [
                     `waitFor`?; `timeoutMs`?; `screen`?",
         body: "`stdout`?, `stderr`?, `stdoutBytes`?, `stderrBytes`?, `cursor`, `dropped`, `skipped`?, \
                `matched`?, `waitingForInput`, `waitId`?, `takesKeys`?, `screen`?, `exited`",
+    },
+    TandemRequest {
+        command: "processResizeTerminal",
+        arguments: "`columns` (1 to 1,000), `rows` (1 to 500)",
+        body: "",
     },
     TandemRequest {
         command: "processWriteInput",

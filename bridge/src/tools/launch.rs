@@ -27,7 +27,7 @@ pub(super) const ENTRY_STOP_TIMEOUT: Duration = Duration::from_secs(30);
 const PROCESS_TIMEOUT: Duration = Duration::from_millis(700);
 
 /// Launch attributes that are passed on unchanged; other attributes of an adapter go into `engineOptions`.
-const LAUNCH_ATTRIBUTES: [&str; 41] = [
+const LAUNCH_ATTRIBUTES: [&str; 42] = [
     "args",
     "engine",
     "enginePath",
@@ -36,6 +36,7 @@ const LAUNCH_ATTRIBUTES: [&str; 41] = [
     "console",
     "pty",
     "__ptyEcho",
+    "terminalSize",
     "stdio",
     "noDebug",
     "module",

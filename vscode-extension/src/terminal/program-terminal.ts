@@ -9,6 +9,8 @@ import { Screen, remark } from "./screen";
 export interface Program {
   write(text: string, closeAfter: boolean): Promise<void>;
   interrupt(): Promise<void>;
+  /** Changes the size of the program's own terminal, in characters. */
+  resize(columns: number, rows: number): Promise<void>;
 }
 
 export class ProgramTerminal implements vscode.Disposable {
@@ -29,7 +31,7 @@ export class ProgramTerminal implements vscode.Disposable {
 
   public show(preserveFocus: boolean): void {
     if (this.terminal === undefined || this.terminal.exitStatus !== undefined) {
-      const pty = new Pty(this.screen.all, (data) => this.typed(data), () => this.closed(pty));
+      const pty = new Pty(this.screen.all, (data) => this.typed(data), (size) => this.resized(size), () => this.closed(pty));
       this.pty = pty;
       this.terminal = vscode.window.createTerminal({
         name: this.name, pty, iconPath: new vscode.ThemeIcon("debug-console"), isTransient: true,
@@ -96,6 +98,13 @@ export class ProgramTerminal implements vscode.Disposable {
     }
   }
 
+  /** The program lays out its output for this terminal's size, if it has a terminal of its own. */
+  private resized(size: vscode.TerminalDimensions): void {
+    if (this.raw && !this.over) {
+      this.later(() => this.program.resize(size.columns, size.rows));
+    }
+  }
+
   private carryOut(effect: Effect): void {
     switch (effect.kind) {
       case "echo":
@@ -146,11 +155,16 @@ class Pty implements vscode.Pseudoterminal {
   public constructor(
     private waiting: string,
     public readonly handleInput: (data: string) => void,
+    public readonly setDimensions: (size: vscode.TerminalDimensions) => void,
     private readonly onClose: () => void,
   ) {}
 
-  public open(): void {
+  /** VS Code passes no size to a terminal that has not been visible, and calls `setDimensions` later. */
+  public open(size: vscode.TerminalDimensions | undefined): void {
     this.isOpen = true;
+    if (size !== undefined) {
+      this.setDimensions(size);
+    }
     this.fire(this.waiting);
     this.waiting = "";
   }

@@ -23,7 +23,7 @@ pub(super) const WORKSPACE: &str = "__workspaceFolder";
 pub(super) const ECHO: &str = "__ptyEcho";
 
 /// Attributes that only Tandem reads.
-const OURS: [&str; 13] = [
+const OURS: [&str; 14] = [
     "engine",
     "enginePath",
     "engineOptions",
@@ -31,6 +31,7 @@ const OURS: [&str; 13] = [
     "outputBufferBytes",
     "consoleInputPrefix",
     "pty",
+    "terminalSize",
     "console",
     "stdio",
     "project",

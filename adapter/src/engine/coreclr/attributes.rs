@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// Attributes in docs/launch-configuration.md, of any engine: a configuration may be
 /// shared by several engines.
-const KNOWN: [&str; 62] = [
+const KNOWN: [&str; 63] = [
     "agentAccess",
     "args",
     "buildArguments",
@@ -62,6 +62,7 @@ const KNOWN: [&str; 62] = [
     "symbolOptions",
     "symbolPaths",
     "targetArchitecture",
+    "terminalSize",
     "terminateTimeout",
     "token",
     // Added by other editors and their plug-ins.

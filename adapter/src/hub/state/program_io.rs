@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::State;
 use crate::hub::event::{ClientRequest, IoRequest, ReadOutput, Ticket};
 use crate::hub::pending::ReplyAction;
+use crate::io::terminal::TerminalSize;
 
 /// Maximum size of what one request may write, bytes.
 const MAX_INPUT: usize = 16 * 1024 * 1024;
@@ -29,6 +30,13 @@ impl State {
                 read.stopped = self.is_stopped();
                 self.request_io(request, IoRequest::Read(read));
             }
+            Err(failure) => self.refuse(&request, failure),
+        }
+    }
+
+    pub(super) fn resize_terminal(&mut self, request: ClientRequest, arguments: &Value) {
+        match TerminalSize::parse(arguments) {
+            Ok(size) => self.request_io(request, IoRequest::Resize(size)),
             Err(failure) => self.refuse(&request, failure),
         }
     }

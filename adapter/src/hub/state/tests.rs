@@ -728,8 +728,9 @@ proptest! {
                     "threadId": 1 })),
                 6 => scenario.request(client, ["stackTrace", "threads", "sessionInfo"][which % 3], json!({
                     "threadId": 1 })),
-                7 => scenario.request(client, ["processReadOutput", "processReadInput"][which % 2],
-                    json!({})),
+                7 => scenario.request(client,
+                    ["processReadOutput", "processReadInput", "processResizeTerminal"][which % 3],
+                    json!({ "columns": 80, "rows": 24 })),
                 8 => scenario.request(client, "disconnect", json!({ "handOver": which % 2 == 0 })),
                 9 if scenario.present.contains(&client) => scenario.leave(client),
                 // An engine that was never made says nothing.
