@@ -1,4 +1,4 @@
-// Leave to use what is private: the compiler ignores access when it is told to, the runtime when the assembly says of which assemblies.
+// Access to private members: an option makes the compiler ignore accessibility, an attribute of the assembly the runtime.
 
 using System.Collections.Generic;
 using System.Linq;

@@ -1,4 +1,4 @@
-// How an expression is compiled, and how else when that fails.
+// The ways to compile an expression: the next one is tried when one fails.
 
 using System;
 using System.Collections.Generic;
@@ -13,10 +13,10 @@ namespace Tandem.Compiler
         public string Language;
         /// With the namespaces people expect to see.
         public bool Usual;
-        /// What is private and internal can be seen, of everybody; else of the user's own modules alone.
+        /// Private and internal members of all modules are visible; otherwise only those of the user's modules.
         public bool IgnoresAccess;
 
-        /// Takes another way because of what was found; says whether there is one.
+        /// Chooses another way because of the findings; returns whether there is one.
         public bool Otherwise(List<Finding> findings)
         {
             if (Language.Length > 0 && findings.Any(IsOfLanguage))
@@ -29,7 +29,7 @@ namespace Tandem.Compiler
                 Usual = true;
                 return true;
             }
-            // Something that is internal to somebody else may have been in the way.
+            // An internal member of another module may have hidden a visible one.
             if (IgnoresAccess)
             {
                 IgnoresAccess = false;

@@ -1,5 +1,5 @@
-// The assemblies inside of a program in one file: what of them is not loaded yet has no other place to be read from. The format is that of the
-// host which unpacks it (Microsoft.NET.HostModel, versions 1 to 6).
+// The assemblies in a single-file program: those that are not loaded yet can be read only from there. The format is that of the host, which
+// unpacks it (Microsoft.NET.HostModel, versions 1 to 6).
 
 using System;
 using System.Collections.Generic;

@@ -13,7 +13,7 @@ using Microsoft.CodeAnalysis.CSharp.Syntax;
 
 namespace Tandem.Compiler
 {
-    /// What the compiler says of an expression.
+    /// The compiler's diagnostics for an expression.
     sealed class Finding
     {
         public string Id, Message;
@@ -79,10 +79,10 @@ namespace Tandem.Compiler
             return null;
         }
 
-        /// The names in the text. What is wrong with its syntax goes to the findings.
+        /// Returns the names in the text. Syntax errors are added to the findings.
         HashSet<string> Parse(List<Finding> findings)
         {
-            // Only in what is async `await` is a word of the language.
+            // `await` is a keyword only in async code.
             const string before = "async () =>\n";
             var parsed = SyntaxFactory.ParseExpression(before + frame.Text, options: language);
             var words = parsed.DescendantTokens().Where(token => token.IsKind(SyntaxKind.IdentifierToken)).Select(token => token.ValueText).ToHashSet();
@@ -136,7 +136,7 @@ namespace Tandem.Compiler
 
         (string, Ending) Result(ITypeSymbol type, ExpressionSyntax node)
         {
-            if (frame.Wanted != null && frame.Types.Spell(frame.Wanted) is string wanted) return (wanted, Ending.Value);
+            if (frame.ExpectedType != null && frame.Types.Spell(frame.ExpectedType) is string expected) return (expected, Ending.Value);
             if (type == null && node.Kind().ToString() == "CollectionExpression") return ("object", Ending.Natural);
             if (type == null || type.TypeKind == TypeKind.Error || type is IDynamicTypeSymbol) return ("object", Ending.Value);
             if (type.SpecialType == SpecialType.System_Void) return ("void", Ending.Statement);

@@ -56,8 +56,8 @@ namespace Tandem.Compiler
         /// The outermost first.
         public List<Usings> Usings;
         public List<Variable> Variables;
-        /// The type the value is wanted in; null for its own.
-        public ITypeSymbol Wanted;
+        /// The type that the value must have; null for its own.
+        public ITypeSymbol ExpectedType;
         References references;
         List<int> users;
 
@@ -77,7 +77,7 @@ namespace Tandem.Compiler
             frame.Usings = reader.List(() => ReadUsings(reader, frame.Types));
             frame.Variables = reader.List(() => ReadVariable(reader, frame.Types));
             for (var i = 0; i < frame.Variables.Count; i++) frame.Variables[i].Index = i;
-            frame.Wanted = reader.Flag() ? frame.Types.Read(reader) : null;
+            frame.ExpectedType = reader.Flag() ? frame.Types.Read(reader) : null;
             return frame;
         }
 
@@ -116,7 +116,7 @@ namespace Tandem.Compiler
             foreach (var finding in findings.Where(finding => finding.Message.Contains("__")))
             {
                 // As their compiler calls them.
-                foreach (var (said, old) in references.Renamed) finding.Message = finding.Message.Replace(said.Split('`')[0], old.Split('`')[0]);
+                foreach (var (speakable, old) in references.Renamed) finding.Message = finding.Message.Replace(speakable.Split('`')[0], old.Split('`')[0]);
             }
             return findings;
         }

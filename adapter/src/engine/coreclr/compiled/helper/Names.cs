@@ -78,7 +78,7 @@ namespace Tandem.Compiler
             this.unchanged = unchanged;
         }
 
-        /// The changes to an expression that stands at `start` of the model's text.
+        /// The changes to an expression at `start` of the model's text.
         public Edited Edit(ExpressionSyntax expression, int start)
         {
             var edited = new Edited(frame.Text);
@@ -156,7 +156,7 @@ namespace Tandem.Compiler
             for (var type = frame.Class; type != null; type = type.ContainingType)
             {
                 if (!(Function(type, name) is IMethodSymbol method)) continue;
-                var handed = method.Parameters.Where(parameter => parameter.RefKind == RefKind.Ref && parameter.Type.Name.StartsWith(Speakable.Said("<>c__DisplayClass"), System.StringComparison.Ordinal)).ToList();
+                var handed = method.Parameters.Where(parameter => parameter.RefKind == RefKind.Ref && parameter.Type.Name.StartsWith(Speakable.MakeSpeakable("<>c__DisplayClass"), System.StringComparison.Ordinal)).ToList();
                 var found = handed.Select(parameter => closures.FirstOrDefault(variable => Same(variable.Type, parameter.Type))).ToList();
                 if (found.Contains(null) || !method.IsStatic && !hasThis) return false;
                 if (found.Count > 0)
@@ -185,7 +185,7 @@ namespace Tandem.Compiler
         /// The local function of this name; none when there are several.
         IMethodSymbol Function(INamedTypeSymbol type, string name)
         {
-            var begin = Speakable.Said("<" + frame.Method + ">g__" + name + "|");
+            var begin = Speakable.MakeSpeakable("<" + frame.Method + ">g__" + name + "|");
             var found = type.GetMembers().OfType<IMethodSymbol>().Where(method =>
                 method.Name.StartsWith(begin, System.StringComparison.Ordinal) && method.Name.Skip(begin.Length).All(letter => letter == '_' || char.IsDigit(letter))).Take(2).ToList();
             return found.Count == 1 ? found[0] : null;
@@ -198,7 +198,7 @@ namespace Tandem.Compiler
 
         /// A parameter of a primary constructor lives in a field under a name of the compiler's.
         static List<ISymbol> Parameter(INamedTypeSymbol type, string name) =>
-            type.GetMembers(Speakable.Said("<" + name + ">P")).OfType<IFieldSymbol>().Cast<ISymbol>().ToList();
+            type.GetMembers(Speakable.MakeSpeakable("<" + name + ">P")).OfType<IFieldSymbol>().Cast<ISymbol>().ToList();
 
         static bool Fits(ISymbol member, int arity, bool isType, bool isCalled)
         {
@@ -223,7 +223,7 @@ namespace Tandem.Compiler
 
         string Spelled(INamedTypeSymbol type) => frame.Types.Spell(type);
 
-        /// Whether a name stands by itself: nothing before it says whose it is.
+        /// Whether a name is simple: nothing before it qualifies it.
         static bool IsSimple(SimpleNameSyntax node)
         {
             switch (node.Parent)
@@ -243,7 +243,7 @@ namespace Tandem.Compiler
             }
         }
 
-        /// `{ Name.Length: 3 }`: its first name is a member of what is matched.
+        /// `{ Name.Length: 3 }`: its first name is a member of the matched value.
         static bool IsInPattern(SimpleNameSyntax node)
         {
             SyntaxNode outer = node;

@@ -1,5 +1,4 @@
-// How expressions are compiled. Some of it the compiler has for debuggers alone: it is asked for by name, and what a version does not have is
-// left out.
+// Compiler options for expressions. Some exist only for debuggers: they are looked up by name, and left out if a version does not have them.
 
 using System;
 using System.Reflection;
@@ -18,7 +17,7 @@ namespace Tandem.Compiler
             concurrentBuild: false,
             metadataImportOptions: MetadataImportOptions.All);
 
-        /// What is private can be used.
+        /// Private members can be used.
         public static CSharpCompilationOptions For(bool ignoreAccess, bool isChecked)
         {
             // A copy in any case: what follows must not reach the others.
@@ -31,7 +30,7 @@ namespace Tandem.Compiler
             }
             catch (Exception error) when (error is ArgumentException || error is TargetException || error is TargetInvocationException)
             {
-                // Then what is private is refused by the compiler.
+                // Then the compiler refuses private members.
             }
             return options;
         }

@@ -1,6 +1,6 @@
 // The process that asks the C# compiler of an SDK for the debugger: requests come on stdin and answers go to stdout, one after the
-// other. It ends when its stdin does, and when nothing was asked for a while. It sees nothing of the debugged program but names of
-// files and copies of metadata.
+// other. It ends when its stdin does, and after some time without a request. Of the debugged program it sees only names of files
+// and copies of metadata.
 //
 // Everything here is C# 8 on .NET Core 3.1 and Roslyn 3.4: older SDKs compile it too.
 
@@ -15,7 +15,7 @@ namespace Tandem.Compiler
 {
     static class Program
     {
-        /// The compiler goes deep into what is nested deeply; it stops by itself before a stack of this size is full.
+        /// The compiler recurses into deeply nested expressions; it stops by itself before a stack of this size is full.
         const int StackSize = 16 << 20;
 
         /// Arguments: the folder of the compiler, and after how many seconds without a request to end.
@@ -38,7 +38,7 @@ namespace Tandem.Compiler
             {
                 requests.Add(request);
             }
-            // Nobody waits for what is being worked on.
+            // No client waits for the current request.
             Environment.Exit(0);
             return 0;
         }

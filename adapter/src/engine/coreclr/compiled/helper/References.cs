@@ -1,4 +1,4 @@
-// What the program consists of, as the compiler sees it: the modules the debugger told of, and what the program could still load.
+// The program's assemblies for the compiler: the modules that the debugger reported, and those that the program could still load.
 
 using System;
 using System.Collections.Generic;
@@ -16,7 +16,7 @@ namespace Tandem.Compiler
     sealed class Module : IDisposable
     {
         public readonly string Name;
-        /// How its types are told from those of other modules: `alias::Type`.
+        /// How its types are distinguished from those of other modules: `alias::Type`.
         public readonly string Alias;
         public readonly MetadataReference Reference;
         public readonly MetadataReader Reader;
@@ -120,7 +120,7 @@ namespace Tandem.Compiler
             made = new Made();
         }
 
-        /// What the program can load besides: assemblies by their paths, and those inside of an executable.
+        /// Other assemblies that the program can load: by their paths, and those in an executable.
         public void SetPlatform(List<string> paths, string bundle)
         {
             foreach (var path in paths.Take(Most))

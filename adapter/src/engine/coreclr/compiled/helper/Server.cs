@@ -1,4 +1,4 @@
-// What is asked, and what is answered.
+// Handles requests and writes their responses.
 
 using System;
 using System.Collections.Generic;
@@ -11,7 +11,7 @@ namespace Tandem.Compiler
 {
     sealed class Server
     {
-        /// Grows with what is said here.
+        /// Increased whenever the messages change.
         const int Protocol = 1;
 
         readonly References references = new References();
@@ -68,7 +68,7 @@ namespace Tandem.Compiler
             return writer.Done();
         }
 
-        /// Code of ours that is to run in the program.
+        /// Compiles Tandem's code that runs in the program.
         byte[] Library(Reader reader)
         {
             var (name, source) = (reader.Text(), reader.Text());

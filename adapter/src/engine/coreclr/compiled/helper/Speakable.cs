@@ -1,6 +1,6 @@
-// Names that C# cannot say. The compiler gives them to types of its own (anonymous types, closures), to parameters of primary constructors,
-// to local functions and to types of one file. In a copy of the metadata each gets a name of the same length that C# can say; in what is
-// compiled against the copy the old names are put back.
+// Names that C# cannot express. The compiler gives them to generated types (anonymous types, closures), to parameters of primary constructors,
+// to local functions and to types of one file. In a copy of the metadata each gets a name of the same length that C# can express; code
+// compiled against the copy gets the old names back.
 
 using System.Collections.Generic;
 using System.Reflection.Metadata;
@@ -18,10 +18,10 @@ namespace Tandem.Compiler
             void Patch(StringHandle handle)
             {
                 var old = reader.GetString(handle);
-                var said = Said(old);
-                if (said == old) return;
-                names[said] = old;
-                Overwrite(image, heap + reader.GetHeapOffset(handle), said);
+                var speakable = MakeSpeakable(old);
+                if (speakable == old) return;
+                names[speakable] = old;
+                Overwrite(image, heap + reader.GetHeapOffset(handle), speakable);
             }
             foreach (var handle in reader.TypeDefinitions)
             {
@@ -58,15 +58,15 @@ namespace Tandem.Compiler
 
         static void Overwrite(byte[] image, int at, string name) => Encoding.UTF8.GetBytes(name, 0, name.Length, image, at);
 
-        /// The same name with other characters where C# cannot say it; the others are all of one byte.
-        public static string Said(string name)
+        /// The same name with other characters where C# cannot express it; all replaced characters have one byte.
+        public static string MakeSpeakable(string name)
         {
-            var said = new StringBuilder(name);
-            for (var i = 0; i < said.Length; i++)
+            var speakable = new StringBuilder(name);
+            for (var i = 0; i < speakable.Length; i++)
             {
-                if (said[i] < 128 && !char.IsLetterOrDigit(said[i]) && said[i] != '`') said[i] = '_';
+                if (speakable[i] < 128 && !char.IsLetterOrDigit(speakable[i]) && speakable[i] != '`') speakable[i] = '_';
             }
-            return said.ToString();
+            return speakable.ToString();
         }
 
         /// The method that a lambda or local function is in, however deep: `<Main>b__0_1` is in `Main`.

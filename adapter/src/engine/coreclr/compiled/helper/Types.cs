@@ -157,7 +157,7 @@ namespace Tandem.Compiler
             }
         }
 
-        /// A type in C#, whatever is visible where it stands; null when C# has no name for it.
+        /// A type in C#, whatever is visible in its scope; null when C# has no name for it.
         public string Spell(ITypeSymbol type)
         {
             var text = new StringBuilder();
@@ -248,7 +248,7 @@ namespace Tandem.Compiler
         /// The same without its own generic arguments.
         public string SpellOpen(INamedTypeSymbol type) => Spell(type) is string text && text.LastIndexOf('<') is int at && type.Arity > 0 ? text.Substring(0, at) : Spell(type);
 
-        /// The `where` clauses of type parameters. Constraints that C# cannot say are left out.
+        /// The `where` clauses of type parameters. Constraints that C# cannot express are left out.
         public string Constraints(IEnumerable<ITypeParameterSymbol> parameters)
         {
             var text = new StringBuilder();
@@ -271,7 +271,7 @@ namespace Tandem.Compiler
             typeof(ITypeParameterSymbol).GetProperty("AllowsRefLikeType")?.GetValue(parameter) is true;
     }
 
-    /// What attributes say of the parts of a type, consumed part by part.
+    /// Information from attributes about the parts of a type, consumed part by part.
     sealed class Marks
     {
         readonly List<string> names;

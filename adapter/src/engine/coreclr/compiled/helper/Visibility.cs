@@ -1,5 +1,5 @@
-// A copy of metadata in which everything is public (ECMA-335 II.22.37, II.22.15, II.22.26): what is private to the user's own code can be used
-// then, without what is internal to others being in the way.
+// A copy of metadata in which everything is public (ECMA-335 II.22.37, II.22.15, II.22.26): private members of the user's code can be used
+// then, and internal members of other modules do not hide visible ones.
 
 using System;
 using System.Buffers.Binary;

@@ -13,7 +13,7 @@ namespace Tandem.Compiler
     {
         const string Function = "__tandemWith";
 
-        /// Changes the expressions in `edited`, whose text was bound with the expression at `start`. Gives the functions they call.
+        /// Changes the expressions in `edited`, whose text was bound with the expression at `start`. Returns the functions that they call.
         public static List<string> Edit(SemanticModel model, ExpressionSyntax expression, int start, Frame frame, Edited edited)
         {
             var functions = new List<string>();
@@ -39,7 +39,7 @@ namespace Tandem.Compiler
             return functions;
         }
 
-        static bool IsAnonymous(INamedTypeSymbol type) => type.Name.StartsWith(Speakable.Said("<>f__AnonymousType"), System.StringComparison.Ordinal);
+        static bool IsAnonymous(INamedTypeSymbol type) => type.Name.StartsWith(Speakable.MakeSpeakable("<>f__AnonymousType"), System.StringComparison.Ordinal);
 
         static string Declared(INamedTypeSymbol type, string spelled, List<AssignmentExpressionSyntax> changes, Frame frame, int number)
         {

@@ -36,7 +36,7 @@ namespace Tandem.Compiler
         public const string Run = "Run";
         const string Body = "__tandemBody";
         const string Task = "global::System.Threading.Tasks.Task";
-        /// What the debugger knows an `await` by that takes too long.
+        /// The name by which the debugger recognizes an `await` that takes too long.
         const string Late = "__tandemLate";
         /// How long it waits at a time, milliseconds.
         const int Wait = 50;

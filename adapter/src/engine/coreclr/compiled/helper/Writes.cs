@@ -71,7 +71,7 @@ namespace Tandem.Compiler
             }
         }
 
-        /// Whether what is called on a value of the type may change it.
+        /// Whether a method called on a value of the type may change it.
         static bool CanChange(ITypeSymbol type)
         {
             if (type == null || type.IsReferenceType) return false;

@@ -1,5 +1,5 @@
 // Loads compiled expressions into the program. They are bound to the very assemblies that the code around them uses, whichever load
-// context those are in, and can be unloaded. A context of the program's that nobody uses any more is not kept for their sake.
+// context those are in, and can be unloaded. They do not keep a context of the program that is otherwise unused.
 
 using System;
 using System.IO;
@@ -20,7 +20,7 @@ static class TandemLoader
         context.LoadFromStream(new MemoryStream(image));
     }
 
-    /// Lets go of all that was loaded; what is still in use stays until it is not.
+    /// Unloads everything that was loaded; a context that is still in use stays until it is released.
     static void Unload()
     {
         var old = contexts;
