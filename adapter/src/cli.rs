@@ -12,7 +12,7 @@ use log_output::say;
 use crate::hub::access::AgentAccess;
 use crate::io::terminal::Pty;
 use crate::server::host::HostStart;
-use crate::server::listener::{Admission, ListenAddress};
+use crate::server::listener::{ConnectionPolicy, ListenAddress};
 use crate::server::relay::{ChildOf, HostOptions};
 use crate::{engine, io, logging, server};
 
@@ -98,7 +98,7 @@ enum AdapterCommand {
     },
     /// Becomes the program of the session at a socket (used by tandem-dap itself)
     #[command(hide = true)]
-    ExecOrdered {
+    ExecShim {
         /// The socket that sends the command to run
         socket: PathBuf,
     },
@@ -173,8 +173,8 @@ pub fn main() -> ExitCode {
         eprintln!("tandem-dap: cannot start `{}`: {error}", program.display());
         return ExitCode::from(127);
     }
-    if let Some(AdapterCommand::ExecOrdered { socket }) = &flags.command {
-        let error = io::exec_shim::exec_ordered(socket);
+    if let Some(AdapterCommand::ExecShim { socket }) = &flags.command {
+        let error = io::exec_shim::exec_shim(socket);
         eprintln!("tandem-dap: cannot become the program of the debug session: {error}");
         return ExitCode::from(127);
     }
@@ -226,8 +226,8 @@ pub fn main() -> ExitCode {
             engine::coreclr::watch_children(ends_with, &symbols)
         }
         (None, Some(address)) => {
-            let admission = Admission { remote: flags.remote, token_file: flags.token_file };
-            server::listener::run(&address, &admission, &logging, flags.agent_access)
+            let policy = ConnectionPolicy { remote: flags.remote, token_file: flags.token_file };
+            server::listener::run(&address, &policy, &logging, flags.agent_access)
         }
         _ => {
             let options = HostOptions {

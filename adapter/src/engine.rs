@@ -5,6 +5,7 @@
 //! each client.
 
 pub mod builds;
+pub mod catalog;
 pub mod child;
 mod child_process;
 pub mod condition_language;
@@ -13,16 +14,15 @@ pub mod console;
 pub mod coreclr;
 pub mod description;
 pub mod detect;
+mod engine_facts;
 pub mod env_file;
-pub mod expected;
+pub mod expected_filters;
 pub mod hit_condition;
 pub mod kind;
-pub mod known;
 pub mod log_message;
 pub mod path_map;
 pub mod process_name;
 pub mod select;
-mod started;
 #[cfg(test)]
 mod tables;
 
@@ -36,7 +36,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::io::Broker;
 pub use child_process::{ChildProcess, DebuggerEnd, EndNotice};
-pub use started::{LookOnlyRequests, StartedEngine};
+pub use engine_facts::{LookOnlyRequests, StartedEngine};
 
 /// Argument of `variables` that means that nothing may run: the client has look-only access.
 pub const LOOK_ONLY: &str = "tandemLookOnly";

@@ -1,21 +1,21 @@
 //! Process I/O: the program's stdin, stdout and stderr are the broker's pipes, always drained, whether or not
 //! a client reads.
 //!
-//! In reading order: [`broker`] (what others call), [`streams`] (what it guards), [`reading`] and [`cursor`]
-//! (output for requests and for who follows), [`ring`] (what is kept of a stream), [`text`] (bytes to text
-//! across borders), [`child`] (starting a program held, its exit, killing it), [`terminal`] and
+//! In reading order: [`broker`] (what others call), [`streams`] (what it guards), [`output_read`] and
+//! [`cursor`] (output for requests and for who follows), [`ring`] (what is kept of a stream), [`text`] (bytes
+//! to text across borders), [`child`] (starting a program held, its exit, killing it), [`terminal`] and
 //! [`terminal_answers`] (a terminal instead of pipes), [`terminal_launch`] and [`runner`] (a program in a
 //! client's terminal, from both sides), [`needs_terminal`] (messages of a program that misses one),
 //! [`named_pipes`] (pipes for a program that an adapter starts), [`exec_shim`] (such a program known from its
 //! beginning), [`drain`] (the thread per pipe), [`stdin`] (the queue of what is written), [`redirection`]
-//! (files for stdin, and copies of output), [`waiting`] and [`blocked`] (does the program wait for input?),
-//! [`descendants`] (the processes it starts), [`watchdog`] (kills an adapter that outlives its host),
-//! [`executable`] (can it be a program of this machine?).
+//! (files for stdin, and copies of output), [`input_wait`] and [`blocking_calls`] (does the program wait for
+//! input?), [`descendants`] (the processes it starts), [`watchdog`] (kills an adapter that outlives its
+//! host), [`executable`] (can it be a program of this machine?).
 //!
 //! Knows no DAP and no clients but as a key. Used by the hub's actor (reading, writing) and by engines
 //! (spawning).
 
-mod blocked;
+mod blocking_calls;
 pub mod broker;
 pub mod child;
 pub mod cursor;
@@ -23,10 +23,11 @@ pub mod descendants;
 pub mod drain;
 pub mod exec_shim;
 pub mod executable;
+pub mod input_wait;
 pub mod named_pipes;
 pub mod needs_terminal;
-mod pace;
-pub mod reading;
+pub mod output_read;
+mod rate_limiter;
 pub mod redirection;
 pub mod ring;
 pub mod runner;
@@ -36,7 +37,6 @@ pub mod terminal;
 mod terminal_answers;
 pub mod terminal_launch;
 pub mod text;
-pub mod waiting;
 pub mod watchdog;
 
 pub use broker::{Broker, WriteOutcome};
@@ -44,7 +44,7 @@ pub use child::{Child, ExitInfo, SpawnSpec};
 pub use cursor::{OutputChunk, OutputCursor};
 pub use exec_shim::{ExecShim, StartedProgram};
 pub use named_pipes::NamedPipes;
-pub use reading::{OutputRead, ReadRequest};
+pub use output_read::{OutputRead, ReadRequest};
 pub use redirection::Redirection;
 pub use streams::{ClientKey, StreamPositions};
 pub use terminal_launch::TerminalLaunch;

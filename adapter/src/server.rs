@@ -1,7 +1,7 @@
 //! Processes and sockets: how clients reach a session, and how a session is found.
 //!
 //! [`relay`] (an editor's stdio), [`listener`] (`--listen`) and [`host`] (the process of one session) with
-//! [`child_session_client`] and [`child_hosts`]; [`sessions`] (the list of live sessions), `leftovers` (files
+//! [`child_session_client`] and [`child_hosts`]; [`sessions`] (the list of live sessions), `stale_files` (files
 //! of hosts that were killed). The folder of live sessions is a crate of its own: `session-registry`.
 //!
 //! One process hosts one session: a crash costs that session and no other, and an editor that kills its
@@ -12,9 +12,9 @@ pub mod child_session_client;
 pub mod engines;
 mod fd_passing;
 pub mod host;
-mod leftovers;
 pub mod listener;
+mod partial_write;
 pub mod relay;
 pub mod sessions;
 mod shared_fd;
-mod unfinished;
+mod stale_files;

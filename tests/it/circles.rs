@@ -40,7 +40,7 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
         "what may follow a text is found by the binder of the text",
     ),
     ("adapter/csharp/bind", &["system", "typed"], "a method of the type system takes typed arguments"),
-    ("adapter/csharp/syntax", &["lexer", "strings"], "a string has holes, which hold expressions"),
+    ("adapter/csharp/syntax", &["lexer", "strings"], "a string has interpolations, which hold expressions"),
     (
         "adapter/engine/child",
         &["find", "target", "test_files"],
@@ -55,12 +55,12 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
     ("adapter/engine/coreclr", &["program", "project"], "a project is one kind of program"),
     (
         "adapter/engine/coreclr/evaluator",
-        &["prepared", "request"],
+        &["prepared_expression", "request"],
         "a prepared expression is run as a request",
     ),
     (
         "adapter/engine/coreclr/values",
-        &["groups", "inside", "references", "rows"],
+        &["contents", "groups", "references", "variables"],
         "groups are rows with rows below",
     ),
     ("bridge", BRIDGE, "a tool is called with the bridge, which lists the tools"),

@@ -16,13 +16,13 @@ const MAX_BYTES: usize = 100_000;
 
 /// The limits where an answer is expected.
 fn limits() -> DownloadLimits {
-    DownloadLimits { bytes: MAX_BYTES, silence: deadline(20), time: deadline(30) }
+    DownloadLimits { bytes: MAX_BYTES, idle_timeout: deadline(20), time: deadline(30) }
 }
 
 /// Limits for servers that send nothing.
 const SHORT: DownloadLimits = DownloadLimits {
     bytes: MAX_BYTES,
-    silence: Duration::from_millis(300),
+    idle_timeout: Duration::from_millis(300),
     time: Duration::from_millis(900),
 };
 

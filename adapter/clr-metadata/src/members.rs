@@ -344,9 +344,9 @@ impl Metadata {
 
     /// The names of a tuple's elements, of a method's parameter (`Some(position)`) or result (`None`).
     pub fn tuple_names_of_parameter(&self, method: u32, position: Option<u32>) -> Vec<Option<String>> {
-        let wanted = position.map_or(0, |position| position + 1);
+        let sequence = position.map_or(0, |position| position + 1);
         let mut rows = self.tables.list(table::METHOD, row(method), 5, table::PARAM);
-        rows.find(|at| self.tables.cell(table::PARAM, *at, 1) == wanted)
+        rows.find(|at| self.tables.cell(table::PARAM, *at, 1) == sequence)
             .map(|at| self.tuple_names(0x0800_0000 | at))
             .unwrap_or_default()
     }

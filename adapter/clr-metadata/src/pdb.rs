@@ -182,10 +182,10 @@ impl Pdb {
     /// its end. At least the file name must be equal.
     pub fn find_document(&self, path: &str) -> Option<u32> {
         let parts = |path: &str| path.split(['/', '\\']).rev().map(str::to_owned).collect::<Vec<_>>();
-        let wanted = parts(path);
+        let path_parts = parts(path);
         let alike = |document: &str| {
             let have = parts(document);
-            have.iter().zip(&wanted).take_while(|(have, wanted)| have == wanted).count()
+            have.iter().zip(&path_parts).take_while(|(have, path_parts)| have == path_parts).count()
         };
         let (mut best, mut most) = (None, 0);
         for (row, document) in self.documents.iter().enumerate().skip(1) {

@@ -147,14 +147,14 @@ unsafe extern "C" fn query_interface<const N: usize>(
     // SAFETY: the caller passes one of our interfaces and valid pointers, as COM demands.
     unsafe {
         let object = callback_object::<N>(this.cast());
-        let wanted = *iid;
-        let index = if wanted == IUnknown::IID || wanted == ICorDebugManagedCallback::IID {
+        let requested = *iid;
+        let index = if requested == IUnknown::IID || requested == ICorDebugManagedCallback::IID {
             0
-        } else if wanted == ICorDebugManagedCallback2::IID {
+        } else if requested == ICorDebugManagedCallback2::IID {
             1
-        } else if wanted == ICorDebugManagedCallback3::IID {
+        } else if requested == ICorDebugManagedCallback3::IID {
             2
-        } else if wanted == ICorDebugManagedCallback4::IID {
+        } else if requested == ICorDebugManagedCallback4::IID {
             3
         } else {
             *out = core::ptr::null_mut();

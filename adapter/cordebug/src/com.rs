@@ -109,7 +109,7 @@ macro_rules! call {
         let this = $pointer.as_ptr().cast::<$crate::raw::$interface>();
         const METHOD: &str = concat!(stringify!($interface), "::", stringify!($method));
         let under_way = $crate::activity::LibraryCall::begin(&METHOD);
-        let hresult = if $crate::imports::end::knows_end() {
+        let hresult = if $crate::imports::process_exit::knows_end() {
             $crate::hresult::CORDBG_E_PROCESS_TERMINATED.cast_signed()
         } else {
             // SAFETY: `this` is a live object whose vtable begins with that of `$interface` (the pointer's

@@ -4,8 +4,8 @@
 
 use crate::callback::{self, Callback};
 use crate::com::{ComPtr, call, get};
-use crate::imports::end;
 use crate::imports::memory::{WrittenRange, record_writes};
+use crate::imports::process_exit;
 use crate::long_strings;
 use crate::raw;
 use crate::thread::Thread;
@@ -22,7 +22,7 @@ impl Debugger {
     /// From `ICorDebug::Initialize` or `ICorDebug::SetManagedHandler`.
     pub fn start(&self, sink: impl Fn(Callback) + Send + Sync + 'static) -> Result<()> {
         // An earlier program may have ended; this one has not.
-        end::clear_debugged();
+        process_exit::clear_debugged();
         call!(self.0, ICorDebug.Initialize())?;
         let object = callback::object(Box::new(sink))?;
         call!(self.0, ICorDebug.SetManagedHandler(object.as_ptr())).map(drop)
@@ -39,7 +39,7 @@ impl Debugger {
     /// From `ICorDebug::DebugActiveProcess`; `CORDBG_E_TIMEOUT` when the debugging pipes of the
     /// process cannot be reached.
     pub fn attach(&self, pid: u32) -> Result<Process> {
-        end::set_debugged(pid);
+        process_exit::set_debugged(pid);
         let process: ComPtr<raw::ICorDebugProcess> = get!(self.0, ICorDebug.DebugActiveProcess(pid, 0))?;
         long_strings::set_process(Some(process.clone()));
         Ok(Process(process, core::cell::Cell::new(0)))

@@ -87,9 +87,9 @@ impl Frame {
         };
         let other: ComPtr<raw::ICorDebugNativeFrame2> = other;
         let mut is_parent = 0;
-        let asked =
+        let outcome =
             call!(own, ICorDebugNativeFrame2.IsMatchingParentFrame(other.as_ptr(), &raw mut is_parent));
-        asked.is_ok() && is_parent != 0
+        outcome.is_ok() && is_parent != 0
     }
 
     /// The kind of an internal frame of the runtime; `None` for a frame with code.

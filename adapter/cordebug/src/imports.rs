@@ -1,15 +1,15 @@
 //! Replacements for system functions that the debugging library and its data access library import, where
 //! ours are faster or safer. [`blocks`] keeps memory that they would otherwise map again at each stop.
-//! [`memory`] gathers their reads of the program's memory. [`end`] reports the program's end to them
+//! [`memory`] gathers their reads of the program's memory. [`process_exit`] reports the program's end to them
 //! correctly. [`waits`] makes them check for it, and holds them while their next action would crash calls
 //! under way. [`pipes`] closes the pipes of their transport when the program ends.
 //!
 //! Only the import tables of these two libraries are changed, so only their calls arrive here.
 
 mod blocks;
-pub(crate) mod end;
 pub mod memory;
 mod pipes;
+pub(crate) mod process_exit;
 mod waits;
 
 use core::ffi::c_void;
@@ -39,7 +39,8 @@ pub(crate) unsafe fn replace(folder: &Path) {
         ("munmap", blocks::munmap as *const c_void),
         ("pread64", memory::pread as *const c_void),
     ];
-    let end = [("kill", end::kill as *const c_void), ("waitpid", end::waitpid as *const c_void)];
+    let end =
+        [("kill", process_exit::kill as *const c_void), ("waitpid", process_exit::waitpid as *const c_void)];
     let pipes = [
         ("open", pipes::open as *const c_void),
         ("open64", pipes::open as *const c_void),

@@ -4,10 +4,10 @@
 //! In reading order: [`startup`] (holding a runtime before user code), [`runtime`] (finding the runtime in a
 //! process and loading its debugging library), [`debugger`] (debugger and process), [`callback`] (events of
 //! the runtime), then one module per family: [`thread`], [`frame`], [`code`], [`module`], [`types`],
-//! [`value`], [`eval`]. [`hresult`] explains failures, [`alive`] checks whether the program is alive, and
-//! [`exits`] records how it ended. [`imports`] replaces system functions of the library, and [`activity`]
-//! counts calls and messages. [`signals`] is for the process in a client's terminal, [`descriptors`] for the
-//! one that becomes the program of another adapter.
+//! [`value`], [`eval`]. [`hresult`] explains failures, [`liveness`] checks whether the program is alive, and
+//! [`exit_status`] records how it ended. [`imports`] replaces system functions of the library, and
+//! [`activity`] counts calls and messages. [`signals`] is for the process in a client's terminal,
+//! [`descriptors`] for the one that becomes the program of another adapter.
 //!
 //! Objects are not `Send`: they stay on the engine's thread. Only a [`callback::Callback`] moves COM pointers
 //! to another thread.
@@ -16,7 +16,6 @@
 compile_error!("the .NET engine runs on Linux x86-64 so far");
 
 pub mod activity;
-pub mod alive;
 pub mod allocator;
 pub mod callback;
 pub mod code;
@@ -24,10 +23,11 @@ mod com;
 pub mod debugger;
 pub mod descriptors;
 pub mod eval;
-pub mod exits;
+pub mod exit_status;
 pub mod frame;
 pub mod hresult;
 pub mod imports;
+pub mod liveness;
 mod long_strings;
 pub mod module;
 mod raw;

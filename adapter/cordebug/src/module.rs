@@ -78,9 +78,9 @@ impl Module {
     /// From `ICorDebugModule::GetMetaDataInterface` or `IMetaDataTables2::GetMetaDataStorage`; also if the
     /// metadata is larger than 256 MiB.
     pub fn metadata(&self) -> Result<Vec<u8>> {
-        let wanted = raw::IMetaDataTables2::IID;
+        let interface = raw::IMetaDataTables2::IID;
         let unknown: ComPtr<IUnknown> =
-            get!(self.0, ICorDebugModule.GetMetaDataInterface(&raw const wanted))?;
+            get!(self.0, ICorDebugModule.GetMetaDataInterface(&raw const interface))?;
         let tables: ComPtr<raw::IMetaDataTables2> = unknown.cast()?;
         let (mut start, mut size) = (core::ptr::null(), 0u32);
         call!(tables, IMetaDataTables2.GetMetaDataStorage(&raw mut start, &raw mut size))?;

@@ -3,7 +3,7 @@
 //! The library must be the one next to the process's `libcoreclr.so`: it depends on the data structures of
 //! that build.
 
-pub mod inside;
+pub mod single_file;
 
 use core::ffi::{CStr, c_void};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::com::{ComPtr, IUnknown};
 use crate::debugger::Debugger;
 use crate::hresult::CorError;
 use crate::imports;
-use crate::startup::temporary;
+use crate::startup::temporary_folder;
 
 /// The requested version of the interface. All runtimes since 3.1 support it.
 const INTERFACE_VERSION: i32 = 4;
@@ -130,12 +130,12 @@ fn base_of(file: &Path, maps: &str) -> Option<u64> {
 
 /// Maps the debugging library and its data access library as soon as the starting process has mapped its
 /// runtime, which is long before the runtime can be debugged. Their loading then does not delay a launch.
-/// Gives up when `wanted` turns false. Returns whether the process has a runtime.
+/// Gives up when `is_needed` turns false. Returns whether the process has a runtime.
 ///
 /// This only maps and relocates the libraries; none of their code is called.
 /// [`create_debugger`] reports failures.
-pub fn preload(pid: u32, wanted: &AtomicBool) -> bool {
-    while wanted.load(Ordering::Relaxed) {
+pub fn preload(pid: u32, is_needed: &AtomicBool) -> bool {
+    while is_needed.load(Ordering::Relaxed) {
         let Ok(found) = find(pid) else { return false };
         if let [runtime] = found.as_slice() {
             for name in ["libmscordbi.so", "libmscordaccore.so"] {
@@ -157,7 +157,7 @@ pub fn preload(pid: u32, wanted: &AtomicBool) -> bool {
 /// # Errors
 /// When the library is missing, cannot be loaded, or does not start.
 pub fn create_debugger(pid: u32, runtime: &ClrRuntime) -> Result<Debugger, RuntimeError> {
-    temporary::remember(pid);
+    temporary_folder::remember(pid);
     let path = runtime.folder.join("libmscordbi.so");
     let load = |reason| RuntimeError::Library { path: path.clone(), reason };
     // SAFETY: loading runs the library's initialisers; the library is part of the program's runtime.

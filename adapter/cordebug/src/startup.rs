@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-mod asleep;
 mod hold;
-pub mod temporary;
+pub mod temporary_folder;
+mod thread_states;
 
 pub use hold::{HoldResult, StartupHold, raise_thread_priority};
 
@@ -28,7 +28,7 @@ const MAX_STARTUP_AGE: Duration = Duration::from_secs(10);
 /// the meantime, so only its helper thread must be at rest.
 pub fn wait_until_ready(pid: u32) {
     if age(pid).is_some_and(|age| age < MAX_STARTUP_AGE) {
-        asleep::wait_until_asleep(pid, Some(asleep::HELPER), REST_TIMEOUT);
+        thread_states::wait_until_asleep(pid, Some(thread_states::HELPER), REST_TIMEOUT);
     }
 }
 
@@ -57,8 +57,8 @@ pub fn sweep_stale() {
 
 /// Removes the debugging pipes and the diagnostics socket of a process that has ended. A runtime that was
 /// killed leaves them in the temporary folder.
-pub fn remove_leftovers(pid: u32) {
-    for (file, left) in leftovers(&temporary::folder_of(pid)) {
+pub fn remove_stale_files(pid: u32) {
+    for (file, left) in stale_files(&temporary_folder::folder_of(pid)) {
         if left.pid == pid {
             release_and_remove(&file);
         }
@@ -68,8 +68,8 @@ pub fn remove_leftovers(pid: u32) {
 /// Whether a debugger can reach the runtime of a process: its debugging pipes exist in the
 /// process's temporary folder.
 pub fn has_pipes(pid: u32) -> bool {
-    temporary::remember(pid);
-    let found = leftovers(&temporary::folder_of(pid));
+    temporary_folder::remember(pid);
+    let found = stale_files(&temporary_folder::folder_of(pid));
     found.iter().any(|(file, left)| left.pid == pid && is_pipe(file))
 }
 
@@ -77,7 +77,7 @@ pub fn has_pipes(pid: u32) -> bool {
 /// runtime creates it in the temporary folder of its own process.
 pub(crate) fn pipe_at(path: &Path) -> Option<PathBuf> {
     let name = path.file_name().filter(|_| is_pipe(path))?;
-    Some(temporary::folder_of(Leftover::parse(name.to_str()?)?.pid).join(name))
+    Some(temporary_folder::folder_of(StaleFile::parse(name.to_str()?)?.pid).join(name))
 }
 
 /// Waits until no debugger is connected to the runtime of a process, at most `limit`. Returns whether none is
@@ -110,13 +110,13 @@ pub fn wait_until_hung_up(pid: u32, limit: Duration) -> bool {
 
 /// The process of a runtime's file: `clr-debug-pipe-PID-KEY-in`, `dotnet-diagnostic-PID-KEY-socket`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Leftover {
+struct StaleFile {
     pid: u32,
     /// Start time of the process, as in [`start_time`].
     key: u64,
 }
 
-impl Leftover {
+impl StaleFile {
     fn parse(name: &str) -> Option<Self> {
         let rest =
             name.strip_prefix("clr-debug-pipe-").or_else(|| name.strip_prefix("dotnet-diagnostic-"))?;
@@ -131,13 +131,13 @@ impl Leftover {
 }
 
 /// Files that runtimes of this user created. A symbolic link is not one.
-fn leftovers(folder: &Path) -> Vec<(PathBuf, Leftover)> {
+fn stale_files(folder: &Path) -> Vec<(PathBuf, StaleFile)> {
     // SAFETY: only returns the id of the user.
     let user = unsafe { libc::getuid() };
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
     files
         .filter_map(|file| {
-            let left = Leftover::parse(file.file_name().to_str()?)?;
+            let left = StaleFile::parse(file.file_name().to_str()?)?;
             let found = file.metadata().ok()?;
             let kind = found.file_type();
             (found.uid() == user && (kind.is_fifo() || kind.is_socket())).then(|| (file.path(), left))
@@ -146,11 +146,11 @@ fn leftovers(folder: &Path) -> Vec<(PathBuf, Leftover)> {
 }
 
 fn sweep_pipes(folder: &Path) {
-    let found = leftovers(folder);
+    let found = stale_files(folder);
     // A process that cannot be seen may run in another pid namespace that shares this folder. In this case a
     // process listens on the socket.
     let answers =
-        |left: Leftover| found.iter().any(|(file, other)| *other == left && accepts_connections(file));
+        |left: StaleFile| found.iter().any(|(file, other)| *other == left && accepts_connections(file));
     for (file, left) in &found {
         if !left.is_process_alive() && !answers(*left) {
             release_and_remove(file);

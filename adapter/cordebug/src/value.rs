@@ -382,11 +382,11 @@ impl StringValue {
             StringContents::Long(long) => return long.units(0, limit),
             StringContents::Copied(string) => string,
         };
-        let wanted = self.length()?.min(limit);
-        let mut units = vec![0u16; wanted as usize + 1];
+        let length = self.length()?.min(limit);
+        let mut units = vec![0u16; length as usize + 1];
         let mut got = 0;
-        call!(string, ICorDebugStringValue.GetString(wanted + 1, &raw mut got, units.as_mut_ptr()))?;
-        units.truncate(wanted as usize);
+        call!(string, ICorDebugStringValue.GetString(length + 1, &raw mut got, units.as_mut_ptr()))?;
+        units.truncate(length as usize);
         Ok(units)
     }
 

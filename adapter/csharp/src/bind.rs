@@ -5,14 +5,14 @@
 //! In reading order: [`system`] (type definitions), [`relations`] and [`type_text`], [`scope`], [`typed`]
 //! (the typed tree) and [`effects`]; then the binder: [`binder`], [`lookup`] and [`members`], [`type_names`],
 //! [`conversions`] and [`user_conversions`], [`inference`] and [`overloads`], [`calls`], [`operators`],
-//! [`logical`] and [`equality`], [`elements`], [`creation`], [`assignment`], [`patterns`], [`choices`],
+//! [`logical`] and [`equality`], [`elements`], [`creation`], [`assignment`], [`patterns`], [`conditional`],
 //! [`lambdas`] and [`statements`], [`sequences`] and [`queries`], [`completions`].
 
 mod assignment;
 mod binder;
 mod calls;
-mod choices;
 pub(crate) mod completions;
+mod conditional;
 mod conversions;
 mod creation;
 pub(crate) mod effects;

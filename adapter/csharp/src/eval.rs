@@ -2,9 +2,10 @@
 //! a program are accessed through the target.
 //!
 //! In reading order: [`target`] and [`values`], [`evaluator`] (the evaluation of nodes), [`operations`] and
-//! [`conversions`], [`patterns`], [`text`], [`calls`], [`writing`], [`statements`], [`sequences`] and
-//! [`queries`]; the methods of sequences are in [`crate::linq`].
+//! [`conversions`], [`patterns`], [`string_conversion`], [`calls`], [`assignment`], [`statements`],
+//! [`sequences`] and [`queries`]; the methods of sequences are in [`crate::linq`].
 
+mod assignment;
 mod calls;
 mod conversions;
 mod evaluator;
@@ -13,20 +14,19 @@ mod patterns;
 mod queries;
 pub(crate) mod sequences;
 mod statements;
+mod string_conversion;
 mod target;
-mod text;
 pub(crate) mod values;
-mod writing;
 
 #[cfg(test)]
 pub(crate) mod fake;
 #[cfg(test)]
 mod tests;
 
+pub use assignment::NO_PLACE;
 pub(crate) use evaluator::{Evaluator, MAX_ITEMS};
 pub use target::EvaluationTarget;
-pub use values::{Data, Grouping, SortKeys, Val};
-pub use writing::NO_PLACE;
+pub use values::{Grouping, SortKeys, TypedValue, ValueLocation};
 
 use crate::bind::Typed;
 
@@ -39,7 +39,7 @@ pub fn evaluate<T: EvaluationTarget>(
     slots: u32,
     text: &str,
     target: &T,
-) -> Result<Option<Val<T::Place>>, T::Error> {
+) -> Result<Option<TypedValue<T::Location>>, T::Error> {
     let mut evaluator = Evaluator::new(target, text, slots);
     let value = evaluator.value(typed)?;
     if typed.is_void() {

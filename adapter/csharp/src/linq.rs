@@ -1,11 +1,11 @@
 //! Methods of sequences that the debugger evaluates item by item. A lambda cannot be created in a stopped
 //! program, so the debugger implements the methods that have lambdas.
 //!
-//! [`table`] has all signatures; the code is in [`filters`], [`folds`] and [`keys`].
+//! [`table`] has all signatures; the code is in [`selection`], [`aggregation`] and [`keys`].
 
-mod filters;
-mod folds;
+mod aggregation;
 mod keys;
+mod selection;
 mod table;
 
 use std::rc::Rc;

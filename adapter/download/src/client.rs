@@ -38,7 +38,7 @@ pub struct DownloadLimits {
     /// Maximum size in bytes, unpacked.
     pub bytes: usize,
     /// Maximum time without a byte from the server.
-    pub silence: Duration,
+    pub idle_timeout: Duration,
     /// Maximum time for the whole download.
     pub time: Duration,
 }
@@ -150,7 +150,7 @@ impl DownloadClient {
         loop {
             let at = seen.last().unwrap_or(address).clone();
             let host = at.authority().to_owned();
-            let answer = tokio::time::timeout(limits.silence, self.ask(&at, headers)).await;
+            let answer = tokio::time::timeout(limits.idle_timeout, self.ask(&at, headers)).await;
             let answer = answer.map_err(|_| DownloadError::TooSlow(host.clone()))??;
             let location = answer.headers().get(LOCATION).and_then(|location| location.to_str().ok());
             match (answer.status(), location) {
@@ -289,7 +289,7 @@ async fn body(
     };
     let (mut rest, mut whole) = (answer.into_body(), Vec::new());
     loop {
-        let frame = tokio::time::timeout(limits.silence, rest.frame()).await;
+        let frame = tokio::time::timeout(limits.idle_timeout, rest.frame()).await;
         let Some(frame) = frame.map_err(|_| DownloadError::TooSlow(host.clone()))? else { break };
         let frame = frame
             .map_err(|error| DownloadError::Unreachable { host: host.clone(), reason: causes(&error) })?;

@@ -28,44 +28,44 @@ static BUILDS: AtomicU64 = AtomicU64::new(1);
 pub const PROGRESS: &str = "build-";
 
 /// A line of the debug console.
-pub(super) fn say(tell: EventSink<'_>, line: &str) {
-    tell("output", json!({ "category": "console", "output": format!("{line}\n") }));
+pub(super) fn print_line(send_event: EventSink<'_>, line: &str) {
+    send_event("output", json!({ "category": "console", "output": format!("{line}\n") }));
 }
 
 /// The build that runs; its progress ends when it is dropped.
 pub(super) struct BuildProgress<'a> {
-    tell: EventSink<'a>,
+    send_event: EventSink<'a>,
     progress: String,
     updated: Cell<Instant>,
 }
 
 impl<'a> BuildProgress<'a> {
     /// A build of this begins.
-    pub(super) fn begin(tell: EventSink<'a>, what: &Path) -> Self {
+    pub(super) fn begin(send_event: EventSink<'a>, what: &Path) -> Self {
         let progress = format!("{PROGRESS}{}", BUILDS.fetch_add(1, Ordering::Relaxed));
         let name =
             what.file_name().map_or_else(|| what.display().to_string(), |name| name.to_string_lossy().into());
         let start =
             json!({ "progressId": progress, "title": format!("Building {name}"), "cancellable": true });
-        tell("progressStart", start);
-        Self { tell, progress, updated: Cell::new(Instant::now()) }
+        send_event("progressStart", start);
+        Self { send_event, progress, updated: Cell::new(Instant::now()) }
     }
 
     /// The build printed output that users read.
     pub(super) fn line(&self, line: &str) {
-        say(self.tell, line);
+        print_line(self.send_event, line);
         if line.trim().is_empty() || self.updated.get().elapsed() < UPDATE_INTERVAL {
             return;
         }
         self.updated.set(Instant::now());
         let message: String = line.trim().chars().take(MAX_MESSAGE_LEN).collect();
-        (self.tell)("progressUpdate", json!({ "progressId": self.progress, "message": message }));
+        (self.send_event)("progressUpdate", json!({ "progressId": self.progress, "message": message }));
     }
 }
 
 impl Drop for BuildProgress<'_> {
     fn drop(&mut self) {
-        (self.tell)("progressEnd", json!({ "progressId": self.progress }));
+        (self.send_event)("progressEnd", json!({ "progressId": self.progress }));
     }
 }
 

@@ -4,12 +4,13 @@
 //! reach it through one [`inbox`], in order. In reading order: [`session`] (the thread's loop and the
 //! commands), [`program`] (the program to run), [`dotnet_command`], [`project`] (building it),
 //! [`launch_settings`], [`start`] (launch held before user code, attach), [`runtimes`] (its debugging
-//! library), [`ending`], [`in_terminal`], [`children`] (child processes), [`overflow`], [`hang_watchdog`],
-//! [`no_debug`] (`noDebug`), [`callbacks`], [`refusals`], [`modules`], [`sources`], [`retrieval`] (missing
-//! sources and symbols), [`checksums`], [`breakpoints`], [`stepping`], [`exceptions`], [`stack`], [`methods`]
-//! (names in the source), [`disassembly`] and [`memory`] (code and data by address), [`values`] (of
-//! variables), [`types`] and [`names`] (types, and how C# spells them), [`calls`] (running code of the
-//! program), [`evaluator`] (expressions of users), [`compiled`] (expressions for the compiler of an SDK).
+//! library), [`termination`], [`in_terminal`], [`children`] (child processes), [`stack_overflow`],
+//! [`hang_watchdog`], [`no_debug`] (`noDebug`), [`callbacks`], [`refusals`], [`modules`], [`sources`],
+//! [`retrieval`] (missing sources and symbols), [`checksums`], [`breakpoints`], [`stepping`], [`exceptions`],
+//! [`stack`], [`methods`] (names in the source), [`disassembly`] and [`memory`] (code and data by address),
+//! [`values`] (of variables), [`types`] and [`names`] (types, and how C# spells them), [`calls`] (running
+//! code of the program), [`evaluator`] (expressions of users), [`compiled`] (expressions for the compiler of
+//! an SDK).
 
 mod attributes;
 mod breakpoints;
@@ -21,7 +22,6 @@ mod compiled;
 mod debuggee;
 mod disassembly;
 mod dotnet_command;
-mod ending;
 mod evaluator;
 mod exceptions;
 mod hang_watchdog;
@@ -36,7 +36,6 @@ mod names;
 mod no_debug;
 mod options;
 mod outbox;
-mod overflow;
 mod program;
 mod project;
 mod refusals;
@@ -47,9 +46,11 @@ mod services;
 mod session;
 mod sources;
 mod stack;
+mod stack_overflow;
 mod start;
 mod stepping;
 mod stop_context;
+mod termination;
 mod threads;
 mod types;
 mod values;
@@ -110,17 +111,17 @@ pub const DESCRIPTION: Description = Description {
 };
 
 /// Resolves launch attributes for .NET: the program to start, where, and with which variables; builds a
-/// project first. Also for other .NET debuggers. `tell` receives the build's events.
+/// project first. Also for other .NET debuggers. `send_event` receives the build's events.
 ///
 /// # Errors
 /// `INVALID_PARAMETER`, `LAUNCH_FAILED`, `NOT_DEBUGGABLE`, `BUILD_FAILED` with `data.diagnostics`,
 /// `ENGINE_NOT_FOUND` without a `dotnet`, `CANCELLED`.
 pub(super) fn program_of(
     attributes: &Value,
-    tell: EventSink<'_>,
+    send_event: EventSink<'_>,
     give_up: &dyn Fn() -> bool,
 ) -> Result<SpawnSpec, Failure> {
-    Ok(program::resolve(&program::Attributes(attributes), tell, give_up)?.spec)
+    Ok(program::resolve(&program::Attributes(attributes), send_event, give_up)?.spec)
 }
 
 /// Runs as the watchdog of the child processes of a session, until stdin ends: it ends those of `root` if the
@@ -133,7 +134,7 @@ pub fn watch_children(root: Option<u32>, symbol_paths: &[PathBuf]) -> anyhow::Re
 }
 
 /// Stack of the engine's thread, bytes: expressions are walked recursively, as deep as they are nested.
-const STACK: usize = 16 << 20;
+const STACK_LEN: usize = 16 << 20;
 
 /// A handle to the engine's thread.
 pub struct CoreClr {
@@ -162,14 +163,14 @@ impl CoreClr {
         let ending = Arc::new(AtomicBool::new(false));
         let stopping = Arc::new(AtomicBool::new(false));
         let hang_watchdog = Arc::new(HangWatchdog::default());
-        let watched = hang_watchdog.clone();
+        let watchdog = hang_watchdog.clone();
         let (flags, pipes) = ([ending.clone(), stopping.clone()], broker.clone());
         let (answers, answered) = mpsc::channel();
         let own = EngineInbox::new((inbox.clone(), inputs), answered);
         std::thread::Builder::new()
             .name(hang_watchdog::ENGINE.into())
-            .stack_size(STACK)
-            .spawn(move || ClrSession::new(pipes, own, Outbox::new(events), flags, watched).run())
+            .stack_size(STACK_LEN)
+            .spawn(move || ClrSession::new(pipes, own, Outbox::new(events), flags, watchdog).run())
             .map_err(|error| {
                 Failure::new(ErrorCode::EngineFailed, format!("cannot start the engine's thread: {error}"))
             })?;

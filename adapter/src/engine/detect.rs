@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::description::{Description, Evidence, matches};
-use super::{child, coreclr, kind, known};
+use super::{catalog, child, coreclr, kind};
 
 /// The engine for all other programs; its error names the requirements.
 const FALLBACK: &str = coreclr::DESCRIPTION.name;
@@ -34,7 +34,7 @@ pub fn engine_for_attach(arguments: &Value) -> Option<&'static str> {
     let named = |engine: &&Description| {
         engine.recognition.attach_attributes.iter().any(|key| !arguments[*key].is_null())
     };
-    known::engines().find(named).map(|engine| engine.name)
+    catalog::engines().find(named).map(|engine| engine.name)
 }
 
 /// The same for a running process.
@@ -45,12 +45,12 @@ pub fn engine_for_process(pid: u64) -> &'static str {
     let executable = std::fs::read_link(process.join("exe")).unwrap_or_default();
     let name = executable.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let runs = |engine: &&Description| engine.recognition.processes.iter().any(|one| matches(one, &name));
-    let found = known::engines().find(loads).or_else(|| known::engines().find(runs));
+    let found = catalog::engines().find(loads).or_else(|| catalog::engines().find(runs));
     found.map(|engine| engine.name).or_else(|| of_executable(&process.join("exe"))).unwrap_or(FALLBACK)
 }
 
 fn first(is_wanted: impl Fn(&Description) -> bool) -> &'static str {
-    known::engines().find(|engine| is_wanted(engine)).map_or(FALLBACK, |engine| engine.name)
+    catalog::engines().find(|engine| is_wanted(engine)).map_or(FALLBACK, |engine| engine.name)
 }
 
 fn of_path(path: &Path) -> Option<&'static str> {
@@ -65,9 +65,9 @@ fn of_path(path: &Path) -> Option<&'static str> {
         engine.recognition.project_files.iter().any(certain)
     };
     let is_file = |engine: &&Description| engine.recognition.extensions.contains(&ending);
-    known::engines()
+    catalog::engines()
         .find(is_project)
-        .or_else(|| known::engines().find(is_file))
+        .or_else(|| catalog::engines().find(is_file))
         .map(|engine| engine.name)
         // An app host runs the assembly of its own name.
         .or_else(|| PathBuf::from(format!("{}.dll", path.display())).exists().then_some(FALLBACK))
@@ -91,7 +91,7 @@ fn of_folder(folder: &Path) -> Option<&'static str> {
 
 /// The engine for which most speaks; of equals the first.
 fn strongest(evidence: impl Fn(&Description) -> Option<Evidence>) -> Option<&'static str> {
-    let found = known::engines().filter_map(|engine| Some((evidence(engine)?, engine.name)));
+    let found = catalog::engines().filter_map(|engine| Some((evidence(engine)?, engine.name)));
     found.min_by_key(|(evidence, _)| *evidence).map(|(_, name)| name)
 }
 
@@ -108,7 +108,7 @@ fn of_first_line(path: &Path) -> Option<&'static str> {
     }
     let runs =
         |engine: &&Description| engine.recognition.interpreters.iter().any(|one| matches(one, interpreter));
-    known::engines().find(runs).map(|engine| engine.name)
+    catalog::engines().find(runs).map(|engine| engine.name)
 }
 
 /// An ELF file, by its sections.

@@ -5,8 +5,8 @@
 
 use serde_json::{Map, Value, json};
 
+use super::catalog;
 use super::description::{Description, EditorLanguage};
-use super::known;
 
 /// A file of the repository with its new text, both by what it has now.
 fn compare(path: &str, expected: impl Fn(&str) -> String) {
@@ -32,7 +32,7 @@ fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
 }
 
 fn languages() -> impl Iterator<Item = &'static EditorLanguage> {
-    known::engines().flat_map(|engine| engine.editor_languages)
+    catalog::engines().flat_map(|engine| engine.editor_languages)
 }
 
 #[test]
@@ -41,12 +41,12 @@ fn the_documentation_has_every_engine() {
         let mut rows = String::from(
             "| `engine` | languages | needs | how Tandem gets the program's stdio |\n|---|---|---|---|\n",
         );
-        for Description { name, languages, needs, stdio, .. } in known::engines() {
+        for Description { name, languages, needs, stdio, .. } in catalog::engines() {
             rows.push_str(&format!("| `{name}` | {languages} | {needs} | {stdio} |\n"));
         }
         between(text, "<!-- engines -->\n", "| `{ \"command\"", &rows)
     });
-    let names = quoted(known::engines().map(|engine| engine.name));
+    let names = quoted(catalog::engines().map(|engine| engine.name));
     compare("docs/launch-configuration.md", |text| {
         between(text, "| `engine` | `auto`, ", ", or `{ \"command\"", &names)
     });
@@ -55,7 +55,7 @@ fn the_documentation_has_every_engine() {
 #[test]
 fn an_agent_learns_what_connects() {
     let names: Vec<&str> =
-        known::engines().filter(|engine| engine.connects).map(|engine| engine.name).collect();
+        catalog::engines().filter(|engine| engine.connects).map(|engine| engine.name).collect();
     compare("bridge/src/tools/launch.rs", |text| {
         between(text, "\"engine:so=of connect: ", "\"", &names.join(", "))
     });
@@ -67,13 +67,13 @@ fn the_extension_has_every_engine_and_language() {
         let mut manifest: Value = serde_json::from_str(text).expect("it is JSON");
         let tandem = &mut manifest["contributes"]["debuggers"][0];
         tandem["languages"] = languages().map(|language| language.id).collect();
-        let names = || std::iter::once("auto").chain(known::engines().map(|engine| engine.name));
+        let names = || std::iter::once("auto").chain(catalog::engines().map(|engine| engine.name));
         for request in ["launch", "attach"] {
             let choice = &mut tandem["configurationAttributes"][request]["properties"]["engine"]["anyOf"][0];
             choice["enum"] = names().collect();
             choice["enumDescriptions"] = names().map(|name| format!("%launch.engine.{name}%")).collect();
         }
-        let debugged = known::engines().flat_map(|engine| {
+        let debugged = catalog::engines().flat_map(|engine| {
             let languages = engine.editor_languages.iter().map(|language| language.id);
             languages.chain(engine.breakpoints_in.iter().copied())
         });
@@ -92,7 +92,7 @@ fn the_extension_has_every_engine_and_language() {
             let is_first = key == "launch.engine.auto";
             expected.insert(key, value);
             if is_first {
-                for engine in known::engines() {
+                for engine in catalog::engines() {
                     expected.insert(format!("launch.engine.{}", engine.name), json!(engine.summary));
                 }
             }

@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 use super::access::{AgentAccess, Token};
 use super::clients::ParentClients;
 use super::connection::Connection;
-use super::event::{ClientId, HubEffect, HubEvent, Origin, Ticket};
+use super::event::{ClientId, ClientOrigin, HubEffect, HubEvent, Ticket};
 use super::host::{Host, HostedChild};
 use super::inbox::{Inbox, InboxItem};
 use super::proxy;
@@ -45,11 +45,11 @@ use deadlines::Deadlines;
 use requests::{FailedEngine, InFlight};
 
 /// Maximum time for which the program's pipes may stay open after its end.
-const MAX_DRAIN_TIME: Duration = Duration::from_secs(1);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long an event of the engine waits while a client has much to read.
 const BACKPRESSURE_DELAY: Duration = Duration::from_millis(1);
 /// Maximum time in which a client may read its last messages.
-const MAX_CLOSING_TIME: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The tasks of one client.
 struct ClientTasks {
@@ -65,7 +65,7 @@ impl ClientTasks {
         self.reader.cancel();
         let writer = self.writer;
         tokio::spawn(async move {
-            tokio::time::sleep(MAX_CLOSING_TIME).await;
+            tokio::time::sleep(CLOSE_TIMEOUT).await;
             writer.abort();
         });
     }
@@ -189,7 +189,7 @@ impl<H: Host> Actor<H> {
         self.broker.kill();
         self.clients.clear();
         let closing = async { while self.writers.join_next().await.is_some() {} };
-        if tokio::time::timeout(MAX_CLOSING_TIME, closing).await.is_err() {
+        if tokio::time::timeout(CLOSE_TIMEOUT, closing).await.is_err() {
             tracing::debug!("a client did not read its last messages");
         }
     }
@@ -313,7 +313,7 @@ impl<H: Host> Actor<H> {
         }
     }
 
-    fn accept_client(&mut self, origin: Origin, connection: Connection) {
+    fn accept_client(&mut self, origin: ClientOrigin, connection: Connection) {
         self.next_client += 1;
         let id = ClientId(self.next_client);
         let (queue, receiver) = queue::channel();
@@ -370,7 +370,7 @@ impl<H: Host> Actor<H> {
                     inbox.event(HubEvent::TimerFired(timer)).await;
                 });
             }
-            HubEffect::Publish(publication) => self.host.publish(publication, &self.inbox),
+            HubEffect::Publish(description) => self.host.publish(description, &self.inbox),
             HubEffect::Unpublish => self.host.unpublish(),
             HubEffect::KillProgram => self.broker.kill(),
             HubEffect::End => self.ended = true,

@@ -12,7 +12,7 @@
 //! Not here: the choice of clients to notify, and when (`state::breakpoints`).
 
 mod engine_breakpoints;
-mod merged;
+mod merged_breakpoint;
 mod request;
 mod scope;
 mod scope_breakpoints;
@@ -26,7 +26,7 @@ use dap_wire::types::Breakpoint;
 use serde_json::Value;
 
 pub use engine_breakpoints::{BreakpointSupport, EngineBreakpoint};
-pub use merged::MergedBreakpoint;
+pub use merged_breakpoint::MergedBreakpoint;
 pub use request::{BreakpointRequest, SetBreakpoints, Trace, parse};
 pub use scope::BreakpointScope;
 pub use scope_breakpoints::EchoesMirrors;
@@ -170,7 +170,7 @@ impl BreakpointStore {
     }
 
     /// The breakpoints that were hit, by the engine's ids.
-    pub fn hit(&self, engine_ids: &[i64]) -> Vec<Candidate> {
+    pub fn hit_candidates(&self, engine_ids: &[i64]) -> Vec<Candidate> {
         self.candidates(|_, breakpoint| breakpoint.engine_id.is_some_and(|id| engine_ids.contains(&id)))
     }
 

@@ -99,7 +99,7 @@ impl Default for Capabilities {
         let promised = initial();
         let engine = promised.clone();
         let mut capabilities = Self { promised, engine, offered: Value::Null, attached: false };
-        capabilities.offer();
+        capabilities.update_offered();
         capabilities
     }
 }
@@ -124,20 +124,20 @@ impl Capabilities {
     /// The engine is chosen: until it speaks for itself it is the built-in one.
     pub fn engine_chosen(&mut self) {
         self.engine = initial();
-        self.offer();
+        self.update_offered();
     }
 
     /// There is no engine any more.
     pub fn forget_engine(&mut self) {
         self.engine.clone_from(&self.promised);
         self.attached = false;
-        self.offer();
+        self.update_offered();
     }
 
     /// The engine named all it can; what it did not name it cannot.
     pub fn replace(&mut self, engine: Value) {
         self.engine = if engine.is_object() { engine } else { json!({}) };
-        self.offer();
+        self.update_offered();
     }
 
     /// The engine changed its mind about some (DAP `capabilities` event).
@@ -145,10 +145,10 @@ impl Capabilities {
         if let (Some(engine), Some(changed)) = (self.engine.as_object_mut(), changed.as_object()) {
             engine.extend(changed.clone());
         }
-        self.offer();
+        self.update_offered();
     }
 
-    fn offer(&mut self) {
+    fn update_offered(&mut self) {
         self.offered = self.engine.clone();
         let announced = COMMANDS.iter().filter(|row| row.recipient == Recipient::Hub);
         for name in announced.filter_map(CommandSpec::capability).chain(OURS) {
@@ -162,13 +162,14 @@ impl Capabilities {
     /// The session attaches instead of launching.
     pub fn set_attached(&mut self) {
         self.attached = true;
-        self.offer();
+        self.update_offered();
     }
 
     /// The differences from what a client was sent; `None` if there are none.
-    pub fn changes_since(&self, told: &Value) -> Option<Value> {
+    pub fn changes_since(&self, reported: &Value) -> Option<Value> {
         let empty = Map::new();
-        let (now, then) = (self.offered.as_object().unwrap_or(&empty), told.as_object().unwrap_or(&empty));
+        let (now, then) =
+            (self.offered.as_object().unwrap_or(&empty), reported.as_object().unwrap_or(&empty));
         let mut changes = Map::new();
         for (name, value) in now {
             if then.get(name) != Some(value) {
@@ -197,10 +198,10 @@ mod tests {
     #[test]
     fn an_engine_that_can_less_takes_back_what_was_promised_and_keeps_what_the_hub_does() {
         let mut capabilities = Capabilities::default();
-        let told = capabilities.offered().clone();
-        assert_eq!(capabilities.changes_since(&told), None);
+        let reported = capabilities.offered().clone();
+        assert_eq!(capabilities.changes_since(&reported), None);
         capabilities.replace(json!({ "supportsStepBack": true, "supportsFunctionBreakpoints": true }));
-        let changes = capabilities.changes_since(&told).unwrap();
+        let changes = capabilities.changes_since(&reported).unwrap();
         assert_eq!(changes["supportsStepBack"], true);
         assert_eq!(changes["supportsSetVariable"], false);
         assert_eq!(changes["exceptionBreakpointFilters"], json!([]));
@@ -215,15 +216,15 @@ mod tests {
         let mut capabilities = Capabilities::default();
         let filters = json!([{ "filter": "raised", "label": "Raised" }]);
         capabilities.expect_exception_filters(filters.clone());
-        let told = capabilities.offered().clone();
-        assert_eq!(told["exceptionBreakpointFilters"], filters);
-        assert_eq!(told["supportsRestartRequest"], true);
+        let reported = capabilities.offered().clone();
+        assert_eq!(reported["exceptionBreakpointFilters"], filters);
+        assert_eq!(reported["supportsRestartRequest"], true);
         capabilities.set_attached();
         capabilities.engine_chosen();
         assert_eq!(capabilities.offered()["exceptionBreakpointFilters"][0]["filter"], "all");
         capabilities.replace(json!({ "exceptionBreakpointFilters": [] }));
-        assert_eq!(capabilities.changes_since(&told).unwrap()["exceptionBreakpointFilters"], json!([]));
+        assert_eq!(capabilities.changes_since(&reported).unwrap()["exceptionBreakpointFilters"], json!([]));
         capabilities.forget_engine();
-        assert_eq!(capabilities.changes_since(&told), None);
+        assert_eq!(capabilities.changes_since(&reported), None);
     }
 }

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::access::AgentAccess;
 use super::client_capabilities::ClientCapabilities;
-use super::convention::Convention;
-use super::event::{ClientId, Origin};
+use super::convention::ClientConventions;
+use super::event::{ClientId, ClientOrigin};
 use super::ids::IdTable;
 
 /// Maximum length of a client's name, characters.
@@ -54,7 +54,7 @@ impl ClientKind {
 #[derive(Debug)]
 pub struct Client {
     pub id: ClientId,
-    pub origin: Origin,
+    pub origin: ClientOrigin,
     pub stage: HandshakeStage,
     /// It presented the token, or needed none.
     pub admitted: bool,
@@ -72,7 +72,7 @@ pub struct Client {
     /// The arguments of its `initialize`, to repeat them when it joins another session through this one.
     pub initialize_arguments: Value,
     /// Lines, columns and paths as it wants them.
-    pub convention: Convention,
+    pub convention: ClientConventions,
     /// The optional events and fields that it supports.
     pub supports: ClientCapabilities,
     /// The session's capabilities as they were last sent to it.
@@ -94,12 +94,12 @@ pub struct Client {
     /// It was sent `terminated`.
     pub terminated_sent: bool,
     /// Numbers and commands of its requests that have no response.
-    pub unanswered: Vec<(i64, String)>,
+    pub open_requests: Vec<(i64, String)>,
 }
 
 impl Client {
     /// A client that has not sent any message yet.
-    pub fn new(id: ClientId, origin: Origin) -> Self {
+    pub fn new(id: ClientId, origin: ClientOrigin) -> Self {
         Self {
             id,
             origin,
@@ -112,7 +112,7 @@ impl Client {
             requested_access: AgentAccess::Full,
             refused: BTreeSet::new(),
             initialize_arguments: Value::Null,
-            convention: Convention::default(),
+            convention: ClientConventions::default(),
             supports: ClientCapabilities::default(),
             sent_capabilities: Value::Null,
             subscribed: false,
@@ -123,7 +123,7 @@ impl Client {
             keeps_breakpoints: false,
             echoes_mirrors: false,
             terminated_sent: false,
-            unanswered: Vec::new(),
+            open_requests: Vec::new(),
         }
     }
 
@@ -134,7 +134,7 @@ impl Client {
     /// invalid `tandemAccess`.
     pub fn initialize(&mut self, arguments: &Value) -> Result<(), Failure> {
         let initialize: InitializeRequestArguments = types::read(arguments);
-        self.convention = Convention::from_initialize(&initialize)?;
+        self.convention = ClientConventions::from_initialize(&initialize)?;
         let access = &arguments["tandemAccess"];
         if !access.is_null() {
             self.requested_access = AgentAccess::parse(access)?;

@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 
 /// DAP `InitializeRequestArguments`: `linesStartAt1`, `columnsStartAt1`, `pathFormat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Convention {
+pub struct ClientConventions {
     lines_start_at: i64,
     columns_start_at: i64,
     uris: bool,
 }
 
-impl Default for Convention {
+impl Default for ClientConventions {
     fn default() -> Self {
         Self { lines_start_at: 1, columns_start_at: 1, uris: false }
     }
@@ -28,7 +28,7 @@ enum Direction {
     ToHub,
 }
 
-impl Convention {
+impl ClientConventions {
     /// As in `initialize`; absent means 1, 1 and `path`.
     ///
     /// # Errors
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn a_client_that_counts_from_zero_and_uses_uris_gets_its_own_view_back() {
         let zero = json!({"linesStartAt1": false, "columnsStartAt1": false, "pathFormat": "uri"});
-        let zero = Convention::from_initialize(&types::read(&zero)).unwrap();
+        let zero = ClientConventions::from_initialize(&types::read(&zero)).unwrap();
         let ours = json!({"source": {"path": "/a b/ü.cs"}, "line": 7, "column": 1});
         let mut theirs = ours.clone();
         zero.to_client(&mut theirs);
@@ -149,6 +149,6 @@ mod tests {
 
     #[test]
     fn an_unknown_path_format_is_refused() {
-        assert!(Convention::from_initialize(&types::read(&json!({"pathFormat": "dos"}))).is_err());
+        assert!(ClientConventions::from_initialize(&types::read(&json!({"pathFormat": "dos"}))).is_err());
     }
 }

@@ -39,7 +39,7 @@ pub struct ReverseRequestId(pub i64);
 
 /// The way in which a client connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum ClientOrigin {
     /// The connection the host was started for: it may launch or attach, and the session ends when it leaves.
     First,
     /// The session's socket: it joins.
@@ -51,7 +51,7 @@ pub enum Origin {
 pub enum HubEvent {
     ClientJoined {
         client: ClientId,
-        origin: Origin,
+        origin: ClientOrigin,
     },
     /// A client sent a message.
     ClientMessage {
@@ -97,7 +97,7 @@ pub enum Timer {
     /// How long others may read output after the session has ended and its first client gone.
     Linger,
     /// How long a client may take to present the token, or to send `initialize`.
-    Admission(ClientId),
+    Handshake(ClientId),
     /// How long an engine may take to send `initialized` after its launch succeeded.
     EarlyLaunchReply,
     /// How long a client may take to answer this reverse request.
@@ -148,7 +148,7 @@ pub struct ReadOutput {
 
 /// Data of the session's file.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Publication {
+pub struct SessionDescription {
     /// For users: usually the program's file name.
     pub title: String,
     /// The debuggee: a path, or `process N`.
@@ -230,7 +230,7 @@ pub enum HubEffect {
         after: Duration,
     },
     /// Let others join: write the session's file, listen on its socket.
-    Publish(Publication),
+    Publish(SessionDescription),
     /// Accept no more clients.
     Unpublish,
     /// Kill all remaining processes of the program now.

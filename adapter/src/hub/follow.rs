@@ -12,26 +12,26 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use frames::{Caller, StepEnd, as_caller, locate};
-use record::{Call, Record, Row, ScopeRef, local_scopes, take_own, take_returned, visible};
+use record::{Call, NamedValue, Record, ScopeRef, local_scopes, take_own, take_returned, visible};
 
 /// Default and maximum number of statements.
-const STEPS: (usize, usize) = (200, 5000);
+const STEP_LIMITS: (usize, usize) = (200, 5000);
 /// Default and maximum time limit, milliseconds.
-const TIME: (u64, u64) = (10_000, 60_000);
+const TIMEOUT_LIMITS_MS: (u64, u64) = (10_000, 60_000);
 /// Deepest calls that are followed statement by statement.
 const MAX_DEPTH: usize = 5;
 /// Most calls of one statement that are entered; the rest are stepped over.
-const CALLS: usize = 16;
+const MAX_CALLS: usize = 16;
 /// Most bytes of a body.
 const MAX_BYTES: usize = 1 << 20;
 /// Most variables of one scope.
-const VARIABLES: usize = 60;
+const MAX_VARIABLES: usize = 60;
 /// Frames that are read to find out where a step ended, in the usual case.
-const LEVELS: usize = 3;
+const USUAL_LEVELS: usize = 3;
 /// The same where a callback may be below frames of a library.
-const MORE_LEVELS: usize = 60;
+const CALLBACK_LEVELS: usize = 60;
 /// The same if a function calls itself: then frames are distinguished by their number.
-const ALL_LEVELS: usize = 20_000;
+const MAX_LEVELS: usize = 20_000;
 
 /// Arguments of `followCall`, as a client sends them.
 #[derive(Debug, Default, Deserialize)]
@@ -104,7 +104,7 @@ struct FollowedFrame {
     /// Number of frames of the stack with it on top, if frames are distinguished by it.
     height: usize,
     /// The latest values of its variables.
-    rows: Vec<Row>,
+    rows: Vec<NamedValue>,
     /// The index of its statement that is being executed.
     statement: Option<usize>,
     /// The value it is about to return, if the engine stops there.
@@ -116,7 +116,7 @@ struct FollowedFrame {
 enum AwaitedResponse {
     Stack,
     Scopes,
-    Variables { left: Vec<ScopeRef>, are_returned: bool, rows: Vec<Row> },
+    Variables { left: Vec<ScopeRef>, are_returned: bool, rows: Vec<NamedValue> },
 }
 
 /// A call that is followed: its statements, and the state of the search for the next one.
@@ -137,7 +137,7 @@ pub struct Follow {
     /// Frames of the last stack, where they are counted.
     height: usize,
     /// How many frames the next stack has at most.
-    wanted: usize,
+    max_levels: usize,
     /// Frames are distinguished by their number.
     recursive: bool,
     /// Frames are distinguished by their number from the next stack on.
@@ -168,23 +168,27 @@ impl Follow {
         if depth > MAX_DEPTH {
             return Err(Failure::invalid(format!("`depth` is {depth}; it must be 0 to {MAX_DEPTH}")));
         }
-        let steps = read.max_steps.map_or(STEPS.0, |steps| usize::try_from(steps).unwrap_or(usize::MAX));
-        if steps == 0 || steps > STEPS.1 {
-            return Err(Failure::invalid(format!("`maxSteps` is {steps}; it must be 1 to {}", STEPS.1)));
+        let steps =
+            read.max_steps.map_or(STEP_LIMITS.0, |steps| usize::try_from(steps).unwrap_or(usize::MAX));
+        if steps == 0 || steps > STEP_LIMITS.1 {
+            return Err(Failure::invalid(format!(
+                "`maxSteps` is {steps}; it must be 1 to {}",
+                STEP_LIMITS.1
+            )));
         }
         Ok(Self {
             thread,
             depth,
             max_steps: steps,
             enter_calls: read.enter_calls.unwrap_or(true),
-            timeout: read.timeout_ms.unwrap_or(TIME.0).clamp(1, TIME.1),
+            timeout: read.timeout_ms.unwrap_or(TIMEOUT_LIMITS_MS.0).clamp(1, TIMEOUT_LIMITS_MS.1),
             levels: Vec::new(),
             record: Record::default(),
             look: AwaitedResponse::Stack,
             place: StepEnd::Gone,
             top: StackFrame::default(),
             height: 0,
-            wanted: LEVELS,
+            max_levels: USUAL_LEVELS,
             recursive: false,
             counts: false,
             caller: None,
@@ -202,13 +206,13 @@ impl Follow {
     /// The program has stopped, with this thread, in the call or on the way there: requests the stack.
     pub fn stopped(&mut self, thread: Option<i64>) -> FollowAction {
         self.thread = thread.unwrap_or(self.thread);
-        self.wanted = if self.recursive { ALL_LEVELS } else { LEVELS };
+        self.max_levels = if self.recursive { MAX_LEVELS } else { USUAL_LEVELS };
         self.stack()
     }
 
     fn stack(&mut self) -> FollowAction {
         self.look = AwaitedResponse::Stack;
-        let arguments = json!({ "threadId": self.thread, "startFrame": 0, "levels": self.wanted });
+        let arguments = json!({ "threadId": self.thread, "startFrame": 0, "levels": self.max_levels });
         FollowAction::Query("stackTrace", arguments)
     }
 
@@ -229,16 +233,16 @@ impl Follow {
             }
             AwaitedResponse::Variables { left, are_returned, mut rows } => {
                 // Code of a library may have variables that cannot be read.
-                visible(&mut rows, &reply.unwrap_or_default(), are_returned, VARIABLES);
+                visible(&mut rows, &reply.unwrap_or_default(), are_returned, MAX_VARIABLES);
                 Ok(self.next_scope(left, rows))
             }
         }
     }
 
-    fn next_scope(&mut self, mut left: Vec<ScopeRef>, rows: Vec<Row>) -> FollowAction {
+    fn next_scope(&mut self, mut left: Vec<ScopeRef>, rows: Vec<NamedValue>) -> FollowAction {
         let Some((reference, are_returned)) = left.pop() else { return self.record_step_end(rows) };
         self.look = AwaitedResponse::Variables { left, are_returned, rows };
-        let count = VARIABLES + 10;
+        let count = MAX_VARIABLES + 10;
         FollowAction::Query(
             "variables",
             json!({ "variablesReference": reference, "start": 0, "count": count }),
@@ -269,11 +273,11 @@ impl Follow {
             _ => false,
         };
         if !self.recursive && calls_itself {
-            (self.recursive, self.counts, self.wanted) = (true, true, ALL_LEVELS);
+            (self.recursive, self.counts, self.max_levels) = (true, true, MAX_LEVELS);
             return self.stack();
         }
-        if place == StepEnd::Gone && self.wanted < MORE_LEVELS {
-            self.wanted = MORE_LEVELS;
+        if place == StepEnd::Gone && self.max_levels < CALLBACK_LEVELS {
+            self.max_levels = CALLBACK_LEVELS;
             return self.stack();
         }
         self.place = place;
@@ -308,7 +312,7 @@ impl Follow {
     }
 
     /// The variables where the step ended are known.
-    fn record_step_end(&mut self, mut rows: Vec<Row>) -> FollowAction {
+    fn record_step_end(&mut self, mut rows: Vec<NamedValue>) -> FollowAction {
         let returned = take_returned(&mut rows);
         let own = take_own(&mut rows);
         match self.place {
@@ -348,7 +352,7 @@ impl Follow {
             self.record.unfinished();
             return FollowAction::End(FollowEnd::Steps);
         }
-        let enters = self.enter_calls && self.entered < CALLS;
+        let enters = self.enter_calls && self.entered < MAX_CALLS;
         self.stepped_in = enters;
         FollowAction::Step(if enters { "stepIn" } else { "next" })
     }
@@ -377,7 +381,7 @@ impl Follow {
     }
 
     /// Takes up a call: its first statement begins.
-    fn push(&mut self, rows: Vec<Row>) {
+    fn push(&mut self, rows: Vec<NamedValue>) {
         let depth = self.levels.len();
         let statement = self.record.add(&self.top, depth, true);
         self.levels.push(FollowedFrame {
@@ -393,7 +397,7 @@ impl Follow {
     }
 
     /// A step has ended in the call: records the changes and the next statement.
-    fn changed(&mut self, rows: Vec<Row>) {
+    fn changed(&mut self, rows: Vec<NamedValue>) {
         let depth = self.levels.len().saturating_sub(1);
         let Some(level) = self.levels.last_mut() else { return };
         self.record.changed(level.statement, &level.rows, &rows);

@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::clients::ParentClients;
 use super::connection::Connection;
-use super::event::Publication;
+use super::event::SessionDescription;
 use super::inbox::Inbox;
 use crate::engine::{ChildProcess, ChildSession, Engine, EngineEvent, StartedEngine};
 use crate::io::Broker;
@@ -61,7 +61,7 @@ pub trait Host {
     fn connect(&mut self, session: &str) -> Result<Connection, Failure>;
 
     /// Publishes the session, so that others can join.
-    fn publish(&mut self, publication: Publication, inbox: &Inbox);
+    fn publish(&mut self, description: SessionDescription, inbox: &Inbox);
 
     /// Accepts no more clients.
     fn unpublish(&mut self);

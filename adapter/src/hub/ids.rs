@@ -51,7 +51,7 @@ impl IdTable {
         self.stale_up_to = counter.last();
     }
 
-    fn ours(&mut self, counter: &mut IdCounter, kind: IdKind, engine: i64) -> i64 {
+    fn session_id(&mut self, counter: &mut IdCounter, kind: IdKind, engine: i64) -> i64 {
         *self.ours_of.entry((kind, engine)).or_insert_with(|| {
             let ours = counter.take();
             self.engine_of.insert(ours, (kind, engine));
@@ -81,7 +81,7 @@ impl IdTable {
                 if let Some(id) = item.get_mut("id")
                     && let Some(engine) = id.as_i64()
                 {
-                    *id = json!(self.ours(counter, kind, engine));
+                    *id = json!(self.session_id(counter, kind, engine));
                 }
             }
         }
@@ -96,7 +96,7 @@ impl IdTable {
                     match (IdKind::of_key(key), inner.as_i64()) {
                         // DAP: 0 means "nothing behind it".
                         (Some(_), Some(0)) => {}
-                        (Some(kind), Some(engine)) => *inner = json!(self.ours(counter, kind, engine)),
+                        (Some(kind), Some(engine)) => *inner = json!(self.session_id(counter, kind, engine)),
                         _ => self.walk_out(counter, inner),
                     }
                 }

@@ -5,7 +5,7 @@
 use tokio::sync::mpsc;
 
 use super::connection::Connection;
-use super::event::{HubEvent, Origin};
+use super::event::{ClientOrigin, HubEvent};
 use crate::engine::EngineEvent;
 
 /// Maximum number of items that wait for the actor; when it is full, clients' readers wait (each for itself).
@@ -24,7 +24,7 @@ pub(super) enum InboxItem {
         event: EngineEvent,
     },
     Connected {
-        origin: Origin,
+        origin: ClientOrigin,
         client: Connection,
     },
 }
@@ -42,7 +42,7 @@ impl Inbox {
         (Self(sender), items)
     }
 
-    pub async fn connected(&self, origin: Origin, client: Connection) {
+    pub async fn connected(&self, origin: ClientOrigin, client: Connection) {
         self.send(InboxItem::Connected { origin, client }).await;
     }
 

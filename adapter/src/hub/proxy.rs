@@ -28,9 +28,9 @@ const OWN_SEQ: i64 = 0;
 
 /// The client's requests to the other session that have no response, by number.
 #[derive(Clone, Default)]
-struct Unanswered(Arc<Mutex<BTreeMap<i64, String>>>);
+struct OpenRequests(Arc<Mutex<BTreeMap<i64, String>>>);
 
-impl Unanswered {
+impl OpenRequests {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<i64, String>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -46,8 +46,8 @@ pub fn start(
     gone: CancellationToken,
 ) -> mpsc::Sender<Message> {
     let (to_there, mut queued) = mpsc::channel(MAX_WAITING);
-    let (left, unanswered) = (gone.clone(), Unanswered::default());
-    let sent = unanswered.clone();
+    let (left, open_requests) = (gone.clone(), OpenRequests::default());
+    let sent = open_requests.clone();
     sent.lock().insert(seq, "attach".into());
     tokio::spawn(async move {
         let mut writer = FramedWrite::new(there.writer, DapCodec::default());
@@ -71,9 +71,9 @@ pub fn start(
         left.cancel();
     });
     tokio::spawn(async move {
-        let over = forward_back(there.reader, &unanswered, &client, &gone).await;
+        let over = forward_back(there.reader, &open_requests, &client, &gone).await;
         if !over && !gone.is_cancelled() {
-            report_death(&unanswered, &client).await;
+            report_death(&open_requests, &client).await;
         }
         gone.cancel();
     });
@@ -84,7 +84,7 @@ pub fn start(
 /// reported before that it is over.
 async fn forward_back(
     reader: Box<dyn tokio::io::AsyncRead + Send + Unpin>,
-    unanswered: &Unanswered,
+    open_requests: &OpenRequests,
     client: &ClientQueue,
     gone: &CancellationToken,
 ) -> bool {
@@ -100,7 +100,7 @@ async fn forward_back(
             Some(Ok(Ok(message))) => {
                 match &message {
                     Message::Response(response) => {
-                        unanswered.lock().remove(&response.request_seq);
+                        open_requests.lock().remove(&response.request_seq);
                         over |= response.command == "disconnect" && response.success;
                     }
                     Message::Event(event) => over |= event.event == "terminated",
@@ -117,10 +117,10 @@ async fn forward_back(
 }
 
 /// Sends the client what the other session's host would have sent.
-async fn report_death(unanswered: &Unanswered, client: &ClientQueue) {
+async fn report_death(open_requests: &OpenRequests, client: &ClientQueue) {
     let reason = "the connection to the session ended: its host died, or cut off a client that did not read";
-    let unanswered = std::mem::take(&mut *unanswered.lock());
-    for (seq, command) in unanswered {
+    let open_requests = std::mem::take(&mut *open_requests.lock());
+    for (seq, command) in open_requests {
         let failure =
             Failure::new(ErrorCode::EngineFailed, format!("`{command}` was not answered: {reason}"));
         let response = Response::to(seq, command, Err(failure.quiet()));

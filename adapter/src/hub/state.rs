@@ -6,17 +6,18 @@
 //! [`breakpoints`] (and exception filters), [`terminate`], [`conditions`] (stops that only the hub can tell
 //! apart) with [`hit_output`], [`program_io`] (stdin, output, the debug console), [`session_info`]
 //! (`sessionInfo`, `sessionControl`), [`session_changes`] (which clients learn what a client did),
-//! [`unanswered`] (requests without a response), [`engine_events`], [`following`] (the life of a call),
+//! [`open_requests`] (requests without a response), [`engine_events`], [`follow_call`] (the life of a call),
 //! [`reverse`] (reverse requests of the engine).
 
 mod breakpoints;
 mod conditions;
 mod control;
 mod engine_events;
-mod following;
+mod follow_call;
 mod hit_output;
 mod inspect;
 mod lifecycle;
+mod open_requests;
 mod program_io;
 #[cfg(test)]
 mod races;
@@ -29,7 +30,6 @@ pub mod simulation;
 mod terminate;
 #[cfg(test)]
 mod tests;
-mod unanswered;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -44,7 +44,7 @@ use super::arguments;
 use super::breakpoints::BreakpointStore;
 use super::capabilities::Capabilities;
 use super::clients::{Client, ClientKind, Clients, HandshakeStage, ParentClients};
-use super::event::{ClientId, ClientRequest, HubEffect, HubEvent, IoRequest, Origin, Ticket, Timer};
+use super::event::{ClientId, ClientOrigin, ClientRequest, HubEffect, HubEvent, IoRequest, Ticket, Timer};
 use super::ids::IdCounter;
 use super::launch::Launch;
 use super::look_only;
@@ -52,14 +52,14 @@ use super::pending::{PendingRequests, ReplyAction};
 use super::replay_state::ReplayState;
 use crate::engine::StartedEngine;
 use conditions::ConditionChecks;
-use following::FollowRequest;
+use follow_call::FollowRequest;
 use restart::Restart;
 use reverse::ReverseRequests;
 pub use session_info::NOTICES_CHILDREN;
 use terminate::Termination;
 
 /// Maximum time in which a client must present the token, or on the socket send `initialize`.
-const MAX_ADMISSION_TIME: Duration = Duration::from_secs(20);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(20);
 /// Maximum time of the engine for an ordinary request. Evaluations have the engine's own, shorter deadline.
 pub(super) const ENGINE_DEADLINE: Duration = Duration::from_secs(30);
 /// The same for the source of an engine that may have to fetch or decompile it first.
@@ -235,12 +235,12 @@ impl State {
         self.capabilities.expect_exception_filters(exception_filters);
     }
 
-    fn add_client(&mut self, id: ClientId, origin: Origin) {
+    fn add_client(&mut self, id: ClientId, origin: ClientOrigin) {
         let mut client = Client::new(id, origin);
-        client.admitted = self.token.is_none() || origin != Origin::First;
-        if !client.admitted || origin == Origin::Socket {
+        client.admitted = self.token.is_none() || origin != ClientOrigin::First;
+        if !client.admitted || origin == ClientOrigin::Socket {
             self.effects
-                .push(HubEffect::StartTimer { timer: Timer::Admission(id), after: MAX_ADMISSION_TIME });
+                .push(HubEffect::StartTimer { timer: Timer::Handshake(id), after: HANDSHAKE_TIMEOUT });
         }
         self.clients.add(client);
     }
@@ -295,7 +295,7 @@ impl State {
         }
         let mut arguments = request.arguments;
         let request = ClientRequest { client: id, seq: request.seq, command: request.command };
-        if let Err(failure) = self.add_unanswered(&request) {
+        if let Err(failure) = self.add_open_request(&request) {
             return self.refuse(&request, failure);
         }
         if let Err(failure) = self.admit(&request, &mut arguments) {
@@ -398,7 +398,7 @@ impl State {
 
     /// Sends the one response. A client that left gets none.
     fn respond(&mut self, request: &ClientRequest, outcome: Result<Value, Failure>) {
-        self.remove_unanswered(request);
+        self.remove_open_request(request);
         let Some(client) = self.clients.get(request.client) else { return };
         let mut response = Response::to(request.seq, request.command.clone(), outcome);
         if !response.success && !command::find(&request.command).is_some_and(|spec| spec.started_by_user) {

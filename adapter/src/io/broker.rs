@@ -1,6 +1,6 @@
 //! The program's stdio for the hub and the engines: starts the program, or takes it over from the adapter
 //! that started it; drains its output, writes its input and reports its end. Reading is in
-//! [`reading`](super::reading) and [`cursor`](super::cursor).
+//! [`output_read`](super::output_read) and [`cursor`](super::cursor).
 //!
 //! Memory is bounded by the two rings; dropped bytes are counted and reported.
 
@@ -16,21 +16,21 @@ use tokio_util::sync::CancellationToken;
 use super::child::{Child, ChildPipes, ExitInfo, SpawnSpec};
 use super::drain::{DrainedStream, wait_readable};
 use super::exec_shim::ExecShim;
+use super::input_wait::{self, ObservedProgram};
 use super::named_pipes::NamedPipes;
 use super::needs_terminal;
-use super::pace::RateLimiter;
+use super::rate_limiter::RateLimiter;
 use super::redirection::Redirection;
 use super::stdin::{InputRecord, ProgramStdin};
 use super::streams::{Ownership, StreamPositions, Streams};
 use super::terminal::{self, Pty, TerminalSize};
 use super::terminal_launch::{HeldProgram, TerminalLaunch};
-use super::waiting::{self, ObservedProgram};
 
 /// A program that takes keys and has neither printed nor been typed to for so long, and does not
 /// run, waits for a key.
 const QUIET_INTERVAL: Duration = Duration::from_millis(300);
 /// Most blocks of a stream that are taken in at once: more than a pipe holds.
-const MAX_SETTLED_BLOCKS: usize = 64;
+const MAX_DRAINED_BLOCKS: usize = 64;
 
 /// The answer to a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub struct WriteOutcome {
 #[derive(Debug)]
 struct BrokerState {
     streams: Mutex<Streams>,
-    pace: Mutex<RateLimiter>,
+    rate_limiter: Mutex<RateLimiter>,
     redirection: Mutex<Redirection>,
     changed: watch::Sender<()>,
     stub: PathBuf,
@@ -61,7 +61,7 @@ impl Broker {
     pub fn new(buffer_bytes: usize, stub: PathBuf) -> Self {
         Self(Arc::new(BrokerState {
             streams: Mutex::new(Streams::new(buffer_bytes)),
-            pace: Mutex::default(),
+            rate_limiter: Mutex::default(),
             redirection: Mutex::default(),
             changed: watch::Sender::new(()),
             stub,
@@ -84,8 +84,8 @@ impl Broker {
     }
 
     /// The rate limit of all clients that follow the output.
-    pub(super) fn pace(&self) -> MutexGuard<'_, RateLimiter> {
-        self.0.pace.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn rate_limiter(&self) -> MutexGuard<'_, RateLimiter> {
+        self.0.rate_limiter.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes how many bytes are kept; only before a program was started.
@@ -172,21 +172,21 @@ impl Broker {
             return Err(Failure::new(ErrorCode::AlreadyAttached, "this session already has a program"));
         }
         let files = self.redirection().open()?;
-        let (offer, pipes) = NamedPipes::new(pty).map_err(|error| {
+        let (named_pipes, pipes) = NamedPipes::new(pty).map_err(|error| {
             Failure::new(ErrorCode::LaunchFailed, format!("cannot make pipes for the program: {error}"))
         })?;
-        let stdin = self.take_over(0, pipes, (files.stdout, files.stderr), offer.exit())?;
+        let stdin = self.take_over(0, pipes, (files.stdout, files.stderr), named_pipes.exit())?;
         if let Some(file) = files.stdin {
-            self.0.runtime.spawn(feed(stdin, file, std::future::ready(Ok(())), offer.exit()));
+            self.0.runtime.spawn(feed(stdin, file, std::future::ready(Ok(())), named_pipes.exit()));
         }
-        Ok(offer)
+        Ok(named_pipes)
     }
 
     /// Prepares a socket for the stub that an adapter starts instead of the program (see [`ExecShim`]).
     ///
     /// # Errors
     /// `LAUNCH_FAILED` when the folder to run in does not exist, or the socket cannot be created.
-    pub fn delegate(&self, spec: SpawnSpec, stdio: [PathBuf; 3]) -> Result<ExecShim, Failure> {
+    pub fn prepare_exec_shim(&self, spec: SpawnSpec, stdio: [PathBuf; 3]) -> Result<ExecShim, Failure> {
         ExecShim::new(&self.0.stub, spec, stdio)
     }
 
@@ -232,7 +232,7 @@ impl Broker {
 
     /// From now on all output comes from [`Broker::feed`]; there is no stdin.
     pub fn expect_reported_output(&self) {
-        self.lock().ownership = Ownership::Told { ended: false };
+        self.lock().ownership = Ownership::Reported { ended: false };
     }
 
     /// Adds output of a program whose pipes belong to an adapter.
@@ -246,7 +246,7 @@ impl Broker {
 
     /// A program whose output an adapter reports has ended.
     pub fn end_reported_output(&self) {
-        if let Ownership::Told { ended } = &mut self.lock().ownership {
+        if let Ownership::Reported { ended } = &mut self.lock().ownership {
             *ended = true;
         }
         self.0.changed.send_replace(());
@@ -260,7 +260,7 @@ impl Broker {
     }
 
     /// The `tandem-dap` executable.
-    pub fn stub(&self) -> &Path {
+    pub fn stub_path(&self) -> &Path {
         &self.0.stub
     }
 
@@ -326,13 +326,13 @@ impl Broker {
         (!std::mem::replace(&mut self.lock().hinted, true)).then_some(hint)
     }
 
-    /// Takes in what the program has printed until now, at most [`MAX_SETTLED_BLOCKS`] blocks of each stream:
+    /// Takes in what the program has printed until now, at most [`MAX_DRAINED_BLOCKS`] blocks of each stream:
     /// one that runs may print forever.
     pub fn settle(&self) -> StreamPositions {
         let mut streams = self.lock();
         let both = &mut *streams;
         for stream in [&mut both.stdout, &mut both.stderr] {
-            for _ in 0..MAX_SETTLED_BLOCKS {
+            for _ in 0..MAX_DRAINED_BLOCKS {
                 if !stream.drain() {
                     break;
                 }
@@ -426,8 +426,9 @@ impl Broker {
 
     /// Whether the program is blocked until it can read its input, by one look at it.
     pub fn is_blocked_on_input(&self) -> bool {
-        self.observed_program(false)
-            .is_some_and(|subject| subject.is_empty && waiting::look(subject.pid, &subject.input).is_wait())
+        self.observed_program(false).is_some_and(|subject| {
+            subject.is_empty && input_wait::sample(subject.pid, &subject.input).is_wait()
+        })
     }
 
     /// The program to sample to find out whether it waits for input; `None` if the debugger has `stopped` it.

@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cordebug::exits::{self, ChildExit};
+use cordebug::exit_status::{self, ChildExit};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 use tandem_error::{ErrorCode, Failure};
 use tokio::sync::{oneshot, watch};
@@ -27,7 +27,7 @@ use super::terminal::{self, PseudoTerminal, Pty};
 use super::watchdog;
 
 /// How long the note of an end may take to arrive.
-const NOTE_LIMIT: std::time::Duration = std::time::Duration::from_secs(2);
+const EXIT_RECORD_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// The command line, folder and environment of a process to start.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -155,7 +155,7 @@ impl Child {
                 None => command.env_remove(name),
             };
         }
-        exits::watch();
+        exit_status::watch();
         let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
         // It holds the program's ends of a terminal.
         drop(command);
@@ -348,7 +348,10 @@ fn wait_for_exit(pid: u32) -> ExitInfo {
             Ok(None) | Err(rustix::io::Errno::INTR) => {}
             // The PAL was quicker, as it is now and then on a busy machine.
             Err(rustix::io::Errno::CHILD) => {
-                return match exits::await_exit(pid.as_raw_nonzero().get().unsigned_abs(), NOTE_LIMIT) {
+                return match exit_status::await_exit(
+                    pid.as_raw_nonzero().get().unsigned_abs(),
+                    EXIT_RECORD_TIMEOUT,
+                ) {
                     Some(ChildExit::Exited(code)) => ExitInfo { code, signal: None },
                     Some(ChildExit::Killed(signal)) => ExitInfo { code: 128 + signal, signal: Some(signal) },
                     None => {

@@ -1,6 +1,6 @@
 //! Following the program's output as it comes, for `output` events: one reader's place in both streams.
 //!
-//! Not here: output for one request ([`super::reading`]).
+//! Not here: output for one request ([`super::output_read`]).
 
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::broker::Broker;
 use super::drain::DrainedStream;
-use super::reading::{newest_start, take_text};
+use super::output_read::{newest_start, take_text};
 use super::streams::StreamPositions;
 
 /// Most text of one `output` event, bytes.
@@ -60,7 +60,7 @@ impl OutputCursor {
         drop(streams);
         self.caught_up |= chunk.is_none();
         if self.turn.take().is_some() {
-            self.broker.pace().give_back(MAX_CHUNK_LEN, chunk.as_ref().map(|chunk| chunk.text.len()));
+            self.broker.rate_limiter().refund(MAX_CHUNK_LEN, chunk.as_ref().map(|chunk| chunk.text.len()));
         }
         chunk
     }
@@ -106,7 +106,7 @@ impl OutputCursor {
                 if self.changed.changed().await.is_err() {
                     return std::future::pending().await;
                 }
-                let turn = self.broker.pace().turn(Instant::now(), MAX_CHUNK_LEN);
+                let turn = self.broker.rate_limiter().reserve(Instant::now(), MAX_CHUNK_LEN);
                 *self.turn.insert(turn)
             }
         };

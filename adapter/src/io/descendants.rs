@@ -151,7 +151,7 @@ impl Descendants {
     }
 
     /// The processes below the program that have started since the last check, parents first.
-    pub fn look(&mut self) -> Vec<u32> {
+    pub fn find_new(&mut self) -> Vec<u32> {
         let newest = self.newest();
         if newest == 0 {
             return self.scan_all();
@@ -163,7 +163,7 @@ impl Descendants {
             false => (before + 1..newest + 1, 0..0),
         };
         let mut found = match rest.len() + first.len() {
-            gap if gap <= MAX_GAP => self.look_at(rest.chain(first)),
+            gap if gap <= MAX_GAP => self.check_pids(rest.chain(first)),
             _ => {
                 let found = self.scan_all();
                 self.seen.clear();
@@ -184,7 +184,7 @@ impl Descendants {
     }
 
     /// Checks these process ids, and those without a known process.
-    fn look_at(&mut self, numbers: impl Iterator<Item = u32>) -> Vec<u32> {
+    fn check_pids(&mut self, numbers: impl Iterator<Item = u32>) -> Vec<u32> {
         let now = Instant::now();
         self.looks = self.looks.wrapping_add(1);
         let seldom = self.looks.is_multiple_of(SLOW_POLL_DIVISOR);
@@ -311,7 +311,7 @@ impl Descendants {
     pub fn kill_all(&mut self) {
         let mut killed = BTreeSet::new();
         for _ in 0..MAX_ROUNDS {
-            self.look();
+            self.find_new();
             let left: Vec<u32> = self.members.keys().copied().filter(|pid| killed.insert(*pid)).collect();
             if left.is_empty() {
                 return;
@@ -382,7 +382,7 @@ mod tests {
     fn find(tree: &mut Descendants, word: &str, all: &mut Vec<u32>) -> u32 {
         let until = Instant::now() + Duration::from_secs(20);
         while Instant::now() < until {
-            all.extend(tree.look());
+            all.extend(tree.find_new());
             let is_it = |pid: &&u32| command_of(**pid).1.iter().any(|found| found == word);
             if let Some(pid) = all.iter().find(is_it).copied()
                 && tree.is_copy(pid) == Some(false)

@@ -98,7 +98,7 @@ impl DrainedStream {
 
     /// Types the answers to what the program asked. Those that do not fit now, because the program does not
     /// read, follow with later ones.
-    fn answer(&mut self, printed: &[u8]) {
+    fn answer_queries(&mut self, printed: &[u8]) {
         let (Some(answers), Some(pipe)) = (&mut self.answers, &self.pipe) else { return };
         answers.print(printed);
         while !answers.untyped().is_empty() {
@@ -136,7 +136,7 @@ impl DrainedStream {
                 let block = std::mem::take(&mut self.block);
                 let printed = block.get(..count).unwrap_or_default();
                 self.push(printed);
-                self.answer(printed);
+                self.answer_queries(printed);
                 self.block = block;
                 self.printed = Some(Instant::now());
                 true

@@ -1,5 +1,5 @@
 //! A program that an adapter starts by itself, with our pipes: the adapter is given the stub `tandem-dap
-//! exec-ordered SOCKET` to start. It connects to our socket, fetches the command, opens the offered pipes
+//! exec-shim SOCKET` to start. It connects to our socket, fetches the command, opens the offered pipes
 //! ([`super::named_pipes`]) as its stdin, stdout and stderr, and becomes the program. So the process is the
 //! one the adapter has made, and its id is known before the program's first instruction; and arguments and
 //! variables never pass through the adapter, which may corrupt them (netcoredbg: an argument that ends in a
@@ -53,7 +53,7 @@ struct ShimProgram {
 /// A socket to which the stub connects. Dropping it removes the socket.
 #[derive(Debug)]
 pub struct ExecShim {
-    order: ShimProgram,
+    program: ShimProgram,
     stub: PathBuf,
     listener: UnixListener,
     command: [OsString; 3],
@@ -73,7 +73,7 @@ impl ExecShim {
     /// Inside a tokio runtime.
     pub(super) fn new(stub: &Path, spec: SpawnSpec, stdio: [PathBuf; 3]) -> Result<Self, Failure> {
         let SpawnSpec { program, args, cwd, env, pty, ends_by_itself: _ } = spec;
-        let order = ShimProgram {
+        let program = ShimProgram {
             program: program.into(),
             args,
             cwd: cwd.clone().into(),
@@ -82,17 +82,17 @@ impl ExecShim {
             terminal: pty != Pty::No,
         };
         if !cwd.is_dir() {
-            return Err(order
+            return Err(program
                 .failure(&format!("there is no folder `{}`", cwd.display()))
                 .hint("set `cwd` to an existing folder"));
         }
         let scratch = ScratchFolder::new(&session_registry::folder())
-            .map_err(|error| order.failure(&format!("cannot create a folder for its socket: {error}")))?;
-        let socket = scratch.path().join("order");
+            .map_err(|error| program.failure(&format!("cannot create a folder for its socket: {error}")))?;
+        let socket = scratch.path().join("program");
         let listener = UnixListener::bind(&socket)
-            .map_err(|error| order.failure(&format!("cannot listen at `{}`: {error}", socket.display())))?;
-        let command = [stub.into(), "exec-ordered".into(), socket.into()];
-        Ok(Self { order, stub: stub.to_owned(), listener, command, _scratch: scratch })
+            .map_err(|error| program.failure(&format!("cannot listen at `{}`: {error}", socket.display())))?;
+        let command = [stub.into(), "exec-shim".into(), socket.into()];
+        Ok(Self { program, stub: stub.to_owned(), listener, command, _scratch: scratch })
     }
 
     /// The command that the adapter must start.
@@ -105,16 +105,16 @@ impl ExecShim {
     /// # Errors
     /// `LAUNCH_FAILED` with the reason when it cannot become the program.
     pub async fn wait_until_started(self) -> Result<StartedProgram, Failure> {
-        let lost = |error: std::io::Error| self.order.failure(&format!("the connection was lost: {error}"));
+        let lost = |error: std::io::Error| self.program.failure(&format!("the connection was lost: {error}"));
         let (stream, pid) = self.visitor().await.map_err(lost)?;
         // Before it can be the program: should we be killed, it ends.
         let begun = StartedProgram::watch(&self.stub, pid).map_err(lost)?;
-        let reason = tokio::time::timeout(EXEC_TIMEOUT, self.order.give(stream)).await;
+        let reason = tokio::time::timeout(EXEC_TIMEOUT, self.program.release(stream)).await;
         match reason.unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into())) {
             Ok(reason) if reason.is_empty() => Ok(begun),
             Ok(reason) => {
                 begun.wait_for_end().await;
-                Err(self.order.failure(&reason))
+                Err(self.program.failure(&reason))
             }
             Err(error) => {
                 signal_group(begun.pid, Signal::KILL);
@@ -145,7 +145,7 @@ impl ExecShim {
 impl ShimProgram {
     /// Releases the stub, and returns why it cannot become the program: an empty text if it has, because
     /// the socket closes then.
-    async fn give(&self, mut stream: UnixStream) -> std::io::Result<String> {
+    async fn release(&self, mut stream: UnixStream) -> std::io::Result<String> {
         let mut line = serde_json::to_vec(self)?;
         line.push(b'\n');
         stream.write_all(&line).await?;
@@ -222,14 +222,14 @@ impl StartedProgram {
     }
 }
 
-/// The stub: fetches its order at the socket and becomes the program. Returns only if that fails, after
+/// The stub: fetches its program from the socket and becomes the program. Returns only if that fails, after
 /// reporting it to the host.
-pub fn exec_ordered(socket: &Path) -> std::io::Error {
-    let (host, order) = match fetch(socket) {
+pub fn exec_shim(socket: &Path) -> std::io::Error {
+    let (host, program) = match fetch(socket) {
         Ok(fetched) => fetched,
         Err(error) => return error,
     };
-    let error = order.exec_program();
+    let error = program.exec_program();
     // A host that has ended needs no reason.
     drop((&host).write_all(error.to_string().as_bytes()));
     error
@@ -240,6 +240,6 @@ fn fetch(socket: &Path) -> std::io::Result<(std::os::unix::net::UnixStream, Shim
     host.set_read_timeout(Some(EXEC_TIMEOUT))?;
     let mut line = Vec::new();
     BufReader::new(&host).take(MAX_LINE).read_until(b'\n', &mut line)?;
-    let order = serde_json::from_slice(&line)?;
-    Ok((host, order))
+    let program = serde_json::from_slice(&line)?;
+    Ok((host, program))
 }

@@ -53,8 +53,8 @@ impl NamedPipes {
         self.exit.subscribe()
     }
 
-    /// Closes our copies if a process has opened them, which it must have done first; returns whether it has.
-    pub fn taken_by(&mut self, pid: u32) -> bool {
+    /// Closes our copies if this process has opened them; returns whether it has.
+    pub fn release_to(&mut self, pid: u32) -> bool {
         let own = |number: usize| std::fs::read_link(self.paths.get(number)?).ok();
         let its = |number: usize| std::fs::read_link(format!("/proc/{pid}/fd/{number}")).ok();
         // Of a terminal the path is its name, not a link.

@@ -31,7 +31,7 @@ use super::child::{ExitInfo, signal_group};
 use super::terminal_launch::{MAX_LINE, RunnerProgram, RunnerReport};
 
 /// How long the host may take to say what is to run.
-const ORDER_TIMEOUT: Duration = Duration::from_secs(10);
+const PROGRAM_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a program may take to end after its terminal was closed.
 const HANG_UP_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -54,26 +54,29 @@ async fn serve(socket: &Path) -> anyhow::Result<u8> {
     let mut host_says = BufReader::new(reader);
     let mut line = Vec::new();
     let mut limited = (&mut host_says).take(MAX_LINE);
-    let order = tokio::time::timeout(ORDER_TIMEOUT, limited.read_until(b'\n', &mut line));
-    order.await.context("the debug session names no program to run")??;
-    let order: RunnerProgram = serde_json::from_slice(&line).context("the debug session has ended")?;
-    let mut program = match ForegroundProgram::start(socket, &order) {
+    let read = tokio::time::timeout(PROGRAM_REQUEST_TIMEOUT, limited.read_until(b'\n', &mut line));
+    read.await.context("the debug session names no program to run")??;
+    let launch: RunnerProgram = serde_json::from_slice(&line).context("the debug session has ended")?;
+    let mut program = match ForegroundProgram::start(socket, &launch) {
         Ok(program) => program,
         Err(error) => {
             let reason = format!("{error:#}");
-            tell(&mut host, &RunnerReport::Failed { reason: reason.clone() }).await?;
-            bail!("cannot start `{}`: {reason}", order.program.display());
+            send_report(&mut host, &RunnerReport::Failed { reason: reason.clone() }).await?;
+            bail!("cannot start `{}`: {reason}", launch.program.display());
         }
     };
-    tell(&mut host, &RunnerReport::Started { pid: program.pid }).await?;
+    send_report(&mut host, &RunnerReport::Started { pid: program.pid }).await?;
     let (ended, hung_up) = program.wait(&mut host_says).await?;
     program.terminal.take_back();
     // The host may have ended; then the report is not needed.
-    drop(tell(&mut host, &RunnerReport::Ended { code: ended.code, signal: ended.signal, hung_up }).await);
+    drop(
+        send_report(&mut host, &RunnerReport::Ended { code: ended.code, signal: ended.signal, hung_up })
+            .await,
+    );
     Ok(u8::try_from(ended.code & 0xff).unwrap_or(u8::MAX))
 }
 
-async fn tell(host: &mut (impl AsyncWriteExt + Unpin), report: &RunnerReport) -> anyhow::Result<()> {
+async fn send_report(host: &mut (impl AsyncWriteExt + Unpin), report: &RunnerReport) -> anyhow::Result<()> {
     let mut line = serde_json::to_vec(report)?;
     line.push(b'\n');
     host.write_all(&line).await.context("the debug session has ended")
@@ -86,22 +89,22 @@ struct ForegroundProgram {
 
 impl ForegroundProgram {
     /// Starts the stub, which waits at the host's gate.
-    fn start(socket: &Path, order: &RunnerProgram) -> anyhow::Result<Self> {
+    fn start(socket: &Path, launch: &RunnerProgram) -> anyhow::Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         command.arg("exec-held").arg("--parent").arg(std::process::id().to_string());
-        command.arg("--gate").arg(socket).arg("--").arg(&order.program).args(&order.args);
-        command.current_dir(&order.cwd).process_group(0);
-        for (name, value) in &order.env {
+        command.arg("--gate").arg(socket).arg("--").arg(&launch.program).args(&launch.args);
+        command.current_dir(&launch.cwd).process_group(0);
+        for (name, value) in &launch.env {
             match value {
                 Some(value) => command.env(name, value),
                 None => command.env_remove(name),
             };
         }
         // Reaped by `ended`.
-        let pid = command.spawn().with_context(|| format!("in `{}`", order.cwd.display()))?.id();
+        let pid = command.spawn().with_context(|| format!("in `{}`", launch.cwd.display()))?.id();
         cordebug::signals::ignore_background_writes();
         let terminal = Foreground::of_terminal();
-        terminal.give(pid);
+        terminal.pass_foreground(pid);
         Ok(Self { pid, terminal })
     }
 
@@ -179,7 +182,7 @@ impl ForegroundProgram {
         self.terminal.take_back();
         kill_process(rustix::process::getpid(), Signal::TSTP).context("cannot stop")?;
         self.terminal = Foreground::of_terminal();
-        self.terminal.give(self.pid);
+        self.terminal.pass_foreground(self.pid);
         signal_group(self.pid, Signal::CONT);
         Ok(())
     }
@@ -202,7 +205,7 @@ impl Foreground {
         Self(ours.then(|| tcgetattr(stdin()).ok()).flatten().map(|modes| (own, modes)))
     }
 
-    fn give(&self, group: u32) {
+    fn pass_foreground(&self, group: u32) {
         if let Some(group) = i32::try_from(group).ok().and_then(Pid::from_raw).filter(|_| self.0.is_some()) {
             // It may have ended, or the terminal be gone.
             tcsetpgrp(stdin(), group).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! The program's stdin, as clients write it: in order, with time limits, and without blocking other work.
 //!
-//! Not here: whether the program waits for input ([`super::waiting`]).
+//! Not here: whether the program waits for input ([`super::input_wait`]).
 
 use std::fs::File;
 use std::io::Read;
@@ -14,17 +14,17 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
 
-use super::blocked::InputFile;
+use super::blocking_calls::InputFile;
 use super::terminal::{self, END_OF_INPUT};
 
 /// How long a writer waits for the program to take what is in the full pipe.
-pub const WRITE_DEADLINE: Duration = Duration::from_secs(10);
+pub const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Bytes of a file that are written at once, so that what clients write comes in between.
 const MAX_FEED_LEN: usize = 64 * 1024;
 
 /// How often end of file is written to a terminal.
-const ENDS: u8 = 8;
+const MAX_END_OF_FILE_WRITES: u8 = 8;
 
 /// Number of clients' input bytes that are kept.
 const MAX_KEPT_INPUT: usize = 1 << 20;
@@ -90,7 +90,7 @@ impl InputSink {
     /// of a line without one.
     async fn end(&mut self) -> std::io::Result<()> {
         if let Self::Terminal { in_line, .. } = self {
-            for _ in 0..ENDS + u8::from(*in_line) {
+            for _ in 0..MAX_END_OF_FILE_WRITES + u8::from(*in_line) {
                 self.write(&[END_OF_INPUT]).await?;
             }
         }
@@ -187,7 +187,7 @@ impl ProgramStdin {
         let outcome = tokio::select! {
             outcome = work => Some(outcome),
             () = cancel.cancelled() => None,
-            () = tokio::time::sleep(WRITE_DEADLINE) => None,
+            () = tokio::time::sleep(WRITE_TIMEOUT) => None,
         };
         outcome.unwrap_or_else(|| {
             if cancel.is_cancelled() {
@@ -198,7 +198,7 @@ impl ProgramStdin {
                 format!(
                     "the program took {written} of {} bytes within {} s; its stdin is full",
                     data.len(),
-                    WRITE_DEADLINE.as_secs()
+                    WRITE_TIMEOUT.as_secs()
                 ),
             )
             .data(bytes_written(written))

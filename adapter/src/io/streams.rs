@@ -54,7 +54,7 @@ pub(super) enum Ownership {
         exit: watch::Receiver<Option<ExitInfo>>,
     },
     /// An adapter owns them and reports what the program prints.
-    Told {
+    Reported {
         ended: bool,
     },
 }
@@ -98,7 +98,7 @@ impl Streams {
     pub(super) fn has_exited(&self) -> bool {
         match &self.ownership {
             Ownership::Ours { exit, .. } | Ownership::Terminal { exit, .. } => exit.borrow().is_some(),
-            Ownership::Told { ended } => *ended,
+            Ownership::Reported { ended } => *ended,
             Ownership::NoProgram | Ownership::NotOurs => false,
         }
     }
@@ -107,7 +107,7 @@ impl Streams {
     pub(super) fn has_live_program(&self) -> bool {
         match &self.ownership {
             // An adapter that seemed to keep the program's stdio may still ask us to start it.
-            Ownership::NoProgram | Ownership::Told { .. } => false,
+            Ownership::NoProgram | Ownership::Reported { .. } => false,
             Ownership::NotOurs => true,
             Ownership::Ours { exit, .. } | Ownership::Terminal { exit, .. } => exit.borrow().is_none(),
         }
@@ -121,7 +121,7 @@ impl Streams {
         match &self.ownership {
             Ownership::Ours { stdin, .. } => Ok(stdin.clone()),
             Ownership::Terminal { .. } => Err(in_terminal()),
-            Ownership::NotOurs | Ownership::Told { .. } => Err(not_owned()),
+            Ownership::NotOurs | Ownership::Reported { .. } => Err(not_owned()),
             Ownership::NoProgram => Err(no_program()),
         }
     }

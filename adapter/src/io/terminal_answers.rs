@@ -93,7 +93,7 @@ impl TerminalAnswers {
 }
 
 impl Queries {
-    fn answer(&mut self, text: &str) {
+    fn push_answer(&mut self, text: &str) {
         if self.answers.len() + text.len() <= MAX_UNTYPED {
             self.answers.extend_from_slice(text.as_bytes());
         }
@@ -113,24 +113,24 @@ impl Callbacks for Queries {
         let (row, column) = screen.cursor_position();
         let (row, column) = (row + 1, column + 1);
         match (first, second, last, number) {
-            (None, None, 'n', 5) => self.answer("\x1b[0n"),
-            (None, None, 'n', 6) => self.answer(&format!("\x1b[{row};{column}R")),
-            (Some(b'?'), None, 'n', 6) => self.answer(&format!("\x1b[?{row};{column}R")),
-            (None, None, 'c', 0) => self.answer(ATTRIBUTES),
-            (Some(b'>'), None, 'c', 0) => self.answer(SECOND_ATTRIBUTES),
-            (Some(b'='), None, 'c', 0) => self.answer(THIRD_ATTRIBUTES),
-            (Some(b'>'), None, 'q', 0) => self.answer(NAME),
+            (None, None, 'n', 5) => self.push_answer("\x1b[0n"),
+            (None, None, 'n', 6) => self.push_answer(&format!("\x1b[{row};{column}R")),
+            (Some(b'?'), None, 'n', 6) => self.push_answer(&format!("\x1b[?{row};{column}R")),
+            (None, None, 'c', 0) => self.push_answer(ATTRIBUTES),
+            (Some(b'>'), None, 'c', 0) => self.push_answer(SECOND_ATTRIBUTES),
+            (Some(b'='), None, 'c', 0) => self.push_answer(THIRD_ATTRIBUTES),
+            (Some(b'>'), None, 'q', 0) => self.push_answer(NAME),
             (None, None, 't', 18) => {
                 let (rows, columns) = screen.size();
-                self.answer(&format!("\x1b[8;{rows};{columns}t"));
+                self.push_answer(&format!("\x1b[8;{rows};{columns}t"));
             }
             // The keyboard protocol of kitty: none of its flags is set.
-            (Some(b'?'), None, 'u', _) => self.answer("\x1b[?0u"),
+            (Some(b'?'), None, 'u', _) => self.push_answer("\x1b[?0u"),
             (Some(b'?'), Some(b'$'), 'p', mode) => {
                 let state = state_of(screen, mode);
-                self.answer(&format!("\x1b[?{mode};{state}$y"));
+                self.push_answer(&format!("\x1b[?{mode};{state}$y"));
             }
-            (Some(b'$'), None, 'p', mode) => self.answer(&format!("\x1b[{mode};0$y")),
+            (Some(b'$'), None, 'p', mode) => self.push_answer(&format!("\x1b[{mode};0$y")),
             _ => {}
         }
     }
@@ -140,7 +140,7 @@ impl Callbacks for Queries {
             && let Some((number, colour)) = COLOURS.iter().find(|(known, _)| known == number)
         {
             let number = String::from_utf8_lossy(number);
-            self.answer(&format!("\x1b]{number};{colour}\x1b\\"));
+            self.push_answer(&format!("\x1b]{number};{colour}\x1b\\"));
         }
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! The client runs `tandem-dap in-terminal PATH` in its terminal ([`super::runner`]). It connects to our
 //! socket at that path, in a folder that only this user can enter, under a name that cannot be guessed; it
-//! gets the order, starts the stub and reports the stub's process id. The stub connects to the same socket
+//! gets the program, starts the stub and reports the stub's process id. The stub connects to the same socket
 //! and waits there for the byte that lets it become the program. The kernel identifies the peer; connections
 //! of other users are closed. So the command line that passes through the client, and perhaps through a
 //! shell, is two paths: arguments and variables of the program never do.
@@ -106,7 +106,7 @@ impl TerminalLaunch {
         let Some((runner, runner_pid)) = self.next(limit)? else { return Ok(None) };
         let wrong = |reason: String| start_failure(&self.spec, &reason);
         let lost = |error: std::io::Error| wrong(format!("the connection to the terminal was lost: {error}"));
-        let order = RunnerProgram {
+        let program = RunnerProgram {
             program: self.spec.program.clone().into(),
             args: self.spec.args.clone(),
             cwd: self.spec.cwd.clone().into(),
@@ -114,7 +114,7 @@ impl TerminalLaunch {
         };
         runner.set_read_timeout(Some(START_TIMEOUT)).map_err(lost)?;
         runner.set_write_timeout(Some(START_TIMEOUT)).map_err(lost)?;
-        let mut line = serde_json::to_vec(&order).map_err(|error| wrong(error.to_string()))?;
+        let mut line = serde_json::to_vec(&program).map_err(|error| wrong(error.to_string()))?;
         line.push(b'\n');
         (&runner).write_all(&line).map_err(lost)?;
         let mut reports = RunnerReports(BufReader::new(runner));

@@ -25,7 +25,7 @@ use crate::hub::host::HostedChild;
 use crate::logging::LogSettings;
 
 /// Interval between two looks whether a child session can be joined.
-const LOOK_INTERVAL: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The hosts that this host has started. Clones share the list of those that have not ended.
 #[derive(Debug)]
@@ -131,7 +131,7 @@ async fn wait_for(mut host: Child) -> std::io::Result<ExitStatus> {
         // There is no receiver any more when this host ends first.
         drop(ended.send(status));
         if died {
-            super::leftovers::sweep_after_death();
+            super::stale_files::sweep_after_death();
         }
     })?;
     has_ended.await.unwrap_or_else(|_| Err(std::io::Error::other("the thread that waits for it has ended")))
@@ -149,7 +149,7 @@ fn end_of(status: std::io::Result<ExitStatus>, outcome: Result<(), Failure>) -> 
 async fn is_published(file: PathBuf, ended: CancellationToken) -> bool {
     while !file.exists() {
         tokio::select! {
-            () = tokio::time::sleep(LOOK_INTERVAL) => {}
+            () = tokio::time::sleep(POLL_INTERVAL) => {}
             () = ended.cancelled() => return false,
         }
     }

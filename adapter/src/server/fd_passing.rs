@@ -7,7 +7,7 @@
 //!   relay ends.
 //! - The host closes the editor's connection (after `disconnect`; the session may continue for others): it
 //!   sends the close notice, one byte, and the relay ends. A host that crashes sends nothing; the rest of its
-//!   unfinished message is in [`unfinished`], and the relay notifies the editor.
+//!   unfinished message is in [`partial_write`], and the relay notifies the editor.
 
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Result};
 use std::mem::MaybeUninit;
@@ -24,14 +24,14 @@ use rustix::net::{
 };
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 
+use super::partial_write::{self, PartialWriteLog};
 use super::shared_fd::{self, SharedFd};
-use super::unfinished::{self, Notes};
 use crate::hub::connection::Connection;
 
 /// Passes this process's stdin and stdout to the other end, with memory for what it leaves unfinished, which
 /// is returned. `None` when they cannot be shared or sent; then nothing was sent, and they must be copied.
 pub(super) fn send(to: &UnixStream) -> Option<OwnedFd> {
-    let (stdin, stdout, memory) = (shared_fd::stdin()?, shared_fd::stdout()?, unfinished::memory().ok()?);
+    let (stdin, stdout, memory) = (shared_fd::stdin()?, shared_fd::stdout()?, partial_write::memory().ok()?);
     let descriptors = [stdin.as_fd(), stdout.as_fd(), memory.as_fd()];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -99,7 +99,7 @@ pub(super) fn receive(relay: UnixStream) -> anyhow::Result<Connection> {
     let stdout = SharedFd::new(stdout, Interest::WRITABLE).context("cannot write to the editor")?;
     Ok(Connection {
         reader: Box::new(EditorReader { stdin, relay: relay.clone() }),
-        writer: Box::new(EditorWriter { stdout, relay, notes: Notes::new(memory) }),
+        writer: Box::new(EditorWriter { stdout, relay, log: PartialWriteLog::new(memory) }),
     })
 }
 
@@ -134,7 +134,7 @@ impl AsyncRead for EditorReader {
 struct EditorWriter {
     stdout: SharedFd,
     relay: Arc<Relay>,
-    notes: Notes,
+    log: PartialWriteLog,
 }
 
 impl AsyncWrite for EditorWriter {
@@ -143,10 +143,10 @@ impl AsyncWrite for EditorWriter {
         context: &mut TaskContext<'_>,
         bytes: &[u8],
     ) -> Poll<Result<usize>> {
-        self.notes.begin_write(bytes);
+        self.log.begin_write(bytes);
         let outcome = Pin::new(&mut self.stdout).poll_write(context, bytes);
         let written = if let Poll::Ready(Ok(count)) = &outcome { *count } else { 0 };
-        self.notes.finish_write(bytes, written);
+        self.log.finish_write(bytes, written);
         if matches!(outcome, Poll::Ready(Err(_))) {
             // An editor that no longer reads has left, even if it still writes to stdin.
             self.relay.send_close_notice();

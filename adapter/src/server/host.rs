@@ -25,13 +25,15 @@ use session_registry::{PublishedSession, ReservedId};
 
 use super::child_hosts::ChildHosts;
 use super::relay::ChildOf;
-use super::{child_session_client, fd_passing, leftovers};
-use crate::engine::{ChildProcess, ChildSession, Engine, EngineEvent, StartedEngine, expected, select};
+use super::{child_session_client, fd_passing, stale_files};
+use crate::engine::{
+    ChildProcess, ChildSession, Engine, EngineEvent, StartedEngine, expected_filters, select,
+};
 use crate::hub::access::{AgentAccess, Token};
 use crate::hub::actor::Actor;
 use crate::hub::clients::ParentClients;
 use crate::hub::connection::Connection;
-use crate::hub::event::{Origin, Publication};
+use crate::hub::event::{ClientOrigin, SessionDescription};
 use crate::hub::host::{Host, HostedChild};
 use crate::hub::inbox::Inbox;
 use crate::io::terminal::TerminalSize;
@@ -97,7 +99,7 @@ async fn host(start: HostStart, attributes: Option<Value>) -> anyhow::Result<()>
         tracing::warn!(folder = %folder.display(), "sessions are in another folder: {error:#}");
     }
     // The host of the parent session has swept.
-    let swept = child.is_none().then(leftovers::begin_sweep);
+    let swept = child.is_none().then(stale_files::begin_sweep);
     let (id, reserved) = match &child {
         // The host of the parent session has reserved it.
         Some(child) => (child.id.clone(), None),
@@ -128,7 +130,7 @@ async fn host(start: HostStart, attributes: Option<Value>) -> anyhow::Result<()>
     if let Some(token) = token {
         actor.require_token(token);
     }
-    if let Some(filters) = attributes.as_ref().and_then(expected::exception_filters) {
+    if let Some(filters) = attributes.as_ref().and_then(expected_filters::exception_filters) {
         actor.expect_exception_filters(filters);
     }
     let mut signals = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()]
@@ -142,7 +144,7 @@ async fn host(start: HostStart, attributes: Option<Value>) -> anyhow::Result<()>
             inbox.shutdown().await;
         });
     }
-    inbox.connected(Origin::First, first).await;
+    inbox.connected(ClientOrigin::First, first).await;
     drop(inbox);
     // A task like all others: the runtime would look for input each time before it runs the one it was
     // started with.
@@ -282,7 +284,7 @@ impl Host for HostProcess {
         let (reader, writer) = tokio::io::split(ours);
         let (peer, incoming) = Peer::start(reader, writer);
         tokio::spawn(async move {
-            inbox.connected(Origin::First, split_connection(theirs)).await;
+            inbox.connected(ClientOrigin::First, split_connection(theirs)).await;
             drop(inbox);
             actor.run().await;
         });
@@ -333,18 +335,18 @@ impl Host for HostProcess {
             .map_err(|error| missing(error.to_string()))
     }
 
-    fn publish(&mut self, mut publication: Publication, inbox: &Inbox) {
+    fn publish(&mut self, mut description: SessionDescription, inbox: &Inbox) {
         if let Some(title) = &self.title {
             // The program of its launch is the one that started it.
-            publication.title.clone_from(title);
+            description.title.clone_from(title);
         }
         if let Some((published, _)) = &mut self.published {
             let changed = published.change(|entry| {
-                entry.title = publication.title;
-                entry.program = publication.program;
-                entry.engine = publication.engine;
-                entry.cwd = publication.cwd;
-                (entry.client, entry.kind) = (publication.client, publication.kind);
+                entry.title = description.title;
+                entry.program = description.program;
+                entry.engine = description.engine;
+                entry.cwd = description.cwd;
+                (entry.client, entry.kind) = (description.client, description.kind);
             });
             return changed
                 .unwrap_or_else(|error| tracing::error!("the session's file is out of date: {error:#}"));
@@ -352,16 +354,16 @@ impl Host for HostProcess {
         let entry = session_registry::SessionRecord {
             id: self.id.clone(),
             pid: std::process::id(),
-            title: publication.title,
-            program: publication.program,
-            engine: publication.engine,
-            cwd: publication.cwd,
+            title: description.title,
+            program: description.program,
+            engine: description.engine,
+            cwd: description.cwd,
             version: String::new(),
             protocol: 0,
             started: 0,
             socket: PathBuf::new(),
-            client: publication.client,
-            kind: publication.kind,
+            client: description.client,
+            kind: description.kind,
             parent: self.parent.clone(),
         };
         let listening = PublishedSession::new(&self.folder, entry).and_then(|(published, listener)| {
@@ -399,6 +401,6 @@ async fn accept(listener: UnixListener, inbox: Inbox) {
             tracing::warn!("a connection of another user was refused");
             continue;
         }
-        inbox.connected(Origin::Socket, split_connection(socket)).await;
+        inbox.connected(ClientOrigin::Socket, split_connection(socket)).await;
     }
 }

@@ -59,14 +59,14 @@ const HOSTS: ConnectionLimits = ConnectionLimits { all: 128, each: 16 };
 
 /// The clients that a listener accepts.
 #[derive(Debug, Default)]
-pub struct Admission {
+pub struct ConnectionPolicy {
     /// Other machines too; then always with a token.
     pub remote: bool,
     /// Where the token is, unless it is in [`TOKEN_VARIABLE`].
     pub token_file: Option<PathBuf>,
 }
 
-impl Admission {
+impl ConnectionPolicy {
     /// The token that clients must present, and whether it was made here and must be printed.
     fn token(&self, address: &ListenAddress) -> anyhow::Result<(Option<String>, bool)> {
         let far = matches!(address, ListenAddress::Tcp(address) if !address.ip().is_loopback());
@@ -105,11 +105,11 @@ impl Admission {
 /// When it cannot listen there, or must not.
 pub fn run(
     address: &ListenAddress,
-    admission: &Admission,
+    policy: &ConnectionPolicy,
     logging: &LogSettings,
     access: AgentAccess,
 ) -> anyhow::Result<()> {
-    let (token, made) = admission.token(address)?;
+    let (token, made) = policy.token(address)?;
     let acceptor = Acceptor {
         token,
         logging: logging.clone(),
@@ -153,7 +153,7 @@ impl Drop for SocketFile<'_> {
 
 /// A socket that only this user may connect to. Must be called inside a tokio runtime.
 fn listen_at(path: &Path) -> anyhow::Result<tokio::net::UnixListener> {
-    if is_left_over(path) {
+    if is_stale(path) {
         std::fs::remove_file(path).with_context(|| format!("cannot remove the old `{}`", path.display()))?;
     }
     if path.symlink_metadata().is_ok() {
@@ -280,7 +280,7 @@ impl Acceptor {
 }
 
 /// Whether this is a socket of this user without a listener: an adapter that was ended left it.
-fn is_left_over(path: &Path) -> bool {
+fn is_stale(path: &Path) -> bool {
     let own = path.symlink_metadata().is_ok_and(|found| {
         found.file_type().is_socket() && found.uid() == rustix::process::getuid().as_raw()
     });
@@ -317,7 +317,7 @@ fn serve(connection: OwnedFd, logging: &LogSettings, options: HostOptions<'_>, p
             // Reaps it; its session is independent.
             let reaper = std::thread::Builder::new().name("host-exit".into()).spawn(move || {
                 if !host.wait().is_ok_and(|status| status.success()) {
-                    super::leftovers::sweep_after_death();
+                    super::stale_files::sweep_after_death();
                 }
                 drop(permit);
             });

@@ -15,7 +15,7 @@ use anyhow::{Context, bail};
 use serde_json::json;
 
 use super::fd_passing;
-use super::unfinished::{self, FramePosition};
+use super::partial_write::{self, FramePosition};
 use crate::hub::access::AgentAccess;
 use crate::logging::LogSettings;
 
@@ -118,7 +118,7 @@ pub fn run(logging: &LogSettings, options: HostOptions<'_>) -> anyhow::Result<()
             host.try_wait()?;
             return Ok(());
         }
-        return report_death(&mut host, HOST_EXIT_TIMEOUT, || unfinished::rest(&memory));
+        return report_death(&mut host, HOST_EXIT_TIMEOUT, || partial_write::rest(&memory));
     }
     let mut host = start_host(theirs.into(), HostStdin::Client, logging, options)?;
     let from_editor = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
@@ -177,8 +177,8 @@ fn report_death(
         return Ok(());
     }
     let reason = format!("the host of the debug session died ({status}): the session has ended");
-    let notified = rest().map(|rest| tell(rest, &reason));
-    super::leftovers::sweep_after_death();
+    let notified = rest().map(|rest| notify_editor(rest, &reason));
+    super::stale_files::sweep_after_death();
     if let Err(error) = notified {
         bail!("{reason}; the editor cannot be notified on its connection: {error}");
     }
@@ -186,7 +186,7 @@ fn report_death(
 }
 
 /// Notifies the editor that the session is over, if it still reads.
-fn tell(rest: Vec<u8>, reason: &str) {
+fn notify_editor(rest: Vec<u8>, reason: &str) {
     let mut bytes = rest;
     let output = json!({ "category": "important", "output": format!("{reason}\n") });
     for (seq, event, body) in [(LAST_NUMBER - 1, "output", output), (LAST_NUMBER, "terminated", json!({}))] {

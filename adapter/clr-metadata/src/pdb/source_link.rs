@@ -75,9 +75,9 @@ impl SourceLinkRule {
     /// The part of a document's path that the `*` of the rule matches. Ignores case.
     fn rest_of<'a>(&self, document: &'a str) -> Option<&'a str> {
         let mut rest = document.chars();
-        for wanted in self.path.chars() {
+        for expected in self.path.chars() {
             let found = rest.next()?;
-            if found != wanted && !found.to_lowercase().eq(wanted.to_lowercase()) {
+            if found != expected && !found.to_lowercase().eq(expected.to_lowercase()) {
                 return None;
             }
         }

@@ -17,14 +17,14 @@ const MAX_KNOWN_BLOCKS: usize = 16;
 
 /// Addresses of blocks in use and of free ones.
 #[derive(Debug, Default)]
-struct Blocks {
+struct BlockPool {
     free: Vec<usize>,
     given: Vec<usize>,
 }
 
-static BLOCKS: Mutex<Blocks> = Mutex::new(Blocks { free: Vec::new(), given: Vec::new() });
+static BLOCKS: Mutex<BlockPool> = Mutex::new(BlockPool { free: Vec::new(), given: Vec::new() });
 
-impl Blocks {
+impl BlockPool {
     /// Records a block that the library uses from now on.
     fn note_given(&mut self, block: usize) {
         if self.given.len() < MAX_KNOWN_BLOCKS {

@@ -158,13 +158,13 @@ impl Drop for AssumedStopped {
 /// for a thread that calls the library.
 pub(super) fn set_library_working(works: bool) {
     // The pages are gone when the thread ends.
-    let told = PAGES.try_with(|pages| {
+    let filled = PAGES.try_with(|pages| {
         if let Ok(mut pages) = pages.try_borrow_mut() {
             pages.works = works;
             pages.forget();
         }
     });
-    told.unwrap_or_default();
+    filled.unwrap_or_default();
 }
 
 /// pread(2), with which the data access library reads the program's memory.
@@ -182,9 +182,9 @@ pub(super) unsafe extern "C" fn pread(
         && let Ok(address) = u64::try_from(offset)
     {
         // SAFETY: the caller gives memory of this length to be written to.
-        let wanted = unsafe { core::slice::from_raw_parts_mut(bytes.cast::<u8>(), count) };
+        let buffer = unsafe { core::slice::from_raw_parts_mut(bytes.cast::<u8>(), count) };
         let filled = PAGES.try_with(|pages| match pages.try_borrow_mut() {
-            Ok(mut pages) if pages.assumed > 0 || pages.works => pages.fill(file, address, wanted),
+            Ok(mut pages) if pages.assumed > 0 || pages.works => pages.fill(file, address, buffer),
             _ => false,
         });
         if filled == Ok(true) {
@@ -286,15 +286,16 @@ mod tests {
         head[24..32].copy_from_slice(&0x1234_5678_9abc_u64.to_le_bytes());
         head[32..36].copy_from_slice(&4_u32.to_le_bytes());
         // SAFETY: memory of these lengths.
-        let say = |bytes: &[u8]| unsafe { write(file.as_raw_fd(), bytes.as_ptr().cast(), bytes.len()) };
-        let (said, written) = record_writes(|| {
+        let write_bytes =
+            |bytes: &[u8]| unsafe { write(file.as_raw_fd(), bytes.as_ptr().cast(), bytes.len()) };
+        let (outcomes, written) = record_writes(|| {
             let mut other = head;
             other[0] = 5;
-            [say(&head), say(&other), say(&head[..4])]
+            [write_bytes(&head), write_bytes(&other), write_bytes(&head[..4])]
         });
-        assert_eq!(said, [48, 48, 4]);
+        assert_eq!(outcomes, [48, 48, 4]);
         assert_eq!(written, [WrittenRange { address: 0x1234_5678_9abc, length: 4 }]);
-        say(&head);
+        write_bytes(&head);
         assert_eq!(record_writes(|| ()).1, [], "no recording was on");
     }
 
@@ -332,8 +333,8 @@ mod tests {
         for (offset, count) in
             [(0, 1), (4090, 12), (4095, 4098), (8000, 250), (8190, 400), (9000, 8), (0, 9000)]
         {
-            let wanted: Vec<u8> = bytes.iter().skip(offset).take(count).copied().collect();
-            assert_eq!(at(&file, offset as i64, count).unwrap(), wanted, "{count} bytes at {offset}");
+            let expected: Vec<u8> = bytes.iter().skip(offset).take(count).copied().collect();
+            assert_eq!(at(&file, offset as i64, count).unwrap(), expected, "{count} bytes at {offset}");
         }
         // SAFETY: memory of one byte.
         let refused = unsafe { pread(file.as_raw_fd(), [0_u8].as_mut_ptr().cast(), 1, -1) };

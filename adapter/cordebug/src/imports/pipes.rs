@@ -1,7 +1,7 @@
 //! The pipes of a runtime as the debugging library uses them: open(2) and unlink(2).
 //!
 //! The library looks for them in the temporary folder of our process; they are in the program's
-//! ([`crate::startup::temporary`]).
+//! ([`crate::startup::temporary_folder`]).
 //!
 //! The library's transport, a thread for each program, has two defects when its program has ended. It may
 //! wait in open(2) for the program's end of a pipe, and would wait forever once the name is gone. And it

@@ -10,14 +10,14 @@
 //! ([`memory`]).
 //!
 //! The thread that listens checks every few milliseconds. When it learns that the program has ended, it is
-//! held until no call is under way that it could crash ([`end`]).
+//! held until no call is under way that it could crash ([`process_exit`]).
 
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use libloading::os::unix::Library;
 
-use super::{end, memory};
+use super::{memory, process_exit};
 use crate::activity;
 
 /// Windows API: the limit of a wait without one, and the result of a wait whose limit has passed.
@@ -65,17 +65,17 @@ fn replacements_for(
         found.iter().zip(theirs).all(is_free)
     };
     let ours = match FOUND.iter().position(take)? {
-        0 => ours::<0>(),
-        1 => ours::<1>(),
-        2 => ours::<2>(),
-        _ => ours::<{ MAX_RUNTIMES - 1 }>(),
+        0 => own_functions::<0>(),
+        1 => own_functions::<1>(),
+        2 => own_functions::<2>(),
+        _ => own_functions::<{ MAX_RUNTIMES - 1 }>(),
     };
-    end::set_waits_seen();
+    process_exit::set_waits_seen();
     let [multiple, single_ex, single] = NAMES;
     Some([(multiple, ours[0]), (single_ex, ours[1]), (single, ours[2])])
 }
 
-fn ours<const AT: usize>() -> [*const c_void; NAMES.len()] {
+fn own_functions<const AT: usize>() -> [*const c_void; NAMES.len()] {
     let (multiple, single_ex, single): (Multiple, SingleEx, Single) =
         (wait_for_multiple::<AT>, wait_for_single_ex::<AT>, wait_for_single::<AT>);
     [multiple as *const c_void, single_ex as *const c_void, single as *const c_void]
@@ -106,7 +106,7 @@ unsafe extern "C" fn wait_for_multiple<const AT: usize>(
         }
         if limit != INFINITE {
             // A thread that waits without a limit has more to do before it sees that the program has ended.
-            end::await_calls();
+            process_exit::await_calls();
             return outcome;
         }
         if outcome != WAIT_TIMEOUT {
@@ -125,7 +125,7 @@ unsafe extern "C" fn wait_for_single_ex<const AT: usize>(
     let found = const { &FOUND[AT][1] }.load(Ordering::SeqCst);
     // SAFETY: as above.
     let theirs = unsafe { core::mem::transmute::<*mut c_void, SingleEx>(found) };
-    let _blocked = end::BlockedCall::begin();
+    let _blocked = process_exit::BlockedCall::begin();
     // SAFETY: the caller's own arguments.
     unsafe { theirs(handle, limit, alertable) }
 }
@@ -136,7 +136,7 @@ unsafe extern "C" fn wait_for_single<const AT: usize>(handle: *mut c_void, limit
     let found = const { &FOUND[AT][2] }.load(Ordering::SeqCst);
     // SAFETY: as above.
     let theirs = unsafe { core::mem::transmute::<*mut c_void, Single>(found) };
-    let _blocked = end::BlockedCall::begin();
+    let _blocked = process_exit::BlockedCall::begin();
     // SAFETY: the caller's own arguments.
     unsafe { theirs(handle, limit) }
 }
@@ -162,11 +162,11 @@ mod tests {
     }
 
     unsafe extern "C" fn single_ex(_: *mut c_void, limit: u32, _: i32) -> u32 {
-        limit + u32::from(end::is_call_blocked())
+        limit + u32::from(process_exit::is_call_blocked())
     }
 
     unsafe extern "C" fn single(_: *mut c_void, limit: u32) -> u32 {
-        limit + 10 * u32::from(end::is_call_blocked())
+        limit + 10 * u32::from(process_exit::is_call_blocked())
     }
 
     fn ours(multiple: Multiple) -> Option<(Multiple, SingleEx, Single)> {
@@ -190,7 +190,7 @@ mod tests {
             unsafe { ours(2, core::ptr::null(), 0, limit, 0) }
         };
         let (multiple, single_ex, single) = ours(third).unwrap();
-        assert!(end::are_waits_seen());
+        assert!(process_exit::are_waits_seen());
         assert_eq!(wait(multiple, INFINITE), 1);
         assert_eq!(wait(multiple, 2000), WAIT_TIMEOUT);
         assert_eq!(*LIMITS.lock().unwrap(), [WAIT_INTERVAL_MS, WAIT_INTERVAL_MS, WAIT_INTERVAL_MS, 2000]);
@@ -203,7 +203,7 @@ mod tests {
         let call = LibraryCall::begin(&"ICorDebugController::Stop");
         assert_eq!(singles(), (6, 15));
         drop(call);
-        assert!(!end::is_call_blocked());
+        assert!(!process_exit::is_call_blocked());
 
         // Another library has other functions. The same library gets the same replacements again.
         assert_eq!(wait(ours(other).unwrap().0, INFINITE), 7);

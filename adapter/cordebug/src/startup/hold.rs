@@ -12,7 +12,7 @@ use std::ffi::CString;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::{REST_TIMEOUT, asleep, start_time, temporary};
+use super::{REST_TIMEOUT, start_time, temporary_folder, thread_states};
 
 /// Time between two checks during a wait whether the process is still alive.
 const LIVENESS_INTERVAL: Duration = Duration::from_millis(20);
@@ -62,7 +62,7 @@ impl StartupHold {
 
     fn make(pid: u32, releases: bool) -> std::io::Result<Self> {
         let [release, started] = names(pid)?;
-        temporary::remember(pid);
+        temporary_folder::remember(pid);
         // The runtime opens this one second. When it finds the other, this one must exist.
         let release = Semaphore::create(&release)?;
         let started = Some(Semaphore::create(&started)?);
@@ -75,7 +75,7 @@ impl StartupHold {
     /// When the process has ended, or is not held.
     pub fn join(pid: u32) -> std::io::Result<Self> {
         let [release, started] = names(pid)?;
-        temporary::remember(pid);
+        temporary_folder::remember(pid);
         let release = Semaphore::open_existing(&release)?;
         Ok(Self { pid, started: Semaphore::open_existing(&started).ok(), release, releases: true })
     }
@@ -105,7 +105,7 @@ impl StartupHold {
     /// between, its record is lost. The runtime then does the helper's work while the helper does it too, and
     /// soon each waits for the other forever.
     pub fn wait_for_rest(&self) {
-        asleep::wait_until_asleep(self.pid, None, REST_TIMEOUT);
+        thread_states::wait_until_asleep(self.pid, None, REST_TIMEOUT);
     }
 
     /// Whether the runtime is up and held. Does not wait; costs no system call.

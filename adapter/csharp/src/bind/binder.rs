@@ -460,9 +460,9 @@ impl<'a> Binder<'a> {
         for piece in pieces {
             match piece {
                 tree::InterpolatedPart::Text(text) => bound.push(TypedInterpolatedPart::Text(text.clone())),
-                tree::InterpolatedPart::Hole(hole) => {
-                    let value = self.value(&hole.value)?;
-                    let width = match &hole.width {
+                tree::InterpolatedPart::Interpolation(interpolation) => {
+                    let value = self.value(&interpolation.value)?;
+                    let width = match &interpolation.width {
                         None => 0,
                         Some(width) => {
                             let width = self.convert_expr(width, &INT)?;
@@ -472,28 +472,30 @@ impl<'a> Binder<'a> {
                             }
                         }
                     };
-                    let value = if hole.format.is_some() { value } else { self.as_text(value) };
-                    bound.push(TypedInterpolatedPart::Hole(Box::new(super::typed::TypedInterpolation {
-                        value,
-                        width,
-                        format: hole.format.clone(),
-                    })));
+                    let value = if interpolation.format.is_some() { value } else { self.as_text(value) };
+                    bound.push(TypedInterpolatedPart::Interpolation(Box::new(
+                        super::typed::TypedInterpolation {
+                            value,
+                            width,
+                            format: interpolation.format.clone(),
+                        },
+                    )));
                 }
             }
         }
         let is_constant = bound.iter().all(|piece| match piece {
             TypedInterpolatedPart::Text(_) => true,
-            TypedInterpolatedPart::Hole(hole) => {
-                hole.width == 0
-                    && hole.format.is_none()
-                    && matches!(hole.value.constant(), Some(Constant::Text(_)))
+            TypedInterpolatedPart::Interpolation(interpolation) => {
+                interpolation.width == 0
+                    && interpolation.format.is_none()
+                    && matches!(interpolation.value.constant(), Some(Constant::Text(_)))
             }
         });
         if is_constant {
             let text = bound.iter().map(|piece| match piece {
                 TypedInterpolatedPart::Text(text) => text.clone(),
-                TypedInterpolatedPart::Hole(hole) => {
-                    hole.value.constant().map(Constant::invariant_text).unwrap_or_default()
+                TypedInterpolatedPart::Interpolation(interpolation) => {
+                    interpolation.value.constant().map(Constant::invariant_text).unwrap_or_default()
                 }
             });
             return Ok(self.literal(Constant::Text(text.collect()), span));

@@ -378,9 +378,9 @@ impl Binder<'_> {
             }
             ExprKind::Lambda(_) => Ok(SourceArgumentValue::Function),
             ExprKind::New { ty: None, .. } | ExprKind::Default(None) | ExprKind::Collection(_) => {
-                Ok(SourceArgumentValue::Late(expr))
+                Ok(SourceArgumentValue::TargetTyped(expr))
             }
-            ExprKind::Paren(of) if of.kind.takes_type() => Ok(SourceArgumentValue::Late(of)),
+            ExprKind::Paren(of) if of.kind.takes_type() => Ok(SourceArgumentValue::TargetTyped(of)),
             ExprKind::Name(_) | ExprKind::Member(..) => match self.part(expr)? {
                 Classification::Group(_) => Ok(SourceArgumentValue::Function),
                 part => self.argument_place(part, expr, mode),
@@ -390,13 +390,13 @@ impl Binder<'_> {
                     .iter()
                     .any(|(_, element)| element.kind.takes_type() || self.is_null_literal(element)) =>
             {
-                Ok(SourceArgumentValue::Late(expr))
+                Ok(SourceArgumentValue::TargetTyped(expr))
             }
             ExprKind::Choice(..) | ExprKind::Switch(..) => {
                 // Without a natural type it gets the type of the parameter.
                 match self.value(expr) {
                     Ok(value) => Ok(SourceArgumentValue::Value(value)),
-                    Err(_) => Ok(SourceArgumentValue::Late(expr)),
+                    Err(_) => Ok(SourceArgumentValue::TargetTyped(expr)),
                 }
             }
             _ => {
@@ -487,7 +487,7 @@ impl Binder<'_> {
                 TypedArgument::Place(value.clone())
             }
             SourceArgumentValue::Value(value) => TypedArgument::Value(self.convert(value.clone(), ty)?),
-            SourceArgumentValue::Late(expr) => TypedArgument::Value(self.convert_expr(expr, ty)?),
+            SourceArgumentValue::TargetTyped(expr) => TypedArgument::Value(self.convert_expr(expr, ty)?),
             SourceArgumentValue::Function => {
                 return leave_to_compiler("a lambda or a method as an argument", span);
             }
@@ -558,7 +558,7 @@ impl<'e> SourceArgument<'e> {
     pub(super) fn duplicate(&self) -> SourceArgument<'e> {
         let value = match &self.value {
             SourceArgumentValue::Value(value) => SourceArgumentValue::Value(value.clone()),
-            SourceArgumentValue::Late(expr) => SourceArgumentValue::Late(expr),
+            SourceArgumentValue::TargetTyped(expr) => SourceArgumentValue::TargetTyped(expr),
             SourceArgumentValue::Function => SourceArgumentValue::Function,
             SourceArgumentValue::Declared(ty, names) => SourceArgumentValue::Declared(ty.clone(), names),
         };

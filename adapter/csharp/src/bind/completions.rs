@@ -88,8 +88,8 @@ pub fn complete(
         Some(Classification::Group(_)) => Vec::new(),
         None => binder.names_to_offer(&scope.locals, word),
     };
-    let wanted = word.to_lowercase();
-    found.retain(|one| one.label.to_lowercase().starts_with(&wanted));
+    let prefix = word.to_lowercase();
+    found.retain(|one| one.label.to_lowercase().starts_with(&prefix));
     found.sort_by(|a, b| (!a.label.starts_with(word), a).cmp(&(!b.label.starts_with(word), b)));
     found.dedup_by(|a, b| a.label == b.label);
     found.truncate(MAX_COMPLETIONS);
@@ -138,8 +138,8 @@ impl Binder<'_> {
                 let types = self
                     .infer_arguments(method.generics.len(), std::slice::from_ref(&pair))
                     .unwrap_or_default();
-                let wanted = first.ty.with(&[], &types);
-                if !wanted.is_open() && self.implicit_conversion(value, &wanted).is_some() {
+                let receiver_type = first.ty.with(&[], &types);
+                if !receiver_type.is_open() && self.implicit_conversion(value, &receiver_type).is_some() {
                     found.push(completion(&*method.name, "method"));
                 }
             }

@@ -185,11 +185,11 @@ impl Binder<'_> {
             steps.push((ConversionKind::Wrap, to.clone()));
             return Some(steps);
         }
-        if let (Some(own), Some(wanted)) = (types.tuple(from), types.tuple(to)) {
-            if own.len() != wanted.len() {
+        if let (Some(own), Some(target)) = (types.tuple(from), types.tuple(to)) {
+            if own.len() != target.len() {
                 return None;
             }
-            let elements = own.iter().zip(&wanted).map(|(from, to)| self.implicit_of_types(from, to, deeper));
+            let elements = own.iter().zip(&target).map(|(from, to)| self.implicit_of_types(from, to, deeper));
             let elements: Vec<ConversionSteps> = elements.collect::<Option<_>>()?;
             return Some(vec![(ConversionKind::Tuple(elements.into()), to.clone())]);
         }
@@ -248,11 +248,11 @@ impl Binder<'_> {
             _ => {}
         }
         if from.is_value() {
-            if let (Some(own), Some(wanted)) = (types.tuple(from), types.tuple(to))
-                && own.len() == wanted.len()
+            if let (Some(own), Some(target)) = (types.tuple(from), types.tuple(to))
+                && own.len() == target.len()
             {
                 let elements =
-                    own.iter().zip(&wanted).map(|(from, to)| self.explicit_of_types(from, to, deeper));
+                    own.iter().zip(&target).map(|(from, to)| self.explicit_of_types(from, to, deeper));
                 let elements: Vec<ConversionSteps> = elements.collect::<Option<_>>()?;
                 return Some(vec![(ConversionKind::Tuple(elements.into()), to.clone())]);
             }

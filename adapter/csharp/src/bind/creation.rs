@@ -220,11 +220,11 @@ impl Binder<'_> {
             shape.into_iter().map(|length| i32::try_from(length.unwrap_or(0)).unwrap_or(i32::MAX)).collect();
         for (length, is) in bound.iter().zip(&shape) {
             if length.constant() != Some(&Constant::int(*is)) {
-                let wanted = length.constant().map(Constant::invariant_text).unwrap_or_default();
+                let size = length.constant().map(Constant::invariant_text).unwrap_or_default();
                 return reject(
                     "CS0847",
                     format!(
-                        "An array initializer of length '{wanted}' is expected: there are not as many items"
+                        "An array initializer of length '{size}' is expected: there are not as many items"
                     ),
                     length.span,
                 );

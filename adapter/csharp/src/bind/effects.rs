@@ -57,7 +57,7 @@ impl Typed {
             TypedKind::Interpolated(pieces) => {
                 let runs = |piece: &TypedInterpolatedPart| {
                     matches!(piece,
-                    TypedInterpolatedPart::Hole(hole) if hole.format.is_some())
+                    TypedInterpolatedPart::Interpolation(interpolation) if interpolation.format.is_some())
                 };
                 if pieces.iter().any(runs) { Effects::Calls } else { Effects::None }
             }
@@ -152,7 +152,7 @@ impl Typed {
                 [a, b, c].into_iter().for_each(|one| one.visit(what));
             }
             TypedKind::Interpolated(pieces) => pieces.iter().for_each(|piece| match piece {
-                TypedInterpolatedPart::Hole(hole) => hole.value.visit(what),
+                TypedInterpolatedPart::Interpolation(interpolation) => interpolation.value.visit(what),
                 TypedInterpolatedPart::Text(_) => {}
             }),
             TypedKind::Is(of, _, test) => {

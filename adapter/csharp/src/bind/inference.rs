@@ -56,14 +56,14 @@ impl Binder<'_> {
             (Ty::Pointer(to), Ty::Pointer(from)) => {
                 self.infer(to, from, InferenceBound::Exact, bounds, deeper)
             }
-            (Ty::Named(wanted), from) if to.is_open() => {
+            (Ty::Named(parameter), from) if to.is_open() => {
                 if let (Some(to), true) = (self.types.nullable(to), self.types.nullable(from).is_none()) {
                     if from.is_value() {
                         self.infer(&to, from, bound, bounds, deeper);
                     }
                     return;
                 }
-                let same = |ty: &Ty| matches!(ty, Ty::Named(own) if own.def() == wanted.def());
+                let same = |ty: &Ty| matches!(ty, Ty::Named(own) if own.def() == parameter.def());
                 let chain = self.types.chain(from);
                 let hit = chain.into_iter().find(same).or_else(|| {
                     let mut found = self.types.interfaces(from).into_iter().filter(same);
@@ -71,10 +71,11 @@ impl Binder<'_> {
                     // A type that implements the interface several times is ambiguous.
                     if found.any(|other| Some(&other) != first.as_ref()) { None } else { first }
                 });
-                let (Some(Ty::Named(own)), Some(info)) = (hit, self.types.system.info(wanted.def())) else {
+                let (Some(Ty::Named(own)), Some(info)) = (hit, self.types.system.info(parameter.def()))
+                else {
                     return;
                 };
-                for (at, (to, from)) in wanted.arguments.iter().zip(&own.arguments).enumerate() {
+                for (at, (to, from)) in parameter.arguments.iter().zip(&own.arguments).enumerate() {
                     let varies = info.parameters.get(at) == Some(&Variance::Out) && !from.is_value();
                     let inner = if varies { bound } else { InferenceBound::Exact };
                     self.infer(to, from, inner, bounds, deeper);

@@ -24,7 +24,7 @@ impl Binder<'_> {
         &mut self,
         lambda: &tree::Lambda,
         parameters: &[Ty],
-        wanted: &ExpectedResult,
+        expected_result: &ExpectedResult,
         span: Span,
     ) -> Bind<TypedLambda> {
         if let Some(what) = lambda.special {
@@ -51,15 +51,15 @@ impl Binder<'_> {
                 slots.push(binder.declare(name, ty.clone()));
             }
             let (body, result) = match &lambda.body {
-                LambdaBody::Value(value) => binder.value_body(value, wanted)?,
-                LambdaBody::Block(block) => binder.block_body(block, wanted, span)?,
+                LambdaBody::Value(value) => binder.value_body(value, expected_result)?,
+                LambdaBody::Block(block) => binder.block_body(block, expected_result, span)?,
             };
             Ok(TypedLambda { slots, body, result })
         })
     }
 
-    fn value_body(&mut self, value: &tree::Expr, wanted: &ExpectedResult) -> Bind<(Body, Ty)> {
-        let bound = match wanted {
+    fn value_body(&mut self, value: &tree::Expr, expected_result: &ExpectedResult) -> Bind<(Body, Ty)> {
+        let bound = match expected_result {
             ExpectedResult::Of(ty) => self.convert_expr(value, ty)?,
             ExpectedResult::Any => self.value(value)?,
             ExpectedResult::Nothing => {
@@ -71,13 +71,18 @@ impl Binder<'_> {
         Ok((Body::Value(Box::new(bound)), ty))
     }
 
-    fn block_body(&mut self, block: &[tree::Stmt], wanted: &ExpectedResult, span: Span) -> Bind<(Body, Ty)> {
-        let expected = match wanted {
+    fn block_body(
+        &mut self,
+        block: &[tree::Stmt],
+        expected_result: &ExpectedResult,
+        span: Span,
+    ) -> Bind<(Body, Ty)> {
+        let expected = match expected_result {
             ExpectedResult::Of(ty) => Some(ty.clone()),
             ExpectedResult::Any | ExpectedResult::Nothing => None,
         };
         let (statements, returned) = self.block(block, expected.as_ref())?;
-        match wanted {
+        match expected_result {
             ExpectedResult::Of(ty) if returned.is_empty() => {
                 let name = self.type_text(ty);
                 reject(
@@ -112,7 +117,7 @@ impl Binder<'_> {
         &mut self,
         group: &MethodGroup,
         parameters: &[Ty],
-        wanted: &ExpectedResult,
+        expected_result: &ExpectedResult,
         span: Span,
     ) -> Bind<TypedLambda> {
         let mut slots = Vec::new();
@@ -129,7 +134,7 @@ impl Binder<'_> {
             });
         }
         let call = self.call_best(group, &given, span)?;
-        let call = match wanted {
+        let call = match expected_result {
             ExpectedResult::Of(ty) => self.convert(call, ty)?,
             ExpectedResult::Any if call.is_void() => {
                 return reject("CS0407", format!("'{}' has the wrong return type", group.name), span);

@@ -1,5 +1,5 @@
 //! `&&` and `||` (language specification, 12.14), for `bool` and for types that define operators; `??` is in
-//! `choices`.
+//! `conditional`.
 
 use super::binder::{Bind, Binder, reject};
 use super::typed::{Typed, TypedKind};

@@ -56,23 +56,26 @@ fn expressions() -> Vec<String> {
 }
 
 /// The nearest character boundary at or before a byte offset.
-fn border(text: &str, at: usize) -> usize {
+fn char_boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
 fn damaged(all: &[String], random: &mut Random) -> String {
     let mut text = all[random.below(all.len())].clone();
     for _ in 0..=random.below(4) {
-        let from = border(&text, random.below(text.len() + 1));
-        let to = border(&text, from + random.below(6)).max(from);
+        let from = char_boundary(&text, random.below(text.len() + 1));
+        let to = char_boundary(&text, from + random.below(6)).max(from);
         match random.below(4) {
             0 => text.replace_range(from..to, ""),
             1 => text.insert_str(from, PIECES[random.below(PIECES.len())]),
             2 => text.truncate(from),
             _ => {
                 let other = &all[random.below(all.len())];
-                let piece = border(other, random.below(other.len()));
-                text.insert_str(from, &other[piece..border(other, piece + random.below(20)).max(piece)]);
+                let piece = char_boundary(other, random.below(other.len()));
+                text.insert_str(
+                    from,
+                    &other[piece..char_boundary(other, piece + random.below(20)).max(piece)],
+                );
             }
         }
     }

@@ -23,7 +23,7 @@ pub(super) struct SourceArgument<'e> {
 pub(super) enum SourceArgumentValue<'e> {
     Value(Typed),
     /// An expression whose type depends on the parameter: `new(…)`, `default`.
-    Late(&'e Expr),
+    TargetTyped(&'e Expr),
     /// A lambda, or a method group.
     Function,
     /// A declaration in an argument: `out var name`.
@@ -44,14 +44,14 @@ pub(super) struct OverloadCandidate {
     pub(super) method: MethodRef,
     pub(super) places: Vec<ParameterSource>,
     /// The type to which each argument is converted.
-    wanted: Vec<Ty>,
+    parameter_types: Vec<Ty>,
     expanded: bool,
 }
 
 impl OverloadCandidate {
     /// Whether the first argument is a number that is converted to another number type.
     pub(super) fn converts_number(&self, from: &Ty) -> bool {
-        self.wanted.first().is_some_and(|to| is_other_number(from, to))
+        self.parameter_types.first().is_some_and(|to| is_other_number(from, to))
     }
 }
 
@@ -159,20 +159,25 @@ impl Binder<'_> {
         if own.iter().any(Self::is_internal) || !self.satisfies(method, owner, &own) {
             return None;
         }
-        let mut wanted = vec![Ty::Other; given.len()];
+        let mut parameter_types = vec![Ty::Other; given.len()];
         for (at, parameter, ty) in &met {
             let ty = ty.with(&[], &own);
             if ty.is_open() || !self.fits(given.get(*at)?, parameter, &ty) {
                 return None;
             }
-            *wanted.get_mut(*at)? = ty;
+            *parameter_types.get_mut(*at)? = ty;
         }
         let close = |place: ParameterSource| match place {
             ParameterSource::Rest(list, of) => ParameterSource::Rest(list, of.with(owner.arguments(), &own)),
             other => other,
         };
         let places = places.into_iter().map(close).collect();
-        Some(OverloadCandidate { method: self.method_ref(method, owner, own), places, wanted, expanded })
+        Some(OverloadCandidate {
+            method: self.method_ref(method, owner, own),
+            places,
+            parameter_types,
+            expanded,
+        })
     }
 
     /// Whether an argument converts to a parameter of this type.
@@ -194,17 +199,17 @@ impl Binder<'_> {
             SourceArgumentValue::Value(value) => {
                 !value.is_void() && self.implicit_conversion(value, ty).is_some()
             }
-            SourceArgumentValue::Late(expr) => self.fits_late(expr, ty),
+            SourceArgumentValue::TargetTyped(expr) => self.fits_target_typed(expr, ty),
             SourceArgumentValue::Function => self.takes_lambda(ty),
             SourceArgumentValue::Declared(Some((_, declared)), _) => declared == ty,
             SourceArgumentValue::Declared(None, _) => true,
         }
     }
 
-    fn fits_late(&self, expr: &Expr, ty: &Ty) -> bool {
+    fn fits_target_typed(&self, expr: &Expr, ty: &Ty) -> bool {
         use crate::syntax::tree::ExprKind;
         match &expr.kind {
-            ExprKind::Paren(of) => self.fits_late(of, ty),
+            ExprKind::Paren(of) => self.fits_target_typed(of, ty),
             ExprKind::New { .. } => {
                 let inner = self.types.inside(ty);
                 !matches!(inner, Ty::Vector(_) | Ty::Array(..) | Ty::Pointer(_))
@@ -228,7 +233,9 @@ impl Binder<'_> {
     ) -> Ordering {
         let (mut better, mut worse) = (false, false);
         for (at, given) in given.iter().enumerate() {
-            let (Some(a), Some(b)) = (one.wanted.get(at), other.wanted.get(at)) else { continue };
+            let (Some(a), Some(b)) = (one.parameter_types.get(at), other.parameter_types.get(at)) else {
+                continue;
+            };
             match self.better_target(given, a, b) {
                 Ordering::Greater => better = true,
                 Ordering::Less => worse = true,
@@ -372,7 +379,7 @@ impl Binder<'_> {
             .map(|given| match &given.value {
                 SourceArgumentValue::Value(value) => self.type_text(&value.ty),
                 SourceArgumentValue::Function => "lambda or method".into(),
-                SourceArgumentValue::Late(_) => "default or new".into(),
+                SourceArgumentValue::TargetTyped(_) => "default or new".into(),
                 SourceArgumentValue::Declared(..) => "out var".into(),
             })
             .collect();

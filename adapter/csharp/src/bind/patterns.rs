@@ -321,10 +321,10 @@ impl Binder<'_> {
         let slice = items.iter().position(|item| matches!(item, ListItem::Slice(_)));
         let length = self.length(&value, span)?;
         let (slot, length_kept) = self.keep_part(&length);
-        let wanted = i32::try_from(items.len()).unwrap_or(i32::MAX);
+        let count = i32::try_from(items.len()).unwrap_or(i32::MAX);
         let (op, least) = match slice {
-            Some(_) => (BinaryOp::GreaterOrEqual, wanted - 1),
-            None => (BinaryOp::Equal, wanted),
+            Some(_) => (BinaryOp::GreaterOrEqual, count - 1),
+            None => (BinaryOp::Equal, count),
         };
         let holds = self.binary(op, length_kept.clone(), self.int(least, span), span)?;
         tests.push(TypedPattern::Part(length, slot, Box::new(TypedPattern::Holds(holds))));

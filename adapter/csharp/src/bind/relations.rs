@@ -247,7 +247,7 @@ impl<'a> TypeRelations<'a> {
             (Ty::Array(from, rank), Ty::Array(to, other)) => {
                 rank == other && !from.is_value() && !to.is_value() && self.derives(from, to)
             }
-            (_, Ty::Named(wanted)) if !wanted.is_value => {
+            (_, Ty::Named(target)) if !target.is_value => {
                 if self.is_interface(to) || self.is_delegate(to) {
                     return self.fits_variant(from, to)
                         || self.interfaces(from).iter().any(|own| own == to || self.fits_variant(own, to));

@@ -219,15 +219,17 @@ impl Binder<'_> {
                 let Some(types) = types else {
                     return leave_to_compiler("a lambda whose parameters are not known", span);
                 };
-                let wanted = match result {
+                let expected_result = match result {
                     SignatureType::Nothing => ExpectedResult::Nothing,
                     SignatureType::SequenceOf(_) => ExpectedResult::Any,
                     shape => self.shape(*shape, known).map_or(ExpectedResult::Any, ExpectedResult::Of),
                 };
                 let lambda = match written {
-                    SequenceArgument::Lambda(lambda, span) => self.lambda(lambda, &types, &wanted, *span)?,
+                    SequenceArgument::Lambda(lambda, span) => {
+                        self.lambda(lambda, &types, &expected_result, *span)?
+                    }
                     SequenceArgument::Method(group, span) => {
-                        self.method_as_lambda(group, &types, &wanted, *span)?
+                        self.method_as_lambda(group, &types, &expected_result, *span)?
                     }
                     SequenceArgument::Value(_) => {
                         return leave_to_compiler("a delegate as an argument", span);

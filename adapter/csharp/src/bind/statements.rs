@@ -9,7 +9,7 @@ use crate::types::Ty;
 
 /// The `return` statements of a lambda: the expected type, and the types found.
 struct LambdaReturns<'t> {
-    wanted: Option<&'t Ty>,
+    return_type: Option<&'t Ty>,
     found: Vec<Typed>,
 }
 
@@ -18,9 +18,9 @@ impl Binder<'_> {
     pub(super) fn block(
         &mut self,
         block: &[tree::Stmt],
-        wanted: Option<&Ty>,
+        return_type: Option<&Ty>,
     ) -> Bind<(Vec<TypedStmt>, Vec<Typed>)> {
-        let mut returns = LambdaReturns { wanted, found: Vec::new() };
+        let mut returns = LambdaReturns { return_type, found: Vec::new() };
         let statements = self.statements(block, &mut returns)?;
         Ok((statements, returns.found))
     }
@@ -99,7 +99,7 @@ impl Binder<'_> {
                 bound.push(each);
             }
             tree::Stmt::Return(value) => {
-                let value = match (value, returns.wanted) {
+                let value = match (value, returns.return_type) {
                     (None, _) => None,
                     (Some(value), Some(ty)) => Some(self.convert_expr(value, ty)?),
                     (Some(value), None) => Some(self.value(value)?),

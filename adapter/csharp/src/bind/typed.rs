@@ -190,7 +190,7 @@ pub(crate) struct TypedInterpolation {
 #[derive(Debug, Clone)]
 pub(crate) enum TypedInterpolatedPart {
     Text(String),
-    Hole(Box<TypedInterpolation>),
+    Interpolation(Box<TypedInterpolation>),
 }
 
 #[derive(Debug, Clone)]

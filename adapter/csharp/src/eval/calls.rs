@@ -4,7 +4,7 @@
 
 use super::EvaluationTarget;
 use super::evaluator::{Evaluator, Res};
-use super::values::{LocalSequence, Val, ValueOrSequence};
+use super::values::{LocalSequence, TypedValue, ValueOrSequence};
 use crate::bind::PropertyRef;
 use crate::bind::typed::{PassedArgument, Typed, TypedArgument, TypedCall};
 use crate::types::Ty;
@@ -15,10 +15,10 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
     pub(crate) fn arguments(
         &mut self,
         all: &[PassedArgument],
-    ) -> Res<T, (Vec<Val<T::Place>>, Vec<(u32, usize)>)> {
+    ) -> Res<T, (Vec<TypedValue<T::Location>>, Vec<(u32, usize)>)> {
         let mut order: Vec<usize> = (0..all.len()).collect();
         order.sort_by_key(|at| all.get(*at).map_or(usize::MAX, |passed| passed.turn));
-        let mut vals: Vec<Option<Val<T::Place>>> = vec![None; all.len()];
+        let mut vals: Vec<Option<TypedValue<T::Location>>> = vec![None; all.len()];
         let mut new = Vec::new();
         for at in order {
             let Some(passed) = all.get(at) else { continue };
@@ -32,12 +32,12 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
                             "`{source}` is not a variable of the program, which `ref` and `out` need"
                         ));
                     }
-                    Val { ty: Ty::Reference(Box::new(place.ty.clone())), ..val }
+                    TypedValue { ty: Ty::Reference(Box::new(place.ty.clone())), ..val }
                 }
                 TypedArgument::New(slot, ty) => {
                     let variable = self.target.new_variable(ty)?;
                     new.push((*slot, at));
-                    Val { ty: Ty::Reference(Box::new(ty.clone())), ..variable }
+                    TypedValue { ty: Ty::Reference(Box::new(ty.clone())), ..variable }
                 }
             };
             if let Some(own) = vals.get_mut(at) {
@@ -47,7 +47,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         Ok((vals.into_iter().flatten().collect(), new))
     }
 
-    pub(crate) fn call(&mut self, call: &TypedCall, of: &Typed) -> Res<T, ValueOrSequence<T::Place>> {
+    pub(crate) fn call(&mut self, call: &TypedCall, of: &Typed) -> Res<T, ValueOrSequence<T::Location>> {
         let name = &call.method.method.name;
         let this = match &call.of {
             Some(this) => Some(self.receiver(this, name)?),
@@ -58,15 +58,15 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         for (slot, at) in new {
             if let Some(val) = arguments.get(at) {
                 let ty = val.ty.direct().clone();
-                self.set(slot, Val { ty, ..val.clone() }.into());
+                self.set(slot, TypedValue { ty, ..val.clone() }.into());
             }
         }
         Ok(match result {
             Some(val) => match val.ty.is_value() && !of.ty.is_value() {
                 true => val.into(),
-                false => Val { ty: of.ty.clone(), ..val }.into(),
+                false => TypedValue { ty: of.ty.clone(), ..val }.into(),
             },
-            None => Val::null().into(),
+            None => TypedValue::null().into(),
         })
     }
 
@@ -74,9 +74,9 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         &mut self,
         of: Option<&Typed>,
         property: &PropertyRef,
-    ) -> Res<T, ValueOrSequence<T::Place>> {
+    ) -> Res<T, ValueOrSequence<T::Location>> {
         let name = &property.property.name;
-        let Some(of) = of else { return self.target.property(None, property).map(ValueOrSequence::Val) };
+        let Some(of) = of else { return self.target.property(None, property).map(ValueOrSequence::Value) };
         let value = self.value(of)?;
         // Values that exist only in the debugger have the members of sequences.
         if let ValueOrSequence::Local(local, _) = &value {
@@ -96,7 +96,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
             return self
                 .fail(format!("NullReferenceException: `{source}` is null, so `{name}` has no value"));
         }
-        self.target.property(Some(&val), property).map(ValueOrSequence::Val)
+        self.target.property(Some(&val), property).map(ValueOrSequence::Value)
     }
 
     pub(crate) fn element_access(
@@ -104,7 +104,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         of: &Typed,
         property: &PropertyRef,
         arguments: &[PassedArgument],
-    ) -> Res<T, ValueOrSequence<T::Place>> {
+    ) -> Res<T, ValueOrSequence<T::Location>> {
         let value = self.value(of)?;
         if let ValueOrSequence::Local(local, _) = &value
             && let Some(item) = self.local_item(&local.clone(), arguments)?
@@ -117,15 +117,15 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
             return self.fail(format!("NullReferenceException: `{source}` is null, so it has no elements"));
         }
         let (arguments, _) = self.arguments(arguments)?;
-        self.target.indexer(&val, property, &arguments).map(ValueOrSequence::Val)
+        self.target.indexer(&val, property, &arguments).map(ValueOrSequence::Value)
     }
 
     /// An item of a list or lookup that exists only in the debugger.
     fn local_item(
         &mut self,
-        local: &LocalSequence<T::Place>,
+        local: &LocalSequence<T::Location>,
         arguments: &[PassedArgument],
-    ) -> Res<T, Option<ValueOrSequence<T::Place>>> {
+    ) -> Res<T, Option<ValueOrSequence<T::Location>>> {
         let [PassedArgument { value: TypedArgument::Value(index), .. }] = arguments else { return Ok(None) };
         match local {
             LocalSequence::Items(items, false) => {
@@ -140,7 +140,8 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
             }
             LocalSequence::Lookup(groups) => {
                 let key = self.val(index)?;
-                let mut keys: Vec<Val<T::Place>> = groups.iter().map(|group| group.key.clone()).collect();
+                let mut keys: Vec<TypedValue<T::Location>> =
+                    groups.iter().map(|group| group.key.clone()).collect();
                 keys.push(key);
                 let last = keys.len() - 1;
                 let alike = self.group_equal_keys(&keys, None)?;
@@ -157,14 +158,14 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         }
     }
 
-    pub(crate) fn type_of(&self, value: &ValueOrSequence<T::Place>) -> Ty {
+    pub(crate) fn type_of(&self, value: &ValueOrSequence<T::Location>) -> Ty {
         match value {
-            ValueOrSequence::Val(val) => val.ty.clone(),
+            ValueOrSequence::Value(val) => val.ty.clone(),
             ValueOrSequence::Local(_, ty) => ty.clone(),
         }
     }
 }
 
-fn count<P>(count: usize) -> Val<P> {
-    Val::int(i32::try_from(count).unwrap_or(i32::MAX))
+fn count<P>(count: usize) -> TypedValue<P> {
+    TypedValue::int(i32::try_from(count).unwrap_or(i32::MAX))
 }

@@ -4,7 +4,7 @@
 
 use super::EvaluationTarget;
 use super::evaluator::{Evaluator, Res};
-use super::values::{Data, Val, ValueOrSequence};
+use super::values::{TypedValue, ValueLocation, ValueOrSequence};
 use crate::bind::typed::{ConversionKind, Typed};
 use crate::constant::Constant;
 use crate::types::Ty;
@@ -12,13 +12,13 @@ use crate::types::Ty;
 impl<T: EvaluationTarget> Evaluator<'_, T> {
     pub(crate) fn convert(
         &mut self,
-        value: ValueOrSequence<T::Place>,
+        value: ValueOrSequence<T::Location>,
         how: &ConversionKind,
         to: &Ty,
         of: &Typed,
-    ) -> Res<T, ValueOrSequence<T::Place>> {
+    ) -> Res<T, ValueOrSequence<T::Location>> {
         let val = match value {
-            ValueOrSequence::Val(val) => val,
+            ValueOrSequence::Value(val) => val,
             // A local sequence can be viewed as one of its interfaces; for another type it must be created in
             // the program.
             ValueOrSequence::Local(local, ty)
@@ -29,34 +29,34 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
             }
             local => self.create_in_program(local)?,
         };
-        self.convert_val(val, how, to, of).map(ValueOrSequence::Val)
+        self.convert_val(val, how, to, of).map(ValueOrSequence::Value)
     }
 
     fn convert_val(
         &mut self,
-        val: Val<T::Place>,
+        val: TypedValue<T::Location>,
         how: &ConversionKind,
         to: &Ty,
         of: &Typed,
-    ) -> Res<T, Val<T::Place>> {
+    ) -> Res<T, TypedValue<T::Location>> {
         match how {
             ConversionKind::Same => Ok(match val.ty.is_value() && !to.is_value() {
                 true => val,
-                false => Val { ty: to.clone(), ..val },
+                false => TypedValue { ty: to.clone(), ..val },
             }),
             // A boxed value keeps its type.
             ConversionKind::Box => self.box_value(val, to),
             ConversionKind::Number { checked } => {
                 let constant = self.load_constant(&val, of)?;
                 self.number(&constant, to, *checked, &val.ty)
-                    .map(|constant| Val::constant_of(constant, to.clone()))
+                    .map(|constant| TypedValue::constant_of(constant, to.clone()))
             }
             ConversionKind::Unbox => self.unbox_value(val, to),
             ConversionKind::Down => {
                 if self.target.is_null(&val)? || self.is_of(&val, to)? {
                     return Ok(match val.ty.is_value() && !to.is_value() {
                         true => val,
-                        false => Val { ty: to.clone(), ..val },
+                        false => TypedValue { ty: to.clone(), ..val },
                     });
                 }
                 let actual = self.target.actual_type(&val)?;
@@ -65,7 +65,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
                     "InvalidCastException: Unable to cast object of type '{from}' to type '{to}'"
                 ))
             }
-            ConversionKind::Wrap => Ok(Val { ty: to.clone(), ..val }),
+            ConversionKind::Wrap => Ok(TypedValue { ty: to.clone(), ..val }),
             ConversionKind::Unwrap => {
                 if self.target.is_null(&val)? {
                     let source = self.source(of);
@@ -74,20 +74,20 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
                     ));
                 }
                 let inner = self.target.nullable_value(&val)?;
-                Ok(Val { ty: to.clone(), ..inner })
+                Ok(TypedValue { ty: to.clone(), ..inner })
             }
             ConversionKind::Lift(steps) => {
                 if self.target.is_null(&val)? {
-                    return Ok(Val::null_of(to.clone()));
+                    return Ok(TypedValue::null_of(to.clone()));
                 }
                 let mut inner = self.target.nullable_value(&val)?;
                 for (how, ty) in steps.iter() {
                     inner = self.convert_val(inner, how, ty, of)?;
                 }
-                Ok(Val { ty: to.clone(), ..inner })
+                Ok(TypedValue { ty: to.clone(), ..inner })
             }
             ConversionKind::User(method) => match self.target.call(method, None, &[val], false)? {
-                Some(result) => Ok(Val { ty: method.result.direct().clone(), ..result }),
+                Some(result) => Ok(TypedValue { ty: method.result.direct().clone(), ..result }),
                 None => self.fail("a conversion returned nothing"),
             },
             ConversionKind::Tuple(elements) => {
@@ -105,20 +105,20 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
     }
 
     /// Boxes a value. A nullable is boxed as its value.
-    fn box_value(&mut self, val: Val<T::Place>, to: &Ty) -> Res<T, Val<T::Place>> {
+    fn box_value(&mut self, val: TypedValue<T::Location>, to: &Ty) -> Res<T, TypedValue<T::Location>> {
         let Some(inner) = self.types().nullable(&val.ty) else { return Ok(val) };
         if self.target.is_null(&val)? {
-            return Ok(Val::null_of(to.clone()));
+            return Ok(TypedValue::null_of(to.clone()));
         }
         let out = self.target.nullable_value(&val)?;
-        Ok(Val { ty: inner, ..out })
+        Ok(TypedValue { ty: inner, ..out })
     }
 
-    fn unbox_value(&mut self, val: Val<T::Place>, to: &Ty) -> Res<T, Val<T::Place>> {
+    fn unbox_value(&mut self, val: TypedValue<T::Location>, to: &Ty) -> Res<T, TypedValue<T::Location>> {
         let inner = self.types().nullable(to);
         if self.target.is_null(&val)? {
             return match inner {
-                Some(_) => Ok(Val::null_of(to.clone())),
+                Some(_) => Ok(TypedValue::null_of(to.clone())),
                 None => self.fail(format!(
                     "NullReferenceException: null cannot be unboxed to `{}`",
                     self.types().type_text(to)
@@ -134,8 +134,8 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
             return self.fail(format!("InvalidCastException: the object is a boxed `{from}`, not a `{to}`"));
         }
         match self.target.load(&val)? {
-            Some(constant) => Ok(Val::constant_of(constant, to.clone())),
-            None => Ok(Val { ty: to.clone(), ..val }),
+            Some(constant) => Ok(TypedValue::constant_of(constant, to.clone())),
+            None => Ok(TypedValue { ty: to.clone(), ..val }),
         }
     }
 
@@ -172,7 +172,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
     }
 
     /// Whether a value is a constant in the debugger, not in the program.
-    pub(crate) fn is_local_constant(val: &Val<T::Place>) -> bool {
-        matches!(val.data, Data::Constant(_))
+    pub(crate) fn is_local_constant(val: &TypedValue<T::Location>) -> bool {
+        matches!(val.data, ValueLocation::Constant(_))
     }
 }

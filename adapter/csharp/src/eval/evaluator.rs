@@ -1,7 +1,7 @@
 //! Evaluation of each node of a typed tree.
 
 use super::EvaluationTarget;
-use super::values::{Data, LocalSequence, Val, ValueOrSequence};
+use super::values::{LocalSequence, TypedValue, ValueLocation, ValueOrSequence};
 use crate::bind::TypeRelations;
 use crate::bind::typed::*;
 use crate::constant::Constant;
@@ -13,7 +13,7 @@ pub(crate) const MAX_ITEMS: usize = 10_000;
 pub(crate) struct Evaluator<'a, T: EvaluationTarget> {
     pub(crate) target: &'a T,
     text: &'a str,
-    slots: Vec<Option<ValueOrSequence<T::Place>>>,
+    slots: Vec<Option<ValueOrSequence<T::Location>>>,
 }
 
 pub(crate) type Res<T, V> = Result<V, <T as EvaluationTarget>::Error>;
@@ -39,13 +39,13 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
         self.text.get(of.span.start..of.span.end).unwrap_or_default()
     }
 
-    pub(crate) fn set(&mut self, slot: u32, value: ValueOrSequence<T::Place>) {
+    pub(crate) fn set(&mut self, slot: u32, value: ValueOrSequence<T::Location>) {
         if let Some(own) = self.slots.get_mut(slot as usize) {
             *own = Some(value);
         }
     }
 
-    pub(crate) fn slot(&self, slot: u32) -> Res<T, ValueOrSequence<T::Place>> {
+    pub(crate) fn slot(&self, slot: u32) -> Res<T, ValueOrSequence<T::Location>> {
         match self.slots.get(slot as usize).and_then(Option::as_ref) {
             Some(value) => Ok(value.clone()),
             None => self.fail("a variable of the expression has no value yet"),
@@ -53,7 +53,7 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
     }
 
     /// Evaluates a part to a value in the program or a constant. A local sequence is created in the program.
-    pub(crate) fn val(&mut self, of: &Typed) -> Res<T, Val<T::Place>> {
+    pub(crate) fn val(&mut self, of: &Typed) -> Res<T, TypedValue<T::Location>> {
         let value = self.value(of)?;
         self.create_in_program(value)
     }
@@ -67,7 +67,7 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
         self.load_constant(&val, of)
     }
 
-    pub(crate) fn load_constant(&self, val: &Val<T::Place>, of: &Typed) -> Res<T, Constant> {
+    pub(crate) fn load_constant(&self, val: &TypedValue<T::Location>, of: &Typed) -> Res<T, Constant> {
         match self.target.load(val)? {
             Some(constant) => Ok(constant),
             None => self.fail(format!(
@@ -89,15 +89,15 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
         }
     }
 
-    pub(crate) fn is_null(&self, value: &ValueOrSequence<T::Place>) -> Res<T, bool> {
+    pub(crate) fn is_null(&self, value: &ValueOrSequence<T::Location>) -> Res<T, bool> {
         match value {
-            ValueOrSequence::Val(val) => self.target.is_null(val),
+            ValueOrSequence::Value(val) => self.target.is_null(val),
             ValueOrSequence::Local(..) => Ok(false),
         }
     }
 
     /// Evaluates the object whose member is accessed, which must not be null.
-    pub(crate) fn receiver(&mut self, of: &Typed, member: &str) -> Res<T, Val<T::Place>> {
+    pub(crate) fn receiver(&mut self, of: &Typed, member: &str) -> Res<T, TypedValue<T::Location>> {
         let val = self.val(of)?;
         let may_be_null = !of.ty.is_value() || self.types().nullable(&of.ty).is_some();
         if !of.ty.is_value() && may_be_null && self.target.is_null(&val)? {
@@ -108,19 +108,19 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
         Ok(val)
     }
 
-    fn known(&self, constant: Constant, of: &Typed) -> ValueOrSequence<T::Place> {
-        Val::constant_of(constant, of.ty.clone()).into()
+    fn known(&self, constant: Constant, of: &Typed) -> ValueOrSequence<T::Location> {
+        TypedValue::constant_of(constant, of.ty.clone()).into()
     }
 
     /// Evaluates a part. The result is a place if the part is one.
-    pub(crate) fn value(&mut self, of: &Typed) -> Res<T, ValueOrSequence<T::Place>> {
+    pub(crate) fn value(&mut self, of: &Typed) -> Res<T, ValueOrSequence<T::Location>> {
         let ty = &of.ty;
         Ok(match &of.kind {
             TypedKind::Constant(constant) => self.known(constant.clone(), of),
             TypedKind::Default => {
                 match ty.is_value() && self.types().nullable(ty).is_none() && !matches!(ty, Ty::Pointer(_)) {
                     true => self.target.new_zeroed(ty)?.into(),
-                    false => Val::null_of(ty.clone()).into(),
+                    false => TypedValue::null_of(ty.clone()).into(),
                 }
             }
             TypedKind::Variable(at) => self.target.variable(*at)?.into(),
@@ -130,7 +130,7 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
             }
             TypedKind::This => self.target.this()?.into(),
             TypedKind::Exception => self.target.exception()?.into(),
-            TypedKind::ThreadId => Val::int(self.target.thread_id()).into(),
+            TypedKind::ThreadId => TypedValue::int(self.target.thread_id()).into(),
             TypedKind::Field(None, field) => self.target.field(None, field)?.into(),
             TypedKind::Field(Some(inner), field) => {
                 let val = self.receiver(inner, &field.field.name)?;
@@ -143,20 +143,20 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
             TypedKind::Length(inner) => {
                 let val = self.receiver(inner, "Length")?;
                 match &val.data {
-                    Data::Constant(Constant::Text(text)) => {
+                    ValueLocation::Constant(Constant::Text(text)) => {
                         let length = text.encode_utf16().count();
-                        Val::int(i32::try_from(length).unwrap_or(i32::MAX)).into()
+                        TypedValue::int(i32::try_from(length).unwrap_or(i32::MAX)).into()
                     }
-                    _ => Val::int(self.target.length(&val)?).into(),
+                    _ => TypedValue::int(self.target.length(&val)?).into(),
                 }
             }
             TypedKind::HasValue(inner) => {
                 let val = self.val(inner)?;
-                Val::bool(!self.target.is_null(&val)?).into()
+                TypedValue::bool(!self.target.is_null(&val)?).into()
             }
             TypedKind::IsNull(inner) => {
                 let value = self.value(inner)?;
-                Val::bool(self.is_null(&value)?).into()
+                TypedValue::bool(self.is_null(&value)?).into()
             }
             TypedKind::Element(inner, indexes) => self.element(inner, indexes)?.into(),
             TypedKind::TupleElement(inner, at) => {
@@ -176,7 +176,7 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
             TypedKind::New(constructor, arguments) => {
                 let (arguments, _) = self.arguments(arguments)?;
                 let made = self.target.construct(constructor, &arguments)?;
-                Val { ty: ty.clone(), ..made }.into()
+                TypedValue { ty: ty.clone(), ..made }.into()
             }
             TypedKind::NewText(arguments) => self.new_text(arguments)?.into(),
             TypedKind::NewArray { of: element, lengths, items } => {
@@ -195,18 +195,18 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
             }
             TypedKind::Unary(op, inner, overflow) => self.unary(*op, inner, *overflow, of)?,
             TypedKind::Binary(op, a, b, overflow) => self.binary(*op, (a, b), *overflow, of)?,
-            TypedKind::Same(a, b) => Val::bool(self.same(a, b)?).into(),
+            TypedKind::Same(a, b) => TypedValue::bool(self.same(a, b)?).into(),
             TypedKind::Concat(parts) => {
                 let mut text = String::new();
                 for part in parts {
                     text.push_str(&self.text_of_part(part)?);
                 }
-                Val::text(text).into()
+                TypedValue::text(text).into()
             }
-            TypedKind::Text(inner, _) => Val::text(self.text_of_part(inner)?).into(),
-            TypedKind::Interpolated(pieces) => Val::text(self.interpolated_string(pieces)?).into(),
-            TypedKind::And(a, b) => Val::bool(self.truth(a)? && self.truth(b)?).into(),
-            TypedKind::Or(a, b) => Val::bool(self.truth(a)? || self.truth(b)?).into(),
+            TypedKind::Text(inner, _) => TypedValue::text(self.text_of_part(inner)?).into(),
+            TypedKind::Interpolated(pieces) => TypedValue::text(self.interpolated_string(pieces)?).into(),
+            TypedKind::And(a, b) => TypedValue::bool(self.truth(a)? && self.truth(b)?).into(),
+            TypedKind::Or(a, b) => TypedValue::bool(self.truth(a)? || self.truth(b)?).into(),
             TypedKind::Choice(condition, a, b) => {
                 let chosen = if self.truth(condition)? { a } else { b };
                 return self.value(chosen);
@@ -222,10 +222,10 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
             TypedKind::Conditional(inner, slot, then) => {
                 let value = self.value(inner)?;
                 if self.is_null(&value)? {
-                    return Ok(Val::null_of(ty.clone()).into());
+                    return Ok(TypedValue::null_of(ty.clone()).into());
                 }
                 let value = match (value, self.types().nullable(&inner.ty)) {
-                    (ValueOrSequence::Val(val), Some(_)) => self.target.nullable_value(&val)?.into(),
+                    (ValueOrSequence::Value(val), Some(_)) => self.target.nullable_value(&val)?.into(),
                     (value, _) => value,
                 };
                 self.set(*slot, value);
@@ -237,11 +237,11 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
                 return self.value(then);
             }
             TypedKind::Copy(inner) => match self.value(inner)? {
-                ValueOrSequence::Val(val) => self.target.copy(&val)?.into(),
+                ValueOrSequence::Value(val) => self.target.copy(&val)?.into(),
                 local => local,
             },
             TypedKind::Sequence(all) => {
-                let mut last = Val::null().into();
+                let mut last = TypedValue::null().into();
                 for one in all {
                     last = self.value(one)?;
                 }
@@ -250,7 +250,7 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
             TypedKind::Is(inner, slot, test) => {
                 let value = self.value(inner)?;
                 self.set(*slot, value);
-                Val::bool(self.holds(test, *slot)?).into()
+                TypedValue::bool(self.holds(test, *slot)?).into()
             }
             TypedKind::As(inner) => self.as_type(inner, ty)?,
             TypedKind::Switch(inner, slot, arms) => {
@@ -269,9 +269,9 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
             TypedKind::Slice(inner, start, end) => self.slice(inner, start, end)?.into(),
             TypedKind::TypeOf(inner) => {
                 let object = self.target.type_object(inner)?;
-                Val { ty: ty.clone(), ..object }.into()
+                TypedValue { ty: ty.clone(), ..object }.into()
             }
-            TypedKind::SizeOf(inner) => Val::int(self.target.size_of(inner)?).into(),
+            TypedKind::SizeOf(inner) => TypedValue::int(self.target.size_of(inner)?).into(),
             TypedKind::Throw(inner) => {
                 let thrown = self.val(inner)?;
                 return Err(self.target.exception_error(&thrown));
@@ -283,9 +283,9 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
     }
 
     /// Checks that a value still has the run-time type that it had at binding.
-    fn narrow(&mut self, inner: &Typed, ty: &Ty) -> Res<T, ValueOrSequence<T::Place>> {
+    fn narrow(&mut self, inner: &Typed, ty: &Ty) -> Res<T, ValueOrSequence<T::Location>> {
         let val = match self.value(inner)? {
-            ValueOrSequence::Val(val) => val,
+            ValueOrSequence::Value(val) => val,
             local => return Ok(local),
         };
         if self.target.is_null(&val)? {
@@ -296,30 +296,30 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
         if actual != *ty && !self.types().derives(&actual, ty) {
             return Err(self.target.stale_error());
         }
-        Ok(Val { ty: ty.clone(), ..val }.into())
+        Ok(TypedValue { ty: ty.clone(), ..val }.into())
     }
 
     /// Changes the static type of a value to that of a variable. A boxed value keeps its type.
-    fn view_as(&self, value: ValueOrSequence<T::Place>, ty: &Ty) -> ValueOrSequence<T::Place> {
+    fn view_as(&self, value: ValueOrSequence<T::Location>, ty: &Ty) -> ValueOrSequence<T::Location> {
         match value {
-            ValueOrSequence::Val(val) if val.ty.is_value() && !ty.is_value() => ValueOrSequence::Val(val),
-            ValueOrSequence::Val(val) if *ty != OBJECT && *ty != Ty::Null => {
-                ValueOrSequence::Val(Val { ty: ty.clone(), ..val })
+            ValueOrSequence::Value(val) if val.ty.is_value() && !ty.is_value() => ValueOrSequence::Value(val),
+            ValueOrSequence::Value(val) if *ty != OBJECT && *ty != Ty::Null => {
+                ValueOrSequence::Value(TypedValue { ty: ty.clone(), ..val })
             }
             other => other,
         }
     }
 
-    fn element(&mut self, of: &Typed, indexes: &[Typed]) -> Res<T, Val<T::Place>> {
+    fn element(&mut self, of: &Typed, indexes: &[Typed]) -> Res<T, TypedValue<T::Location>> {
         let val = self.receiver(of, "[]")?;
         let mut all = Vec::new();
         for index in indexes {
             all.push(self.integer(index)?);
         }
-        if let (Data::Constant(Constant::Text(text)), [index]) = (&val.data, all.as_slice()) {
+        if let (ValueLocation::Constant(Constant::Text(text)), [index]) = (&val.data, all.as_slice()) {
             let unit = usize::try_from(*index).ok().and_then(|index| text.encode_utf16().nth(index));
             return match unit {
-                Some(unit) => Ok(Val::plain(Constant::Int(kind::CHAR, i128::from(unit)))),
+                Some(unit) => Ok(TypedValue::plain(Constant::Int(kind::CHAR, i128::from(unit)))),
                 None => self.fail(format!("IndexOutOfRangeException: the string has no character {index}")),
             };
         }
@@ -327,21 +327,21 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
     }
 
     /// Evaluates `new string('a', 3)` and `new string(letters)`.
-    fn new_text(&mut self, arguments: &[Typed]) -> Res<T, Val<T::Place>> {
+    fn new_text(&mut self, arguments: &[Typed]) -> Res<T, TypedValue<T::Location>> {
         match arguments {
             [letter, count] => {
                 let (letter, count) = (self.constant(letter)?, self.integer(count)?);
                 let Constant::Int(kind::CHAR, unit) = letter else { return self.no_text() };
                 let letter = String::from_utf16_lossy(&[unit as u16]);
                 match usize::try_from(count).ok().filter(|count| *count <= 1 << 20) {
-                    Some(count) => Ok(Val::text(letter.repeat(count))),
+                    Some(count) => Ok(TypedValue::text(letter.repeat(count))),
                     None => self.fail("ArgumentOutOfRangeException: the count is negative or too large"),
                 }
             }
             [letters] if matches!(letters.ty, Ty::Vector(_)) => {
                 let val = self.val(letters)?;
                 if self.target.is_null(&val)? {
-                    return Ok(Val::text(""));
+                    return Ok(TypedValue::text(""));
                 }
                 let (items, _) = self.target.items(&val, 1 << 20)?;
                 let mut units = Vec::new();
@@ -351,7 +351,7 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
                         _ => return self.no_text(),
                     }
                 }
-                Ok(Val::text(String::from_utf16_lossy(&units)))
+                Ok(TypedValue::text(String::from_utf16_lossy(&units)))
             }
             _ => self.no_text(),
         }
@@ -361,7 +361,12 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
         self.fail("only `new string(letter, count)` and `new string(letters)` are supported")
     }
 
-    fn new_array(&mut self, of: &Ty, lengths: &[Typed], items: Option<&[Typed]>) -> Res<T, Val<T::Place>> {
+    fn new_array(
+        &mut self,
+        of: &Ty,
+        lengths: &[Typed],
+        items: Option<&[Typed]>,
+    ) -> Res<T, TypedValue<T::Location>> {
         let mut all = Vec::new();
         for length in lengths {
             let length = self.integer(length)?;
@@ -391,11 +396,11 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
         self.target.new_array(of, &all, items)
     }
 
-    fn slice(&mut self, of: &Typed, start: &Typed, end: &Typed) -> Res<T, Val<T::Place>> {
+    fn slice(&mut self, of: &Typed, start: &Typed, end: &Typed) -> Res<T, TypedValue<T::Location>> {
         let val = self.receiver(of, "[..]")?;
         let (start, end) = (self.integer(start)?, self.integer(end)?);
         let length = match &val.data {
-            Data::Constant(Constant::Text(text)) => {
+            ValueLocation::Constant(Constant::Text(text)) => {
                 i64::try_from(text.encode_utf16().count()).unwrap_or(i64::MAX)
             }
             _ => i64::from(self.target.length(&val)?),
@@ -416,7 +421,7 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
                 .skip(usize::try_from(start).unwrap_or(0))
                 .take(usize::try_from(end - start).unwrap_or(0))
                 .collect();
-            return Ok(Val::text(String::from_utf16_lossy(&units)));
+            return Ok(TypedValue::text(String::from_utf16_lossy(&units)));
         }
         let Ty::Vector(element) = &of.ty else {
             return self.fail("only arrays and strings can be cut here");
@@ -429,27 +434,27 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
         self.target.new_array(element, &[end - start], Some(items))
     }
 
-    fn as_type(&mut self, of: &Typed, ty: &Ty) -> Res<T, ValueOrSequence<T::Place>> {
+    fn as_type(&mut self, of: &Typed, ty: &Ty) -> Res<T, ValueOrSequence<T::Location>> {
         let value = self.value(of)?;
         let is = match &value {
-            ValueOrSequence::Val(val) => {
+            ValueOrSequence::Value(val) => {
                 self.is_of(val, &self.types().nullable(ty).unwrap_or_else(|| ty.clone()))?
             }
             ValueOrSequence::Local(_, own) => self.types().derives(own, ty),
         };
         Ok(match (is, value) {
-            (false, _) => Val::null_of(ty.clone()).into(),
+            (false, _) => TypedValue::null_of(ty.clone()).into(),
             // A boxed value keeps its type.
-            (true, ValueOrSequence::Val(val)) if val.ty.is_value() && !ty.is_value() => {
-                ValueOrSequence::Val(val)
+            (true, ValueOrSequence::Value(val)) if val.ty.is_value() && !ty.is_value() => {
+                ValueOrSequence::Value(val)
             }
-            (true, ValueOrSequence::Val(val)) => Val { ty: ty.clone(), ..val }.into(),
+            (true, ValueOrSequence::Value(val)) => TypedValue { ty: ty.clone(), ..val }.into(),
             (true, local) => local,
         })
     }
 
     /// Whether a value is of a type, as for `is`.
-    pub(crate) fn is_of(&self, val: &Val<T::Place>, ty: &Ty) -> Res<T, bool> {
+    pub(crate) fn is_of(&self, val: &TypedValue<T::Location>, ty: &Ty) -> Res<T, bool> {
         if self.target.is_null(val)? {
             return Ok(false);
         }
@@ -458,9 +463,12 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
     }
 
     /// Converts a local sequence to a value in the program.
-    pub(crate) fn create_in_program(&mut self, value: ValueOrSequence<T::Place>) -> Res<T, Val<T::Place>> {
+    pub(crate) fn create_in_program(
+        &mut self,
+        value: ValueOrSequence<T::Location>,
+    ) -> Res<T, TypedValue<T::Location>> {
         let (local, ty) = match value {
-            ValueOrSequence::Val(val) => return Ok(val),
+            ValueOrSequence::Value(val) => return Ok(val),
             ValueOrSequence::Local(local, ty) => (local, ty),
         };
         let item = self.types().item_of(&ty).unwrap_or(OBJECT);
@@ -470,12 +478,12 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
             LocalSequence::Group(group) => return self.target.new_groups(&ty, std::slice::from_ref(group)),
             LocalSequence::Lookup(groups) => return self.target.new_groups(&ty, groups),
         };
-        let group = |item: &ValueOrSequence<T::Place>| match item {
+        let group = |item: &ValueOrSequence<T::Location>| match item {
             ValueOrSequence::Local(local, _) => match local.as_ref() {
                 LocalSequence::Group(group) => Some(group.clone()),
                 _ => None,
             },
-            ValueOrSequence::Val(_) => None,
+            ValueOrSequence::Value(_) => None,
         };
         let groups: Option<Vec<_>> = items.iter().map(group).collect();
         if let Some(groups) = groups.filter(|groups| !groups.is_empty() && !is_cut) {

@@ -44,7 +44,7 @@ pub(crate) struct FakeProgram {
     pub(crate) ran: RefCell<Vec<String>>,
 }
 
-type V = Val<FakeLocation>;
+type V = TypedValue<FakeLocation>;
 type R<T> = Result<T, String>;
 
 fn int(value: i32) -> FakeValue {
@@ -188,8 +188,8 @@ impl FakeProgram {
 
     fn stored(&self, val: &V) -> FakeValue {
         match &val.data {
-            Data::Constant(constant) => FakeValue::Here(constant.clone()),
-            Data::At(place) => match self.read(place) {
+            ValueLocation::Constant(constant) => FakeValue::Here(constant.clone()),
+            ValueLocation::At(place) => match self.read(place) {
                 // A struct is copied; an object is shared.
                 FakeValue::Object(id) if self.heap.borrow()[id].ty.is_value() => {
                     FakeValue::Object(self.copy(id))
@@ -220,8 +220,8 @@ impl FakeProgram {
 
     fn val(&self, stored: FakeValue, ty: Ty) -> V {
         match stored {
-            FakeValue::Here(constant) => Val::constant_of(constant, ty),
-            FakeValue::Object(id) => Val::at(FakeLocation::Object(id), ty),
+            FakeValue::Here(constant) => TypedValue::constant_of(constant, ty),
+            FakeValue::Object(id) => TypedValue::at(FakeLocation::Object(id), ty),
         }
     }
 
@@ -233,7 +233,7 @@ impl FakeProgram {
     }
 
     fn field_of(&self, val: &V, name: &str) -> FakeValue {
-        let Data::At(place) = &val.data else { panic!("{val:?} has no fields") };
+        let ValueLocation::At(place) = &val.data else { panic!("{val:?} has no fields") };
         self.read(&FakeLocation::Field(Box::new(place.clone()), name.into()))
     }
 
@@ -246,13 +246,13 @@ impl FakeProgram {
 
     fn point(&self, x: i32, y: i32) -> V {
         let id = self.make("Point", &[("X", int(x)), ("Y", int(y))], vec![]);
-        Val::at(FakeLocation::Object(id), self.world.ty("Point", &[], &[]))
+        TypedValue::at(FakeLocation::Object(id), self.world.ty("Point", &[], &[]))
     }
 
     fn items_in(&self, val: &V) -> Vec<FakeValue> {
         match &val.data {
-            Data::At(place) => self.object(&self.read(place)).items,
-            Data::Constant(_) => panic!("no items"),
+            ValueLocation::At(place) => self.object(&self.read(place)).items,
+            ValueLocation::Constant(_) => panic!("no items"),
         }
     }
 
@@ -263,11 +263,13 @@ impl FakeProgram {
             Some(Constant::Null) => "null".into(),
             Some(constant) => constant.invariant_text(),
             None => {
-                let Data::At(place) = &val.data else { panic!() };
+                let ValueLocation::At(place) = &val.data else { panic!() };
                 let object = self.object(&self.read(place));
                 let one = |stored: &FakeValue| match stored {
                     FakeValue::Here(constant) => constant.invariant_text(),
-                    FakeValue::Object(id) => self.shown(&Val::at(FakeLocation::Object(*id), Ty::Other)),
+                    FakeValue::Object(id) => {
+                        self.shown(&TypedValue::at(FakeLocation::Object(*id), Ty::Other))
+                    }
                 };
                 if !object.items.is_empty() || matches!(object.ty, Ty::Vector(_)) {
                     return format!("[{}]", object.items.iter().map(one).collect::<Vec<_>>().join(", "));
@@ -321,7 +323,7 @@ impl TypeProvider for FakeProgram {
 }
 
 impl EvaluationTarget for FakeProgram {
-    type Place = FakeLocation;
+    type Location = FakeLocation;
     type Error = String;
 
     fn error(&self, message: String) -> String {
@@ -334,7 +336,7 @@ impl EvaluationTarget for FakeProgram {
         Ok(())
     }
     fn variable(&self, at: u32) -> R<V> {
-        Ok(Val::at(FakeLocation::Variable(at as usize), self.scope.variables[at as usize].ty.clone()))
+        Ok(TypedValue::at(FakeLocation::Variable(at as usize), self.scope.variables[at as usize].ty.clone()))
     }
     fn this(&self) -> R<V> {
         Err("there is no this".into())
@@ -347,8 +349,8 @@ impl EvaluationTarget for FakeProgram {
     }
     fn load(&self, val: &V) -> R<Option<Constant>> {
         Ok(match &val.data {
-            Data::Constant(constant) => Some(constant.clone()),
-            Data::At(place) => match self.read(place) {
+            ValueLocation::Constant(constant) => Some(constant.clone()),
+            ValueLocation::At(place) => match self.read(place) {
                 FakeValue::Here(constant) => Some(constant),
                 FakeValue::Object(_) => None,
             },
@@ -365,15 +367,15 @@ impl EvaluationTarget for FakeProgram {
                 (None, false) => constant.ty(),
             },
             None => {
-                let Data::At(place) = &val.data else { panic!() };
+                let ValueLocation::At(place) = &val.data else { panic!() };
                 self.object(&self.read(place)).ty
             }
         })
     }
     fn identity(&self, val: &V) -> R<Option<u64>> {
         Ok(match &val.data {
-            Data::Constant(_) => None,
-            Data::At(place) => match self.read(place) {
+            ValueLocation::Constant(_) => None,
+            ValueLocation::At(place) => match self.read(place) {
                 FakeValue::Object(id) => Some(id as u64 + 1),
                 FakeValue::Here(_) => None,
             },
@@ -385,8 +387,8 @@ impl EvaluationTarget for FakeProgram {
     fn field(&self, of: Option<&V>, field: &FieldRef) -> R<V> {
         let ty = field.field.ty.with(field.owner.arguments(), &[]);
         let Some(of) = of else { return Ok(self.val(int(3), ty)) };
-        let Data::At(place) = &of.data else { panic!("{of:?} has no field") };
-        Ok(Val::at(FakeLocation::Field(Box::new(place.clone()), field.field.name.to_string()), ty))
+        let ValueLocation::At(place) = &of.data else { panic!("{of:?} has no field") };
+        Ok(TypedValue::at(FakeLocation::Field(Box::new(place.clone()), field.field.name.to_string()), ty))
     }
     fn property(&self, of: Option<&V>, property: &PropertyRef) -> R<V> {
         let name = &property.property.name;
@@ -395,12 +397,12 @@ impl EvaluationTarget for FakeProgram {
         Ok(match &**name {
             "Count" if self.types().is_named(&of.ty, "System.Collections.Generic.List`1") => {
                 self.ran.borrow_mut().push("get_Count".into());
-                Val::int(self.items_in(of).len() as i32)
+                TypedValue::int(self.items_in(of).len() as i32)
             }
-            "Sum" => Val::int(self.integer(of, "X") + self.integer(of, "Y")),
+            "Sum" => TypedValue::int(self.integer(of, "X") + self.integer(of, "Y")),
             "Sound" => {
                 self.ran.borrow_mut().push("get_Sound".into());
-                Val::text("wuff")
+                TypedValue::text("wuff")
             }
             name => self.val(self.field_of(of, name), direct),
         })
@@ -408,13 +410,13 @@ impl EvaluationTarget for FakeProgram {
     fn indexer(&self, of: &V, property: &PropertyRef, arguments: &[V]) -> R<V> {
         let ty = property.ty.direct().clone();
         if self.types().is_named(&of.ty, "System.Collections.Generic.List`1") {
-            let Data::At(place) = &of.data else { panic!() };
+            let ValueLocation::At(place) = &of.data else { panic!() };
             return self
                 .element(
-                    &Val::at(place.clone(), ty.clone().vector()),
+                    &TypedValue::at(place.clone(), ty.clone().vector()),
                     &[i64::from(self.number(&arguments[0]))],
                 )
-                .map(|val| Val { ty, ..val });
+                .map(|val| TypedValue { ty, ..val });
         }
         self.ran.borrow_mut().push("get_Item".into());
         match self.load(&arguments[0])? {
@@ -422,7 +424,7 @@ impl EvaluationTarget for FakeProgram {
                 FakeValue::Here(Constant::Null) => Err("KeyNotFoundException".into()),
                 stored => Ok(self.val(stored, ty)),
             },
-            _ => Ok(Val::int(self.number(&arguments[0]) * 10)),
+            _ => Ok(TypedValue::int(self.number(&arguments[0]) * 10)),
         }
     }
     fn length(&self, of: &V) -> R<i32> {
@@ -434,24 +436,24 @@ impl EvaluationTarget for FakeProgram {
     fn element(&self, of: &V, indexes: &[i64]) -> R<V> {
         if let Some(Constant::Text(text)) = self.load(of)? {
             let unit = text.encode_utf16().nth(indexes[0] as usize).ok_or("IndexOutOfRangeException")?;
-            return Ok(Val::plain(Constant::Int(kind::CHAR, unit.into())));
+            return Ok(TypedValue::plain(Constant::Int(kind::CHAR, unit.into())));
         }
-        let Data::At(place) = &of.data else { panic!() };
+        let ValueLocation::At(place) = &of.data else { panic!() };
         let at = usize::try_from(indexes[0])
             .ok()
             .filter(|at| *at < self.items_in(of).len())
             .ok_or("IndexOutOfRangeException")?;
         let ty = self.types().item_of(&of.ty).unwrap_or(Ty::Other);
-        Ok(Val::at(FakeLocation::Item(Box::new(place.clone()), at), ty))
+        Ok(TypedValue::at(FakeLocation::Item(Box::new(place.clone()), at), ty))
     }
     fn tuple_element(&self, of: &V, at: usize) -> R<V> {
-        let Data::At(place) = &of.data else { panic!() };
+        let ValueLocation::At(place) = &of.data else { panic!() };
         let ty = self.types().tuple(&of.ty).and_then(|all| all.get(at).cloned()).unwrap_or(Ty::Other);
-        Ok(Val::at(FakeLocation::Field(Box::new(place.clone()), format!("Item{}", at + 1)), ty))
+        Ok(TypedValue::at(FakeLocation::Field(Box::new(place.clone()), format!("Item{}", at + 1)), ty))
     }
     fn nullable_value(&self, of: &V) -> R<V> {
         let ty = self.types().nullable(&of.ty).unwrap_or_else(|| of.ty.clone());
-        Ok(Val { ty, ..of.clone() })
+        Ok(TypedValue { ty, ..of.clone() })
     }
     fn address(&self, _: &V) -> R<u64> {
         Ok(4096)
@@ -465,31 +467,31 @@ impl EvaluationTarget for FakeProgram {
                 self.integer(a, "X") + self.integer(b, "X"),
                 self.integer(a, "Y") + self.integer(b, "Y"),
             ),
-            ("op_True", _, [a]) => Val::bool(self.integer(a, "Value") > 0),
-            ("op_False", _, [a]) => Val::bool(self.integer(a, "Value") < 0),
+            ("op_True", _, [a]) => TypedValue::bool(self.integer(a, "Value") > 0),
+            ("op_False", _, [a]) => TypedValue::bool(self.integer(a, "Value") < 0),
             ("op_BitwiseAnd" | "op_BitwiseOr", _, [a, b]) => {
                 let id = self.make(
                     "Tri",
                     &[("Value", int(self.integer(a, "Value") + self.integer(b, "Value")))],
                     vec![],
                 );
-                Val::at(FakeLocation::Object(id), result)
+                TypedValue::at(FakeLocation::Object(id), result)
             }
-            ("op_Equality", _, [a, b]) => Val::bool(self.shown(a) == self.shown(b)),
-            ("op_Inequality", _, [a, b]) => Val::bool(self.shown(a) != self.shown(b)),
+            ("op_Equality", _, [a, b]) => TypedValue::bool(self.shown(a) == self.shown(b)),
+            ("op_Inequality", _, [a, b]) => TypedValue::bool(self.shown(a) != self.shown(b)),
             ("op_Implicit", _, [a]) if result == self.world.ty("Point", &[], &[]) => {
                 self.point(self.number(a), self.number(a))
             }
-            ("op_Implicit", _, [a]) => Val::constant_of(
+            ("op_Implicit", _, [a]) => TypedValue::constant_of(
                 Constant::Int(result.kind().unwrap(), (self.integer(a, "Value") + 700).into()),
                 result,
             ),
-            ("op_Explicit", _, [a]) => Val::int(self.integer(a, "X") * 100 + self.integer(a, "Y")),
+            ("op_Explicit", _, [a]) => TypedValue::int(self.integer(a, "X") * 100 + self.integer(a, "Y")),
             ("op_Increment", _, [a]) => {
                 let id = self.make("Counter", &[("Value", int(self.integer(a, "Value") + 1))], vec![]);
-                Val::at(FakeLocation::Object(id), result)
+                TypedValue::at(FakeLocation::Object(id), result)
             }
-            ("Legs", Some(of), []) => Val::int(self.integer(of, "legs") + 10),
+            ("Legs", Some(of), []) => TypedValue::int(self.integer(of, "legs") + 10),
             ("Deconstruct", Some(of), [x, y]) => {
                 for (out, name) in [(x, "X"), (y, "Y")] {
                     self.put_at(out.path().unwrap(), self.field_of(of, name));
@@ -497,16 +499,18 @@ impl EvaluationTarget for FakeProgram {
                 return Ok(None);
             }
             ("TryParse", _, [text, out]) => {
-                let Some(Constant::Text(text)) = self.load(text)? else { return Ok(Some(Val::bool(false))) };
+                let Some(Constant::Text(text)) = self.load(text)? else {
+                    return Ok(Some(TypedValue::bool(false)));
+                };
                 self.put_at(out.path().unwrap(), int(text.parse().unwrap_or(0)));
-                Val::bool(text.parse::<i32>().is_ok())
+                TypedValue::bool(text.parse::<i32>().is_ok())
             }
             ("TryGetValue", Some(of), [key, out]) => {
                 let Some(Constant::Text(key)) = self.load(key)? else { panic!() };
                 let stored = self.field_of(of, &key);
                 let has = stored != FakeValue::Here(Constant::Null);
                 self.put_at(out.path().unwrap(), if has { stored } else { int(0) });
-                Val::bool(has)
+                TypedValue::bool(has)
             }
             ("Add", Some(of), [item]) => {
                 let FakeValue::Object(id) = self.read(of.path().unwrap()) else { panic!() };
@@ -521,13 +525,13 @@ impl EvaluationTarget for FakeProgram {
                 return Ok(None);
             }
             ("ToUpper", Some(of), []) => match self.load(of)? {
-                Some(Constant::Text(text)) => Val::text(text.to_uppercase()),
+                Some(Constant::Text(text)) => TypedValue::text(text.to_uppercase()),
                 other => panic!("{other:?}"),
             },
-            ("Count", _, [of]) => Val::int(self.items_in(of).len() as i32),
+            ("Count", _, [of]) => TypedValue::int(self.items_in(of).len() as i32),
             ("First", _, [of]) => self.val(self.items_in(of)[0].clone(), result),
             ("Sum", _, [of]) => {
-                Val::int(
+                TypedValue::int(
                     self.items_in(of)
                         .iter()
                         .map(|item| {
@@ -540,17 +544,17 @@ impl EvaluationTarget for FakeProgram {
                         .sum(),
                 )
             }
-            ("Join", ..) => Val::text(format!("joined {}", arguments.len())),
-            ("Twice", _, [of]) => Val::text(self.shown(of).trim_matches('"').repeat(2)),
-            ("IsLetter", _, [of]) => Val::bool((97..123).contains(&self.number(of))),
-            ("Add", None, [a, b, c]) => Val::int(self.number(a) + self.number(b) + self.number(c)),
-            ("G", _, [all]) => Val::text(format!("params {}", self.items_in(all).len())),
-            ("Id", _, [of]) => Val { ty: result, ..of.clone() },
-            ("Max", _, [a, b]) => Val::int(self.number(a).max(self.number(b))),
+            ("Join", ..) => TypedValue::text(format!("joined {}", arguments.len())),
+            ("Twice", _, [of]) => TypedValue::text(self.shown(of).trim_matches('"').repeat(2)),
+            ("IsLetter", _, [of]) => TypedValue::bool((97..123).contains(&self.number(of))),
+            ("Add", None, [a, b, c]) => TypedValue::int(self.number(a) + self.number(b) + self.number(c)),
+            ("G", _, [all]) => TypedValue::text(format!("params {}", self.items_in(all).len())),
+            ("Id", _, [of]) => TypedValue { ty: result, ..of.clone() },
+            ("Max", _, [a, b]) => TypedValue::int(self.number(a).max(self.number(b))),
             ("Fail", ..) => return Err("Exception: it failed".into()),
             ("Range", _, [start, count]) => {
                 let items = (self.number(start)..self.number(start) + self.number(count)).map(int).collect();
-                Val::at(FakeLocation::Object(self.make("int[]", &[], items)), result)
+                TypedValue::at(FakeLocation::Object(self.make("int[]", &[], items)), result)
             }
             _ => return Err(format!("the fake has no {name}")),
         }))
@@ -568,7 +572,7 @@ impl EvaluationTarget for FakeProgram {
             object.fields =
                 arguments.iter().map(|argument| ("Message".to_owned(), self.stored(argument))).collect();
         }
-        Ok(Val::at(FakeLocation::Object(self.put(object)), constructor.owner.clone()))
+        Ok(TypedValue::at(FakeLocation::Object(self.put(object)), constructor.owner.clone()))
     }
     fn new_variable(&self, ty: &Ty) -> R<V> {
         let id = self.put(FakeObject {
@@ -576,7 +580,7 @@ impl EvaluationTarget for FakeProgram {
             fields: HashMap::from([("it".to_owned(), int(0))]),
             items: Vec::new(),
         });
-        Ok(Val::at(FakeLocation::Field(Box::new(FakeLocation::Object(id)), "it".into()), ty.clone()))
+        Ok(TypedValue::at(FakeLocation::Field(Box::new(FakeLocation::Object(id)), "it".into()), ty.clone()))
     }
     fn new_array(&self, of: &Ty, lengths: &[i64], items: Option<Vec<V>>) -> R<V> {
         self.ran.borrow_mut().push("new array".into());
@@ -585,14 +589,14 @@ impl EvaluationTarget for FakeProgram {
             None => (0..lengths[0]).map(|_| int(0)).collect(),
         };
         let ty = of.clone().vector();
-        Ok(Val::at(
+        Ok(TypedValue::at(
             FakeLocation::Object(self.put(FakeObject { ty: ty.clone(), fields: HashMap::new(), items })),
             ty,
         ))
     }
     fn new_list(&self, ty: &Ty, array: V) -> R<V> {
         let items = self.items_in(&array);
-        Ok(Val::at(
+        Ok(TypedValue::at(
             FakeLocation::Object(self.put(FakeObject { ty: ty.clone(), fields: HashMap::new(), items })),
             ty.clone(),
         ))
@@ -603,14 +607,14 @@ impl EvaluationTarget for FakeProgram {
             .enumerate()
             .map(|(at, item)| (format!("Item{}", at + 1), self.stored(item)))
             .collect();
-        Ok(Val::at(
+        Ok(TypedValue::at(
             FakeLocation::Object(self.put(FakeObject { ty: ty.clone(), fields, items: Vec::new() })),
             ty.clone(),
         ))
     }
     fn new_zeroed(&self, ty: &Ty) -> R<V> {
         let fields = ["X", "Y", "Value"].into_iter().map(|name| (name.to_owned(), int(0))).collect();
-        Ok(Val::at(
+        Ok(TypedValue::at(
             FakeLocation::Object(self.put(FakeObject { ty: ty.clone(), fields, items: Vec::new() })),
             ty.clone(),
         ))
@@ -645,7 +649,7 @@ impl EvaluationTarget for FakeProgram {
         Ok(())
     }
     fn type_object(&self, ty: &Ty) -> R<V> {
-        Ok(Val::text(format!("typeof {}", self.types().type_text(ty))))
+        Ok(TypedValue::text(format!("typeof {}", self.types().type_text(ty))))
     }
     fn size_of(&self, _: &Ty) -> R<i32> {
         Ok(8)
@@ -707,7 +711,7 @@ impl EvaluationTarget for FakeProgram {
                 return Err("ArgumentException: An item with the same key has already been added".into());
             }
         }
-        Ok(Val::at(
+        Ok(TypedValue::at(
             FakeLocation::Object(self.put(FakeObject { ty: ty.clone(), fields, items: Vec::new() })),
             ty.clone(),
         ))

@@ -4,7 +4,7 @@
 
 use super::EvaluationTarget;
 use super::evaluator::{Evaluator, Res};
-use super::values::{Data, Val, ValueOrSequence};
+use super::values::{TypedValue, ValueLocation, ValueOrSequence};
 use crate::bind::typed::Typed;
 use crate::constant::Constant;
 use crate::operators::{BinaryOp, OperatorError, Overflow, UnaryOp, compute, compute_unary};
@@ -17,14 +17,14 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         (a, b): (&Typed, &Typed),
         overflow: Overflow,
         of: &Typed,
-    ) -> Res<T, ValueOrSequence<T::Place>> {
+    ) -> Res<T, ValueOrSequence<T::Location>> {
         if a.ty == STRING && b.ty == STRING && matches!(op, BinaryOp::Equal | BinaryOp::NotEqual) {
             let are_equal = self.equal_texts(a, b)?;
-            return Ok(Val::bool(are_equal == (op == BinaryOp::Equal)).into());
+            return Ok(TypedValue::bool(are_equal == (op == BinaryOp::Equal)).into());
         }
         let (first, second) = (self.constant(a)?, self.constant(b)?);
         match compute(op, &first, &second, (false, false), overflow) {
-            Ok(constant) => Ok(Val::constant_of(constant, of.ty.clone()).into()),
+            Ok(constant) => Ok(TypedValue::constant_of(constant, of.ty.clone()).into()),
             Err(problem) => {
                 let shown = format!("{} {} {}", first.invariant_text(), op.text(), second.invariant_text());
                 match problem {
@@ -54,10 +54,10 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         inner: &Typed,
         overflow: Overflow,
         of: &Typed,
-    ) -> Res<T, ValueOrSequence<T::Place>> {
+    ) -> Res<T, ValueOrSequence<T::Location>> {
         let constant = self.constant(inner)?;
         match compute_unary(op, &constant, false, overflow) {
-            Ok(constant) => Ok(Val::constant_of(constant, of.ty.clone()).into()),
+            Ok(constant) => Ok(TypedValue::constant_of(constant, of.ty.clone()).into()),
             Err(OperatorError::Overflow) => {
                 self.fail(format!("OverflowException: {}{} overflows", op.text(), constant.invariant_text()))
             }
@@ -69,7 +69,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
     pub(crate) fn same(&mut self, a: &Typed, b: &Typed) -> Res<T, bool> {
         let (first, second) = (self.value(a)?, self.value(b)?);
         let (first, second) = match (first, second) {
-            (ValueOrSequence::Val(first), ValueOrSequence::Val(second)) => (first, second),
+            (ValueOrSequence::Value(first), ValueOrSequence::Value(second)) => (first, second),
             (ValueOrSequence::Local(first, _), ValueOrSequence::Local(second, _)) => {
                 return Ok(std::rc::Rc::ptr_eq(&first, &second));
             }
@@ -79,8 +79,9 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         if is_null || other_null {
             return Ok(is_null && other_null);
         }
-        let is_new_box =
-            |val: &Val<T::Place>| val.ty.is_value() && !matches!(val.ty, crate::types::Ty::Pointer(_));
+        let is_new_box = |val: &TypedValue<T::Location>| {
+            val.ty.is_value() && !matches!(val.ty, crate::types::Ty::Pointer(_))
+        };
         if is_new_box(&first) || is_new_box(&second) {
             return Ok(false);
         }
@@ -88,9 +89,10 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
             (Some(first), Some(second)) => Ok(first == second),
             // Computed strings are not objects yet; equal string literals are the same object.
             _ => match (&first.data, &second.data) {
-                (Data::Constant(Constant::Text(first)), Data::Constant(Constant::Text(second))) => {
-                    Ok(first == second)
-                }
+                (
+                    ValueLocation::Constant(Constant::Text(first)),
+                    ValueLocation::Constant(Constant::Text(second)),
+                ) => Ok(first == second),
                 _ => Ok(false),
             },
         }

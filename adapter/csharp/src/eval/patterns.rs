@@ -2,7 +2,7 @@
 
 use super::EvaluationTarget;
 use super::evaluator::{Evaluator, Res};
-use super::values::{Val, ValueOrSequence};
+use super::values::{TypedValue, ValueOrSequence};
 use crate::bind::typed::{Typed, TypedPattern};
 use crate::constant::Constant;
 use crate::operators::{BinaryOp, Overflow, compute};
@@ -21,7 +21,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
             TypedPattern::Type(ty, own) => {
                 let value = self.slot(slot)?;
                 let val = match &value {
-                    ValueOrSequence::Val(val) => val,
+                    ValueOrSequence::Value(val) => val,
                     ValueOrSequence::Local(_, from) => {
                         let is = self.types().derives(from, ty);
                         self.set(*own, value);
@@ -37,10 +37,10 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
                 };
                 let is_boxed = val.ty.is_value() && !ty.is_value();
                 let ty = if is_boxed { val.ty.clone() } else { ty.clone() };
-                self.set(*own, Val { ty, ..val }.into());
+                self.set(*own, TypedValue { ty, ..val }.into());
                 true
             }
-            TypedPattern::Constant(wanted) => self.is_constant(slot, wanted)?,
+            TypedPattern::Constant(expected) => self.is_constant(slot, expected)?,
             TypedPattern::Holds(of) => self.truth(of)?,
             TypedPattern::Not(of) => !self.holds(of, slot)?,
             TypedPattern::All(all) => {
@@ -68,13 +68,13 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
     }
 
     /// Whether a value equals a constant. For an object the type must be equal, too, and NaN equals NaN.
-    fn is_constant(&mut self, slot: u32, wanted: &Typed) -> Res<T, bool> {
-        let ValueOrSequence::Val(val) = self.slot(slot)? else { return Ok(false) };
+    fn is_constant(&mut self, slot: u32, expected: &Typed) -> Res<T, bool> {
+        let ValueOrSequence::Value(val) = self.slot(slot)? else { return Ok(false) };
         if self.target.is_null(&val)? {
             return Ok(false);
         }
-        let constant = self.constant(wanted)?;
-        if !val.ty.is_value() && self.target.actual_type(&val)? != wanted.ty {
+        let constant = self.constant(expected)?;
+        if !val.ty.is_value() && self.target.actual_type(&val)? != expected.ty {
             return Ok(false);
         }
         let Some(own) = self.target.load(&val)? else { return Ok(false) };

@@ -14,9 +14,9 @@ use crate::bind::typed::{Typed, TypedQuery, TypedQueryClause};
 type Row<P> = Vec<(u32, ValueOrSequence<P>)>;
 
 impl<T: EvaluationTarget> Evaluator<'_, T> {
-    pub(crate) fn query(&mut self, query: &TypedQuery, of: &Typed) -> Res<T, ValueOrSequence<T::Place>> {
-        let mut rows: Vec<Row<T::Place>> = vec![Vec::new()];
-        let mut result: Option<ValueOrSequence<T::Place>> = None;
+    pub(crate) fn query(&mut self, query: &TypedQuery, of: &Typed) -> Res<T, ValueOrSequence<T::Location>> {
+        let mut rows: Vec<Row<T::Location>> = vec![Vec::new()];
+        let mut result: Option<ValueOrSequence<T::Location>> = None;
         for clause in &query.clauses {
             match clause {
                 TypedQueryClause::From { of, slot, value } => {
@@ -40,7 +40,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
                     rows = kept;
                 }
                 TypedQueryClause::OrderBy(keys) => {
-                    let mut levels: Vec<SortKeys<T::Place>> = Vec::new();
+                    let mut levels: Vec<SortKeys<T::Location>> = Vec::new();
                     for (key, is_descending) in keys {
                         let mut all = Vec::new();
                         for row in &rows {
@@ -88,7 +88,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
     }
 
     /// Stores the values of a row in their slots.
-    fn enter(&mut self, row: &Row<T::Place>) -> Res<T, ()> {
+    fn enter(&mut self, row: &Row<T::Location>) -> Res<T, ()> {
         self.target.check_cancellation()?;
         for (slot, value) in row {
             self.set(*slot, value.clone());
@@ -98,11 +98,11 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
 
     fn rows_from(
         &mut self,
-        rows: Vec<Row<T::Place>>,
+        rows: Vec<Row<T::Location>>,
         of: &Typed,
         slot: u32,
         value: Option<&(u32, Typed)>,
-    ) -> Res<T, Vec<Row<T::Place>>> {
+    ) -> Res<T, Vec<Row<T::Location>>> {
         let mut all = Vec::new();
         for row in rows {
             self.enter(&row)?;
@@ -125,11 +125,11 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
 
     fn joined_rows(
         &mut self,
-        rows: Vec<Row<T::Place>>,
+        rows: Vec<Row<T::Location>>,
         (of, slot): (&Typed, u32),
         (outer, inner): (&Typed, &Typed),
         into: Option<u32>,
-    ) -> Res<T, Vec<Row<T::Place>>> {
+    ) -> Res<T, Vec<Row<T::Location>>> {
         let items = self.all_items_of(of)?;
         let mut keys = Vec::new();
         for row in &rows {
@@ -144,7 +144,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         let sequence = self.types().sequence(&self.types().item_of(&of.ty).unwrap_or(crate::Ty::Other));
         let mut all = Vec::new();
         for (row, fitting) in rows.into_iter().zip(fitting) {
-            let fitting: Vec<ValueOrSequence<T::Place>> =
+            let fitting: Vec<ValueOrSequence<T::Location>> =
                 fitting.into_iter().filter_map(|at| items.get(at).cloned()).collect();
             match into {
                 Some(into) => {

@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use super::EvaluationTarget;
 use super::evaluator::{Evaluator, MAX_ITEMS, Res};
-use super::values::{Data, LocalSequence, Val, ValueOrSequence};
 use super::values::{Grouping, SortKeys};
+use super::values::{LocalSequence, TypedValue, ValueLocation, ValueOrSequence};
 use crate::bind::typed::{Linq, LinqArgument, Typed, TypedLambda};
 use crate::constant::Constant;
 use crate::linq::Intrinsic;
@@ -20,9 +20,9 @@ pub(crate) struct Items<P> {
 impl<T: EvaluationTarget> Evaluator<'_, T> {
     pub(crate) fn items_of(
         &mut self,
-        value: &ValueOrSequence<T::Place>,
+        value: &ValueOrSequence<T::Location>,
         source: &str,
-    ) -> Res<T, Items<T::Place>> {
+    ) -> Res<T, Items<T::Location>> {
         match value {
             ValueOrSequence::Local(local, _) => Ok(match local.as_ref() {
                 LocalSequence::Items(list, is_cut) => Items { list: list.clone(), is_cut: *is_cut },
@@ -32,19 +32,19 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
                 LocalSequence::Group(group) => Items { list: group.items.clone(), is_cut: false },
                 LocalSequence::Lookup(groups) => {
                     let ty = self.types().item_of(&self.type_of(value)).unwrap_or(crate::Ty::Other);
-                    let one = |group: &Rc<Grouping<T::Place>>| {
+                    let one = |group: &Rc<Grouping<T::Location>>| {
                         ValueOrSequence::Local(Rc::new(LocalSequence::Group(group.clone())), ty.clone())
                     };
                     Items { list: groups.iter().map(one).collect(), is_cut: false }
                 }
             }),
-            ValueOrSequence::Val(val) => {
+            ValueOrSequence::Value(val) => {
                 if self.target.is_null(val)? {
                     return self.fail(format!("ArgumentNullException: the sequence `{source}` is null"));
                 }
                 let text = match &val.data {
-                    Data::Constant(Constant::Text(text)) => Some(text.clone()),
-                    Data::At(_) if val.ty == crate::types::STRING => match self.target.load(val)? {
+                    ValueLocation::Constant(Constant::Text(text)) => Some(text.clone()),
+                    ValueLocation::At(_) if val.ty == crate::types::STRING => match self.target.load(val)? {
                         Some(Constant::Text(text)) => Some(text),
                         _ => None,
                     },
@@ -52,22 +52,25 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
                 };
                 if let Some(text) = text {
                     let unit = |unit| {
-                        Val::constant_of(Constant::Int(crate::types::kind::CHAR, i128::from(unit)), CHAR)
-                            .into()
+                        TypedValue::constant_of(
+                            Constant::Int(crate::types::kind::CHAR, i128::from(unit)),
+                            CHAR,
+                        )
+                        .into()
                     };
-                    let list: Vec<ValueOrSequence<T::Place>> =
+                    let list: Vec<ValueOrSequence<T::Location>> =
                         text.encode_utf16().take(MAX_ITEMS + 1).map(unit).collect();
                     let is_cut = list.len() > MAX_ITEMS;
                     return Ok(Items { list, is_cut });
                 }
                 let (list, is_cut) = self.target.items(val, MAX_ITEMS)?;
-                Ok(Items { list: list.into_iter().map(ValueOrSequence::Val).collect(), is_cut })
+                Ok(Items { list: list.into_iter().map(ValueOrSequence::Value).collect(), is_cut })
             }
         }
     }
 
     /// All items of a sequence; too many are refused.
-    pub(crate) fn all_items_of(&mut self, of: &Typed) -> Res<T, Vec<ValueOrSequence<T::Place>>> {
+    pub(crate) fn all_items_of(&mut self, of: &Typed) -> Res<T, Vec<ValueOrSequence<T::Location>>> {
         let value = self.value(of)?;
         let source = self.source(of);
         let items = self.items_of(&value, source)?;
@@ -77,21 +80,21 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
     /// Items in the order of their keys.
     pub(crate) fn sort_items(
         &mut self,
-        items: &[ValueOrSequence<T::Place>],
-        levels: &[SortKeys<T::Place>],
-    ) -> Res<T, Vec<ValueOrSequence<T::Place>>> {
+        items: &[ValueOrSequence<T::Location>],
+        levels: &[SortKeys<T::Location>],
+    ) -> Res<T, Vec<ValueOrSequence<T::Location>>> {
         let order = self.order(items.len(), levels)?;
         Ok(order.into_iter().filter_map(|at| items.get(at).cloned()).collect())
     }
 
     /// Evaluates a method of a sequence.
-    pub(crate) fn linq(&mut self, linq: &Linq, of: &Typed) -> Res<T, ValueOrSequence<T::Place>> {
+    pub(crate) fn linq(&mut self, linq: &Linq, of: &Typed) -> Res<T, ValueOrSequence<T::Location>> {
         let sequence = self.value(&linq.of)?;
-        if let (Some(call), ValueOrSequence::Val(_)) = (&linq.otherwise, &sequence) {
+        if let (Some(call), ValueOrSequence::Value(_)) = (&linq.otherwise, &sequence) {
             return self.value(call);
         }
         let mut lambdas: Vec<Rc<TypedLambda>> = Vec::new();
-        let mut values: Vec<ValueOrSequence<T::Place>> = Vec::new();
+        let mut values: Vec<ValueOrSequence<T::Location>> = Vec::new();
         for argument in &linq.arguments {
             match argument {
                 LinqArgument::Lambda(lambda) => lambdas.push(lambda.clone()),
@@ -131,7 +134,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
     }
 
     /// Converts to a value in the program or a constant.
-    pub(crate) fn plain(&mut self, value: ValueOrSequence<T::Place>) -> Res<T, Val<T::Place>> {
+    pub(crate) fn plain(&mut self, value: ValueOrSequence<T::Location>) -> Res<T, TypedValue<T::Location>> {
         self.create_in_program(value)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::EvaluationTarget;
 use super::evaluator::{Evaluator, Res};
-use super::values::{Val, ValueOrSequence};
+use super::values::{TypedValue, ValueOrSequence};
 use crate::bind::typed::{Body, TypedLambda, TypedStmt};
 
 /// Maximum number of rounds of all loops of a lambda for one item. The time limit of an evaluation
@@ -22,8 +22,8 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
     pub(crate) fn apply_lambda(
         &mut self,
         lambda: &TypedLambda,
-        arguments: Vec<ValueOrSequence<T::Place>>,
-    ) -> Res<T, Option<ValueOrSequence<T::Place>>> {
+        arguments: Vec<ValueOrSequence<T::Location>>,
+    ) -> Res<T, Option<ValueOrSequence<T::Location>>> {
         self.target.check_cancellation()?;
         for (slot, value) in lambda.slots.iter().zip(arguments) {
             self.set(*slot, value);
@@ -41,15 +41,15 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
     pub(crate) fn result(
         &mut self,
         lambda: &TypedLambda,
-        arguments: Vec<ValueOrSequence<T::Place>>,
-    ) -> Res<T, ValueOrSequence<T::Place>> {
+        arguments: Vec<ValueOrSequence<T::Location>>,
+    ) -> Res<T, ValueOrSequence<T::Location>> {
         match self.apply_lambda(lambda, arguments)? {
             Some(value) => Ok(value),
             None => self.fail("a lambda ended without a value"),
         }
     }
 
-    fn statements(&mut self, all: &[TypedStmt]) -> Res<T, StatementEnd<T::Place>> {
+    fn statements(&mut self, all: &[TypedStmt]) -> Res<T, StatementEnd<T::Location>> {
         for one in all {
             match self.statement(one)? {
                 StatementEnd::Next => {}
@@ -59,17 +59,17 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         Ok(StatementEnd::Next)
     }
 
-    fn statement(&mut self, stmt: &TypedStmt) -> Res<T, StatementEnd<T::Place>> {
+    fn statement(&mut self, stmt: &TypedStmt) -> Res<T, StatementEnd<T::Location>> {
         match stmt {
             TypedStmt::Block(all) => return self.statements(all),
             TypedStmt::Value(value) => drop(self.value(value)?),
             TypedStmt::Local(slot, ty, value) => {
                 let value = match value {
                     Some(value) => match self.value(value)? {
-                        ValueOrSequence::Val(val) => self.target.copy(&val)?.into(),
+                        ValueOrSequence::Value(val) => self.target.copy(&val)?.into(),
                         local => local,
                     },
-                    None => Val::null_of(ty.clone()).into(),
+                    None => TypedValue::null_of(ty.clone()).into(),
                 };
                 self.set(*slot, value);
             }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::values::{Grouping, SortKeys, Val};
+use super::values::{Grouping, SortKeys, TypedValue};
 use crate::bind::{FieldRef, MethodRef, PropertyRef, TypeProvider};
 use crate::constant::Constant;
 use crate::types::Ty;
@@ -11,7 +11,7 @@ use crate::types::Ty;
 /// needed. Methods have `&self`, because the target also provides types during an evaluation.
 pub trait EvaluationTarget: TypeProvider {
     /// A reference to a value in the target.
-    type Place: Clone + std::fmt::Debug;
+    type Location: Clone + std::fmt::Debug;
     /// The error of a failed operation.
     type Error;
 
@@ -26,156 +26,185 @@ pub trait EvaluationTarget: TypeProvider {
     fn check_cancellation(&self) -> Result<(), Self::Error>;
 
     /// A variable of the scope.
-    fn variable(&self, at: u32) -> Result<Val<Self::Place>, Self::Error>;
+    fn variable(&self, at: u32) -> Result<TypedValue<Self::Location>, Self::Error>;
 
     /// The object or struct `this` of the frame.
-    fn this(&self) -> Result<Val<Self::Place>, Self::Error>;
+    fn this(&self) -> Result<TypedValue<Self::Location>, Self::Error>;
 
     /// The exception that the thread throws.
-    fn exception(&self) -> Result<Val<Self::Place>, Self::Error>;
+    fn exception(&self) -> Result<TypedValue<Self::Location>, Self::Error>;
 
     /// The id of the stopped thread.
     fn thread_id(&self) -> i32;
 
     /// Reads a value as a constant; `None` for another object or struct.
-    fn load(&self, val: &Val<Self::Place>) -> Result<Option<Constant>, Self::Error>;
+    fn load(&self, val: &TypedValue<Self::Location>) -> Result<Option<Constant>, Self::Error>;
 
     /// Whether a reference or nullable is null.
-    fn is_null(&self, val: &Val<Self::Place>) -> Result<bool, Self::Error>;
+    fn is_null(&self, val: &TypedValue<Self::Location>) -> Result<bool, Self::Error>;
 
     /// The run-time type of a value; for a nullable, the type of its value.
-    fn actual_type(&self, val: &Val<Self::Place>) -> Result<Ty, Self::Error>;
+    fn actual_type(&self, val: &TypedValue<Self::Location>) -> Result<Ty, Self::Error>;
 
     /// The address in a reference or pointer; 0 for null, `None` for a value that is not in the program.
-    fn identity(&self, val: &Val<Self::Place>) -> Result<Option<u64>, Self::Error>;
+    fn identity(&self, val: &TypedValue<Self::Location>) -> Result<Option<u64>, Self::Error>;
 
     /// Compares two strings that are too long to be read.
-    fn equal_texts(&self, a: &Val<Self::Place>, b: &Val<Self::Place>) -> Result<bool, Self::Error>;
+    fn equal_texts(
+        &self,
+        a: &TypedValue<Self::Location>,
+        b: &TypedValue<Self::Location>,
+    ) -> Result<bool, Self::Error>;
 
     /// The place of a field.
-    fn field(&self, of: Option<&Val<Self::Place>>, field: &FieldRef)
-    -> Result<Val<Self::Place>, Self::Error>;
+    fn field(
+        &self,
+        of: Option<&TypedValue<Self::Location>>,
+        field: &FieldRef,
+    ) -> Result<TypedValue<Self::Location>, Self::Error>;
 
     /// The value of a property.
     fn property(
         &self,
-        of: Option<&Val<Self::Place>>,
+        of: Option<&TypedValue<Self::Location>>,
         property: &PropertyRef,
-    ) -> Result<Val<Self::Place>, Self::Error>;
+    ) -> Result<TypedValue<Self::Location>, Self::Error>;
 
     /// An element, by the getter of an indexer.
     fn indexer(
         &self,
-        of: &Val<Self::Place>,
+        of: &TypedValue<Self::Location>,
         property: &PropertyRef,
-        arguments: &[Val<Self::Place>],
-    ) -> Result<Val<Self::Place>, Self::Error>;
+        arguments: &[TypedValue<Self::Location>],
+    ) -> Result<TypedValue<Self::Location>, Self::Error>;
 
     /// The number of elements of an array or units of a string.
-    fn length(&self, of: &Val<Self::Place>) -> Result<i32, Self::Error>;
+    fn length(&self, of: &TypedValue<Self::Location>) -> Result<i32, Self::Error>;
 
     /// An element of an array, a unit of a string, or the element at an index from a pointer.
-    fn element(&self, of: &Val<Self::Place>, indexes: &[i64]) -> Result<Val<Self::Place>, Self::Error>;
+    fn element(
+        &self,
+        of: &TypedValue<Self::Location>,
+        indexes: &[i64],
+    ) -> Result<TypedValue<Self::Location>, Self::Error>;
 
     /// An element of a tuple, by its position from 0.
-    fn tuple_element(&self, of: &Val<Self::Place>, at: usize) -> Result<Val<Self::Place>, Self::Error>;
+    fn tuple_element(
+        &self,
+        of: &TypedValue<Self::Location>,
+        at: usize,
+    ) -> Result<TypedValue<Self::Location>, Self::Error>;
 
     /// The value of a nullable that is not null.
-    fn nullable_value(&self, of: &Val<Self::Place>) -> Result<Val<Self::Place>, Self::Error>;
+    fn nullable_value(
+        &self,
+        of: &TypedValue<Self::Location>,
+    ) -> Result<TypedValue<Self::Location>, Self::Error>;
 
     /// The address of a value in memory.
-    fn address(&self, of: &Val<Self::Place>) -> Result<u64, Self::Error>;
+    fn address(&self, of: &TypedValue<Self::Location>) -> Result<u64, Self::Error>;
 
     /// Calls a method. Arguments for parameters by reference are places. `None` for a
     /// method without a result.
     fn call(
         &self,
         method: &MethodRef,
-        of: Option<&Val<Self::Place>>,
-        arguments: &[Val<Self::Place>],
+        of: Option<&TypedValue<Self::Location>>,
+        arguments: &[TypedValue<Self::Location>],
         is_base: bool,
-    ) -> Result<Option<Val<Self::Place>>, Self::Error>;
+    ) -> Result<Option<TypedValue<Self::Location>>, Self::Error>;
 
     /// Creates an object with a constructor.
     fn construct(
         &self,
         constructor: &MethodRef,
-        arguments: &[Val<Self::Place>],
-    ) -> Result<Val<Self::Place>, Self::Error>;
+        arguments: &[TypedValue<Self::Location>],
+    ) -> Result<TypedValue<Self::Location>, Self::Error>;
 
     /// Creates a variable of a type, for an `out` argument.
-    fn new_variable(&self, ty: &Ty) -> Result<Val<Self::Place>, Self::Error>;
+    fn new_variable(&self, ty: &Ty) -> Result<TypedValue<Self::Location>, Self::Error>;
 
     /// Creates an array of zeros, or with items in row-major order.
     fn new_array(
         &self,
         of: &Ty,
         lengths: &[i64],
-        items: Option<Vec<Val<Self::Place>>>,
-    ) -> Result<Val<Self::Place>, Self::Error>;
+        items: Option<Vec<TypedValue<Self::Location>>>,
+    ) -> Result<TypedValue<Self::Location>, Self::Error>;
 
     /// Creates a `List<T>` with the items of an array.
-    fn new_list(&self, ty: &Ty, array: Val<Self::Place>) -> Result<Val<Self::Place>, Self::Error>;
+    fn new_list(
+        &self,
+        ty: &Ty,
+        array: TypedValue<Self::Location>,
+    ) -> Result<TypedValue<Self::Location>, Self::Error>;
 
     /// Creates a tuple of these items.
-    fn new_tuple(&self, ty: &Ty, items: Vec<Val<Self::Place>>) -> Result<Val<Self::Place>, Self::Error>;
+    fn new_tuple(
+        &self,
+        ty: &Ty,
+        items: Vec<TypedValue<Self::Location>>,
+    ) -> Result<TypedValue<Self::Location>, Self::Error>;
 
     /// Creates a struct with all bytes zero.
-    fn new_zeroed(&self, ty: &Ty) -> Result<Val<Self::Place>, Self::Error>;
+    fn new_zeroed(&self, ty: &Ty) -> Result<TypedValue<Self::Location>, Self::Error>;
 
     /// Copies a value, so that later writes to its place do not change the copy.
-    fn copy(&self, val: &Val<Self::Place>) -> Result<Val<Self::Place>, Self::Error>;
+    fn copy(&self, val: &TypedValue<Self::Location>) -> Result<TypedValue<Self::Location>, Self::Error>;
 
     /// Whether a value is a variable, which can be overwritten.
-    fn is_variable(&self, val: &Val<Self::Place>) -> bool;
+    fn is_variable(&self, val: &TypedValue<Self::Location>) -> bool;
 
     /// Writes to a place. Returns the value that the place then has.
     fn write(
         &self,
-        place: &Val<Self::Place>,
-        value: &Val<Self::Place>,
-    ) -> Result<Val<Self::Place>, Self::Error>;
+        place: &TypedValue<Self::Location>,
+        value: &TypedValue<Self::Location>,
+    ) -> Result<TypedValue<Self::Location>, Self::Error>;
 
     /// Sets a property, or with arguments an indexer.
     fn set_property(
         &self,
-        of: Option<&Val<Self::Place>>,
+        of: Option<&TypedValue<Self::Location>>,
         property: &PropertyRef,
-        arguments: &[Val<Self::Place>],
-        value: &Val<Self::Place>,
+        arguments: &[TypedValue<Self::Location>],
+        value: &TypedValue<Self::Location>,
     ) -> Result<(), Self::Error>;
 
     /// The `System.Type` object of a type.
-    fn type_object(&self, ty: &Ty) -> Result<Val<Self::Place>, Self::Error>;
+    fn type_object(&self, ty: &Ty) -> Result<TypedValue<Self::Location>, Self::Error>;
 
     /// The size of an unmanaged struct, in bytes.
     fn size_of(&self, ty: &Ty) -> Result<i32, Self::Error>;
 
     /// The result of an object's `ToString`.
-    fn text_of(&self, val: &Val<Self::Place>) -> Result<String, Self::Error>;
+    fn text_of(&self, val: &TypedValue<Self::Location>) -> Result<String, Self::Error>;
 
     /// Formats a value with a format string.
-    fn format(&self, val: &Val<Self::Place>, format: &str) -> Result<String, Self::Error>;
+    fn format(&self, val: &TypedValue<Self::Location>, format: &str) -> Result<String, Self::Error>;
 
     /// The name of an enum's value, as its `ToString` returns it.
     fn enum_name(&self, ty: &Ty, number: i128) -> Option<String>;
 
     /// Converts a thrown exception to an error.
-    fn exception_error(&self, val: &Val<Self::Place>) -> Self::Error;
+    fn exception_error(&self, val: &TypedValue<Self::Location>) -> Self::Error;
 
     /// The first items of a sequence, at most `most`, and whether there are more.
     #[allow(clippy::type_complexity, reason = "items, and a flag of its own")]
-    fn items(&self, of: &Val<Self::Place>, most: usize)
-    -> Result<(Vec<Val<Self::Place>>, bool), Self::Error>;
+    fn items(
+        &self,
+        of: &TypedValue<Self::Location>,
+        most: usize,
+    ) -> Result<(Vec<TypedValue<Self::Location>>, bool), Self::Error>;
 
     /// Sorts the positions of `count` items by their keys, as LINQ does.
-    fn order(&self, count: usize, levels: &[SortKeys<Self::Place>]) -> Result<Vec<usize>, Self::Error>;
+    fn order(&self, count: usize, levels: &[SortKeys<Self::Location>]) -> Result<Vec<usize>, Self::Error>;
 
     /// Groups the positions of equal keys, in the order of their first key.
     fn group_equal_keys(
         &self,
-        keys: &[Val<Self::Place>],
-        comparer: Option<&Val<Self::Place>>,
+        keys: &[TypedValue<Self::Location>],
+        comparer: Option<&TypedValue<Self::Location>>,
     ) -> Result<Vec<Vec<usize>>, Self::Error>;
 
     /// Creates a `Dictionary` of this type.
@@ -183,17 +212,21 @@ pub trait EvaluationTarget: TypeProvider {
     fn new_dictionary(
         &self,
         ty: &Ty,
-        pairs: Vec<(Val<Self::Place>, Val<Self::Place>)>,
-        comparer: Option<&Val<Self::Place>>,
-    ) -> Result<Val<Self::Place>, Self::Error>;
+        pairs: Vec<(TypedValue<Self::Location>, TypedValue<Self::Location>)>,
+        comparer: Option<&TypedValue<Self::Location>>,
+    ) -> Result<TypedValue<Self::Location>, Self::Error>;
 
     /// Creates a lookup with groups, or a grouping for a single group.
     fn new_groups(
         &self,
         ty: &Ty,
-        groups: &[Rc<Grouping<Self::Place>>],
-    ) -> Result<Val<Self::Place>, Self::Error>;
+        groups: &[Rc<Grouping<Self::Location>>],
+    ) -> Result<TypedValue<Self::Location>, Self::Error>;
 
     /// Replaces the items of a list or array by these. The length of a list changes to their number.
-    fn replace_items(&self, of: &Val<Self::Place>, items: Vec<Val<Self::Place>>) -> Result<(), Self::Error>;
+    fn replace_items(
+        &self,
+        of: &TypedValue<Self::Location>,
+        items: Vec<TypedValue<Self::Location>>,
+    ) -> Result<(), Self::Error>;
 }

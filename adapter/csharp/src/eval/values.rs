@@ -7,7 +7,7 @@ use crate::types::{BOOL, INT, Ty};
 
 /// The location of a value.
 #[derive(Debug, Clone)]
-pub enum Data<P> {
+pub enum ValueLocation<P> {
     /// A value that is known in the debugger.
     Constant(Constant),
     /// A place in the program.
@@ -16,17 +16,17 @@ pub enum Data<P> {
 
 /// A value with its type. Where an object is expected, a value of a value type has just been boxed.
 #[derive(Debug, Clone)]
-pub struct Val<P> {
+pub struct TypedValue<P> {
     /// The value itself, or its place in the program.
-    pub data: Data<P>,
+    pub data: ValueLocation<P>,
     /// The type of the value, if it is known.
     pub ty: Ty,
 }
 
-impl<P> Val<P> {
+impl<P> TypedValue<P> {
     /// A null reference of a type.
     pub fn null_of(ty: Ty) -> Self {
-        Self { data: Data::Constant(Constant::Null), ty }
+        Self { data: ValueLocation::Constant(Constant::Null), ty }
     }
 
     /// The literal `null`, without a type.
@@ -36,7 +36,7 @@ impl<P> Val<P> {
 
     /// A constant of a type.
     pub fn constant_of(constant: Constant, ty: Ty) -> Self {
-        Self { data: Data::Constant(constant), ty }
+        Self { data: ValueLocation::Constant(constant), ty }
     }
 
     /// A constant with its own type.
@@ -62,14 +62,14 @@ impl<P> Val<P> {
 
     /// A value in the program.
     pub fn at(place: P, ty: Ty) -> Self {
-        Self { data: Data::At(place), ty }
+        Self { data: ValueLocation::At(place), ty }
     }
 
     /// The place of a value in the program; `None` for a constant.
     pub fn path(&self) -> Option<&P> {
         match &self.data {
-            Data::At(place) => Some(place),
-            Data::Constant(_) => None,
+            ValueLocation::At(place) => Some(place),
+            ValueLocation::Constant(_) => None,
         }
     }
 }
@@ -78,26 +78,26 @@ impl<P> Val<P> {
 #[derive(Debug, Clone)]
 pub struct SortKeys<P> {
     /// One key for each item.
-    pub keys: Vec<Val<P>>,
+    pub keys: Vec<TypedValue<P>>,
     /// Whether the order is descending.
     pub is_descending: bool,
     /// The comparer, if the keys are not compared by their own order.
-    pub comparer: Option<Val<P>>,
+    pub comparer: Option<TypedValue<P>>,
 }
 
 /// Items that have the same key.
 #[derive(Debug)]
 pub struct Grouping<P> {
     /// The key that the items share.
-    pub key: Val<P>,
+    pub key: TypedValue<P>,
     pub(crate) items: Vec<ValueOrSequence<P>>,
 }
 
 impl<P: Clone> Grouping<P> {
     /// The items as values; `None` if an item is a group.
-    pub fn vals(&self) -> Option<Vec<Val<P>>> {
+    pub fn vals(&self) -> Option<Vec<TypedValue<P>>> {
         let val = |item: &ValueOrSequence<P>| match item {
-            ValueOrSequence::Val(val) => Some(val.clone()),
+            ValueOrSequence::Value(val) => Some(val.clone()),
             ValueOrSequence::Local(..) => None,
         };
         self.items.iter().map(val).collect()
@@ -118,22 +118,22 @@ pub(crate) enum LocalSequence<P> {
 /// A value, or a local sequence with its type.
 #[derive(Debug)]
 pub(crate) enum ValueOrSequence<P> {
-    Val(Val<P>),
+    Value(TypedValue<P>),
     Local(Rc<LocalSequence<P>>, Ty),
 }
 
 impl<P: Clone> Clone for ValueOrSequence<P> {
     fn clone(&self) -> Self {
         match self {
-            Self::Val(val) => Self::Val(Val { data: val.data.clone(), ty: val.ty.clone() }),
+            Self::Value(val) => Self::Value(TypedValue { data: val.data.clone(), ty: val.ty.clone() }),
             Self::Local(local, ty) => Self::Local(local.clone(), ty.clone()),
         }
     }
 }
 
-impl<P> From<Val<P>> for ValueOrSequence<P> {
-    fn from(val: Val<P>) -> Self {
-        Self::Val(val)
+impl<P> From<TypedValue<P>> for ValueOrSequence<P> {
+    fn from(val: TypedValue<P>) -> Self {
+        Self::Value(val)
     }
 }
 

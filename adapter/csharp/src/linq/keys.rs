@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use super::{Intrinsic, LinqCall};
 use crate::constant::Constant;
-use crate::eval::values::{LocalSequence, Val, ValueOrSequence};
+use crate::eval::values::{LocalSequence, TypedValue, ValueOrSequence};
 use crate::eval::{EvaluationTarget, Evaluator, Grouping, SortKeys};
 use crate::types::Ty;
 
@@ -27,10 +27,10 @@ enum ExactKey {
 impl<T: EvaluationTarget> Evaluator<'_, T> {
     pub(crate) fn by_keys(
         &mut self,
-        given: &LinqCall<T::Place>,
-        all: Vec<ValueOrSequence<T::Place>>,
-        ordered: Option<Rc<LocalSequence<T::Place>>>,
-    ) -> Res<T, ValueOrSequence<T::Place>> {
+        given: &LinqCall<T::Location>,
+        all: Vec<ValueOrSequence<T::Location>>,
+        ordered: Option<Rc<LocalSequence<T::Location>>>,
+    ) -> Res<T, ValueOrSequence<T::Location>> {
         use Intrinsic as I;
         let ty = given.ty.clone();
         match given.intrinsic {
@@ -92,7 +92,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
                 for (key, element) in keys.into_iter().zip(elements) {
                     pairs.push((key, self.plain(element)?));
                 }
-                self.target.new_dictionary(&ty, pairs, comparer.as_ref()).map(ValueOrSequence::Val)
+                self.target.new_dictionary(&ty, pairs, comparer.as_ref()).map(ValueOrSequence::Value)
             }
             I::Join | I::GroupJoin => self.join(given, all),
             _ => self.fail("the debugger does not evaluate this method itself"),
@@ -102,10 +102,10 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
     /// Evaluates a lambda for each item.
     fn element_values(
         &mut self,
-        given: &LinqCall<T::Place>,
+        given: &LinqCall<T::Location>,
         at: usize,
-        all: &[ValueOrSequence<T::Place>],
-    ) -> Res<T, Vec<ValueOrSequence<T::Place>>> {
+        all: &[ValueOrSequence<T::Location>],
+    ) -> Res<T, Vec<ValueOrSequence<T::Location>>> {
         let Some(lambda) = given.lambdas.get(at).cloned() else { return Ok(all.to_vec()) };
         let mut made = Vec::new();
         for item in all {
@@ -116,10 +116,10 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
 
     fn keys(
         &mut self,
-        given: &LinqCall<T::Place>,
+        given: &LinqCall<T::Location>,
         at: usize,
-        all: &[ValueOrSequence<T::Place>],
-    ) -> Res<T, Vec<Val<T::Place>>> {
+        all: &[ValueOrSequence<T::Location>],
+    ) -> Res<T, Vec<TypedValue<T::Location>>> {
         let mut keys = Vec::new();
         for key in self.element_values(given, at, all)? {
             keys.push(self.plain(key)?);
@@ -127,7 +127,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         Ok(keys)
     }
 
-    fn comparer(&mut self, given: &LinqCall<T::Place>) -> Res<T, Option<Val<T::Place>>> {
+    fn comparer(&mut self, given: &LinqCall<T::Location>) -> Res<T, Option<TypedValue<T::Location>>> {
         match given.values.last().cloned() {
             Some(value) => {
                 let val = self.plain(value)?;
@@ -139,9 +139,9 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
 
     fn join(
         &mut self,
-        given: &LinqCall<T::Place>,
-        all: Vec<ValueOrSequence<T::Place>>,
-    ) -> Res<T, ValueOrSequence<T::Place>> {
+        given: &LinqCall<T::Location>,
+        all: Vec<ValueOrSequence<T::Location>>,
+    ) -> Res<T, ValueOrSequence<T::Location>> {
         let (Some(other), Some(both)) = (given.values.first(), given.lambdas.get(2).cloned()) else {
             return self.no_item();
         };
@@ -157,7 +157,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         let mut made = Vec::new();
         let fitting = self.matches(&keys, all.len())?;
         for (item, fitting) in all.into_iter().zip(fitting) {
-            let fitting: Vec<ValueOrSequence<T::Place>> =
+            let fitting: Vec<ValueOrSequence<T::Location>> =
                 fitting.into_iter().filter_map(|at| others.get(at).cloned()).collect();
             if given.intrinsic == Intrinsic::GroupJoin {
                 let inner = ValueOrSequence::items(fitting, sequence.clone().unwrap_or(Ty::Other));
@@ -172,7 +172,11 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
     }
 
     /// For each of the first keys, the positions of equal keys among the others. A null key equals no other.
-    pub(crate) fn matches(&mut self, keys: &[Val<T::Place>], first: usize) -> Res<T, Vec<Vec<usize>>> {
+    pub(crate) fn matches(
+        &mut self,
+        keys: &[TypedValue<T::Location>],
+        first: usize,
+    ) -> Res<T, Vec<Vec<usize>>> {
         let mut found = vec![Vec::new(); first];
         for group in self.group_equal_keys(keys, None)? {
             let is_null = match group.first().and_then(|at| keys.get(*at)) {
@@ -195,10 +199,10 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
     /// Groups elements by their keys, in the order of the first key of each group.
     pub(crate) fn group(
         &mut self,
-        elements: Vec<ValueOrSequence<T::Place>>,
-        keys: Vec<Val<T::Place>>,
-        comparer: Option<&Val<T::Place>>,
-    ) -> Res<T, Vec<Rc<Grouping<T::Place>>>> {
+        elements: Vec<ValueOrSequence<T::Location>>,
+        keys: Vec<TypedValue<T::Location>>,
+        comparer: Option<&TypedValue<T::Location>>,
+    ) -> Res<T, Vec<Rc<Grouping<T::Location>>>> {
         let mut groups = Vec::new();
         for group in self.group_equal_keys(&keys, comparer)? {
             let Some(key) = group.first().and_then(|at| keys.get(*at)).cloned() else { continue };
@@ -211,8 +215,8 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
     /// Groups the positions of equal keys, in the order of their first key.
     pub(crate) fn group_equal_keys(
         &mut self,
-        keys: &[Val<T::Place>],
-        comparer: Option<&Val<T::Place>>,
+        keys: &[TypedValue<T::Location>],
+        comparer: Option<&TypedValue<T::Location>>,
     ) -> Res<T, Vec<Vec<usize>>> {
         let mut exact = Vec::new();
         for key in keys {
@@ -236,7 +240,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
     }
 
     /// Sorts the positions of `count` items by their keys.
-    pub(crate) fn order(&mut self, count: usize, levels: &[SortKeys<T::Place>]) -> Res<T, Vec<usize>> {
+    pub(crate) fn order(&mut self, count: usize, levels: &[SortKeys<T::Location>]) -> Res<T, Vec<usize>> {
         let mut known: Vec<(Vec<Constant>, bool)> = Vec::new();
         for level in levels {
             let mut keys = Vec::new();

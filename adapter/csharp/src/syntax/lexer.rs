@@ -21,11 +21,11 @@ pub(crate) enum Tok {
     End,
 }
 
-/// A part of an interpolated string. A hole contains its own tokens.
+/// A part of an interpolated string. An interpolation contains its own tokens.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum LexedStringPart {
     Text(String),
-    Hole(Vec<SyntaxToken>, Option<String>),
+    Interpolation(Vec<SyntaxToken>, Option<String>),
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -41,7 +41,7 @@ const SIGNS: [&str; 50] = [
     "-", "*", "/", "%", "&", "|", "^", "!", "~", "=", "<", ">", "@", "$",
 ];
 
-/// Maximum depth of strings in holes of strings.
+/// Maximum depth of strings in interpolations of strings.
 const MAX_HOLES_DEPTH: usize = 16;
 
 pub(crate) struct Lexer<'a> {

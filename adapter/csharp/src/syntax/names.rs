@@ -211,6 +211,6 @@ impl Parser<'_> {
     }
 }
 
-fn word_is(word: &str, wanted: &str) -> bool {
-    word == wanted
+fn word_is(word: &str, expected: &str) -> bool {
+    word == expected
 }

@@ -83,7 +83,7 @@ impl<'a> Parser<'a> {
         (*self.peek() == Tok::End).then_some(last)
     }
 
-    /// Parses the tokens of a hole, at the depth of this parser.
+    /// Parses the tokens of an interpolation, at the depth of this parser.
     pub(super) fn within<T>(
         &mut self,
         tokens: Vec<SyntaxToken>,
@@ -389,10 +389,10 @@ impl<'a> Parser<'a> {
 
     /// Parses binary operators with at least this precedence.
     pub(super) fn binary(&mut self, least: Precedence) -> Parsed<Expr> {
-        self.deeper(|parser| parser.climbing(least))
+        self.deeper(|parser| parser.binary_expression(least))
     }
 
-    fn climbing(&mut self, least: Precedence) -> Parsed<Expr> {
+    fn binary_expression(&mut self, least: Precedence) -> Parsed<Expr> {
         let start = self.span();
         let mut left = self.range()?;
         let mut count = 0;

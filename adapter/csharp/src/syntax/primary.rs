@@ -346,7 +346,7 @@ impl Parser<'_> {
             pieces.push(match part {
                 LexedStringPart::Text(text) if text.is_empty() => continue,
                 LexedStringPart::Text(text) => InterpolatedPart::Text(text),
-                LexedStringPart::Hole(tokens, format) => {
+                LexedStringPart::Interpolation(tokens, format) => {
                     let (value, width) = self.within(tokens, |parser| {
                         let value = parser.expr()?;
                         let width = if parser.eat(",") { Some(parser.expr()?) } else { None };
@@ -355,7 +355,7 @@ impl Parser<'_> {
                             _ => Err(parser.unexpected()),
                         }
                     })?;
-                    InterpolatedPart::Hole(Box::new(Interpolation { value, width, format }))
+                    InterpolatedPart::Interpolation(Box::new(Interpolation { value, width, format }))
                 }
             });
         }

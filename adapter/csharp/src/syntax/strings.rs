@@ -232,8 +232,8 @@ fn interpolated_string(lexer: &mut Lexer<'_>, style: &StringStyle) -> Result<Tok
             Some('{') => {
                 let run = lexer.run_of('{');
                 let is_raw = style.kind == StringKind::Raw;
-                // In a raw string the last braces of a run open a hole; in others two braces are one brace of
-                // the text.
+                // In a raw string the last braces of a run open an interpolation; in others two braces are
+                // one brace of the text.
                 let opens = if is_raw { run >= style.dollars } else { run % 2 == 1 };
                 text.push_str(&"{".repeat(match (is_raw, opens) {
                     (true, true) => run - style.dollars,
@@ -243,7 +243,7 @@ fn interpolated_string(lexer: &mut Lexer<'_>, style: &StringStyle) -> Result<Tok
                 lexer.at += run;
                 if opens {
                     parts.push(LexedStringPart::Text(std::mem::take(&mut text)));
-                    parts.push(hole(lexer, style)?);
+                    parts.push(interpolation(lexer, style)?);
                 }
             }
             Some('}') => {
@@ -273,8 +273,8 @@ fn interpolated_string(lexer: &mut Lexer<'_>, style: &StringStyle) -> Result<Tok
     Ok(Tok::Interpolated(parts))
 }
 
-/// Reads a hole, after its opening braces.
-fn hole(lexer: &mut Lexer<'_>, style: &StringStyle) -> Result<LexedStringPart, Diagnostic> {
+/// Reads an interpolation, after its opening braces.
+fn interpolation(lexer: &mut Lexer<'_>, style: &StringStyle) -> Result<LexedStringPart, Diagnostic> {
     let start = lexer.at;
     let too_deep =
         || error("CS8078", "An expression is too long or complex to compile", Span { start, end: start });
@@ -318,7 +318,7 @@ fn hole(lexer: &mut Lexer<'_>, style: &StringStyle) -> Result<LexedStringPart, D
     }
     tokens.push(super::lexer::SyntaxToken { tok: Tok::End, span: Span { start: end, end } });
     lexer.deeper += 1;
-    Ok(LexedStringPart::Hole(tokens, format))
+    Ok(LexedStringPart::Interpolation(tokens, format))
 }
 
 fn format_text(lexer: &mut Lexer<'_>, style: &StringStyle, closing: &str) -> Result<String, Diagnostic> {
@@ -326,7 +326,7 @@ fn format_text(lexer: &mut Lexer<'_>, style: &StringStyle, closing: &str) -> Res
     loop {
         match lexer.peek() {
             Some('}') if style.kind != StringKind::Raw && lexer.rest().starts_with("}}") => {
-                // The hole ends at the first brace of an odd number.
+                // The interpolation ends at the first brace of an odd number.
                 if lexer.run_of('}') % 2 == 1 {
                     return Ok(text);
                 }
@@ -375,7 +375,7 @@ fn unindent(parts: &mut [LexedStringPart]) {
             lines.pop();
         }
         for (number, line) in lines.iter().enumerate() {
-            // The text after a hole does not begin a line.
+            // The text after an interpolation does not begin a line.
             let begins = number > 0 || at == 0;
             kept.push(
                 if begins { line.strip_prefix(last.as_str()).unwrap_or(line.trim_start()) } else { line }
@@ -406,7 +406,7 @@ mod tests {
                 .iter()
                 .map(|part| match part {
                     LexedStringPart::Text(text) => text.clone(),
-                    LexedStringPart::Hole(tokens, format) => {
+                    LexedStringPart::Interpolation(tokens, format) => {
                         format!(
                             "<{}{}>",
                             tokens.len() - 1,

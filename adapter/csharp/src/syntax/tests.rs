@@ -32,11 +32,15 @@ fn shown(expr: &Expr) -> String {
         Interpolated(pieces) => {
             let piece = |piece: &InterpolatedPart| match piece {
                 InterpolatedPart::Text(text) => format!("{text:?}"),
-                InterpolatedPart::Hole(hole) => format!(
+                InterpolatedPart::Interpolation(interpolation) => format!(
                     "{{{}{}{}}}",
-                    shown(&hole.value),
-                    hole.width.as_ref().map(|width| format!(",{}", shown(width))).unwrap_or_default(),
-                    hole.format.as_ref().map(|format| format!(":{format}")).unwrap_or_default()
+                    shown(&interpolation.value),
+                    interpolation
+                        .width
+                        .as_ref()
+                        .map(|width| format!(",{}", shown(width)))
+                        .unwrap_or_default(),
+                    interpolation.format.as_ref().map(|format| format!(":{format}")).unwrap_or_default()
                 ),
             };
             format!("($ {})", pieces.iter().map(piece).collect::<Vec<_>>().join(" "))

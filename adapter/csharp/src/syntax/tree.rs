@@ -71,7 +71,7 @@ pub(crate) enum TypeNameKind {
 #[derive(Debug, Clone)]
 pub(crate) enum InterpolatedPart {
     Text(String),
-    Hole(Box<Interpolation>),
+    Interpolation(Box<Interpolation>),
 }
 
 /// `{value,width:format}`.

@@ -152,7 +152,7 @@ impl Build<'_> {
     /// Says that tests are debugged; `runner`: whose arguments choose them.
     fn announce_tests(&self, what: &Path, runner: &str) {
         let name = what.file_name().unwrap_or_default().to_string_lossy();
-        builds::say(self.tell, &format!("{name}: debugging its tests; `args` are those of {runner}"));
+        builds::print_line(self.tell, &format!("{name}: debugging its tests; `args` are those of {runner}"));
     }
 
     /// A Go package, one file, or the tests of a package, which one of their files or `mode: "test"` asks

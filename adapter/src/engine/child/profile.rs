@@ -301,7 +301,7 @@ pub(super) trait Profile: Send + Sync {
             let target = build::build_target(target.clone(), tell, give_up)?;
             let program = target.existing_program().ok().filter(|_| self.is_native());
             if let Some(line) = program.and_then(|path| kind::remark_on_native_dotnet(path, self.name())) {
-                builds::say(tell, &line);
+                builds::print_line(tell, &line);
             }
             self.launch(&target)
         } else {

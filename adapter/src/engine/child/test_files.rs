@@ -57,7 +57,7 @@ pub(super) enum RunnerEntry {
 /// The target with the runner of its tests, which the user is informed of; unchanged if it needs none.
 pub(super) fn with_runner(target: &Target, runner: Option<Runner>, tell: EventSink<'_>) -> Target {
     let Some(runner) = runner else { return target.clone() };
-    builds::say(tell, &announcement(&target.program, &runner));
+    builds::print_line(tell, &announcement(&target.program, &runner));
     target.clone().with_runner(runner)
 }
 

@@ -128,8 +128,9 @@ pub(super) fn refuse(arguments: &Value) -> Result<(), Failure> {
         _ if arguments["targetArchitecture"].is_null() => Ok(()),
         Some("x86_64" | "x64" | "amd64") => Ok(()),
         _ => {
-            let asked = &arguments["targetArchitecture"];
-            let message = format!("`targetArchitecture` is {asked}; the .NET engine debugs x86_64 programs");
+            let architecture = &arguments["targetArchitecture"];
+            let message =
+                format!("`targetArchitecture` is {architecture}; the .NET engine debugs x86_64 programs");
             Err(Failure::new(ErrorCode::Unsupported, message)
                 .hint("omit it; Tandem determines it from the program"))
         }
@@ -152,8 +153,11 @@ mod tests {
             "stopAtEntry": true, "requireExact": null });
         assert_eq!(complaint(&sound), None);
         let odd = json!({ "program": "a.dll", "stopOnEntri": true, "requireExact": false });
-        let told = complaint(&odd).unwrap();
-        assert!(told.starts_with("`stopOnEntri`, `requireExact`: the attributes mean nothing"), "{told}");
+        let message = complaint(&odd).unwrap();
+        assert!(
+            message.starts_with("`stopOnEntri`, `requireExact`: the attributes mean nothing"),
+            "{message}"
+        );
         let one = complaint(&json!({ "checkForDevCert": true })).unwrap();
         assert_eq!(one, "`checkForDevCert`: the attribute means nothing to the .NET engine; it is ignored");
     }

@@ -8,8 +8,8 @@ mod binding;
 mod functions;
 mod hits;
 mod instructions;
+mod locations;
 mod operators;
-mod places;
 
 pub(super) use hits::HitOutcome;
 
@@ -66,24 +66,24 @@ impl BreakpointList {
 
 /// Position of a site in a method's code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum SitePosition {
+enum CodeOffset {
     /// At an IL offset, in any compiled code of the method.
     Il(u32),
     /// At an offset in one machine code of the method.
-    Machine(u32),
+    Native(u32),
 }
 
 /// Module, MethodDef token, and position.
-type SiteKey = (usize, u32, SitePosition);
+type LocationKey = (usize, u32, CodeOffset);
 
 struct ClrBreakpoint {
     id: i64,
     /// The DAP breakpoint, as the hub sent it.
     request: Value,
     /// Sites it is bound to.
-    sites: Vec<SiteKey>,
+    sites: Vec<LocationKey>,
     /// Location where it bound; `None` while it is unbound.
-    place: Option<Location>,
+    location: Option<Location>,
     document: String,
     hits: u64,
     /// Last reported problem of its condition, which fails again at every hit.
@@ -95,20 +95,20 @@ struct ClrBreakpoint {
 }
 
 struct BoundLocation {
-    key: SiteKey,
+    key: LocationKey,
     breakpoint: RuntimeBreakpoint,
 }
 
 /// All breakpoints of the program.
 #[derive(Default)]
 pub(super) struct Breakpoints {
-    places: BTreeMap<BreakpointList, Vec<ClrBreakpoint>>,
+    lists: BTreeMap<BreakpointList, Vec<ClrBreakpoint>>,
     sites: Vec<BoundLocation>,
     entry: Option<RuntimeBreakpoint>,
     /// Where the runtime is about to notify handlers of an exception that nothing catches.
-    pub(super) heard: Option<RuntimeBreakpoint>,
+    pub(super) handler_breakpoint: Option<RuntimeBreakpoint>,
     /// Where the program asks for a stop at an exception that it caught for the user's code.
-    pub(super) asked: Option<RuntimeBreakpoint>,
+    pub(super) requested_stop: Option<RuntimeBreakpoint>,
     /// Whether the program is to stop at its entry, of which the module has not come yet.
     pub(super) stop_on_entry: bool,
     last_id: i64,
@@ -126,13 +126,13 @@ impl Breakpoints {
     ) -> Value {
         let pending = why_pending(types, sources, &scope);
         let within = scope.clone();
-        self.replace(scope, requests, &pending, |own, wanted| {
+        self.replace(scope, requests, &pending, |own, breakpoint| {
             if within == BreakpointList::Functions {
-                let named = FunctionName::parse(wanted.request["name"].as_str().unwrap_or_default());
-                wanted.problem = wanted.problem.take().or(named.err());
+                let named = FunctionName::parse(breakpoint.request["name"].as_str().unwrap_or_default());
+                breakpoint.problem = breakpoint.problem.take().or(named.err());
             }
             for loaded in types.modules.all() {
-                own.bind(options, sources, &within, wanted, loaded);
+                own.bind(options, sources, &within, breakpoint, loaded);
             }
         })
     }
@@ -148,8 +148,8 @@ impl Breakpoints {
     ) -> Value {
         let scope = BreakpointList::Instructions;
         let pending = why_pending(types, sources, &scope);
-        self.replace(scope, requests, &pending, |own, wanted| {
-            own.bind_instruction(disassembly, debuggee, types, sources, wanted);
+        self.replace(scope, requests, &pending, |own, breakpoint| {
+            own.bind_instruction(disassembly, debuggee, types, sources, breakpoint);
         })
     }
 
@@ -161,22 +161,22 @@ impl Breakpoints {
         pending: &str,
         mut bind: impl FnMut(&mut Self, &mut ClrBreakpoint),
     ) -> Value {
-        let mut old = self.places.remove(&scope).unwrap_or_default();
+        let mut old = self.lists.remove(&scope).unwrap_or_default();
         let mut new: Vec<ClrBreakpoint> = Vec::with_capacity(requests.len());
         for request in requests {
             // An unchanged request keeps its id, its sites and its hit count.
-            if let Some(at) = old.iter().position(|wanted| wanted.request == *request) {
+            if let Some(at) = old.iter().position(|breakpoint| breakpoint.request == *request) {
                 new.push(old.remove(at));
                 continue;
             }
             self.last_id += 1;
-            let mut wanted = ClrBreakpoint::new(self.last_id, request);
-            bind(self, &mut wanted);
-            new.push(wanted);
+            let mut breakpoint = ClrBreakpoint::new(self.last_id, request);
+            bind(self, &mut breakpoint);
+            new.push(breakpoint);
         }
         let bodies: Vec<Value> =
-            new.iter().map(|wanted| wanted.body(&wanted.in_its_module(pending))).collect();
-        self.places.insert(scope, new);
+            new.iter().map(|breakpoint| breakpoint.body(&breakpoint.in_its_module(pending))).collect();
+        self.lists.insert(scope, new);
         self.sweep();
         json!({ "breakpoints": bodies })
     }
@@ -196,22 +196,23 @@ impl Breakpoints {
             // A process that is going away has none left.
             site.breakpoint.remove().unwrap_or_default();
         }
-        for own in [self.heard.take(), self.asked.take()].into_iter().flatten() {
+        for own in [self.handler_breakpoint.take(), self.requested_stop.take()].into_iter().flatten() {
             own.remove().unwrap_or_default();
         }
-        self.places.clear();
+        self.lists.clear();
     }
 
     /// Whether a breakpoint waits for code to bind in.
     pub(super) fn has_pending(&self) -> bool {
-        self.places.values().flatten().any(|wanted| !wanted.is_bound() && wanted.problem.is_none())
+        self.lists.values().flatten().any(|breakpoint| !breakpoint.is_bound() && breakpoint.problem.is_none())
     }
 
     /// Removes sites that no breakpoint uses any more.
     fn sweep(&mut self) {
-        let wanted: Vec<_> = self.places.values().flatten().flat_map(|wanted| wanted.sites.clone()).collect();
+        let used: Vec<_> =
+            self.lists.values().flatten().flat_map(|breakpoint| breakpoint.sites.clone()).collect();
         self.sites.retain(|site| {
-            let keep = wanted.contains(&site.key);
+            let keep = used.contains(&site.key);
             if !keep {
                 site.breakpoint.remove().unwrap_or_default();
             }
@@ -233,7 +234,7 @@ impl ClrBreakpoint {
             id,
             request: request.clone(),
             sites: Vec::new(),
-            place: None,
+            location: None,
             document: String::new(),
             hits: 0,
             condition_problem: None,
@@ -253,7 +254,7 @@ impl ClrBreakpoint {
     /// DAP `Breakpoint`; `pending`: why an unbound one is not bound yet.
     fn body(&self, pending: &str) -> Value {
         let mut body = json!({ "id": self.id, "verified": self.is_bound() });
-        if let Some(at) = &self.place {
+        if let Some(at) = &self.location {
             body["line"] = json!(at.point.line);
             body["column"] = json!(at.point.column);
             body["endLine"] = json!(at.point.end_line);

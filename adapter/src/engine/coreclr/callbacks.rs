@@ -24,7 +24,7 @@ impl ClrSession {
             // The program is stopped: this happened before the stop, and is handled when the program resumes.
             RunState::None | RunState::Held | RunState::Stopped { .. } => return self.inbox.defer(callback),
         }
-        if self.calls.stuck.of_left_call(&mut self.debuggee.threads, &callback) {
+        if self.calls.stuck.of_abandoned_call(&mut self.debuggee.threads, &callback) {
             if self.make_due_step() {
                 return;
             }
@@ -69,14 +69,14 @@ impl ClrSession {
             }
             Callback::CreateThread { thread } => self.thread_event(&thread, "started"),
             Callback::ExitThread { thread } => self.thread_event(&thread, "exited"),
-            Callback::LoadModule { module } => self.module_loaded(module),
-            Callback::UnloadModule { module } => self.module_unloaded(&module),
+            Callback::LoadModule { module } => self.on_module_loaded(module),
+            Callback::UnloadModule { module } => self.on_module_unloaded(&module),
             Callback::UpdateModuleSymbols { module, symbols } => self.on_symbols_updated(&module, &symbols),
             Callback::LogMessage { category, message } => {
                 let prefix = if category.is_empty() { String::new() } else { format!("{category}: ") };
                 let body = json!({ "category": "console", "output": format!("{prefix}{message}"),
                     "from": "program" });
-                self.outbox.tell("output", body);
+                self.outbox.send_event("output", body);
             }
             Callback::DebuggerError { hresult } => {
                 self.outbox
@@ -93,7 +93,7 @@ impl ClrSession {
         match callback {
             Callback::CreateThread { thread } => self.thread_event(&thread, "started"),
             Callback::ExitThread { thread } => self.thread_event(&thread, "exited"),
-            Callback::LoadModule { module } => self.module_loaded(module),
+            Callback::LoadModule { module } => self.on_module_loaded(module),
             Callback::UpdateModuleSymbols { module, symbols } => self.on_symbols_updated(&module, &symbols),
             _ => {}
         }
@@ -109,7 +109,7 @@ impl ClrSession {
             } else {
                 self.calls.first_calls.has_begun(id);
             }
-            self.outbox.tell("thread", json!({ "reason": reason, "threadId": id }));
+            self.outbox.send_event("thread", json!({ "reason": reason, "threadId": id }));
         }
     }
 
@@ -130,13 +130,13 @@ impl ClrSession {
         if self.breakpoints.is_handler_breakpoint(breakpoint) {
             return self.on_handler_search(thread);
         }
-        if self.breakpoints.asked.as_ref().is_some_and(|own| own.is(breakpoint)) {
+        if self.breakpoints.requested_stop.as_ref().is_some_and(|own| own.is(breakpoint)) {
             return self.on_requested_stop(thread);
         }
         let id = thread.id().unwrap_or(0);
         match self.evaluate_hit(id, breakpoint) {
             // Evaluating a condition may have resumed the other threads.
-            HitOutcome::GoOn => self.stepping.hold_others_again(&self.debuggee),
+            HitOutcome::Continue => self.stepping.hold_others_again(&self.debuggee),
             HitOutcome::Stop { hit, failed } => {
                 let mut more = json!({ "hitBreakpointIds": hit });
                 if !failed.is_empty() {

@@ -4,15 +4,15 @@
 //! the program. Each call has a deadline: after half of it the others run too, in case the call waits for one
 //! of them; after the whole it is aborted, first politely, then rudely ([`phase`]). If even that does not end
 //! it, or might end the program ([`wait_detection`], [`abort_safety`]), the call stays on its thread
-//! ([`stuck`]) and the session continues. [`running`] is the loop that does so.
+//! ([`stuck_calls`]) and the session continues. [`execution`] is the loop that does so.
 //! Requests that arrive in the meantime wait; stops and exceptions inside the call are not reported to
 //! clients.
 
 mod abort_safety;
 pub(super) mod arguments;
+mod execution;
 mod phase;
-mod running;
-pub(super) mod stuck;
+pub(super) mod stuck_calls;
 mod wait_detection;
 
 use std::time::Duration;
@@ -20,13 +20,13 @@ use std::time::Duration;
 use cordebug::value::Value as ClrValue;
 use dap_wire::{ErrorCode, Failure};
 
-use super::evaluator::{Data, Val};
+use super::evaluator::{TypedValue, ValueLocation};
 use super::hang_watchdog::FirstCalls;
 use super::types::Ty;
 use super::values::{Path, PathRoot, bare};
 use crate::engine::coreclr::stop_context::StopContext;
 use crate::engine::coreclr::values::ValueStore;
-use stuck::StuckCalls;
+use stuck_calls::StuckCalls;
 
 /// Time limit of a call that a client requested.
 pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -48,7 +48,7 @@ pub(super) struct EvalContext {
 #[derive(Default)]
 pub(super) struct FuncEval {
     /// The current request may run no code of the program.
-    pub(super) looks_only: bool,
+    pub(super) is_look_only: bool,
     /// Calls that could not be ended.
     pub(super) stuck: StuckCalls,
     /// Threads of the program that have not begun.
@@ -58,7 +58,7 @@ pub(super) struct FuncEval {
 impl FuncEval {
     /// Why nothing may run there, if so.
     fn refusal(&self, site: &EvalContext, what: &str) -> Option<Failure> {
-        if self.looks_only {
+        if self.is_look_only {
             let message = format!(
                 "`{what}` runs code of the program, and agents may only look (`agentAccess` is `readOnly`)"
             );
@@ -75,14 +75,19 @@ impl FuncEval {
 
 impl StopContext<'_> {
     /// The result of a call, as a value: primitives inline, objects by a handle.
-    pub(super) fn wrap_result(&self, value: Option<ClrValue>, ty: &Ty, name: &str) -> Result<Val, Failure> {
-        let Some(value) = value else { return Ok(Val::null()) };
+    pub(super) fn wrap_result(
+        &self,
+        value: Option<ClrValue>,
+        ty: &Ty,
+        name: &str,
+    ) -> Result<TypedValue, Failure> {
+        let Some(value) = value else { return Ok(TypedValue::null()) };
         let ty = match ty.direct() {
             Ty::Other | Ty::Null | Ty::Var(_) | Ty::MethodVar(_) => self.types.actual_ty(&value),
             known => known.clone(),
         };
         let Some(inner) = bare(&value) else {
-            return Ok(Val::constant_of(super::evaluator::Constant::Null, ty));
+            return Ok(TypedValue::constant_of(super::evaluator::Constant::Null, ty));
         };
         // A boxed number has its own type; a boxed enum would look like its number.
         let is_boxed_enum =
@@ -91,10 +96,10 @@ impl StopContext<'_> {
             && !is_boxed_enum
             && let Some(constant) = self.types.constant_of(&inner)
         {
-            return Ok(Val::constant_of(constant, ty));
+            return Ok(TypedValue::constant_of(constant, ty));
         }
         match self.values.hold_object(&value, name) {
-            Some(path) => Ok(Val { data: Data::At(path), ty }),
+            Some(path) => Ok(TypedValue { data: ValueLocation::At(path), ty }),
             None => Err(Failure::new(
                 ErrorCode::EvaluationFailed,
                 format!("the result of `{name}` cannot be kept: it is a `{}`", self.types.csharp(&ty)),

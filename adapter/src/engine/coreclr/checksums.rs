@@ -21,8 +21,8 @@ fn digits(bytes: &[u8]) -> String {
 
 /// The compiled text, if `text` is the same except for line ends, which a checkout or a server may change.
 /// `None` if it is another text.
-pub(super) fn as_compiled<'a>(wanted: &Checksum, text: &'a [u8]) -> Option<Cow<'a, [u8]>> {
-    let fits = |text: &[u8]| match wanted {
+pub(super) fn as_compiled<'a>(checksum: &Checksum, text: &'a [u8]) -> Option<Cow<'a, [u8]>> {
+    let fits = |text: &[u8]| match checksum {
         Checksum::Sha1(hash) => sha1::Sha1::digest(text).as_slice() == hash.as_slice(),
         Checksum::Sha256(hash) => sha2::Sha256::digest(text).as_slice() == hash.as_slice(),
     };

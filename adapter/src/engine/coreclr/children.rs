@@ -75,7 +75,7 @@ impl ChildProcessPolicy {
     }
 }
 
-/// An order to the follower's thread.
+/// A command to the follower's thread.
 enum FollowerCommand {
     /// End all child processes. Replied to when that is done.
     Kill(Sender<()>),
@@ -128,13 +128,13 @@ impl Children {
             true => Descendants::of(root.pid)?,
             false => Descendants::of_running(root.pid)?,
         };
-        let (orders, receiver) = channel();
-        let channels = Channels { hub: events, engine: inbox, orders: orders.clone() };
-        let stub = broker.stub().to_path_buf();
+        let (commands, receiver) = channel();
+        let channels = Channels { hub: events, engine: inbox, commands: commands.clone() };
+        let stub = broker.stub_path().to_path_buf();
         let breakpoints = self.breakpoints.subscribe();
         let follower = Follower::new(tree, root, following, stub, breakpoints, channels);
         std::thread::Builder::new().name("children".into()).spawn(move || follower.run(&receiver))?;
-        self.follower = Some(orders);
+        self.follower = Some(commands);
         Ok(())
     }
 
@@ -163,10 +163,10 @@ impl Children {
         self.finish(FollowerCommand::Detach);
     }
 
-    fn finish(&mut self, order: fn(Sender<()>) -> FollowerCommand) {
+    fn finish(&mut self, command: fn(Sender<()>) -> FollowerCommand) {
         let Some(follower) = self.follower.take() else { return };
         let (done, is_done): (_, Receiver<()>) = channel();
-        if follower.send(order(done)).is_ok() && is_done.recv_timeout(END_TIMEOUT * 2).is_err() {
+        if follower.send(command(done)).is_ok() && is_done.recv_timeout(END_TIMEOUT * 2).is_err() {
             tracing::warn!("the child processes have not ended in time");
         }
     }

@@ -1,16 +1,16 @@
 //! Expressions that the C# compiler of an SDK evaluates: a separate process compiles them, and the program
 //! runs the result like any other call of an evaluation. Other modules decide which expressions those are.
 //!
-//! In reading order: [`Compiler`] (owns all of it), [`frame`] and [`codes`] (what an expression can use),
-//! [`sdk`] (whose compiler), [`program`] (the compiler's host program, built once) and [`process`] (that
-//! program as it runs), [`wire`] (messages to it), [`expressions`] (its cached answers), [`loading`] (loads
-//! compiled code into the program). `helper/` is the host program's source in C#, `in_program/` runs in the
-//! debugged program.
+//! In reading order: [`Compiler`] (owns all of it), [`frame`] and [`encoded_types`] (what an expression can
+//! use), [`sdk`] (whose compiler), [`program`] (the compiler's host program, built once) and [`process`]
+//! (that program as it runs), [`wire`] (messages to it), [`expressions`] (its cached answers), [`injection`]
+//! (loads compiled code into the program). `helper/` is the host program's source in C#, `in_program/` runs
+//! in the debugged program.
 
-mod codes;
+mod encoded_types;
 mod expressions;
 mod frame;
-mod loading;
+mod injection;
 mod process;
 mod program;
 mod sdk;
@@ -26,19 +26,19 @@ use serde_json::Value;
 
 use self::expressions::{CompileResult, CompiledExpression, CompilerResponse, ExpressionCache};
 use self::frame::{CompilationContext, EXCEPTION};
-use self::loading::LoadStrategy;
+use self::injection::LoadStrategy;
 use self::process::{CompilerProcess, CompilerProcessError};
 use self::program::CompilerHelper;
 use self::sdk::{CompilerChoice, CompilerSdk};
 use self::wire::{HelperMessage, MessageReader};
 use super::calls::EvalContext;
-use super::evaluator::Val;
+use super::evaluator::TypedValue;
 use super::modules::LoadedModule;
 use super::session::ClrSession;
 use super::types::Ty;
 
 pub(super) use expressions::CSharpDiagnostic;
-pub(super) use loading::is_injected;
+pub(super) use injection::is_injected;
 
 /// How long the compiler's process may take to report that it is ready, and to answer a request. The first
 /// takes seconds on a busy machine.
@@ -55,7 +55,7 @@ const MAX_TEXT: usize = 64 * 1024;
 
 /// Outcome of an expression.
 pub(super) enum CompiledOutcome {
-    Value(Val),
+    Value(TypedValue),
     /// It was called for its effect.
     Nothing,
 }
@@ -189,7 +189,7 @@ impl Compiler {
         if text.len() > MAX_TEXT {
             return Err(length_failure().into());
         }
-        self.sdks_looked_for()?;
+        self.require_sdk()?;
         let shown = text;
         let text = &text.replace("$exception", EXCEPTION);
         let frame = CompilationContext::at(session, site, text)?;
@@ -207,7 +207,7 @@ impl Compiler {
     }
 
     /// Finds out whether there is a compiler, before anything of the program runs for it.
-    fn sdks_looked_for(&mut self) -> Result<(), CompiledFailure> {
+    fn require_sdk(&mut self) -> Result<(), CompiledFailure> {
         if self.program.is_none()
             && self.unavailable.is_none()
             && let Err(why) = sdk::find(&self.choice, &self.roots)
@@ -227,30 +227,30 @@ impl Compiler {
         frame: &CompilationContext,
         text: &str,
     ) -> Result<(Rc<LoadedModule>, Rc<CompiledExpression>), CompiledFailure> {
-        if !loading::is_possible(session) {
+        if !injection::is_possible(session) {
             let why = "the program cannot load code: `Assembly.Load(byte[])` was trimmed away".to_owned();
             return Err(CompiledFailure::Unavailable(Unavailable { why, hint: None }));
         }
         self.make_room(session, site)?;
         self.number += 1;
-        let name = format!("{}{}", loading::EXPRESSION, self.number);
-        let (ids, answer) = match self.request_expression(session, site, frame, text) {
+        let name = format!("{}{}", injection::EXPRESSION, self.number);
+        let (ids, response) = match self.request_expression(session, site, frame, text) {
             // It may have ended long ago, or may be ending during this request.
             Err(CompiledFailure::Failed(failure))
                 if self.helper.is_none() && failure.code == ErrorCode::EngineFailed =>
             {
                 self.request_expression(session, site, frame, text)?
             }
-            asked => asked?,
+            outcome => outcome?,
         };
         let keep = |compiler: &mut Self, compiled: CompileResult| {
             compiler.expressions.keep(frame, text, session.types.modules.count(), compiled);
         };
-        match answer {
+        match response {
             CompilerResponse::Code(code) => {
                 let code = Rc::new(code);
                 let way = self.load_strategy(session, site, &ids)?;
-                let loaded = loading::load(session, site, &way, &frame.loaded, (&name, &code.image))?;
+                let loaded = injection::load(session, site, &way, &frame.loaded, (&name, &code.image))?;
                 // Modules were loaded, including injected ones.
                 let count = session.types.modules.count();
                 self.expressions.keep(
@@ -291,8 +291,8 @@ impl Compiler {
         let users: Vec<u32> = ids.iter().filter(is_users).copied().collect();
         frame.write((&ids, &users), &mut request);
         request.flag(false);
-        let answer = self.ask(session, request)?;
-        Ok((ids, answer))
+        let response = self.ask(session, request)?;
+        Ok((ids, response))
     }
 
     /// Unloads compiled expressions if there are too many.
@@ -302,7 +302,7 @@ impl Compiler {
         }
         self.expressions.clear();
         match &self.way {
-            Some(way) => loading::unload(session, site, way),
+            Some(way) => injection::unload(session, site, way),
             None => Ok(()),
         }
     }
@@ -316,7 +316,7 @@ impl Compiler {
         own: &Rc<LoadedModule>,
     ) -> Result<Vec<u32>, CompiledFailure> {
         if self.platform.is_none() {
-            self.platform = Some(loading::platform(session, site)?);
+            self.platform = Some(injection::platform(session, site)?);
         }
         if self.helper.as_ref().is_some_and(|helper| helper.process.has_ended()) {
             self.helper = None;
@@ -407,7 +407,7 @@ impl Compiler {
             tracing::warn!(%failure, "the C# compiler's process cannot be started");
             CompilerProcessError::Ended
         })?;
-        let hello = process.answer(START_TIMEOUT, &|| should_give_up(session)).inspect_err(|_| {
+        let hello = process.receive(START_TIMEOUT, &|| should_give_up(session)).inspect_err(|_| {
             tracing::warn!(complaint = process.complaint(), "the C# compiler's process does not answer");
         })?;
         if MessageReader::of(&hello).number() != Some(PROTOCOL) {
@@ -430,17 +430,17 @@ impl Compiler {
     fn ask(&mut self, session: &ClrSession, request: HelperMessage) -> Result<CompilerResponse, Failure> {
         let Some(helper) = &self.helper else { return Err(self.drop_process("it is gone")) };
         helper.process.send(request.finish());
-        let answer = helper.process.answer(ANSWER_TIMEOUT, &|| should_give_up(session));
-        match answer {
+        let response = helper.process.receive(ANSWER_TIMEOUT, &|| should_give_up(session));
+        match response {
             Ok(message) => match CompilerResponse::read(&message) {
-                Some(answer) => Ok(answer),
+                Some(response) => Ok(response),
                 None => Err(self.drop_process("its answer cannot be read")),
             },
             Err(CompilerProcessError::Cancelled) => {
                 self.helper = None;
                 Err(Failure::cancelled())
             }
-            Err(CompilerProcessError::Late) => {
+            Err(CompilerProcessError::TimedOut) => {
                 self.helper = None;
                 let message =
                     format!("the C# compiler did not answer within {} ms", ANSWER_TIMEOUT.as_millis());
@@ -476,12 +476,12 @@ impl Compiler {
             return Ok(way.clone());
         }
         let mut request = HelperMessage::new(b'L');
-        request.text(loading::LOADER).text(loading::LOADER_SOURCE).list(ids, |message, id| {
+        request.text(injection::LOADER).text(injection::LOADER_SOURCE).list(ids, |message, id| {
             message.number(*id);
         });
         let way = match self.ask(session, request)? {
             CompilerResponse::Library(image) => {
-                LoadStrategy::Loader(loading::load_plainly(session, site, (loading::LOADER, &image))?)
+                LoadStrategy::Loader(injection::load_plainly(session, site, (injection::LOADER, &image))?)
             }
             CompilerResponse::Refusal(why) => {
                 tracing::debug!(why, "the program lacks what the loader of expressions needs");
@@ -496,7 +496,7 @@ impl Compiler {
 fn process_start_failure(no: CompilerProcessError) -> Failure {
     match no {
         CompilerProcessError::Cancelled => Failure::cancelled(),
-        CompilerProcessError::Late => {
+        CompilerProcessError::TimedOut => {
             failed(format!("the C# compiler's process did not start within {} s", START_TIMEOUT.as_secs()))
         }
         CompilerProcessError::Ended => failed("the C# compiler's process ended as soon as it was started"),
@@ -513,7 +513,7 @@ fn call(
 ) -> Result<CompiledOutcome, Failure> {
     let lost = || failed("the compiled expression is damaged");
     let mut method =
-        loading::method_with(session, loaded, code.method, frame.types.clone()).ok_or_else(lost)?;
+        injection::method_with(session, loaded, code.method, frame.types.clone()).ok_or_else(lost)?;
     if frame.types.contains(&Ty::Other) {
         return Err(failed("the runtime does not say what the generic parameters of this code stand for"));
     }
@@ -525,12 +525,12 @@ fn call(
         let path = frame.variables.get(*index).and_then(|variable| variable.path.clone()).ok_or_else(lost)?;
         let val = session.at_stop().val_at(path)?;
         arguments.push(match is_reference {
-            true => Val { ty: Ty::Reference(Box::new(val.ty.direct().clone())), ..val },
+            true => TypedValue { ty: Ty::Reference(Box::new(val.ty.direct().clone())), ..val },
             false => val,
         });
     }
     let shown: String = text.trim().chars().take(100).collect();
-    let val = session.call_among_others(site, &method, (None, &arguments), &shown, code.waits).map_err(
+    let val = session.call_with_others(site, &method, (None, &arguments), &shown, code.waits).map_err(
         |failure| match code.waits && failure.message.ends_with(LATE) {
             true => Failure::new(
                 ErrorCode::EvaluationTimeout,

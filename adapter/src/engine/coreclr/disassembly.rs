@@ -112,11 +112,11 @@ impl SourceLocator {
 
 /// A row without an instruction, at an address that differs from all others, as far from the
 /// last row as its index is.
-fn placeholder_row(list: &[Instruction], asked: u64, index: i64) -> Value {
+fn placeholder_row(list: &[Instruction], requested: u64, index: i64) -> Value {
     let address = match (list.first(), list.last()) {
         (Some(first), _) if index < 0 => first.address.wrapping_add_signed(index),
         (_, Some(last)) => last.end().wrapping_add_signed(index - list.len() as i64),
-        _ => asked.wrapping_add_signed(index),
+        _ => requested.wrapping_add_signed(index),
     };
     json!({ "address": memory::reference(address), "instruction": "??", "presentationHint": "invalid" })
 }

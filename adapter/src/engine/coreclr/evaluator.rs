@@ -1,29 +1,29 @@
 //! Evaluates C# expressions of users: the crate `csharp-expr` parses, binds and evaluates them; this module
 //! connects it to the program.
 //!
-//! In reading order: [`request`] (requests of clients) and [`prepared`] (expressions that are evaluated
-//! repeatedly), [`handover`] (to a compiler), [`scope`] (names in scope), [`library`] (types from metadata),
-//! [`evaluation`] (both sides of the crate's traits). Its parts: [`reading`], [`getters`], [`statics`] and
-//! [`memory`], [`calling`], [`making`] and [`marshal_in`] (values into the program), [`type_objects`],
-//! [`sequences`] and [`keyed`] (items, and the program's own order); [`objects`] (for the rows of the
-//! variables view), [`completions`].
+//! In reading order: [`request`] (requests of clients) and [`prepared_expression`] (expressions that are
+//! evaluated repeatedly), [`compiler_fallback`] (to a compiler), [`scope`] (names in scope), [`library`]
+//! (types from metadata), [`evaluation`] (both sides of the crate's traits). Its parts: [`member_access`],
+//! [`getters`], [`statics`] and [`memory`], [`method_calls`], [`object_creation`] and [`marshal_in`] (values
+//! into the program), [`type_objects`], [`sequence_items`] and [`key_operations`] (items, and the program's
+//! own order); [`object_context`] (for the rows of the variables view), [`completions`].
 
-mod calling;
+mod compiler_fallback;
 mod completions;
 mod evaluation;
 mod getters;
-mod handover;
-mod keyed;
+mod key_operations;
 mod library;
-mod making;
 mod marshal_in;
+mod member_access;
 mod memory;
-mod objects;
-mod prepared;
-mod reading;
+mod method_calls;
+mod object_context;
+mod object_creation;
+mod prepared_expression;
 mod request;
 mod scope;
-mod sequences;
+mod sequence_items;
 mod statics;
 mod type_objects;
 
@@ -31,16 +31,16 @@ use dap_wire::{ErrorCode, Failure};
 
 pub(super) use csharp_expr::Constant;
 pub(super) use csharp_expr::constant::{real, width};
-pub(super) use csharp_expr::eval::Data;
+pub(super) use csharp_expr::eval::ValueLocation;
 pub(super) use csharp_expr::syntax::Format;
 pub(super) use library::Library;
-pub(super) use prepared::{BindContext, PreparedExpression};
+pub(super) use prepared_expression::{BindContext, PreparedExpression};
 pub(super) use request::check_syntax;
 
 use super::values::{MAX_COPY, MAX_TEXT_LEN, Path};
 
 /// A value: a constant here, or the path to it in the program.
-pub(super) type Val = csharp_expr::eval::Val<Path>;
+pub(super) type TypedValue = csharp_expr::eval::TypedValue<Path>;
 
 /// Longest text, UTF-16 units.
 pub(super) fn max_text_len(format: &Format) -> u32 {

@@ -1,16 +1,16 @@
 //! Exceptions: when one stops the program, and its details.
 
-mod carried;
-mod fatal;
+mod fatal_error;
 mod filters;
-mod origin;
-mod silence;
+mod suppression;
+mod task_exceptions;
+mod throw_site;
 mod unhandled;
 
-use carried::RememberedExceptions;
 use filters::{ExceptionStage, Filters};
-pub(super) use origin::ThrowLocation;
-pub(super) use silence::Silence;
+pub(super) use suppression::ExceptionSuppression;
+use task_exceptions::RememberedExceptions;
+pub(super) use throw_site::ThrowLocation;
 use unhandled::HandlerWatch;
 
 use std::collections::HashSet;
@@ -63,8 +63,8 @@ pub(super) struct Exceptions {
 struct ExceptionsInProgress {
     /// Threads whose exception has passed user code on its search for a handler.
     passed_user_code: HashSet<u32>,
-    heard: HandlerWatch,
-    carried: RememberedExceptions,
+    handler_watch: HandlerWatch,
+    task_exceptions: RememberedExceptions,
     /// Why the program fails fast, once it does.
     reason: Option<String>,
     /// The runtime was asked not to report exceptions that no user code sees: each report
@@ -88,7 +88,7 @@ impl ClrSession {
                     note_thrown(&self.types, &self.outbox, thread, place.map(|(frame, _)| frame));
                 }
                 self.exceptions.thrown.passed_user_code.remove(&id);
-                self.exceptions.thrown.carried.count_other_exception();
+                self.exceptions.thrown.task_exceptions.count_other_exception();
                 if self.options.just_my_code {
                     return;
                 }
@@ -122,7 +122,7 @@ impl ClrSession {
 
     /// `setExceptionBreakpoints`.
     pub(super) fn set_exception_filters(&mut self, arguments: &Value) -> Result<Value, Failure> {
-        let answer = self.exceptions.filters.set(arguments);
+        let response = self.exceptions.filters.set(arguments);
         let is_to_hear = self.exceptions.thrown.is_only_users
             && self.exceptions.wants_all_exceptions(self.options.just_my_code);
         if is_to_hear || self.debuggee.process.is_some() && self.exceptions.is_to_watch_for_requests() {
@@ -135,7 +135,7 @@ impl ClrSession {
                 session.exceptions.report_all_exceptions(&process)
             })?;
         }
-        Ok(answer)
+        Ok(response)
     }
 
     /// Stops the program at this point of an exception's life, if a filter matches.
@@ -158,7 +158,8 @@ impl ClrSession {
         let (name, mut message) = self.types.exception_summary(&self.debuggee, thread);
         let is_fatal = at == ExceptionStage::Unhandled && name == FATAL;
         if is_fatal {
-            self.exceptions.thrown.reason = fatal::reason(&self.broker.stderr_tail(fatal::MAX_OUTPUT_BYTES));
+            self.exceptions.thrown.reason =
+                fatal_error::reason(&self.broker.stderr_tail(fatal_error::MAX_OUTPUT_BYTES));
             message = self.exceptions.thrown.reason.clone().or(message);
         }
         let description = match at {
@@ -255,7 +256,7 @@ impl Exceptions {
     /// Whether exceptions that no user code sees matter.
     fn wants_all_exceptions(&self, just_my_code: bool) -> bool {
         let thrown = !just_my_code && self.filters.has_filter_for(ExceptionStage::Thrown);
-        thrown || self.is_to_watch_for_handlers() || self.thrown.carried.is_unforced()
+        thrown || self.is_to_watch_for_handlers() || self.thrown.task_exceptions.is_unforced()
     }
 
     /// Has the runtime report all exceptions from now on; the program is stopped. Until then, the request of

@@ -23,7 +23,7 @@ use serde_json::Value;
 
 pub(super) use first_calls::FirstCalls;
 
-use super::overflow;
+use super::stack_overflow;
 use crate::engine::ReplyHandle;
 
 /// Time between two samples.
@@ -45,7 +45,7 @@ pub(super) struct HangWatchdog {
     hangs: AtomicBool,
     over: AtomicBool,
     /// The request that the engine's thread is answering.
-    asked: Mutex<Option<ReplyHandle>>,
+    current: Mutex<Option<ReplyHandle>>,
 }
 
 impl HangWatchdog {
@@ -56,16 +56,16 @@ impl HangWatchdog {
 
     /// The engine's thread begins to answer a request.
     pub(super) fn begin(&self, reply: ReplyHandle) {
-        *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(reply);
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(reply);
     }
 
     /// The request, to be answered later elsewhere; `None` if the watchdog has answered already.
     pub(super) fn take(&self) -> Option<ReplyHandle> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.current.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Answers the request, unless the watchdog has answered already.
-    pub(super) fn answer(&self, result: Result<Value, Failure>) {
+    pub(super) fn reply(&self, result: Result<Value, Failure>) {
         if let Some(reply) = self.take() {
             reply.send(result);
         }
@@ -119,7 +119,7 @@ impl HangWatchdog {
                      launch again; if it happens again, a newer patch of the runtime may help.",
                     ErrorCode::EngineFailed
                 ));
-                self.answer(Err(Self::failure()));
+                self.reply(Err(Self::failure()));
             }
             before = now;
         }
@@ -146,15 +146,15 @@ struct ActivitySample {
     /// How often the runtime's debugging threads have woken.
     tries: u64,
     /// Whether every thread sleeps; checked only if there may be a hang.
-    asleep: bool,
+    is_asleep: bool,
 }
 
 impl ActivitySample {
     fn take(tasks: &Tasks, before: Option<&Self>) -> Self {
         let (activity, tries) = (Activity::now(), tasks.tries());
-        let mut look = Self { activity, tries, asleep: false };
-        look.asleep = before.is_some_and(|before| look.is_silent_since(before)) && tasks.sleep();
-        look
+        let mut sample = Self { activity, tries, is_asleep: false };
+        sample.is_asleep = before.is_some_and(|before| sample.is_silent_since(before)) && tasks.sleep();
+        sample
     }
 
     /// Whether nothing was reported although something is in progress.
@@ -164,7 +164,7 @@ impl ActivitySample {
     }
 
     fn is_hung_since(&self, before: &Self) -> bool {
-        self.asleep && self.is_silent_since(before)
+        self.is_asleep && self.is_silent_since(before)
     }
 }
 
@@ -178,7 +178,7 @@ struct Tasks {
 impl Tasks {
     fn of(pid: u32) -> Self {
         let folder = Path::new("/proc").join(pid.to_string()).join("task");
-        let helpers = each(&folder).filter(|task| is_named(task, HELPER)).collect();
+        let helpers = entries_of(&folder).filter(|task| is_named(task, HELPER)).collect();
         Self { folder, helpers }
     }
 
@@ -192,13 +192,15 @@ impl Tasks {
     /// for a disk, does not hang. Neither does one that has overflowed its stack, which is handled elsewhere.
     fn sleep(&self) -> bool {
         let sleeps = |task: PathBuf| field(&task, "State:").is_none_or(|state| state.starts_with('S'));
-        let mut engine = each(Path::new("/proc/self/task")).filter(|task| is_named(task, ENGINE));
-        let others = || each(&self.folder).filter(|task| !self.helpers.contains(task));
-        others().all(sleeps) && engine.all(sleeps) && !others().any(|task| overflow::sleeps_in_handler(&task))
+        let mut engine = entries_of(Path::new("/proc/self/task")).filter(|task| is_named(task, ENGINE));
+        let others = || entries_of(&self.folder).filter(|task| !self.helpers.contains(task));
+        others().all(sleeps)
+            && engine.all(sleeps)
+            && !others().any(|task| stack_overflow::sleeps_in_handler(&task))
     }
 }
 
-fn each(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+fn entries_of(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
 }
 

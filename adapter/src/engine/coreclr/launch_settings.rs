@@ -34,7 +34,7 @@ pub(super) enum LaunchProfile<'a> {
 ///
 /// # Errors
 /// When the file cannot be read, or the named profile does not exist or is of another kind.
-pub(super) fn read(file: &Path, wanted: LaunchProfile<'_>) -> Result<Option<LaunchSettings>, Failure> {
+pub(super) fn read(file: &Path, profile: LaunchProfile<'_>) -> Result<Option<LaunchSettings>, Failure> {
     let unusable = |reason: String| {
         Failure::new(ErrorCode::LaunchFailed, format!("cannot use `{}`: {reason}", file.display()))
             .hint("correct it, or launch with `launchSettingsProfile: \"\"` to ignore it")
@@ -48,7 +48,7 @@ pub(super) fn read(file: &Path, wanted: LaunchProfile<'_>) -> Result<Option<Laun
         .map_err(|error| unusable(format!("it is not JSON: {error}")))?;
     let profiles = settings["profiles"].as_object();
     let runs = |profile: &Value| profile["commandName"] == "Project";
-    let found = match wanted {
+    let found = match profile {
         LaunchProfile::First => profiles.into_iter().flatten().find(|(_, profile)| runs(profile)),
         LaunchProfile::Named(name) => {
             let found = profiles.and_then(|profiles| profiles.get_key_value(name));

@@ -1,8 +1,8 @@
-//! Loaded modules: whether they are user code, their metadata and their symbols. [`coming`] handles loading
-//! and unloading.
+//! Loaded modules: whether they are user code, their metadata and their symbols. [`load_events`] handles
+//! loading and unloading.
 
-mod coming;
 mod framework;
+mod load_events;
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashSet;
@@ -125,7 +125,7 @@ impl LoadedModule {
 
     /// Results of the symbol servers, to continue a sentence.
     fn by_servers(&self) -> String {
-        self.servers.borrow().as_ref().map(|said| format!("; {said}")).unwrap_or_default()
+        self.servers.borrow().as_ref().map(|results| format!("; {results}")).unwrap_or_default()
     }
 
     /// Results of the symbol servers, if they were asked.
@@ -134,8 +134,8 @@ impl LoadedModule {
     }
 
     /// Records the results of symbol servers.
-    pub(super) fn record_server_results(&self, said: Option<String>) {
-        *self.servers.borrow_mut() = said;
+    pub(super) fn record_server_results(&self, results: Option<String>) {
+        *self.servers.borrow_mut() = results;
     }
 
     /// Whether a decompiler has made its symbols.

@@ -13,7 +13,7 @@ use super::session::ClrSession;
 const WHY: &str = "the program runs without a debugger (`noDebug`)";
 
 impl ClrSession {
-    /// Starts the program, held until [`ClrSession::answer_without_debugger`] resumes it.
+    /// Starts the program, held until [`ClrSession::handle_without_debugger`] resumes it.
     pub(super) fn launch_without_debugger(
         &mut self,
         program: &LaunchSpec,
@@ -25,9 +25,9 @@ impl ClrSession {
         (self.debuggee.child, self.debuggee.pid) = (Some(child), Some(pid));
         self.debuggee.run = RunState::Held;
         self.watch_exit();
-        self.outbox.tell("initialized", Value::Null);
+        self.outbox.send_event("initialized", Value::Null);
         let name = program.assembly.as_deref().unwrap_or(&program.spec.program).display().to_string();
-        self.outbox.tell(
+        self.outbox.send_event(
             "process",
             json!({ "name": name, "systemProcessId": pid, "isLocalProcess": true, "startMethod": "launch",
             "pointerSize": 64 }),
@@ -36,7 +36,7 @@ impl ClrSession {
     }
 
     /// Answers the requests that a program without a debugger supports.
-    pub(super) fn answer_without_debugger(
+    pub(super) fn handle_without_debugger(
         &mut self,
         command: &str,
         arguments: &Value,

@@ -27,20 +27,20 @@ impl Outbox {
     }
 
     /// Sends an event to the hub.
-    pub(super) fn tell(&self, event: &str, body: Value) {
+    pub(super) fn send_event(&self, event: &str, body: Value) {
         // A hub that has ended ignores events.
         drop(self.sender.send(EngineEvent::Dap { event: event.into(), body }));
     }
 
     /// Prints a line in the debug console.
     pub(super) fn note(&self, text: &str) {
-        self.tell("output", json!({ "category": "console", "output": format!("{text}\n") }));
+        self.send_event("output", json!({ "category": "console", "output": format!("{text}\n") }));
     }
 
     /// Prints a line in the debug console about a step that has no target: the program continues.
     pub(super) fn note_lost_step(&self, text: &str) {
         let body = json!({ "category": "console", "output": format!("{text}\n"), "stepEndsNowhere": true });
-        self.tell("output", body);
+        self.send_event("output", body);
     }
 
     /// As [`Outbox::note`], for another thread.

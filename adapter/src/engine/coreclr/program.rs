@@ -96,10 +96,10 @@ impl Attributes<'_> {
     }
 }
 
-/// Determines the program to start; builds a project first. `tell` receives the build's events.
+/// Determines the program to start; builds a project first. `send_event` receives the build's events.
 pub(super) fn resolve(
     attributes: &Attributes<'_>,
-    tell: EventSink<'_>,
+    send_event: EventSink<'_>,
     give_up: &dyn Fn() -> bool,
 ) -> Result<LaunchSpec, Failure> {
     let runs_sdk = dotnet_command::starts_programs(attributes.0);
@@ -132,7 +132,7 @@ pub(super) fn resolve(
         let mut env = attributes.env()?;
         // The SDK itself is a .NET program.
         services::keep_from_waiting(&mut env);
-        Ok::<_, Failure>(DotnetSdk { dotnet: dotnet(attributes)?, env, tell, give_up })
+        Ok::<_, Failure>(DotnetSdk { dotnet: dotnet(attributes)?, env, send_event, give_up })
     };
     let launch_command = match LaunchTargetKind::of(&target, open)? {
         Some(kind) => Some(project::build_launch_command(&sdk()?, &kind, &options)?),
@@ -152,7 +152,7 @@ pub(super) fn resolve(
     };
     let settings = settings_at(attributes, place.as_deref())?.unwrap_or_default();
     if !settings.origin.is_empty() {
-        builds::say(tell, &format!("Launch profile {}", settings.origin));
+        builds::print_line(send_event, &format!("Launch profile {}", settings.origin));
     }
     let home =
         place.filter(|_| launch_command.is_some() || project.is_some()).map(|place| match place.parent() {
@@ -167,7 +167,7 @@ pub(super) fn resolve(
         refuse_native(&program.spec.program)?;
         let SpawnSpec { env, cwd, .. } = &mut program.spec;
         for line in services::keep_from_waiting(env) {
-            builds::say(tell, &line);
+            builds::print_line(send_event, &line);
         }
         services::refuse_without(&|name| services::variable_in(env, name))?;
         services::refuse_without_folder(services::variable_in(env, services::TEMPORARY).as_deref(), cwd)?;
@@ -204,7 +204,7 @@ fn settings_at(attributes: &Attributes<'_>, place: Option<&Path>) -> Result<Opti
     // The second name is that of `dotnet run`.
     let names = ["launchSettingsProfile", "launchProfile"];
     let given = names.into_iter().map(|name| &attributes.0[name]).find(|value| !value.is_null());
-    let wanted = match given.unwrap_or(&Value::Null) {
+    let profile = match given.unwrap_or(&Value::Null) {
         Value::Null => LaunchProfile::First,
         Value::String(name) if name.is_empty() => return Ok(None),
         Value::String(name) => LaunchProfile::Named(name),
@@ -219,8 +219,8 @@ fn settings_at(attributes: &Attributes<'_>, place: Option<&Path>) -> Result<Opti
     let own = own.filter(|own| own.is_file());
     let file = given.clone().or(own).or_else(|| Some(folder?.join(SETTINGS)));
     match file.filter(|file| given.is_some() || file.is_file()) {
-        Some(file) => launch_settings::read(&file, wanted),
-        None if wanted == LaunchProfile::First => Ok(None),
+        Some(file) => launch_settings::read(&file, profile),
+        None if profile == LaunchProfile::First => Ok(None),
         None => {
             let message = format!("there is no `{SETTINGS}` for `launchSettingsProfile`");
             Err(Failure::new(ErrorCode::LaunchFailed, message)

@@ -92,14 +92,14 @@ fn of_project(sdk: &DotnetSdk<'_>, project: &Path, options: &BuildOptions) -> Re
         if let Some(newest) = &options.framework {
             let name = project.file_name().unwrap_or_default().to_string_lossy();
             let line = format!("{name} is for {frameworks}: starting {newest}; `framework` chooses another");
-            builds::say(sdk.tell, &line);
+            builds::print_line(sdk.send_event, &line);
             properties = sdk.properties(project, &options)?;
         }
     }
     let Some(runner) = test_project::runner(&properties) else {
         return start_command(project, &properties, &options);
     };
-    builds::say(sdk.tell, &test_project::announcement(project, runner));
+    builds::print_line(sdk.send_event, &test_project::announcement(project, runner));
     match runner {
         TestRunner::Itself => start_command(project, &properties, &options),
         // The project's own program, if it has one, does nothing.

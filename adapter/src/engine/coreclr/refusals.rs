@@ -28,7 +28,7 @@ impl ClrDebuggee {
     pub(super) fn unless_ended(&self, command: &str, failure: Failure) -> Failure {
         let is_debugged = !self.no_debug && !matches!(self.run, RunState::None | RunState::Over);
         // An evaluation that has noticed the end reports it itself.
-        let ended = || is_debugged && !self.dead && self.pid.is_some_and(cordebug::alive::is_ending);
+        let ended = || is_debugged && !self.dead && self.pid.is_some_and(cordebug::liveness::is_ending);
         if failure.code == ErrorCode::Cancelled || !ended() {
             return failure;
         }

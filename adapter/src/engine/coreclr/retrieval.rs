@@ -1,18 +1,18 @@
 //! Missing sources and symbols: fetched through Source Link and from symbol servers, or decompiled. Slow work
-//! runs on a [`background`] thread; its results reach the engine's thread through its inbox ([`arrivals`]).
+//! runs on a [`background`] thread; its results reach the engine's thread through its inbox ([`results`]).
 //!
 //! [`source_link_options`] and [`symbol_options`] decide which sources and symbols may be fetched;
-//! [`source_files`], [`symbol_files`] and [`decompiler`] fetch them; [`ways`] explains a source that is
-//! missing.
+//! [`source_files`], [`symbol_files`] and [`decompiler`] fetch them; [`missing_source`] explains a source
+//! that is missing.
 
-mod arrivals;
 mod background;
 pub(super) mod decompiler;
+pub(super) mod missing_source;
+mod results;
 pub(super) mod source_files;
 pub(super) mod source_link_options;
 pub(super) mod symbol_files;
 pub(super) mod symbol_options;
-pub(super) mod ways;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -165,7 +165,7 @@ impl Retrieval {
         let Some(background) = self.background() else { return false };
         background.run(async move {
             let found = servers.find(&client, module).await;
-            tell(&inbox, RetrievalResult::Symbols { module: id, found });
+            send_result(&inbox, RetrievalResult::Symbols { module: id, found });
         });
         true
     }
@@ -189,7 +189,7 @@ impl Retrieval {
             };
             reply.send(fetched.map(|fetched| {
                 let text = (!fetched.is_kept).then(|| fetched.text.clone());
-                tell(&inbox, RetrievalResult::Source { document, text });
+                send_result(&inbox, RetrievalResult::Source { document, text });
                 text_body(&fetched.text)
             }));
         });
@@ -253,7 +253,7 @@ impl Retrieval {
             let (cancel, inbox, module) = (waiting.cancel.clone(), self.inbox.clone(), loaded.id);
             background.run(async move {
                 cancel.cancelled().await;
-                tell(&inbox, RetrievalResult::GivenUp { module });
+                send_result(&inbox, RetrievalResult::GivenUp { module });
             });
         }
         let is_new = !self.decompiling.contains_key(&loaded.id);
@@ -287,7 +287,7 @@ impl Retrieval {
         background.run_blocking(move || {
             let give_up = || over.load(Ordering::Relaxed);
             let made = decompiler::decompile(&program, cache.as_deref(), &assembly, &give_up);
-            tell(&inbox, RetrievalResult::Decompiled { module, made });
+            send_result(&inbox, RetrievalResult::Decompiled { module, made });
         });
         Ok(())
     }
@@ -305,7 +305,7 @@ impl Retrieval {
     }
 
     /// Answers cancelled requests.
-    fn answer_cancelled(&mut self, module: usize) {
+    fn reply_to_cancelled(&mut self, module: usize) {
         let Some(waiting) = self.decompiling.get_mut(&module) else { return };
         for given_up in waiting.extract_if(.., |waiting| waiting.cancel.is_cancelled()) {
             given_up.reply.send(Err(Failure::cancelled()));
@@ -322,7 +322,7 @@ impl Retrieval {
 }
 
 /// Sends a result to the engine's thread; a session that has ended ignores it.
-fn tell(inbox: &Sender<EngineInput>, what: RetrievalResult) {
+fn send_result(inbox: &Sender<EngineInput>, what: RetrievalResult) {
     drop(inbox.send(EngineInput::Retrieved(Box::new(what))));
 }
 

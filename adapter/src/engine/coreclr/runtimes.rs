@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cordebug::runtime::inside::DebuggingLibraries;
+use cordebug::runtime::single_file::DebuggingLibraries;
 use cordebug::runtime::{self, ClrRuntime, RuntimeError};
 use dap_wire::{ErrorCode, Failure};
 

@@ -8,12 +8,12 @@
 
 use std::path::Path;
 
-use cordebug::startup::temporary::{self, variable_of};
+use cordebug::startup::temporary_folder::{self, variable_of};
 use dap_wire::{ErrorCode, Failure};
 use rustix::fs::{Access, access};
 
 /// The variable with the folder in which a runtime creates its debugging pipes.
-pub(super) const TEMPORARY: &str = temporary::VARIABLE;
+pub(super) const TEMPORARY: &str = temporary_folder::VARIABLE;
 
 /// Disable the debugging services when they are 0.
 const SWITCHES: [&str; 4] = [
@@ -39,9 +39,11 @@ pub(super) fn number(text: &str) -> Option<u64> {
 /// contradicting options of a port applies.
 fn rewrite_ports(ports: &str) -> Option<String> {
     let waits = |port: &str| {
-        let mut said = port.split(',').skip(1).map(|word| word.trim().to_ascii_lowercase());
+        let mut options = port.split(',').skip(1).map(|word| word.trim().to_ascii_lowercase());
         !port.trim().is_empty()
-            && said.find(|word| word == "suspend" || word == "nosuspend").is_none_or(|word| word == "suspend")
+            && options
+                .find(|word| word == "suspend" || word == "nosuspend")
+                .is_none_or(|word| word == "suspend")
     };
     let changed = |port: &str| match port.split_once(',') {
         _ if !waits(port) => port.to_owned(),
@@ -74,11 +76,11 @@ pub(super) fn variable_in(env: &[(String, Option<String>)], name: &str) -> Optio
 /// Changes an environment so that a runtime waits for no other tool. Returns notes about it, a
 /// line for each variable.
 pub(super) fn keep_from_waiting(env: &mut Vec<(String, Option<String>)>) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut notes = Vec::new();
     for name in WAITING {
         if variable_in(env, name).and_then(|value| number(&value)).is_some_and(|value| value != 0) {
             env.push((name.into(), None));
-            said.push(format!(
+            notes.push(format!(
                 "`{name}` is left out of this launch: the runtime would wait for another tool before a \
                     debugger can reach it"
             ));
@@ -86,14 +88,14 @@ pub(super) fn keep_from_waiting(env: &mut Vec<(String, Option<String>)>) -> Vec<
     }
     for name in PORTS {
         if let Some(ports) = variable_in(env, name).and_then(|value| rewrite_ports(&value)) {
-            said.push(format!(
+            notes.push(format!(
                 "`{name}` is `{ports}` for this launch: the runtime would wait for that tool before a \
                     debugger can reach it"
             ));
             env.push((name.into(), Some(ports)));
         }
     }
-    said
+    notes
 }
 
 /// Refuses an environment in which a runtime would start without its debugging services.
@@ -254,8 +256,8 @@ mod tests {
             // The last value applies.
             pair("DOTNET_DefaultDiagnosticPortSuspend", "0"),
         ];
-        let said = keep_from_waiting(&mut env);
-        assert_eq!(said.len(), 2, "{said:?}");
+        let notes = keep_from_waiting(&mut env);
+        assert_eq!(notes.len(), 2, "{notes:?}");
         assert_eq!(variable_in(&env, "COMPlus_DefaultDiagnosticPortSuspend"), None);
         assert_eq!(variable_in(&env, "DOTNET_DefaultDiagnosticPortSuspend").as_deref(), Some("0"));
         assert_eq!(variable_in(&env, "DOTNET_DiagnosticPorts").as_deref(), Some("/a,nosuspend"));

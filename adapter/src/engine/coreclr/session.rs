@@ -104,16 +104,16 @@ impl ClrSession {
                     self.debuggee.threads.begin(&request.command);
                     self.cancel = cancel.clone();
                     self.hang_watchdog.begin(reply);
-                    let answer = if cancel.is_cancelled() {
+                    let result = if cancel.is_cancelled() {
                         Err(Failure::cancelled())
                     } else {
                         if matches!(self.debuggee.run, RunState::Stopped { .. }) {
                             self.pass_first_calls();
                         }
-                        let answer = self.answer(&request, &cancel);
-                        answer.map_err(|failure| self.debuggee.unless_ended(&request.command, failure))
+                        let result = self.handle_request(&request, &cancel);
+                        result.map_err(|failure| self.debuggee.unless_ended(&request.command, failure))
                     };
-                    self.hang_watchdog.answer(answer);
+                    self.hang_watchdog.reply(result);
                     self.end_request();
                 }
                 EngineInput::Callback(callback) => self.on_callback(callback),
@@ -130,20 +130,24 @@ impl ClrSession {
     /// the last request was cancelled, or came from a client that may only look.
     fn end_request(&mut self) {
         self.cancel = CancellationToken::new();
-        self.calls.looks_only = false;
+        self.calls.is_look_only = false;
     }
 
     /// Dispatches a command by its name.
-    fn answer(&mut self, request: &EngineRequest, cancel: &CancellationToken) -> Result<Value, Failure> {
+    fn handle_request(
+        &mut self,
+        request: &EngineRequest,
+        cancel: &CancellationToken,
+    ) -> Result<Value, Failure> {
         let arguments = &request.arguments;
         self.children.record_breakpoints(&request.command, arguments);
         let is_end = matches!(request.command.as_str(), "disconnect" | "terminate");
         if !is_end {
             self.debuggee.check_run(&request.command)?;
         }
-        self.calls.looks_only = arguments[LOOK_ONLY] == true;
+        self.calls.is_look_only = arguments[LOOK_ONLY] == true;
         if self.debuggee.no_debug && !is_end {
-            return self.answer_without_debugger(&request.command, arguments);
+            return self.handle_without_debugger(&request.command, arguments);
         }
         match request.command.as_str() {
             "launch" => self.launch(arguments, cancel),
@@ -243,14 +247,14 @@ impl ClrSession {
         let deadline = Instant::now() + SETTLE_TIMEOUT;
         loop {
             self.debuggee.stop(process).map_err(cor("pause the program"))?;
-            let told = self.inbox.try_recv();
-            let more = told.is_some() || process.has_queued_callbacks() == Ok(true);
+            let next = self.inbox.try_recv();
+            let more = next.is_some() || process.has_queued_callbacks() == Ok(true);
             if !more || Instant::now() > deadline {
-                told.into_iter().for_each(|told| self.inbox.postpone(told));
+                next.into_iter().for_each(|next| self.inbox.postpone(next));
                 return Ok(true);
             }
             process.resume().map_err(cor("resume the program"))?;
-            match told.or_else(|| self.inbox.recv_timeout(CALLBACK_TIMEOUT).ok()) {
+            match next.or_else(|| self.inbox.recv_timeout(CALLBACK_TIMEOUT).ok()) {
                 Some(EngineInput::Callback(callback)) => self.on_callback(callback),
                 other => other.into_iter().for_each(|other| self.inbox.postpone(other)),
             }
@@ -323,10 +327,10 @@ impl ClrSession {
             return Ok(Value::Null);
         }
         let threads = process.threads().map_err(cor("list the threads"))?;
-        let wanted = arguments["threadId"].as_u64().and_then(|id| u32::try_from(id).ok());
+        let requested = arguments["threadId"].as_u64().and_then(|id| u32::try_from(id).ok());
         let ids: Vec<u32> = threads.iter().filter_map(|thread| thread.id().ok()).collect();
         // The requested thread, otherwise one with user code on its stack, otherwise any.
-        let thread = wanted
+        let thread = requested
             .filter(|id| ids.contains(id))
             .or_else(|| {
                 threads
@@ -350,7 +354,7 @@ impl ClrSession {
         if let (Some(body), Some(more)) = (body.as_object_mut(), more.as_object()) {
             body.extend(more.clone());
         }
-        self.outbox.tell("stopped", body);
+        self.outbox.send_event("stopped", body);
         self.decompile_top_frame(thread);
     }
 }

@@ -17,7 +17,7 @@ use super::checksums;
 use super::modules::LoadedModule;
 use super::program::Attributes;
 use super::retrieval::source_files::{self, RemoteSource};
-use super::retrieval::{Document, PendingSourceRequest, text_body, ways};
+use super::retrieval::{Document, PendingSourceRequest, missing_source, text_body};
 use super::session::ClrSession;
 use crate::engine::coreclr::retrieval::Retrieval;
 use crate::engine::coreclr::types::ClrTypeSystem;
@@ -229,9 +229,13 @@ impl SourceLocator {
             return Some((row, false));
         }
         let parts = |path: &str| path.split(['/', '\\']).rev().map(str::to_owned).collect::<Vec<_>>();
-        let wanted = parts(path);
+        let path_parts = parts(path);
         let alike = |document: &str| {
-            parts(document).iter().zip(&wanted).take_while(|(have, wanted)| have == wanted).count()
+            parts(document)
+                .iter()
+                .zip(&path_parts)
+                .take_while(|(have, path_parts)| have == path_parts)
+                .count()
         };
         let (row, document) = pdb
             .documents()
@@ -245,9 +249,9 @@ impl SourceLocator {
 
     /// The document of a file in the cache, or of one in a clone of the repository that Source Link names.
     fn find_kept<'a>(&self, pdb: &'a Pdb, path: &str) -> Option<(u32, &'a str)> {
-        if let Some(wanted) = self.cache.as_deref().and_then(|cache| source_files::checksum_in(cache, path)) {
+        if let Some(digest) = self.cache.as_deref().and_then(|cache| source_files::checksum_in(cache, path)) {
             let has = |row: u32| {
-                pdb.checksum(row).is_some_and(|checksum| checksums::spell_checksum(&checksum).1 == wanted)
+                pdb.checksum(row).is_some_and(|checksum| checksums::spell_checksum(&checksum).1 == digest)
             };
             return pdb.documents().find(|(row, _)| has(*row));
         }
@@ -291,8 +295,8 @@ impl SourceLocator {
 
     /// Whether the local file differs from the compiled one; line ends alone do not count.
     pub(super) fn differs(pdb: &Pdb, document: u32, path: &str) -> bool {
-        let Some(wanted) = pdb.checksum(document) else { return false };
-        std::fs::read(path).is_ok_and(|text| checksums::as_compiled(&wanted, &text).is_none())
+        let Some(checksum) = pdb.checksum(document) else { return false };
+        std::fs::read(path).is_ok_and(|text| checksums::as_compiled(&checksum, &text).is_none())
     }
 }
 
@@ -329,16 +333,17 @@ impl ClrSession {
     /// later, and other requests in the meantime. `moduleId` (of a frame) without a source requests the code
     /// of that module, or the reason why there is none.
     pub(super) fn source(&mut self, arguments: &Value, cancel: &CancellationToken) -> Result<Value, Failure> {
-        let asked = arguments["source"]["sourceReference"].as_i64().filter(|number| *number > 0);
-        let asked = asked.or_else(|| arguments["sourceReference"].as_i64().filter(|number| *number > 0));
+        let requested = arguments["source"]["sourceReference"].as_i64().filter(|number| *number > 0);
+        let requested =
+            requested.or_else(|| arguments["sourceReference"].as_i64().filter(|number| *number > 0));
         let path = arguments["source"]["path"].as_str();
-        if let Some((module, method)) = asked.and_then(method_of) {
+        if let Some((module, method)) = requested.and_then(method_of) {
             let loaded = self.types.modules.by_id(module).ok_or_else(|| unknown(arguments))?;
             return self.decompiled_source(&loaded, Some(method), None, cancel);
         }
         for loaded in self.types.modules.with_symbols() {
             let Ok(pdb) = &loaded.pdb else { continue };
-            let found = match (asked, path) {
+            let found = match (requested, path) {
                 (Some(number), _) => pdb.documents().find(|(row, _)| reference(&loaded, *row) == number),
                 (None, Some(path)) => pdb
                     .documents()
@@ -353,7 +358,7 @@ impl ClrSession {
         let module = arguments["moduleId"].as_u64().and_then(|id| usize::try_from(id).ok());
         match module.and_then(|id| self.types.modules.by_id(id)) {
             Some(loaded) => Err(self.retrieval.no_source(&loaded, None)),
-            None if asked.is_none() && path.is_none() => {
+            None if requested.is_none() && path.is_none() => {
                 Err(Failure::invalid("`source` names neither a reference nor a path"))
             }
             None => Err(unknown(arguments)),
@@ -389,7 +394,10 @@ impl ClrSession {
                         && self.retrieval.can_decompile(loaded) => {}
                 Err(failure) => {
                     self.retrieval.refused.borrow_mut().insert(key);
-                    return Err(ways::with_others(failure, &self.retrieval.ways(loaded, Some(document))));
+                    return Err(missing_source::with_others(
+                        failure,
+                        &self.retrieval.ways(loaded, Some(document)),
+                    ));
                 }
             }
         }
@@ -433,9 +441,9 @@ fn unknown(arguments: &Value) -> Failure {
 /// An address below another one, moved to the replacement; `*` in `from` stands for one name.
 fn mapped_address(url: &str, from: &str, to: &str) -> Option<String> {
     let (mut names, mut path) = (url.split('/'), to.to_owned());
-    for wanted in from.split('/') {
+    for expected in from.split('/') {
         let name = names.next()?;
-        (wanted == "*" || wanted == name).then_some(())?;
+        (expected == "*" || expected == name).then_some(())?;
     }
     for name in names {
         let name = percent_decode_str(name.split('?').next().unwrap_or_default()).decode_utf8().ok()?;

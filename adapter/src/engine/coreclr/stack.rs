@@ -1,8 +1,8 @@
 //! Stacks and scopes: the frames of a thread, marks for transitions into the runtime, and below them the
-//! methods that await the running async one ([`awaiting`]), and those that first threw the exception of the
-//! stop.
+//! methods that await the running async one ([`async_callers`]), and those that first threw the exception of
+//! the stop.
 
-pub(super) mod awaiting;
+pub(super) mod async_callers;
 mod transitions;
 
 use clr_metadata::pdb::Pdb;
@@ -24,7 +24,7 @@ use crate::engine::coreclr::retrieval::Retrieval;
 use crate::engine::coreclr::sources::SourceLocator;
 use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::values::ValueStore;
-use awaiting::AwaitingMethod;
+use async_callers::AwaitingMethod;
 pub(super) use transitions::LIGHTWEIGHT;
 
 /// Deepest stack that is walked.
@@ -43,7 +43,7 @@ enum StackEntry {
     /// A frame of the thread, by its index.
     Own(usize),
     /// A method that awaits, by its index in the chain.
-    Waiting(usize),
+    Awaiting(usize),
     /// A location where the exception was thrown, or that it passed.
     Ended(usize),
     /// A transition between frames.
@@ -88,20 +88,20 @@ impl ClrSession {
             rows.push(StackEntry::Mark(MORE));
         }
         let origin = self.exceptions.origin(&self.debuggee, &self.types, id, &frames);
-        let wanted = if levels == 0 { usize::MAX } else { levels };
+        let max_count = if levels == 0 { usize::MAX } else { levels };
         // Each caller takes time to find: editors request the top frame first, and the others when the user
         // opens them.
-        if start.saturating_add(wanted) <= rows.len() && !self.values.has_searched_async_callers(id) {
+        if start.saturating_add(max_count) <= rows.len() && !self.values.has_searched_async_callers(id) {
             let more = usize::from(self.types.is_resumed(&frames) || !origin.is_empty());
             let total = rows.len() + more;
-            let list = self.page(id, &rows, start, wanted, &frames, &[], &origin);
+            let list = self.page(id, &rows, start, max_count, &frames, &[], &origin);
             return Ok(json!({ "stackFrames": list, "totalFrames": total }));
         }
         let waiting = self.at_stop().async_callers(id, &frames);
         if !waiting.is_empty() {
             rows.push(StackEntry::Mark("[Async Call Stack]"));
-            rows.extend((0..waiting.len()).map(StackEntry::Waiting));
-            if waiting.len() == awaiting::MAX_CHAIN_LEN {
+            rows.extend((0..waiting.len()).map(StackEntry::Awaiting));
+            if waiting.len() == async_callers::MAX_CHAIN_LEN {
                 rows.push(StackEntry::Mark("[More Async Callers]"));
             }
         }
@@ -109,7 +109,7 @@ impl ClrSession {
             rows.push(StackEntry::Mark("[Exception Thrown At]"));
             rows.extend((0..origin.len()).map(StackEntry::Ended));
         }
-        let list = self.page(id, &rows, start, wanted, &frames, &waiting, &origin);
+        let list = self.page(id, &rows, start, max_count, &frames, &waiting, &origin);
         Ok(json!({ "stackFrames": list, "totalFrames": rows.len() }))
     }
 
@@ -144,7 +144,7 @@ impl ClrSession {
                     }
                     body
                 }),
-                StackEntry::Waiting(index) => waiting.get(*index).map(|at| {
+                StackEntry::Awaiting(index) => waiting.get(*index).map(|at| {
                     let reference = self.values.references.frame(thread, FIRST_AWAITING_FRAME + index);
                     let arguments: Vec<String> =
                         at.arguments.iter().map(|ty| self.types.csharp(ty)).collect();

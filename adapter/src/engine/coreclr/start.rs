@@ -1,5 +1,5 @@
-//! Brings the program under control: launch held before any user code, and attach. [`ending`](super::ending)
-//! detaches.
+//! Brings the program under control: launch held before any user code, and attach.
+//! [`termination`](super::termination) detaches.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -21,13 +21,13 @@ use super::cor;
 use super::debuggee::RunState;
 use super::inbox::EngineInput;
 use super::options::SessionOptions;
-use super::overflow;
 use super::program::{self, Attributes};
 use super::runtime_async;
 use super::runtimes::only_runtime;
 use super::services;
 use super::session::ClrSession;
 use super::sources::SourceLocator;
+use super::stack_overflow;
 use crate::engine::console::Console;
 use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::env_file;
@@ -49,7 +49,7 @@ impl ClrSession {
         let (ending, cancel) = (self.ending.clone(), cancel.clone());
         let give_up = || ending.load(Ordering::Relaxed) || cancel.is_cancelled();
         let mut program =
-            program::resolve(&attributes, &|event, body| self.outbox.tell(event, body), &give_up)?;
+            program::resolve(&attributes, &|event, body| self.outbox.send_event(event, body), &give_up)?;
         if self.options.suppress_optimizations {
             services::compile_everything(&mut program.spec.env);
         }
@@ -58,7 +58,7 @@ impl ClrSession {
         }
         self.debuggee.entry_module.clone_from(&program.assembly);
         // Clients configure while the runtime starts.
-        self.outbox.tell("initialized", Value::Null);
+        self.outbox.send_event("initialized", Value::Null);
         let mut child = self.start_held(&program, &give_up)?;
         let pid = child.pid();
         let failed = |reason: String| {
@@ -76,7 +76,7 @@ impl ClrSession {
         tracing::debug!(pid, "the program begins");
         let starting = preload(pid);
         let started = hold.wait(START_TIMEOUT, &|| child.exited().is_none() && !give_up());
-        starting.wanted.store(false, Ordering::Relaxed);
+        starting.is_needed.store(false, Ordering::Relaxed);
         if started != HoldResult::Held {
             let has_runtime = starting.found.load(Ordering::Relaxed);
             let failure = match has_runtime && child.exited().is_none_or(|info| info.code == 0) && !give_up()
@@ -115,14 +115,14 @@ impl ClrSession {
         self.debuggee.run = RunState::Held;
         self.watch_exit();
         let in_terminal = matches!(program.console, Console::Terminal { .. });
-        overflow::watch(&self.broker, pid, in_terminal, self.outbox.notes());
+        stack_overflow::watch(&self.broker, pid, in_terminal, self.outbox.notes());
         self.hang_watchdog.watch(pid, runtime, self.outbox.notes());
         self.wait_for_first_callback();
         self.calls.first_calls.start(pid);
         tracing::debug!(pid, "the first callback came");
         let assembly = self.debuggee.entry_module.as_deref().filter(|assembly| assembly.is_absolute());
         let name = assembly.unwrap_or(&program.spec.program).display().to_string();
-        self.outbox.tell(
+        self.outbox.send_event(
             "process",
             json!({ "name": name, "systemProcessId": pid, "isLocalProcess": true,
             "startMethod": "launch", "pointerSize": 64 }),
@@ -221,7 +221,7 @@ impl ClrSession {
             })
             .map_err(cor("start the debugging library"))?;
         let process = debugger.attach(pid).map_err(|error| {
-            if cordebug::alive::has_ended(pid) {
+            if cordebug::liveness::has_ended(pid) {
                 return failed(format!("it ended while the debugger attached to it ({error})"))
                     .hint("run it without a debugger to see why it ends");
             }
@@ -310,10 +310,10 @@ impl ClrSession {
             let following = ChildProcessPolicy::new(follow, arguments, self.types.modules.symbol_paths());
             self.watch_children(RootProcess { pid, launched: false }, following);
         }
-        self.outbox.tell("initialized", Value::Null);
+        self.outbox.send_event("initialized", Value::Null);
         let executable = || std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
         let name = program.map_or_else(executable, Path::to_path_buf).display().to_string();
-        self.outbox.tell(
+        self.outbox.send_event(
             "process",
             json!({ "name": name, "systemProcessId": pid, "isLocalProcess": true,
             "startMethod": "attach", "pointerSize": 64 }),
@@ -360,18 +360,18 @@ fn take_hold(pid: u32) -> Result<StartupHold, Failure> {
 #[derive(Default)]
 struct RuntimeStart {
     /// The start is still wanted.
-    wanted: AtomicBool,
+    is_needed: AtomicBool,
     /// The runtime was found.
     found: AtomicBool,
 }
 
 /// Loads the debugging library while the runtime starts; ends when it is no longer wanted.
 fn preload(pid: u32) -> Arc<RuntimeStart> {
-    let starting = Arc::new(RuntimeStart { wanted: AtomicBool::new(true), ..RuntimeStart::default() });
-    let watched = starting.clone();
+    let starting = Arc::new(RuntimeStart { is_needed: AtomicBool::new(true), ..RuntimeStart::default() });
+    let shared = starting.clone();
     let work = move || {
-        let found = runtime::preload(pid, &watched.wanted);
-        watched.found.store(found, Ordering::Relaxed);
+        let found = runtime::preload(pid, &shared.is_needed);
+        shared.found.store(found, Ordering::Relaxed);
     };
     // Without the thread, the launch is only slower.
     drop(std::thread::Builder::new().name("preload".into()).spawn(work));

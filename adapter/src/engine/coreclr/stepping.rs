@@ -1,17 +1,17 @@
 //! Steps: over, into and out of statements of user code, on one thread or across threads.
 //!
 //! A step is one [`ActiveStep`] from the request to its stop. The runtime's stepper does the plain part; each
-//! landing is checked ([`landing`]) and may need another go; an `await` ([`awaits`]) uses internal
-//! breakpoints, and so do return values of calls ([`returns`]) and methods that calls receive
+//! completed step is checked ([`step_complete`]) and may need another go; an `await` ([`awaits`]) uses
+//! internal breakpoints, and so do return values of calls ([`returns`]) and methods that calls receive
 //! ([`callbacks`]). Any other stop cancels the step.
 
-mod alone;
 mod awaits;
 mod callbacks;
-mod consumers;
+mod continuations;
 mod goto;
-mod landing;
 mod returns;
+mod single_thread;
+mod step_complete;
 mod targets;
 
 use std::rc::Rc;
@@ -67,7 +67,7 @@ pub(super) struct ActiveStep {
     way: StepKind,
     thread: u32,
     stepper: Option<Stepper>,
-    began: Option<StepStart>,
+    start: Option<StepStart>,
     origin: Option<StepOrigin>,
     /// It covers one machine instruction, and ends wherever that leads.
     is_instruction: bool,
@@ -104,7 +104,7 @@ pub(super) struct Stepping {
     /// Calls and statements that clients were offered at this stop.
     targets: Vec<ExecutionTarget>,
     /// The thread that runs alone until the next stop.
-    alone: Option<u32>,
+    only_thread: Option<u32>,
 }
 
 impl Stepping {
@@ -123,8 +123,8 @@ impl Stepping {
         let Some(step) = self.step.as_ref().filter(|step| step.way != StepKind::Out) else { return false };
         let place = modules.calling_statement(thread).as_ref().and_then(CodePosition::step_start);
         step.thread == thread.id().unwrap_or(0)
-            && step.began.as_ref().zip(place).is_some_and(|(began, at)| {
-                (began.module, began.method, began.point, began.frame)
+            && step.start.as_ref().zip(place).is_some_and(|(start, at)| {
+                (start.module, start.method, start.point, start.frame)
                     == (at.module, at.method, at.point, at.frame)
             })
     }
@@ -187,12 +187,12 @@ impl CodePosition {
     /// Whether the source here is the statement where a step began, whose code the compiler split into
     /// several pieces: control has moved from an earlier piece to a later one. It reaches an earlier piece,
     /// or the same one, through a loop.
-    fn is_later_piece_of(&self, began: &StepStart, is_async: bool) -> bool {
+    fn is_later_piece_of(&self, start: &StepStart, is_async: bool) -> bool {
         let point = self.loaded.pdb.as_ref().ok().and_then(|pdb| pdb.point_at(self.method, self.il));
         let place = |at: &SequencePoint| (at.document, at.line, at.column, at.end_line, at.end_column);
-        (self.loaded.id, self.method) == (began.module, began.method)
-            && (is_async || self.frame.is_some() && self.frame == began.frame)
-            && point.is_some_and(|point| point.il > began.point.il && place(&point) == place(&began.point))
+        (self.loaded.id, self.method) == (start.module, start.method)
+            && (is_async || self.frame.is_some() && self.frame == start.frame)
+            && point.is_some_and(|point| point.il > start.point.il && place(&point) == place(&start.point))
     }
 
     fn origin(&self) -> Option<StepOrigin> {
@@ -243,7 +243,7 @@ impl ClrSession {
             way,
             thread: id,
             stepper: None,
-            began: None,
+            start: None,
             origin: None,
             is_instruction: way != StepKind::Out && arguments["granularity"] == "instruction",
             target: self.stepping.chosen_call(arguments, id)?,
@@ -257,7 +257,7 @@ impl ClrSession {
         match self.types.modules.position(&thread) {
             _ if step.is_instruction => step.stepper = Some(instruction_stepper(&thread, way)?),
             Some(position) if position.statement().is_some() => {
-                step.began = position.step_start();
+                step.start = position.step_start();
                 self.set_out(&mut step, &thread, &position)?;
             }
             _ => {

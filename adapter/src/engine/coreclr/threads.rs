@@ -1,7 +1,7 @@
 //! `threads`: the program's threads and their names. A name is read from the program's `Thread` object, never
 //! by running code.
 //!
-//! Not here: running one thread alone (`stepping::alone`).
+//! Not here: running one thread alone (`stepping::single_thread`).
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};

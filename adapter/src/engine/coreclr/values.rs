@@ -1,26 +1,29 @@
 //! Values of variables: their text, their type, and their contents.
 //!
-//! In reading order: [`path`] (paths to values), [`loading`] (from paths to values), [`tuples`] (names of
-//! their elements), [`references`] (references that clients hold during a stop), [`locals`] and [`hoisted`]
-//! (starts of paths), [`constants`] (which have none), [`show`], [`primitive`], [`numbers`], [`framework`],
-//! [`reflection`] and [`composed`] (texts), [`members`] (fields), [`items`], [`chains`], [`together`],
-//! [`computed`] and [`contiguous`] (collections), [`inside`] (all that a value opens to), [`groups`] (of
-//! members), [`properties`] and [`displays`] (run only when a client requests them), [`rows`] (of the
-//! variables view), [`setting`].
+//! In reading order: [`path`] (paths to values), [`current_values`] (from paths to values), [`tuples`] (names
+//! of their elements), [`references`] (references that clients hold during a stop), [`locals`] and
+//! [`hoisted_variables`] (starts of paths), [`constants`] (which have none), [`formatted_value`],
+//! [`primitive`], [`numbers`], [`framework`], [`reflection`] and [`composite_text`] (texts), [`members`]
+//! (fields), [`items`], [`linked_nodes`], [`bulk_read`], [`synthetic_children`] and [`inline_elements`]
+//! (collections), [`contents`] (all that a value opens to), [`groups`] (of members), [`properties`] and
+//! [`displays`] (run only when a client requests them), [`variables`] (of the variables view),
+//! [`assignment`].
 
-pub(super) mod chains;
-pub(super) mod composed;
-mod computed;
+pub(super) mod assignment;
+pub(super) mod bulk_read;
+pub(super) mod composite_text;
 pub(super) mod constants;
-pub(super) mod contiguous;
+pub(super) mod contents;
+mod current_values;
 pub(super) mod displays;
+pub(super) mod formatted_value;
 mod framework;
 pub(super) mod groups;
-pub(super) mod hoisted;
-pub(super) mod inside;
+pub(super) mod hoisted_variables;
+pub(super) mod inline_elements;
 pub(super) mod items;
-mod lightweight;
-mod loading;
+mod lightweight_methods;
+pub(super) mod linked_nodes;
 pub(super) mod locals;
 pub(super) mod members;
 mod numbers;
@@ -29,11 +32,9 @@ pub(super) mod primitive;
 pub(super) mod properties;
 pub(super) mod references;
 mod reflection;
-pub(super) mod rows;
-pub(super) mod setting;
-pub(super) mod show;
-pub(super) mod together;
+mod synthetic_children;
 pub(super) mod tuples;
+pub(super) mod variables;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -65,7 +66,7 @@ pub(crate) struct ThreadStack {
     pub(crate) resumes: u64,
     pub(crate) thread: u32,
     /// How many were requested.
-    pub(crate) asked: usize,
+    pub(crate) requested: usize,
     pub(crate) frames: Vec<Frame>,
 }
 

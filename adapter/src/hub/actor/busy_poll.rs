@@ -12,20 +12,20 @@ use std::time::{Duration, Instant};
 
 /// How long to poll after a client's message: about as long as an adapter takes for a request. Clients
 /// send bursts, at a stop.
-const AFTER_CLIENT: Duration = Duration::from_millis(10);
+const CLIENT_POLL_TIME: Duration = Duration::from_millis(10);
 /// The same after anything else, of which there may be any amount.
-const AFTER_ENGINE: Duration = Duration::from_micros(50);
+const ENGINE_POLL_TIME: Duration = Duration::from_micros(50);
 /// A task that keeps an offered core for longer is busy. One that only has a message to write is done sooner.
-const MAX_OFFER: Duration = Duration::from_millis(1);
+const MAX_YIELD_TIME: Duration = Duration::from_millis(1);
 /// How long the actor parks after a core was kept, at first.
-const MIN_REST: Duration = Duration::from_millis(50);
+const MIN_PARK_TIME: Duration = Duration::from_millis(50);
 /// The same where cores are kept again and again: then polling costs one turn of another task in
 /// each of these, a few ms.
-const MAX_REST: Duration = Duration::from_secs(30);
+const MAX_PARK_TIME: Duration = Duration::from_secs(30);
 
 /// An adapter's event passes this many tasks before it is here (reader, session, pump), with
 /// the sockets before them.
-const TASKS: usize = 4;
+const TASKS_TO_YIELD_TO: usize = 4;
 
 /// The sender of a message, which determines how long to poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub(super) struct BusyPoll {
 impl BusyPoll {
     pub(super) fn new() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { worthwhile: cores > 1, until: None, rests_until: None, rest: MIN_REST }
+        Self { worthwhile: cores > 1, until: None, rests_until: None, rest: MIN_PARK_TIME }
     }
 
     /// Polls from now on: there was a message.
@@ -63,7 +63,7 @@ impl BusyPoll {
         }
         // First the other tasks of this thread: they have to write what was just decided, or to pass on what
         // has come.
-        for _ in 0..TASKS {
+        for _ in 0..TASKS_TO_YIELD_TO {
             tokio::task::yield_now().await;
         }
         let now = Instant::now();
@@ -78,12 +78,12 @@ impl BusyPoll {
         }
         if self.until.is_some() {
             // It came while the actor polled.
-            self.rest = (self.rest / 2).max(MIN_REST);
+            self.rest = (self.rest / 2).max(MIN_PARK_TIME);
         }
         let until = now
             + match by {
-                Sender::Client => AFTER_CLIENT,
-                Sender::Engine => AFTER_ENGINE,
+                Sender::Client => CLIENT_POLL_TIME,
+                Sender::Engine => ENGINE_POLL_TIME,
             };
         self.until = self.until.max(Some(until));
     }
@@ -95,10 +95,10 @@ impl BusyPoll {
 
     /// Other tasks had the core for so long.
     fn offered(&mut self, now: Instant, kept: Duration) {
-        if kept > MAX_OFFER {
+        if kept > MAX_YIELD_TIME {
             self.until = None;
             self.rests_until = Some(now + kept + self.rest);
-            self.rest = (self.rest * 2).min(MAX_REST);
+            self.rest = (self.rest * 2).min(MAX_PARK_TIME);
         }
     }
 }
@@ -118,12 +118,12 @@ mod tests {
         let (mut busy_poll, start) = (busy_poll(), Instant::now());
         assert!(!busy_poll.polls_at(start));
         busy_poll.start_at(start, Sender::Engine);
-        assert!(busy_poll.polls_at(start + AFTER_ENGINE - SHORT));
-        assert!(!busy_poll.polls_at(start + AFTER_ENGINE));
+        assert!(busy_poll.polls_at(start + ENGINE_POLL_TIME - SHORT));
+        assert!(!busy_poll.polls_at(start + ENGINE_POLL_TIME));
         busy_poll.start_at(start, Sender::Client);
         busy_poll.start_at(start + SHORT, Sender::Engine);
-        assert!(busy_poll.polls_at(start + AFTER_CLIENT - SHORT));
-        assert!(!busy_poll.polls_at(start + AFTER_CLIENT));
+        assert!(busy_poll.polls_at(start + CLIENT_POLL_TIME - SHORT));
+        assert!(!busy_poll.polls_at(start + CLIENT_POLL_TIME));
     }
 
     #[test]
@@ -133,30 +133,30 @@ mod tests {
         for _ in 0..12 {
             busy_poll.start_at(now, Sender::Client);
             assert!(busy_poll.polls_at(now));
-            busy_poll.offered(now, MAX_OFFER);
+            busy_poll.offered(now, MAX_YIELD_TIME);
             assert!(busy_poll.polls_at(now), "a task that returns it soon is not a reason");
-            busy_poll.offered(now, MAX_OFFER * 2);
+            busy_poll.offered(now, MAX_YIELD_TIME * 2);
             assert!(!busy_poll.polls_at(now));
             let until = busy_poll.rests_until.unwrap();
             busy_poll.start_at(until - SHORT, Sender::Client);
             assert!(!busy_poll.polls_at(until - SHORT));
-            rests.push(until - now - MAX_OFFER * 2);
+            rests.push(until - now - MAX_YIELD_TIME * 2);
             now = until;
         }
-        assert_eq!(rests[..3], [MIN_REST, MIN_REST * 2, MIN_REST * 4]);
-        assert_eq!(rests[11], MAX_REST);
+        assert_eq!(rests[..3], [MIN_PARK_TIME, MIN_PARK_TIME * 2, MIN_PARK_TIME * 4]);
+        assert_eq!(rests[11], MAX_PARK_TIME);
     }
 
     #[test]
     fn a_message_that_comes_during_a_poll_shortens_the_rests_again() {
         let (mut busy_poll, now) = (busy_poll(), Instant::now());
-        busy_poll.rest = MAX_REST;
+        busy_poll.rest = MAX_PARK_TIME;
         busy_poll.start_at(now, Sender::Client);
-        assert_eq!(busy_poll.rest, MAX_REST, "nothing was found yet");
+        assert_eq!(busy_poll.rest, MAX_PARK_TIME, "nothing was found yet");
         for _ in 0..20 {
             busy_poll.start_at(now, Sender::Engine);
         }
-        assert_eq!(busy_poll.rest, MIN_REST);
+        assert_eq!(busy_poll.rest, MIN_PARK_TIME);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio_util::codec::FramedRead;
 use tokio_util::sync::CancellationToken;
 
-use super::MAX_DRAIN_TIME;
+use super::DRAIN_TIMEOUT;
 use crate::engine::EngineEvent;
 use crate::hub::event::{ClientId, HubEvent};
 use crate::hub::inbox::Inbox;
@@ -19,7 +19,7 @@ use crate::hub::reverse_seqs::ReverseSeqs;
 use crate::io::Broker;
 
 /// Where the message is looked for of which a program has died, bytes: a trace may be below it.
-const COMPLAINT: usize = 4096;
+const MAX_COMPLAINT_LEN: usize = 4096;
 
 /// Passes on the events of an engine, and behind them its reply to `disconnect`. All that was printed before
 /// an end is in the rings before the end is reported.
@@ -47,14 +47,14 @@ impl EventPump {
             // In this order: what the engine reported before it detached is passed on before that.
             tokio::select! {
                 biased;
-                Some(event) = events.recv() => self.pass_on(event).await,
+                Some(event) = events.recv() => self.forward(event).await,
                 Some(reply) = disconnects.recv() => self.finish(reply, &mut events).await,
                 else => break,
             }
         }
     }
 
-    async fn pass_on(&mut self, event: EngineEvent) {
+    async fn forward(&mut self, event: EngineEvent) {
         if let EngineEvent::Dap { event: name, .. } = &event
             && (name == "exited" || name == "terminated")
         {
@@ -76,7 +76,7 @@ impl EventPump {
             "stopped" if body["reason"] == "exception" => {
                 format!("{}\n{}", text("text"), text("description"))
             }
-            "exited" if body["exitCode"] != 0 => self.broker.stderr_tail(COMPLAINT),
+            "exited" if body["exitCode"] != 0 => self.broker.stderr_tail(MAX_COMPLAINT_LEN),
             _ => String::new(),
         }
     }
@@ -84,7 +84,7 @@ impl EventPump {
     /// Waits for the rest of the output. A program from which the engine only detached keeps printing.
     async fn drain(&mut self) {
         if !self.drained && self.broker.has_ended() {
-            self.broker.wait_until_drained(MAX_DRAIN_TIME).await;
+            self.broker.wait_until_drained(DRAIN_TIMEOUT).await;
             self.drained = true;
         }
     }
@@ -96,10 +96,10 @@ impl EventPump {
         if failed {
             self.broker.kill();
         }
-        self.broker.wait_until_exited(MAX_DRAIN_TIME).await;
+        self.broker.wait_until_exited(DRAIN_TIMEOUT).await;
         self.drain().await;
         while let Ok(event) = events.try_recv() {
-            self.pass_on(event).await;
+            self.forward(event).await;
         }
         // An engine that hangs does not report the end.
         if failed
@@ -107,7 +107,7 @@ impl EventPump {
             && let Some(info) = self.broker.exit_info()
         {
             let body = types::body(&ExitedEventBody { exit_code: info.code.into() });
-            self.pass_on(EngineEvent::Dap { event: "exited".into(), body }).await;
+            self.forward(EngineEvent::Dap { event: "exited".into(), body }).await;
         }
         self.inbox.event(reply).await;
     }

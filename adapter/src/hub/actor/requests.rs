@@ -16,8 +16,8 @@ use super::readers::hint_event;
 use crate::engine::{Engine, EngineReply, EngineRequest, ReplyHandle};
 use crate::hub::event::{ClientId, HubEvent, IoRequest, ReadOutput, Ticket};
 use crate::hub::host::Host;
+use crate::io::input_wait::InputWaitKind;
 use crate::io::stdin::InputRecord;
-use crate::io::waiting::InputWaitKind;
 use crate::io::{Broker, ReadRequest};
 use crate::logging::message_structure;
 
@@ -76,10 +76,10 @@ impl<H: Host> Actor<H> {
     /// here, not at the stop.
     fn advise(&mut self, info: &mut Value) {
         let text = |key: &str| info[key].as_str().unwrap_or_default();
-        let told = format!("{}\n{}", text("exceptionId"), text("description"));
-        let Some(hint) = self.broker.terminal_hint(&told) else { return };
+        let exception = format!("{}\n{}", text("exceptionId"), text("description"));
+        let Some(hint) = self.broker.terminal_hint(&exception) else { return };
         info["hint"] = json!(hint);
-        if let Some(first) = self.broker.first_terminal_hint(&told) {
+        if let Some(first) = self.broker.first_terminal_hint(&exception) {
             self.handle(HubEvent::EngineEvent(hint_event(first)));
         }
     }
@@ -168,30 +168,30 @@ async fn read_output(
         screen: read.screen,
         stopped: read.stopped,
     };
-    let answer = broker.read_output(client.0, &request, cancel).await?;
-    let mut body = json!({ "cursor": answer.cursor, "dropped": answer.dropped,
-        "waitingForInput": answer.waiting_for_input.is_some(), "exited": answer.exited });
-    if answer.waiting_for_input == Some(InputWaitKind::ForKeys) {
+    let output = broker.read_output(client.0, &request, cancel).await?;
+    let mut body = json!({ "cursor": output.cursor, "dropped": output.dropped,
+        "waitingForInput": output.waiting_for_input.is_some(), "exited": output.exited });
+    if output.waiting_for_input == Some(InputWaitKind::ForKeys) {
         body["takesKeys"] = json!(true);
     }
-    if let Some(wait_id) = answer.wait_id {
+    if let Some(wait_id) = output.wait_id {
         body["waitId"] = json!(wait_id);
     }
-    if let Some(screen) = answer.screen {
+    if let Some(screen) = output.screen {
         body["screen"] = json!(screen);
     }
     for (name, bytes, text) in
-        [("stdout", "stdoutBytes", answer.stdout), ("stderr", "stderrBytes", answer.stderr)]
+        [("stdout", "stdoutBytes", output.stdout), ("stderr", "stderrBytes", output.stderr)]
     {
         if let Some(text) = text {
             body[bytes] = json!(text.len());
             body[name] = json!(text);
         }
     }
-    if answer.skipped > 0 {
-        body["skipped"] = json!(answer.skipped);
+    if output.skipped > 0 {
+        body["skipped"] = json!(output.skipped);
     }
-    if let Some(matched) = answer.matched {
+    if let Some(matched) = output.matched {
         body["matched"] = json!(matched);
     }
     Ok(body)

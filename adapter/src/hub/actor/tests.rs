@@ -8,7 +8,7 @@ use tokio_util::codec::{FramedRead, FramedWrite};
 
 use super::*;
 use crate::engine::{EngineRequest, ReplyHandle, StartedEngine};
-use crate::hub::event::{self, Publication};
+use crate::hub::event::{self, SessionDescription};
 use crate::hub::inbox::MAX_WAITING;
 
 /// More events than the actor's inbox holds.
@@ -17,14 +17,14 @@ const MANY: usize = 2 * MAX_WAITING;
 /// Answers every request except `modules` with an empty body, and reports to the test what it gets. Before it
 /// is dropped, it reports a lot.
 struct Scripted {
-    heard: UnboundedSender<(i64, Result<Value, Failure>)>,
+    replies: UnboundedSender<(i64, Result<Value, Failure>)>,
     events: UnboundedSender<EngineEvent>,
     /// Requests that it leaves unanswered.
     kept: UnboundedSender<(CancellationToken, ReplyHandle)>,
 }
 
 impl Scripted {
-    fn tell(&self, event: &str, body: Value) {
+    fn send_event(&self, event: &str, body: Value) {
         self.events.send(EngineEvent::Dap { event: event.into(), body }).unwrap();
     }
 }
@@ -33,10 +33,10 @@ impl Engine for Scripted {
     fn request(&self, request: EngineRequest, cancel: CancellationToken, reply: ReplyHandle) {
         match request.command.as_str() {
             "modules" => return drop(self.kept.send((cancel, reply))),
-            "launch" => self.tell("initialized", Value::Null),
+            "launch" => self.send_event("initialized", Value::Null),
             "disconnect" => {
-                (0..MANY).for_each(|_| self.tell("invalidated", Value::Null));
-                self.tell("exited", json!({ "exitCode": 7 }));
+                (0..MANY).for_each(|_| self.send_event("invalidated", Value::Null));
+                self.send_event("exited", json!({ "exitCode": 7 }));
             }
             _ => {}
         }
@@ -44,13 +44,13 @@ impl Engine for Scripted {
     }
 
     fn reverse_reply(&self, ask: i64, result: Result<Value, Failure>) {
-        drop(self.heard.send((ask, result)));
+        drop(self.replies.send((ask, result)));
     }
 }
 
 /// Hands out the scripted engine and its end of the events.
 struct Memory {
-    heard: UnboundedSender<(i64, Result<Value, Failure>)>,
+    replies: UnboundedSender<(i64, Result<Value, Failure>)>,
     kept: UnboundedSender<(CancellationToken, ReplyHandle)>,
     events: UnboundedSender<UnboundedSender<EngineEvent>>,
 }
@@ -63,7 +63,7 @@ impl Host for Memory {
         events: UnboundedSender<EngineEvent>,
     ) -> Result<(StartedEngine, Arc<dyn Engine>), Failure> {
         drop(self.events.send(events.clone()));
-        let scripted = Scripted { heard: self.heard.clone(), kept: self.kept.clone(), events };
+        let scripted = Scripted { replies: self.replies.clone(), kept: self.kept.clone(), events };
         Ok((StartedEngine::scripted(true), Arc::new(scripted)))
     }
 
@@ -71,7 +71,7 @@ impl Host for Memory {
         Err(Failure::new(ErrorCode::NoSession, session))
     }
 
-    fn publish(&mut self, _: Publication, _: &Inbox) {}
+    fn publish(&mut self, _: SessionDescription, _: &Inbox) {}
 
     fn unpublish(&mut self) {}
 }
@@ -83,7 +83,7 @@ struct MemoryClient {
 }
 
 impl MemoryClient {
-    async fn join(inbox: &Inbox, origin: Origin) -> Self {
+    async fn join(inbox: &Inbox, origin: ClientOrigin) -> Self {
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
         let (reader, writer) = tokio::io::split(theirs);
         inbox.connected(origin, Connection { reader: Box::new(reader), writer: Box::new(writer) }).await;
@@ -123,49 +123,52 @@ impl MemoryClient {
 struct LaunchedSession {
     client: MemoryClient,
     engine: UnboundedSender<EngineEvent>,
-    hears: UnboundedReceiver<(i64, Result<Value, Failure>)>,
+    received_replies: UnboundedReceiver<(i64, Result<Value, Failure>)>,
     kept: UnboundedReceiver<(CancellationToken, ReplyHandle)>,
 }
 
 async fn launched() -> LaunchedSession {
-    let ((heard, hears), (events, mut handed)) = (unbounded_channel(), unbounded_channel());
+    let ((replies, received_replies), (events, mut handed)) = (unbounded_channel(), unbounded_channel());
     let (keep, kept) = unbounded_channel();
     let (actor, inbox) =
-        Actor::new("fox1", Memory { heard, kept: keep, events }, Broker::new(4096, "/nonexistent".into()));
+        Actor::new("fox1", Memory { replies, kept: keep, events }, Broker::new(4096, "/nonexistent".into()));
     tokio::spawn(actor.run());
-    let mut client = MemoryClient::join(&inbox, Origin::First).await;
+    let mut client = MemoryClient::join(&inbox, ClientOrigin::First).await;
     client.ask("initialize", json!({ "supportsRunInTerminalRequest": true })).await;
     client.ask("launch", json!({ "program": "x" })).await;
     let engine = handed.recv().await.unwrap();
-    LaunchedSession { client, engine, hears, kept }
+    LaunchedSession { client, engine, received_replies, kept }
 }
 
 #[tokio::test]
 async fn the_answer_to_a_reverse_request_finds_its_way_whatever_number_it_went_out_under() {
-    let LaunchedSession { mut client, engine, mut hears, .. } = launched().await;
+    let LaunchedSession { mut client, engine, mut received_replies, .. } = launched().await;
     for (ask, pid) in [(40, 7), (41, 8)] {
         let arguments = json!({ "cwd": "/", "args": ["x"] });
         engine
             .send(EngineEvent::ReverseRequest { id: ask, command: "runInTerminal".into(), arguments })
             .unwrap();
-        let Message::Request(asked) = client.take(|message| matches!(message, Message::Request(_))).await
+        let Message::Request(request) = client.take(|message| matches!(message, Message::Request(_))).await
         else {
             panic!()
         };
         // One count over everything the client gets; numbers inside the hub count the reverse requests.
-        assert!(asked.seq > 2, "{asked:?}");
-        let answer = Response::to(asked.seq, asked.command, Ok(json!({ "processId": pid })));
-        for number in [asked.seq, 1, asked.seq] {
+        assert!(request.seq > 2, "{request:?}");
+        let response = Response::to(request.seq, request.command, Ok(json!({ "processId": pid })));
+        for number in [request.seq, 1, request.seq] {
             // Wrong numbers and a second answer mean nothing.
-            let answer = Response { seq: 0, request_seq: number, ..answer.clone() };
-            client.send(Message::Response(answer)).await;
+            let response = Response { seq: 0, request_seq: number, ..response.clone() };
+            client.send(Message::Response(response)).await;
         }
-        let heard = tokio::time::timeout(Duration::from_secs(30), hears.recv()).await.unwrap().unwrap();
-        assert_eq!(heard, (ask, Ok(json!({ "processId": pid }))));
+        let reply =
+            tokio::time::timeout(Duration::from_secs(30), received_replies.recv()).await.unwrap().unwrap();
+        assert_eq!(reply, (ask, Ok(json!({ "processId": pid }))));
     }
     client.ask("threads", Value::Null).await;
-    client.take(|message| matches!(message, Message::Response(answer) if answer.command == "threads")).await;
-    assert!(hears.try_recv().is_err());
+    client
+        .take(|message| matches!(message, Message::Response(response) if response.command == "threads"))
+        .await;
+    assert!(received_replies.try_recv().is_err());
 }
 
 #[tokio::test(start_paused = true)]
@@ -174,17 +177,17 @@ async fn unanswered_engine_request_times_out_once_and_the_session_continues() {
     client.ask("modules", Value::Null).await;
     let (cancel, reply) = kept.recv().await.unwrap();
     let modules =
-        |message: &Message| matches!(message, Message::Response(answer) if answer.command == "modules");
+        |message: &Message| matches!(message, Message::Response(response) if response.command == "modules");
     let start = tokio::time::Instant::now();
     // The clock is paused while any task has something to do, and jumps to the next timer when none has.
-    let answer = loop {
+    let response = loop {
         let message = client.reader.next().await.unwrap().unwrap().unwrap();
         if modules(&message) {
             break message;
         }
     };
-    let Message::Response(answer) = answer else { panic!() };
-    assert_eq!(answer.into_result().unwrap_err().code, ErrorCode::Timeout);
+    let Message::Response(response) = response else { panic!() };
+    assert_eq!(response.into_result().unwrap_err().code, ErrorCode::Timeout);
     assert!(start.elapsed() >= crate::hub::state::ENGINE_DEADLINE, "{:?}", start.elapsed());
     tokio::time::timeout(Duration::from_secs(1), cancel.cancelled()).await.unwrap();
     reply.send(Ok(Value::Null));
@@ -192,7 +195,7 @@ async fn unanswered_engine_request_times_out_once_and_the_session_continues() {
     client
         .take(|message| {
             assert!(!modules(message), "a second answer");
-            matches!(message, Message::Response(answer) if answer.command == "threads")
+            matches!(message, Message::Response(response) if response.command == "threads")
         })
         .await;
 }
@@ -203,13 +206,15 @@ async fn all_events_of_an_engine_before_it_detached_are_sent_before_the_session_
     client.take(|message| matches!(message, Message::Event(event) if event.event == "initialized")).await;
     client.ask("configurationDone", Value::Null).await;
     client.ask("disconnect", Value::Null).await;
-    let told = client.take(|message| match message {
+    let exited = client.take(|message| match message {
         Message::Event(event) => event.event == "exited" || event.event == "terminated",
-        Message::Response(answer) => answer.command == "disconnect",
+        Message::Response(response) => response.command == "disconnect",
         Message::Request(_) => false,
     });
-    let Message::Event(told) = told.await else { panic!("it was disconnected before it received the end") };
-    assert_eq!((told.event.as_str(), &told.body["exitCode"]), ("exited", &json!(7)));
+    let Message::Event(exited) = exited.await else {
+        panic!("it was disconnected before it received the end")
+    };
+    assert_eq!((exited.event.as_str(), &exited.body["exitCode"]), ("exited", &json!(7)));
 }
 
 /// Answers nothing, and starts a program with each engine.
@@ -242,7 +247,7 @@ impl Host for Programs {
         Err(Failure::new(ErrorCode::NoSession, session))
     }
 
-    fn publish(&mut self, _: Publication, _: &Inbox) {}
+    fn publish(&mut self, _: SessionDescription, _: &Inbox) {}
 
     fn unpublish(&mut self) {}
 }

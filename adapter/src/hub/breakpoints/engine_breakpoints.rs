@@ -5,7 +5,7 @@
 use dap_wire::types;
 use serde_json::{Value, json};
 
-use super::merged::{Evaluation, MergedBreakpoint};
+use super::merged_breakpoint::{Evaluation, MergedBreakpoint};
 use super::request::BreakpointRequest;
 use super::scope::BreakpointScope;
 use super::scope_breakpoints::ScopeBreakpoints;

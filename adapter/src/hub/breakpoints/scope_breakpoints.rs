@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use dap_wire::types::{self, Breakpoint, SetBreakpointsResponseBody, Source};
 use serde_json::{Value, json};
 
-use super::merged::{Evaluation, MergedBreakpoint};
+use super::merged_breakpoint::{Evaluation, MergedBreakpoint};
 use super::request::{BreakpointRequest, SetBreakpoints};
 use super::scope::BreakpointScope;
 use super::sync::{PendingReply, Sync};

@@ -26,14 +26,14 @@ pub struct Sync {
     held: u64,
     under_way: Option<u64>,
     /// The engine refused the last list: what it holds is not known.
-    unsure: bool,
+    out_of_sync: bool,
     pending: Vec<PendingReply>,
 }
 
 impl Sync {
     /// Records that a client set its list; `changed`: the union differs from before.
     pub fn set(&mut self, changed: bool) {
-        if changed || self.unsure {
+        if changed || self.out_of_sync {
             self.mark_outdated();
         }
     }
@@ -41,7 +41,7 @@ impl Sync {
     /// Marks the engine's list as out of date.
     pub fn mark_outdated(&mut self) {
         self.version += 1;
-        self.unsure = false;
+        self.out_of_sync = false;
     }
 
     /// Whether the engine's list is up to date.
@@ -82,7 +82,7 @@ impl Sync {
         let Some(version) = self.under_way.take() else { return Vec::new() };
         // A refused list is not sent again by itself, only with the next change.
         self.held = version;
-        self.unsure = !accepted && self.version == version;
+        self.out_of_sync = !accepted && self.version == version;
         let (now, later) =
             std::mem::take(&mut self.pending).into_iter().partition(|pending| pending.version <= version);
         self.pending = later;

@@ -92,9 +92,9 @@ fn answers_are_by_position_whatever_is_wanted_twice_or_gone() {
     let mut store = Store::default();
     let change = store.set(A, json!([{ "line": 2 }, { "line": 1 }, { "line": 2 }]));
     store.set(A, json!([{ "line": 1 }]));
-    let answer =
+    let response =
         store.breakpoints.scope(&BreakpointScope::of_path("/x.cs")).unwrap().response(A, &change.list);
-    let list = answer["breakpoints"].as_array().unwrap();
+    let list = response["breakpoints"].as_array().unwrap();
     assert_eq!(
         (list.len(), &list[1]["line"], &list[0]["message"]),
         (3, &json!(1), &json!("removed meanwhile"))
@@ -208,8 +208,8 @@ fn an_engine_that_keeps_one_per_line_gets_one_and_the_hub_evaluates() {
     let scope = BreakpointScope::of_path("/x.cs");
     store.set(A, json!([{ "line": 1, "condition": "a" }, { "line": 2, "hitCondition": "3" }]));
     store.set(B, json!([{ "line": 1, "logMessage": "x" }, { "line": 1, "column": 4 }]));
-    let apart = store.engine_breakpoints(&scope, ALL);
-    assert!(apart.len() == 4 && !store.breakpoints.need_hub());
+    let separate = store.engine_breakpoints(&scope, ALL);
+    assert!(separate.len() == 4 && !store.breakpoints.need_hub());
     let merged = store.engine_breakpoints(&scope, ONE);
     assert_eq!(
         merged,

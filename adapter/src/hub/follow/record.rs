@@ -6,18 +6,18 @@ use serde_json::{Map, Value, json};
 use super::frames::path;
 
 /// Most characters of a value.
-const VALUE: usize = 200;
+const MAX_VALUE_LEN: usize = 200;
 /// Scopes of a frame that are read.
-const SCOPES: usize = 8;
+const MAX_SCOPES: usize = 8;
 
 /// A variable: its name and the engine's text for its value.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Row {
+pub(super) struct NamedValue {
     pub(super) name: String,
     pub(super) value: String,
 }
 
-impl Row {
+impl NamedValue {
     fn body(&self) -> Value {
         json!({ "name": self.name, "value": self.value })
     }
@@ -31,9 +31,9 @@ pub(super) struct Call {
 
 impl Call {
     /// The function on top, with its variables as it begins. `is_followed`: its statements follow.
-    pub(super) fn of(top: &StackFrame, rows: &[Row], is_followed: bool) -> Self {
-        let mut body = place(top);
-        body.insert("variables".into(), rows.iter().map(Row::body).collect());
+    pub(super) fn of(top: &StackFrame, rows: &[NamedValue], is_followed: bool) -> Self {
+        let mut body = location_body(top);
+        body.insert("variables".into(), rows.iter().map(NamedValue::body).collect());
         if is_followed {
             body.insert("followed".into(), json!(true));
         }
@@ -78,10 +78,10 @@ pub(super) type Returned = (Option<String>, String);
 
 impl Record {
     /// The call begins, or is taken up where it is.
-    pub(super) fn begin(&mut self, top: &StackFrame, rows: &[Row]) {
-        self.call = place(top);
+    pub(super) fn begin(&mut self, top: &StackFrame, rows: &[NamedValue]) {
+        self.call = location_body(top);
         self.path = path(top);
-        self.call.insert("variables".into(), rows.iter().map(Row::body).collect());
+        self.call.insert("variables".into(), rows.iter().map(NamedValue::body).collect());
     }
 
     /// Adds a statement; returns its index.
@@ -115,7 +115,7 @@ impl Record {
     }
 
     /// Records the statement's changes: rows that are new, or have another value.
-    pub(super) fn changed(&mut self, at: Option<usize>, before: &[Row], after: &[Row]) {
+    pub(super) fn changed(&mut self, at: Option<usize>, before: &[NamedValue], after: &[NamedValue]) {
         let Some(statement) = at.and_then(|at| self.statements.get_mut(at)) else { return };
         for row in after {
             let was = before.iter().find(|was| was.name == row.name);
@@ -194,7 +194,7 @@ impl Statement {
     }
 }
 
-fn place(top: &StackFrame) -> Map<String, Value> {
+fn location_body(top: &StackFrame) -> Map<String, Value> {
     let mut body = Map::new();
     body.insert("name".into(), json!(top.name));
     body.insert("line".into(), json!(top.line));
@@ -214,7 +214,7 @@ pub(super) fn local_scopes(body: &Value) -> Vec<ScopeRef> {
         matches!(scope["presentationHint"].as_str(), Some("locals" | "arguments" | "returnValue"))
             && scope["expensive"] != true
     };
-    let mut found: Vec<&Value> = scopes.iter().filter(is_local).take(SCOPES).collect();
+    let mut found: Vec<&Value> = scopes.iter().filter(is_local).take(MAX_SCOPES).collect();
     if found.is_empty() {
         found.extend(scopes.first());
     }
@@ -226,13 +226,13 @@ pub(super) fn local_scopes(body: &Value) -> Vec<ScopeRef> {
 
 /// Adds the variables of a scope that are not hidden by those of an inner one. Groups that an engine makes
 /// up, and what it reads on request only, are left out.
-pub(super) fn visible(rows: &mut Vec<Row>, body: &Value, are_returned: bool, most: usize) {
+pub(super) fn visible(rows: &mut Vec<NamedValue>, body: &Value, are_returned: bool, most: usize) {
     for variable in body["variables"].as_array().into_iter().flatten() {
         let name = variable["name"].as_str().unwrap_or_default();
         let value = variable["value"].as_str().unwrap_or_default();
         let hint = &variable["presentationHint"];
         if are_returned {
-            rows.push(Row { name: RETURN_VALUE.into(), value: shorten(value) });
+            rows.push(NamedValue { name: RETURN_VALUE.into(), value: shorten(value) });
             continue;
         }
         // Code is not a state of the call.
@@ -242,7 +242,7 @@ pub(super) fn visible(rows: &mut Vec<Row>, body: &Value, are_returned: bool, mos
         if name.is_empty() || name.starts_with("@py_") || is_group || known || rows.len() >= most {
             continue;
         }
-        rows.push(Row { name: name.to_owned(), value: shorten(value) });
+        rows.push(NamedValue { name: name.to_owned(), value: shorten(value) });
     }
 }
 
@@ -256,14 +256,14 @@ const RETURN_VALUE: &str = "(Return Value)";
 const RETURNS: [&str; 3] = ["Return value", "%return", "_return"];
 
 /// Takes out of the variables of a frame what the function itself is about to return.
-pub(super) fn take_own(rows: &mut Vec<Row>) -> Option<String> {
+pub(super) fn take_own(rows: &mut Vec<NamedValue>) -> Option<String> {
     let at = rows.iter().position(|row| RETURNS.contains(&row.name.as_str()))?;
     Some(rows.remove(at).value)
 }
 
 /// Takes out of the variables of a frame what calls have returned. Delve shows results as
 /// variables from the beginning.
-pub(super) fn take_returned(rows: &mut Vec<Row>) -> Vec<Returned> {
+pub(super) fn take_returned(rows: &mut Vec<NamedValue>) -> Vec<Returned> {
     rows.retain(|row| !row.name.starts_with("~r"));
     let function = |name: &str| -> Option<Option<String>> {
         let own = name.strip_suffix(RETURNED).or_else(|| name.strip_prefix(RETURNED_BY));
@@ -276,7 +276,7 @@ pub(super) fn take_returned(rows: &mut Vec<Row>) -> Vec<Returned> {
 }
 
 fn shorten(text: &str) -> String {
-    match text.char_indices().nth(VALUE) {
+    match text.char_indices().nth(MAX_VALUE_LEN) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
     }

@@ -65,8 +65,8 @@ impl State {
         let mut lost = outcome.lost;
         lost.retain(|(owner, id)| !in_scope.sync.note_removed(*owner, *id));
         if !takes || in_scope.sync.is_settled() {
-            let answer = in_scope.response(request.client, &outcome.list);
-            self.respond_with_breakpoints(&request, answer);
+            let response = in_scope.response(request.client, &outcome.list);
+            self.respond_with_breakpoints(&request, response);
             self.send_lost(&lost);
             return self.update_mirrors();
         }

@@ -60,7 +60,7 @@ struct ConditionCheck {
     /// The check of the first candidate.
     step: CheckStep,
     /// Breakpoints that want the stop.
-    wanted: Vec<i64>,
+    stops_for: Vec<i64>,
     /// Conditions that could not be evaluated, each with the reason.
     failed: Vec<String>,
     /// The stop names only breakpoints that are removed, or that have other ids by now.
@@ -117,7 +117,7 @@ impl State {
     fn check_stop(&mut self, mut stop: StoppedEventBody) {
         let failure = stop.rest.shift_remove(CONDITION_FAILURE);
         let engine_ids = stop.hit_breakpoint_ids.clone().unwrap_or_default();
-        let mut hit = self.breakpoints.hit(&engine_ids);
+        let mut hit = self.breakpoints.hit_candidates(&engine_ids);
         let named = !engine_ids.is_empty();
         let is_breakpoint = stop.reason.ends_with("breakpoint");
         if let Some(failure) = failure {
@@ -145,7 +145,7 @@ impl State {
             frame: None,
             candidates: (named && !late).then(|| hit.into()),
             step: CheckStep::Frame,
-            wanted: Vec::new(),
+            stops_for: Vec::new(),
             failed: Vec::new(),
             late,
             query: 0,
@@ -218,7 +218,7 @@ impl State {
     fn check_candidate(&mut self, mut check: ConditionCheck) {
         let candidates = check.candidates.get_or_insert_default();
         while candidates.front().is_some_and(|candidate| !candidate.by_hub) {
-            check.wanted.extend(candidates.pop_front().map(|candidate| candidate.id));
+            check.stops_for.extend(candidates.pop_front().map(|candidate| candidate.id));
         }
         let Some(candidate) = candidates.front() else { return self.finish_check(check) };
         match candidate.request.condition.clone() {
@@ -256,7 +256,7 @@ impl State {
                     let problem = condition_failed(&condition, &failure.to_string());
                     self.write_console(&problem);
                     check.failed.push(problem);
-                    check.wanted.push(first.id);
+                    check.stops_for.push(first.id);
                 }
                 self.check_candidate(check);
             }
@@ -266,7 +266,8 @@ impl State {
     /// The engine stopped because it could not evaluate a condition; it reports the reason.
     fn report_failed_condition(&mut self, mut stop: StoppedEventBody, failure: &Value) {
         let failure: ConditionFailure = types::read(failure);
-        let hit = ids(&self.breakpoints.hit(stop.hit_breakpoint_ids.as_deref().unwrap_or_default()));
+        let hit =
+            ids(&self.breakpoints.hit_candidates(stop.hit_breakpoint_ids.as_deref().unwrap_or_default()));
         let own = || hit.iter().find_map(|id| self.breakpoints.find(*id)?.request.condition.clone());
         let condition = failure.condition.or_else(own).unwrap_or_default();
         let problem = condition_failed(&condition, &failure.reason);
@@ -291,7 +292,7 @@ impl State {
         let hits = self.breakpoints.group_hits(candidate.id).unwrap_or(hits);
         match HitOutput::of(&candidate.request, hits) {
             Some(output) if counts => return self.collect_values(check, output),
-            None if counts => check.wanted.push(candidate.id),
+            None if counts => check.stops_for.push(candidate.id),
             _ => {}
         }
         check.candidates.get_or_insert_default().pop_front();
@@ -312,7 +313,7 @@ impl State {
                         "hit": hit, "values": values });
                     candidate.owners.iter().for_each(|owner| self.send_event(*owner, "traced", &body));
                     if last {
-                        check.wanted.push(candidate.id);
+                        check.stops_for.push(candidate.id);
                     }
                 }
             }
@@ -327,10 +328,10 @@ impl State {
     /// Everything about one stop is known.
     fn finish_check(&mut self, mut check: ConditionCheck) {
         name_failed(&mut check.stop, &check.failed);
-        if check.wanted.is_empty() {
+        if check.stops_for.is_empty() {
             self.checks.unwanted = Some(check.stop);
         } else {
-            self.report_stop(check.stop, &check.wanted);
+            self.report_stop(check.stop, &check.stops_for);
         }
         self.check_next_stop();
     }

@@ -114,11 +114,11 @@ impl State {
             }
             Ok(body)
         });
-        let looks_only = self
+        let is_look_only = self
             .clients
             .get(request.client)
             .is_some_and(|client| self.access_of(client) != AgentAccess::Full);
-        if looks_only && result.as_ref().is_err_and(|failure| failure.code == ErrorCode::AccessDenied) {
+        if is_look_only && result.as_ref().is_err_and(|failure| failure.code == ErrorCode::AccessDenied) {
             self.report_refused(request);
         }
         let written = result.as_ref().ok().map(|body| body["bytesWritten"].as_i64().unwrap_or_default());

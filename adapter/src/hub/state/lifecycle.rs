@@ -15,7 +15,7 @@ use crate::engine::configurations;
 use crate::engine::{CHILD_ATTACH, StartedEngine};
 use crate::hub::access::AgentAccess;
 use crate::hub::clients::{Client, ClientKind, HandshakeStage};
-use crate::hub::event::{ClientId, ClientRequest, HubEffect, Origin, Publication, Timer};
+use crate::hub::event::{ClientId, ClientOrigin, ClientRequest, HubEffect, SessionDescription, Timer};
 use crate::hub::launch::{self, Launch};
 use crate::hub::pending::ReplyAction;
 
@@ -24,7 +24,7 @@ pub(super) const LAUNCH_DEADLINE: Duration = Duration::from_secs(15 * 60);
 /// Maximum time of the engine to detach from the program before the program is killed.
 pub(super) const ENDING_DEADLINE: Duration = Duration::from_secs(6);
 /// How long others may read the output of a session whose owner has left.
-const LINGER: Duration = Duration::from_secs(10 * 60);
+const LINGER_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
 impl State {
     pub(super) fn initialize(&mut self, request: &ClientRequest, arguments: &Value) {
@@ -94,7 +94,7 @@ impl State {
         }
         let program = self.launch.program();
         let launcher = self.clients.iter().find(|client| client.launched);
-        self.effects.push(HubEffect::Publish(Publication {
+        self.effects.push(HubEffect::Publish(SessionDescription {
             title: program.rsplit('/').next().unwrap_or_default().to_owned(),
             cwd: self.launch.cwd(),
             program,
@@ -322,7 +322,7 @@ impl State {
 
     /// Answers all requests of the client, `disconnect` last, and closes the connection.
     fn respond_and_close(&mut self, request: &ClientRequest) {
-        self.cancel_unanswered(request.client, Some(request));
+        self.cancel_open_requests(request.client, Some(request));
         self.respond(request, Ok(Value::Null));
         self.close_client(request.client);
     }
@@ -342,7 +342,7 @@ impl State {
         successor.map(|client| client.id)
     }
 
-    fn hand_over(&mut self, owner: ClientId) {
+    fn transfer_ownership(&mut self, owner: ClientId) {
         let Some(successor) = self.successor(owner) else { return };
         if let Some(client) = self.clients.get_mut(successor) {
             client.launched = true;
@@ -352,7 +352,7 @@ impl State {
 
     /// Closes a connection after its last response; the rest happens as if the client had closed it.
     pub(super) fn close_client(&mut self, id: ClientId) {
-        self.cancel_unanswered(id, None);
+        self.cancel_open_requests(id, None);
         self.effects.push(HubEffect::Close { client: id });
         self.remove_client(id, None);
     }
@@ -369,7 +369,7 @@ impl State {
             self.broadcast("sessionChanged", &change(&self.session, "left", &client, &why));
         }
         if client.launched && client.hands_over && self.is_live() && !self.ending {
-            self.hand_over(id);
+            self.transfer_ownership(id);
         }
         let owner_left = client.launched && !self.clients.iter().any(|other| other.launched);
         if (owner_left || self.clients.is_empty()) && self.is_live() && !self.ending {
@@ -465,7 +465,7 @@ impl State {
             self.effects.push(HubEffect::End);
         } else if self.ending {
             self.effects.push(HubEffect::Unpublish);
-            self.effects.push(HubEffect::StartTimer { timer: Timer::Linger, after: LINGER });
+            self.effects.push(HubEffect::StartTimer { timer: Timer::Linger, after: LINGER_TIMEOUT });
         }
     }
 
@@ -476,9 +476,9 @@ impl State {
             Timer::Follow(number) => self.time_out_following(number),
             Timer::Terminate(since) => self.time_out_termination(since),
             Timer::ReverseRequest(id) => self.time_out_reverse_request(id),
-            Timer::Admission(client) => {
+            Timer::Handshake(client) => {
                 let silent = |client: &Client| {
-                    client.origin == Origin::Socket && client.stage == HandshakeStage::Connected
+                    client.origin == ClientOrigin::Socket && client.stage == HandshakeStage::Connected
                 };
                 if self.clients.get(client).is_some_and(|client| !client.admitted || silent(client)) {
                     self.close_client(client);

@@ -14,7 +14,7 @@ use crate::io::terminal::TerminalSize;
 /// Maximum size of what one request may write, bytes.
 const MAX_INPUT: usize = 16 * 1024 * 1024;
 /// Maximum wait that a client may ask for.
-const MAX_WAIT: Duration = Duration::from_secs(24 * 3600);
+const MAX_WAIT_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
 impl State {
     pub(super) fn write_input(&mut self, request: ClientRequest, arguments: &Value) {
@@ -131,7 +131,7 @@ fn read_arguments(arguments: &Value) -> Result<ReadOutput, Failure> {
         max_bytes: number("maxBytes")?.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
         newest: flag(arguments, "newest")?,
         wait_for,
-        timeout: number("timeoutMs")?.map(|ms| Duration::from_millis(ms).min(MAX_WAIT)),
+        timeout: number("timeoutMs")?.map(|ms| Duration::from_millis(ms).min(MAX_WAIT_TIMEOUT)),
         screen: flag(arguments, "screen")?,
         stopped: false,
     })

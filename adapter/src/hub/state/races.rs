@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::State;
 use crate::engine::{EngineEvent, StartedEngine};
-use crate::hub::event::{ClientId, HubEffect, HubEvent, Origin, Ticket, Timer};
+use crate::hub::event::{ClientId, ClientOrigin, HubEffect, HubEvent, Ticket, Timer};
 
 pub(super) const EDITOR: ClientId = ClientId(1);
 pub(super) const AGENT: ClientId = ClientId(2);
@@ -37,7 +37,7 @@ impl TwoClients {
             received: Vec::new(),
             timers: Vec::new(),
         };
-        session.feed(HubEvent::ClientJoined { client: EDITOR, origin: Origin::First });
+        session.feed(HubEvent::ClientJoined { client: EDITOR, origin: ClientOrigin::First });
         session.request(
             EDITOR,
             "initialize",
@@ -48,7 +48,7 @@ impl TwoClients {
         session.emit("initialized", Value::Null);
         session.request(EDITOR, "configurationDone", Value::Null);
         session.emit("process", json!({}));
-        session.feed(HubEvent::ClientJoined { client: AGENT, origin: Origin::Socket });
+        session.feed(HubEvent::ClientJoined { client: AGENT, origin: ClientOrigin::Socket });
         session.request(AGENT, "initialize", json!({ "clientID": "tandem-mcp" }));
         session.request(AGENT, "attach", json!({}));
         session.request(AGENT, "configurationDone", Value::Null);
@@ -83,7 +83,7 @@ impl TwoClients {
 
     /// The engine answers the oldest question of this name.
     pub(super) fn reply(&mut self, command: &str, result: Result<Value, Failure>) {
-        let at = self.requests.iter().position(|(_, asked, _)| asked == command);
+        let at = self.requests.iter().position(|(_, requested, _)| requested == command);
         let at = at.unwrap_or_else(|| panic!("the engine was not asked `{command}` but {:?}", self.requests));
         let (ticket, ..) = self.requests.remove(at);
         self.feed(HubEvent::EngineReplied { ticket, result });
@@ -94,7 +94,7 @@ impl TwoClients {
         let list = self
             .requests
             .iter()
-            .find(|(_, asked, _)| asked == "setBreakpoints")
+            .find(|(_, requested, _)| requested == "setBreakpoints")
             .map(|(_, _, list)| list.clone());
         let list = list.expect("no list")["breakpoints"].clone();
         let received: Vec<Value> = ids
@@ -112,8 +112,8 @@ impl TwoClients {
 
     /// The last unanswered request of this name to the engine.
     pub(super) fn requested_arguments(&self, command: &str) -> Value {
-        let asked = self.requests.iter().rev().find(|(_, asked, _)| asked == command);
-        asked.map(|(_, _, arguments)| arguments.clone()).unwrap_or_default()
+        let requested = self.requests.iter().rev().find(|(_, requested, _)| requested == command);
+        requested.map(|(_, _, arguments)| arguments.clone()).unwrap_or_default()
     }
 
     pub(super) fn feed(&mut self, event: HubEvent) {

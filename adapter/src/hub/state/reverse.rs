@@ -18,7 +18,7 @@ use crate::hub::clients::{Client, HandshakeStage};
 use crate::hub::event::{ClientId, HubEffect, ReverseRequestId, Timer};
 
 /// Maximum time of a client to open a terminal or to start a session.
-const MAX_RESPONSE_TIME: Duration = Duration::from_secs(30);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Reverse requests without a response.
 #[derive(Debug, Default)]
@@ -113,7 +113,7 @@ impl State {
         self.send_to_next_client(id, open);
         if self.reverse.open.contains_key(&id) {
             let timer = Timer::ReverseRequest(id);
-            self.effects.push(HubEffect::StartTimer { timer, after: MAX_RESPONSE_TIME });
+            self.effects.push(HubEffect::StartTimer { timer, after: RESPONSE_TIMEOUT });
         }
     }
 
@@ -198,7 +198,7 @@ impl State {
             "{} did not answer `{}` within {} s",
             self.name_of(open.client),
             open.command,
-            MAX_RESPONSE_TIME.as_secs()
+            RESPONSE_TIMEOUT.as_secs()
         );
         self.effects.push(open.reply(Err(Failure::new(ErrorCode::Timeout, message))));
     }

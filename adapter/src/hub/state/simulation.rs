@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use super::State;
 use crate::engine::{EngineEvent, StartedEngine};
-use crate::hub::event::{ClientId, HubEffect, HubEvent, Origin, Ticket, Timer};
+use crate::hub::event::{ClientId, ClientOrigin, HubEffect, HubEvent, Ticket, Timer};
 use view::View;
 
 const FIRST: ClientId = ClientId(1);
@@ -42,7 +42,7 @@ pub fn simulate(bytes: &[u8]) {
             return;
         }
     }
-    simulation.settle();
+    simulation.deliver_all();
 }
 
 struct Simulation {
@@ -108,7 +108,7 @@ impl Simulation {
             ended: false,
             trace: Vec::new(),
         };
-        simulation.join(Origin::First);
+        simulation.join(ClientOrigin::First);
         if kind & 2 != 0 {
             simulation.join_session(FIRST, "launch", kind);
         }
@@ -121,7 +121,7 @@ impl Simulation {
         let at = usize::from(what);
         match line % 24 {
             0 if self.next_client < 6 => {
-                let joined = self.join(Origin::Socket);
+                let joined = self.join(ClientOrigin::Socket);
                 if what & 1 == 0 {
                     self.join_session(joined, "attach", what >> 1);
                 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::State;
 use crate::engine::{CHILD_SESSION_REQUEST, EngineEvent, StartedEngine};
-use crate::hub::event::{ClientId, HubEffect, HubEvent, Origin, Ticket, Timer};
+use crate::hub::event::{ClientId, ClientOrigin, HubEffect, HubEvent, Ticket, Timer};
 
 const FIRST: ClientId = ClientId(1);
 
@@ -56,11 +56,11 @@ impl Scenario {
             timers: Vec::new(),
             ended: false,
         };
-        scenario.join(FIRST, Origin::First);
+        scenario.join(FIRST, ClientOrigin::First);
         scenario
     }
 
-    fn join(&mut self, client: ClientId, origin: Origin) {
+    fn join(&mut self, client: ClientId, origin: ClientOrigin) {
         self.present.insert(client);
         self.seen.insert(client);
         self.feed(HubEvent::ClientJoined { client, origin });
@@ -135,7 +135,7 @@ impl Scenario {
 
     /// The engine answers the first request of this command.
     fn reply_to(&mut self, command: &str, result: Result<Value, Failure>) {
-        let at = self.requests.iter().position(|(_, asked, _)| asked == command).unwrap();
+        let at = self.requests.iter().position(|(_, requested, _)| requested == command).unwrap();
         let (ticket, ..) = self.requests.remove(at);
         self.feed(HubEvent::EngineReplied { ticket, result });
     }
@@ -191,8 +191,8 @@ impl Scenario {
         assert!(self.present.contains(&client), "{client} has left and is still received {message:?}");
         match &message {
             Message::Response(response) => {
-                let asked = self.unanswered.remove(&(client, response.request_seq));
-                assert!(asked.is_some(), "{client} is answered twice or unasked: {response:?}");
+                let request = self.unanswered.remove(&(client, response.request_seq));
+                assert!(request.is_some(), "{client} is answered twice or unasked: {response:?}");
                 if response.command == "configurationDone" && response.success {
                     self.ready.insert(client);
                 }
@@ -246,11 +246,14 @@ fn stop_that_overtakes_the_response_to_the_step_is_sent_after_it() {
     scenario.emit("stopped", json!({ "reason": "breakpoint", "threadId": 1 }));
     scenario.request(FIRST, "next", json!({ "threadId": 1 }));
     scenario.emit("stopped", json!({ "reason": "step", "threadId": 1 }));
-    let [.., (_, Message::Response(answer)), (_, Message::Event(event))] = scenario.received.as_slice()
+    let [.., (_, Message::Response(response)), (_, Message::Event(event))] = scenario.received.as_slice()
     else {
         panic!("not an answer and then an event: {:?}", scenario.received);
     };
-    assert_eq!((answer.command.as_str(), answer.success, event.event.as_str()), ("next", true, "stopped"));
+    assert_eq!(
+        (response.command.as_str(), response.success, event.event.as_str()),
+        ("next", true, "stopped")
+    );
     // The engine's own answer comes too late to be heard.
     scenario.reply(0);
     assert!(scenario.unanswered.is_empty());
@@ -269,7 +272,7 @@ fn a_launching_client_that_vanishes_ends_the_session() {
 fn a_client_that_disconnects_has_all_its_answers_first() {
     let mut scenario = Scenario::launched();
     let second = ClientId(2);
-    scenario.join(second, Origin::Socket);
+    scenario.join(second, ClientOrigin::Socket);
     for (command, arguments) in
         [("initialize", json!({})), ("attach", json!({})), ("configurationDone", Value::Null)]
     {
@@ -329,7 +332,7 @@ fn a_failed_launch_is_shown_to_the_user_and_a_failed_watch_is_not() {
         other => panic!("not a response: {other:?}"),
     };
     let fail = |scenario: &mut Scenario, command: &str| {
-        let at = scenario.requests.iter().position(|(_, asked, _)| asked == command).unwrap();
+        let at = scenario.requests.iter().position(|(_, requested, _)| requested == command).unwrap();
         let (ticket, ..) = scenario.requests.remove(at);
         let failure = Failure::new(ErrorCode::EngineFailed, "no");
         assert!(failure.show_user);
@@ -374,9 +377,9 @@ fn client_with_too_many_requests_is_refused_and_served_again_later() {
 fn a_connection_that_says_nothing_keeps_no_session_alive_and_is_closed_in_the_end() {
     let mut scenario = Scenario::launched();
     let (silent, other) = (ClientId(2), ClientId(3));
-    scenario.join(silent, Origin::Socket);
-    scenario.join(other, Origin::Socket);
-    scenario.feed(HubEvent::TimerFired(Timer::Admission(silent)));
+    scenario.join(silent, ClientOrigin::Socket);
+    scenario.join(other, ClientOrigin::Socket);
+    scenario.feed(HubEvent::TimerFired(Timer::Handshake(silent)));
     assert!(!scenario.present.contains(&silent) && scenario.present.contains(&other));
     scenario.emit("exited", json!({ "exitCode": 0 }));
     scenario.emit("terminated", Value::Null);
@@ -389,7 +392,7 @@ fn a_connection_that_says_nothing_keeps_no_session_alive_and_is_closed_in_the_en
 fn the_next_owner_keeps_the_session_when_the_owner_hands_over() {
     let mut scenario = Scenario::launched();
     let successor = ClientId(2);
-    scenario.join(successor, Origin::Socket);
+    scenario.join(successor, ClientOrigin::Socket);
     scenario.request(successor, "initialize", json!({}));
     scenario.request(successor, "attach", json!({}));
     scenario.request(successor, "configurationDone", Value::Null);
@@ -407,7 +410,7 @@ fn asked_for_a_terminal() -> Scenario {
     scenario.request(FIRST, "initialize", capable.clone());
     scenario.request(FIRST, "launch", json!({ "program": "x.py" }));
     let second = ClientId(2);
-    scenario.join(second, Origin::Socket);
+    scenario.join(second, ClientOrigin::Socket);
     scenario.request(second, "initialize", capable);
     scenario.request(second, "attach", json!({}));
     scenario.reverse_request(7, "runInTerminal");
@@ -467,7 +470,7 @@ fn child_sessions_are_noticed_by_clients_that_open_them_or_subscribe() {
     assert_eq!((child(&mut scenario), child(&mut scenario)), (1, 0));
 
     let opener = ClientId(2);
-    scenario.join(opener, Origin::Socket);
+    scenario.join(opener, ClientOrigin::Socket);
     scenario.request(opener, "initialize", json!({ "supportsStartDebuggingRequest": true }));
     assert!(!notices(&scenario));
     scenario.request(opener, "attach", json!({}));
@@ -531,14 +534,14 @@ fn a_restart_keeps_clients_and_breakpoints_and_reports_no_end() {
     scenario.emit("exited", json!({ "exitCode": 137 }));
     scenario.emit("terminated", Value::Null);
     scenario.reply(0);
-    let asked = |scenario: &Scenario| {
+    let commands = |scenario: &Scenario| {
         scenario.requests.iter().map(|(_, command, _)| command.clone()).collect::<Vec<_>>()
     };
-    assert_eq!(asked(&scenario), ["launch"]);
+    assert_eq!(commands(&scenario), ["launch"]);
     assert_eq!(scenario.requests[0].2, json!({ "program": "x.dll" }));
     scenario.held = None;
     scenario.emit("initialized", Value::Null);
-    assert_eq!(asked(&scenario), ["launch", "setBreakpoints", "configurationDone"]);
+    assert_eq!(commands(&scenario), ["launch", "setBreakpoints", "configurationDone"]);
     assert_eq!(scenario.held.clone().unwrap(), json!([{ "line": 3 }]));
     scenario.emit("process", json!({ "systemProcessId": 6 }));
     while !scenario.requests.is_empty() {
@@ -568,18 +571,18 @@ fn a_launched_test_stops_where_it_fails_besides_where_the_clients_want() {
     scenario.request(FIRST, "setExceptionBreakpoints", json!({ "filters": ["own"] }));
     scenario.emit("initialized", Value::Null);
     scenario.request(FIRST, "configurationDone", Value::Null);
-    let mut asked = BTreeMap::new();
+    let mut requests = BTreeMap::new();
     while let Some((_, command, arguments)) = scenario.requests.first().cloned() {
-        asked.insert(command, arguments);
+        requests.insert(command, arguments);
         scenario.reply(0);
     }
-    let launch = asked.get("launch").unwrap();
+    let launch = requests.get("launch").unwrap();
     assert!(launch.get("__failureStops").is_none(), "the engine has no such attribute: {launch}");
-    let exceptions = asked.get("setExceptionBreakpoints").unwrap().to_string();
-    for (name, wanted) in [("own", true), ("thrown", true), ("Assert*", true), ("unknown", false)] {
-        assert_eq!(exceptions.contains(name), wanted, "{name}: {exceptions}");
+    let exceptions = requests.get("setExceptionBreakpoints").unwrap().to_string();
+    for (name, expected) in [("own", true), ("thrown", true), ("Assert*", true), ("unknown", false)] {
+        assert_eq!(exceptions.contains(name), expected, "{name}: {exceptions}");
     }
-    let functions = asked.get("setFunctionBreakpoints").unwrap();
+    let functions = requests.get("setFunctionBreakpoints").unwrap();
     assert_eq!(functions["breakpoints"][0]["name"], "testing.(*T).FailNow", "{functions}");
 }
 
@@ -598,11 +601,11 @@ fn the_answer_to_a_launch_waits_for_initialized_and_its_notes_wait_for_nothing()
     let mut scenario = started();
     scenario.emit("initialized", Value::Null);
     assert!(scenario.unanswered.is_empty());
-    let [.., (_, Message::Event(event)), (_, Message::Response(answer))] = scenario.received.as_slice()
+    let [.., (_, Message::Event(event)), (_, Message::Response(response))] = scenario.received.as_slice()
     else {
         panic!("not an event and then an answer: {:?}", scenario.received);
     };
-    assert_eq!((event.event.as_str(), answer.command.as_str()), ("initialized", "launch"));
+    assert_eq!((event.event.as_str(), response.command.as_str()), ("initialized", "launch"));
     // A program may be faster than its debugger.
     let mut scenario = started();
     scenario.emit("exited", json!({ "exitCode": 0 }));
@@ -649,10 +652,10 @@ fn a_client_that_has_not_configured_learns_at_once_that_there_is_nothing_to_conf
     let mut scenario = starting();
     scenario.reply(0);
     died(&mut scenario);
-    let Some((_, Message::Response(answer))) = scenario.received.last() else {
+    let Some((_, Message::Response(response))) = scenario.received.last() else {
         panic!("{:?}", scenario.received)
     };
-    assert!(!answer.success && answer.command == "launch", "{answer:?}");
+    assert!(!response.success && response.command == "launch", "{response:?}");
     scenario.request(FIRST, "launch", json!({ "program": "x" }));
     assert_eq!(scenario.requests.last().map(|(_, command, _)| command.as_str()), Some("launch"));
     let mut scenario = starting();
@@ -715,7 +718,7 @@ proptest! {
             let lines = json!([{ "line": which + 1 }, { "line": 3 }]);
             match what {
                 0 if !scenario.seen.contains(&client) => {
-                    scenario.join(client, Origin::Socket);
+                    scenario.join(client, ClientOrigin::Socket);
                 }
                 1 => scenario.request(client, "initialize", json!({
                     "clientID": if which % 2 == 0 { "x" } else { "tandem-mcp" },

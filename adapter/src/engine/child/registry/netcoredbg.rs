@@ -67,7 +67,7 @@ impl Profile for Netcoredbg {
     }
 
     fn clean_up_after(&self, program: u32) {
-        cordebug::startup::remove_leftovers(program);
+        cordebug::startup::remove_stale_files(program);
     }
 
     fn attach(&self, target: &Target) -> Result<LaunchPlan, Failure> {

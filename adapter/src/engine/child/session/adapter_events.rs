@@ -98,7 +98,7 @@ impl AdapterSession {
     async fn wait_until_pipes_opened(self: Arc<Self>, pid: u32) {
         let taken = || {
             let mut live = self.live();
-            live.as_mut().and_then(|live| live.offer.as_mut()).is_none_or(|offer| offer.taken_by(pid))
+            live.as_mut().and_then(|live| live.offer.as_mut()).is_none_or(|offer| offer.release_to(pid))
         };
         while !taken() && !self.state(ChildState::is_over) {
             tokio::time::sleep(POLL_INTERVAL).await;

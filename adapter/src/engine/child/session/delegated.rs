@@ -23,7 +23,7 @@ impl AdapterSession {
                 if let Some(live) = self.live().as_mut() {
                     live.debuggee = DebuggeeProcess::of(begun.pid);
                     if let Some(offer) = &mut live.offer {
-                        offer.taken_by(begun.pid);
+                        offer.release_to(begun.pid);
                     }
                 }
                 self.broker.set_reader(begun.pid);

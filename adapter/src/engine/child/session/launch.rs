@@ -84,7 +84,7 @@ impl AdapterSession {
                     ProgramIo::PipePaths => Some(self.broker.offer(target.pty)?),
                     ProgramIo::Delegated(spec) => {
                         let offer = self.broker.offer(target.pty)?;
-                        let place = self.broker.delegate(spec.clone(), offer.paths.clone())?;
+                        let place = self.broker.prepare_exec_shim(spec.clone(), offer.paths.clone())?;
                         plan.spec.args.push("--".into());
                         plan.spec.args.extend_from_slice(place.command());
                         delegate = Some(place);

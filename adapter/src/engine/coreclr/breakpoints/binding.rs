@@ -11,7 +11,7 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::json;
 
 use super::functions::FunctionName;
-use super::{BoundLocation, BreakpointList, Breakpoints, ClrBreakpoint, SiteKey, SitePosition};
+use super::{BoundLocation, BreakpointList, Breakpoints, ClrBreakpoint, CodeOffset, LocationKey};
 use crate::engine::coreclr::cor;
 use crate::engine::coreclr::modules::LoadedModule;
 use crate::engine::coreclr::options::SessionOptions;
@@ -28,21 +28,23 @@ impl Breakpoints {
         &mut self,
         options: &SessionOptions,
         sources: &SourceLocator,
-        place: &BreakpointList,
-        wanted: &mut ClrBreakpoint,
+        scope: &BreakpointList,
+        breakpoint: &mut ClrBreakpoint,
         loaded: &Rc<LoadedModule>,
     ) {
-        if wanted.problem.is_some() || !matches_assembly(wanted.request["modulePath"].as_str(), loaded) {
+        if breakpoint.problem.is_some()
+            || !matches_assembly(breakpoint.request["modulePath"].as_str(), loaded)
+        {
             return;
         }
-        match place {
-            BreakpointList::Functions => self.bind_function(options, sources, wanted, loaded),
-            BreakpointList::Source(path) => self.bind_line(options, sources, path, wanted, loaded),
+        match scope {
+            BreakpointList::Functions => self.bind_function(options, sources, breakpoint, loaded),
+            BreakpointList::Source(path) => self.bind_line(options, sources, path, breakpoint, loaded),
             // Not bound by modules: the code exists already, or the address is not a place to stop at.
             BreakpointList::Instructions => return,
         }
-        if loaded.is_optimized && !loaded.is_framework && wanted.is_bound_in(loaded) {
-            wanted.remark(format!("`{}` is optimised: the line may be skipped", loaded.name()));
+        if loaded.is_optimized && !loaded.is_framework && breakpoint.is_bound_in(loaded) {
+            breakpoint.remark(format!("`{}` is optimised: the line may be skipped", loaded.name()));
         }
     }
 
@@ -51,15 +53,16 @@ impl Breakpoints {
         options: &SessionOptions,
         sources: &SourceLocator,
         path: &str,
-        wanted: &mut ClrBreakpoint,
+        breakpoint: &mut ClrBreakpoint,
         loaded: &Rc<LoadedModule>,
     ) {
         let Ok(pdb) = &loaded.pdb else { return };
-        let number = |key: &str| wanted.request[key].as_u64().and_then(|number| u32::try_from(number).ok());
+        let number =
+            |key: &str| breakpoint.request[key].as_u64().and_then(|number| u32::try_from(number).ok());
         let (Some(line), column) = (number("line"), number("column")) else { return };
         let Some((document, is_by_name)) = sources.find_or_guess(pdb, path) else { return };
         if sources.is_refused(pdb, document, path) {
-            wanted.problem = Some(format!(
+            breakpoint.problem = Some(format!(
                 "the file is not the one `{}` was compiled from (its checksum differs), and \
                     `requireExactSource` is set",
                 loaded.name()
@@ -69,23 +72,23 @@ impl Breakpoints {
         let locations = pdb.locations(document, line, column);
         if let Some(first) = locations.first() {
             if first.point.line > line {
-                wanted.remark(format!("no code on line {line}: moved to line {}", first.point.line));
+                breakpoint.remark(format!("no code on line {line}: moved to line {}", first.point.line));
             }
             if is_by_name {
-                wanted.remark(format!(
+                breakpoint.remark(format!(
                     "there is no file `{path}`: bound in `{}`, whose path ends in the same way",
                     sources.path_of(pdb, document)
                 ));
             }
             if SourceLocator::differs(pdb, document, path) {
-                wanted.remark(format!(
+                breakpoint.remark(format!(
                     "the file is not the one `{}` was compiled from (its checksum differs): lines may be off",
                     loaded.name()
                 ));
             }
         }
         for at in locations {
-            self.bind_at(options, sources, wanted, loaded, at.method, Some(at));
+            self.bind_at(options, sources, breakpoint, loaded, at.method, Some(at));
         }
     }
 
@@ -93,18 +96,18 @@ impl Breakpoints {
         &mut self,
         options: &SessionOptions,
         sources: &SourceLocator,
-        wanted: &mut ClrBreakpoint,
+        breakpoint: &mut ClrBreakpoint,
         loaded: &Rc<LoadedModule>,
     ) {
-        let Ok(name) = FunctionName::parse(wanted.request["name"].as_str().unwrap_or_default()) else {
+        let Ok(name) = FunctionName::parse(breakpoint.request["name"].as_str().unwrap_or_default()) else {
             return;
         };
         if loaded.is_framework && !name.is_frameworks() {
             return;
         }
         let (methods, others) = name.methods(loaded);
-        if methods.is_empty() && !others.is_empty() && !wanted.is_bound() {
-            wanted.problem =
+        if methods.is_empty() && !others.is_empty() && !breakpoint.is_bound() {
+            breakpoint.problem =
                 Some(format!("no overload has these parameters; there is {}", others.join(", ")));
             return;
         }
@@ -120,7 +123,7 @@ impl Breakpoints {
                 self.bind_at(
                     options,
                     sources,
-                    wanted,
+                    breakpoint,
                     loaded,
                     method,
                     point.map(|point| Location { method, point }),
@@ -133,37 +136,39 @@ impl Breakpoints {
         &mut self,
         options: &SessionOptions,
         sources: &SourceLocator,
-        wanted: &mut ClrBreakpoint,
+        breakpoint: &mut ClrBreakpoint,
         loaded: &Rc<LoadedModule>,
         method: u32,
         at: Option<Location>,
     ) {
         if loaded.never_stops_in(method) {
-            if !wanted.is_bound() {
-                wanted.problem = Some(NEVER.into());
+            if !breakpoint.is_bound() {
+                breakpoint.problem = Some(NEVER.into());
             }
             return;
         }
         // Other code on the same line, or another method of the same name, can stop.
-        wanted.problem = wanted.problem.take().filter(|problem| problem != NEVER);
+        breakpoint.problem = breakpoint.problem.take().filter(|problem| problem != NEVER);
         let il = at.map_or(0, |at| at.point.il);
         let set = || loaded.module.function(method)?.set_breakpoint(il);
-        match self.place_site((loaded.id, method, SitePosition::Il(il)), set) {
-            Ok(site) if wanted.sites.contains(&site) => {}
+        match self.place_site((loaded.id, method, CodeOffset::Il(il)), set) {
+            Ok(site) if breakpoint.sites.contains(&site) => {}
             Ok(site) => {
-                wanted.sites.push(site);
-                if let (None, Some(at), Ok(pdb)) = (wanted.place, at, &loaded.pdb) {
-                    wanted.place = Some(at);
-                    wanted.document = sources.path_of(pdb, at.point.document);
+                breakpoint.sites.push(site);
+                if let (None, Some(at), Ok(pdb)) = (breakpoint.location, at, &loaded.pdb) {
+                    breakpoint.location = Some(at);
+                    breakpoint.document = sources.path_of(pdb, at.point.document);
                 }
             }
             // An abstract or native method of that name cannot stop.
-            Err(_) if wanted.is_bound() => {}
-            Err(failure) if loaded.is_optimized && !options.suppress_optimizations => wanted.remark(format!(
-                "{failure}; the code is optimised: launch with `suppressJITOptimizations` to stop at all \
+            Err(_) if breakpoint.is_bound() => {}
+            Err(failure) if loaded.is_optimized && !options.suppress_optimizations => {
+                breakpoint.remark(format!(
+                    "{failure}; the code is optimised: launch with `suppressJITOptimizations` to stop at all \
                     its lines"
-            )),
-            Err(failure) => wanted.remark(failure.to_string()),
+                ))
+            }
+            Err(failure) => breakpoint.remark(failure.to_string()),
         }
     }
 
@@ -176,21 +181,21 @@ impl Breakpoints {
         outbox: &Outbox,
         loaded: &Rc<LoadedModule>,
     ) {
-        let mut places = std::mem::take(&mut self.places);
-        for (place, list) in &mut places {
-            for wanted in list {
-                let before = (wanted.is_bound(), wanted.problem.is_some());
-                self.bind(options, sources, place, wanted, loaded);
+        let mut lists = std::mem::take(&mut self.lists);
+        for (scope, list) in &mut lists {
+            for breakpoint in list {
+                let before = (breakpoint.is_bound(), breakpoint.problem.is_some());
+                self.bind(options, sources, scope, breakpoint, loaded);
                 // A module with the file but without code at the line explains why it will not bind.
-                let explained = !wanted.is_bound() && sources.has_source(place, loaded);
-                if explained || (wanted.is_bound(), wanted.problem.is_some()) != before {
-                    let pending = if explained { why_pending(types, sources, place) } else { String::new() };
-                    let body = wanted.body(&wanted.in_its_module(&pending));
-                    outbox.tell("breakpoint", json!({ "reason": "changed", "breakpoint": body }));
+                let explained = !breakpoint.is_bound() && sources.has_source(scope, loaded);
+                if explained || (breakpoint.is_bound(), breakpoint.problem.is_some()) != before {
+                    let pending = if explained { why_pending(types, sources, scope) } else { String::new() };
+                    let body = breakpoint.body(&breakpoint.in_its_module(&pending));
+                    outbox.send_event("breakpoint", json!({ "reason": "changed", "breakpoint": body }));
                 }
             }
         }
-        self.places = places;
+        self.lists = lists;
     }
 
     /// A module without symbols was loaded, which may be why breakpoints are pending: clients that wait
@@ -201,11 +206,13 @@ impl Breakpoints {
         sources: &SourceLocator,
         outbox: &Outbox,
     ) {
-        for (place, list) in &self.places {
-            let pending = why_pending(types, sources, place);
-            for wanted in list.iter().filter(|wanted| !wanted.is_bound() && wanted.problem.is_none()) {
-                let body = wanted.body(&wanted.in_its_module(&pending));
-                outbox.tell("breakpoint", json!({ "reason": "changed", "breakpoint": body }));
+        for (scope, list) in &self.lists {
+            let pending = why_pending(types, sources, scope);
+            for breakpoint in
+                list.iter().filter(|breakpoint| !breakpoint.is_bound() && breakpoint.problem.is_none())
+            {
+                let body = breakpoint.body(&breakpoint.in_its_module(&pending));
+                outbox.send_event("breakpoint", json!({ "reason": "changed", "breakpoint": body }));
             }
         }
     }
@@ -219,19 +226,20 @@ impl Breakpoints {
         module: usize,
     ) {
         self.sites.retain(|site| site.key.0 != module);
-        let mut places = std::mem::take(&mut self.places);
-        for (place, list) in &mut places {
-            for wanted in list {
-                let before = wanted.sites.len();
-                wanted.sites.retain(|site| site.0 != module);
-                if wanted.sites.is_empty() && before > 0 {
-                    (wanted.place, wanted.remarks) = (None, Vec::new());
-                    let body = wanted.body(&wanted.in_its_module(&why_pending(types, sources, place)));
-                    outbox.tell("breakpoint", json!({ "reason": "changed", "breakpoint": body }));
+        let mut lists = std::mem::take(&mut self.lists);
+        for (scope, list) in &mut lists {
+            for breakpoint in list {
+                let before = breakpoint.sites.len();
+                breakpoint.sites.retain(|site| site.0 != module);
+                if breakpoint.sites.is_empty() && before > 0 {
+                    (breakpoint.location, breakpoint.remarks) = (None, Vec::new());
+                    let body =
+                        breakpoint.body(&breakpoint.in_its_module(&why_pending(types, sources, scope)));
+                    outbox.send_event("breakpoint", json!({ "reason": "changed", "breakpoint": body }));
                 }
             }
         }
-        self.places = places;
+        self.lists = lists;
     }
 
     /// The user's entry method: for an async one, the `MoveNext` of its state machine.
@@ -267,9 +275,9 @@ impl Breakpoints {
     /// The site with this key, created if it does not exist.
     pub(super) fn place_site(
         &mut self,
-        key: SiteKey,
+        key: LocationKey,
         set: impl FnOnce() -> cordebug::Result<RuntimeBreakpoint>,
-    ) -> Result<SiteKey, Failure> {
+    ) -> Result<LocationKey, Failure> {
         if !self.sites.iter().any(|site| site.key == key) {
             let breakpoint = set().map_err(cor("set a breakpoint"))?;
             self.sites.push(BoundLocation { key, breakpoint });
@@ -280,16 +288,16 @@ impl Breakpoints {
 
 impl SourceLocator {
     /// Whether a module was compiled from the file of a breakpoint's scope.
-    fn has_source(&self, place: &BreakpointList, loaded: &LoadedModule) -> bool {
-        let BreakpointList::Source(path) = place else { return false };
+    fn has_source(&self, scope: &BreakpointList, loaded: &LoadedModule) -> bool {
+        let BreakpointList::Source(path) = scope else { return false };
         loaded.pdb.as_ref().is_ok_and(|pdb| self.find(pdb, path).is_some())
     }
 }
 
 /// Why a breakpoint in a scope is not bound, for people.
-pub(super) fn why_pending(types: &ClrTypeSystem, sources: &SourceLocator, place: &BreakpointList) -> String {
+pub(super) fn why_pending(types: &ClrTypeSystem, sources: &SourceLocator, scope: &BreakpointList) -> String {
     let mut reasons = Vec::new();
-    match place {
+    match scope {
         BreakpointList::Functions => reasons.push("no loaded module has this method yet".to_owned()),
         // Code exists only while the process does: a missing instruction will never appear.
         BreakpointList::Instructions => return "no program runs yet that has code there".to_owned(),
@@ -297,7 +305,7 @@ pub(super) fn why_pending(types: &ClrTypeSystem, sources: &SourceLocator, place:
             reasons.push(format!("there is no file `{path}`"));
         }
         BreakpointList::Source(_) => {
-            if types.modules.all().iter().any(|loaded| sources.has_source(place, loaded)) {
+            if types.modules.all().iter().any(|loaded| sources.has_source(scope, loaded)) {
                 // Other modules' symbols would change nothing.
                 return "there is no code at or after this line".to_owned();
             }

@@ -121,12 +121,12 @@ impl FunctionName {
             if self.returns.as_ref().is_some_and(|wanted| !ends_with_path(&returns(), wanted)) {
                 continue;
             }
-            let fits = self.parameters.as_ref().is_none_or(|wanted| {
-                wanted.len() == full.len()
-                    && wanted.iter().zip(short.iter().zip(&full)).all(|(wanted, (short, full))| {
+            let fits = self.parameters.as_ref().is_none_or(|given| {
+                given.len() == full.len()
+                    && given.iter().zip(short.iter().zip(&full)).all(|(given, (short, full))| {
                         let squeezed = |text: &str| text.replace(' ', "");
                         let (short, full) = (squeezed(short), squeezed(full));
-                        *wanted == short || ends_with_path(&full, wanted)
+                        *given == short || ends_with_path(&full, given)
                     })
             });
             if fits {

@@ -13,7 +13,7 @@ use crate::engine::log_message::{LogMessagePart, line_body, message_parts};
 /// The outcome of a hit.
 pub(crate) enum HitOutcome {
     /// Continue: a condition does not hold, or the breakpoint only logs.
-    GoOn,
+    Continue,
     /// Stop for these breakpoints.
     Stop {
         /// Ids of the breakpoints that were hit.
@@ -25,20 +25,21 @@ pub(crate) enum HitOutcome {
 
 impl Breakpoints {
     fn count_hit(&mut self, id: i64, condition: &Value) -> bool {
-        let wanted = self.places.values_mut().flatten().find(|wanted| wanted.id == id);
-        let Some(wanted) = wanted else { return false };
-        wanted.hits += 1;
-        let hits = wanted.hits;
+        let breakpoint = self.lists.values_mut().flatten().find(|breakpoint| breakpoint.id == id);
+        let Some(breakpoint) = breakpoint else { return false };
+        breakpoint.hits += 1;
+        let hits = breakpoint.hits;
         hit_condition(condition).is_ok_and(|test| test.is_none_or(|test| test.holds(hits)))
     }
 
     /// Whether a breakpoint's condition failed with another error than last time.
     fn is_new_problem(&mut self, id: i64, problem: &str) -> bool {
-        let Some(wanted) = self.places.values_mut().flatten().find(|wanted| wanted.id == id) else {
+        let Some(breakpoint) = self.lists.values_mut().flatten().find(|breakpoint| breakpoint.id == id)
+        else {
             return true;
         };
-        let is_new = wanted.condition_problem.as_deref() != Some(problem);
-        wanted.condition_problem = Some(problem.to_owned());
+        let is_new = breakpoint.condition_problem.as_deref() != Some(problem);
+        breakpoint.condition_problem = Some(problem.to_owned());
         is_new
     }
 }
@@ -49,19 +50,19 @@ impl ClrSession {
         let Some(key) =
             self.breakpoints.sites.iter().find(|site| site.breakpoint.is(hit)).map(|site| site.key)
         else {
-            return HitOutcome::GoOn;
+            return HitOutcome::Continue;
         };
         let wants: Vec<(i64, Value)> = self
             .breakpoints
-            .places
+            .lists
             .values()
             .flatten()
-            .filter(|wanted| wanted.sites.contains(&key))
-            .map(|wanted| (wanted.id, wanted.request.clone()))
+            .filter(|breakpoint| breakpoint.sites.contains(&key))
+            .map(|breakpoint| (breakpoint.id, breakpoint.request.clone()))
             .collect();
         let (mut hit, mut failed) = (Vec::new(), Vec::new());
         for (id, request) in wants {
-            let il = if let super::SitePosition::Il(il) = key.2 { Some(il) } else { None };
+            let il = if let super::CodeOffset::Il(il) = key.2 { Some(il) } else { None };
             let condition = request["condition"]
                 .as_str()
                 .map(|text| self.condition_holds(text, thread, (key.0, key.1, il)));
@@ -86,12 +87,12 @@ impl ClrSession {
             match request["logMessage"].as_str() {
                 Some(message) => {
                     let line = self.interpolate(message, thread);
-                    self.outbox.tell("output", line_body(&line));
+                    self.outbox.send_event("output", line_body(&line));
                 }
                 None => hit.push(id),
             }
         }
-        if hit.is_empty() { HitOutcome::GoOn } else { HitOutcome::Stop { hit, failed } }
+        if hit.is_empty() { HitOutcome::Continue } else { HitOutcome::Stop { hit, failed } }
     }
 
     /// Replaces each `{expression}` of a log message by its value.

@@ -3,7 +3,7 @@
 
 use clr_metadata::pdb::Location;
 
-use super::{Breakpoints, ClrBreakpoint, SitePosition};
+use super::{Breakpoints, ClrBreakpoint, CodeOffset};
 use crate::engine::coreclr::debuggee::{ClrDebuggee, RunState};
 use crate::engine::coreclr::disassembly::Disassembly;
 use crate::engine::coreclr::memory;
@@ -18,13 +18,13 @@ impl Breakpoints {
         debuggee: &ClrDebuggee,
         types: &ClrTypeSystem,
         sources: &SourceLocator,
-        wanted: &mut ClrBreakpoint,
+        breakpoint: &mut ClrBreakpoint,
     ) {
-        if wanted.problem.is_some() || matches!(debuggee.run, RunState::None | RunState::Held) {
+        if breakpoint.problem.is_some() || matches!(debuggee.run, RunState::None | RunState::Held) {
             return;
         }
-        if let Err(problem) = self.bind_at_address(disassembly, debuggee, types, sources, wanted) {
-            wanted.problem = Some(problem);
+        if let Err(problem) = self.bind_at_address(disassembly, debuggee, types, sources, breakpoint) {
+            breakpoint.problem = Some(problem);
         }
     }
 
@@ -34,9 +34,9 @@ impl Breakpoints {
         debuggee: &ClrDebuggee,
         types: &ClrTypeSystem,
         sources: &SourceLocator,
-        wanted: &mut ClrBreakpoint,
+        breakpoint: &mut ClrBreakpoint,
     ) -> Result<(), String> {
-        let address = memory::address(&wanted.request, "instructionReference")
+        let address = memory::address(&breakpoint.request, "instructionReference")
             .map_err(|failure| failure.to_string())?;
         let spelled = memory::reference(address);
         let method = disassembly.method_around(debuggee, types, address);
@@ -45,19 +45,19 @@ impl Breakpoints {
         let offset = offset.ok_or_else(|| format!("no instruction begins at {spelled}"))?;
         // A line breakpoint may exist where a statement begins: two at one instruction would stop twice.
         let il = method.il_that_begins_at(offset);
-        let spot = il.map_or(SitePosition::Machine(offset), SitePosition::Il);
+        let code_offset = il.map_or(CodeOffset::Native(offset), CodeOffset::Il);
         let set = || match il {
             Some(il) => method.code.function()?.set_breakpoint(il),
             None => method.code.set_breakpoint(offset),
         };
-        let site = self.place_site((method.loaded.id, method.token, spot), set);
-        wanted.sites.push(site.map_err(|failure| failure.to_string())?);
+        let site = self.place_site((method.loaded.id, method.token, code_offset), set);
+        breakpoint.sites.push(site.map_err(|failure| failure.to_string())?);
         let il = method.il_at(address);
         if let Ok(pdb) = &method.loaded.pdb
             && let Some(point) = il.and_then(|il| pdb.point_at(method.token, il))
         {
-            wanted.place = Some(Location { method: method.token, point });
-            wanted.document = sources.path_of(pdb, point.document);
+            breakpoint.location = Some(Location { method: method.token, point });
+            breakpoint.document = sources.path_of(pdb, point.document);
         }
         Ok(())
     }

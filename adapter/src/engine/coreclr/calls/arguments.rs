@@ -12,7 +12,7 @@ use dap_wire::{ErrorCode, Failure};
 use super::EvalContext;
 use crate::engine::coreclr::cor;
 use crate::engine::coreclr::debuggee::ClrDebuggee;
-use crate::engine::coreclr::evaluator::{Constant, Data, Val};
+use crate::engine::coreclr::evaluator::{Constant, TypedValue, ValueLocation};
 use crate::engine::coreclr::modules::LoadedModule;
 use crate::engine::coreclr::session::ClrSession;
 use crate::engine::coreclr::stop_context::StopContext;
@@ -53,26 +53,26 @@ impl ClrSession {
         &mut self,
         site: &EvalContext,
         method: &MethodInstance,
-        this: Option<&Val>,
-        arguments: &[Val],
+        this: Option<&TypedValue>,
+        arguments: &[TypedValue],
         what: &str,
-    ) -> Result<Val, Failure> {
-        self.call_among_others(site, method, (this, arguments), what, false)
+    ) -> Result<TypedValue, Failure> {
+        self.call_with_others(site, method, (this, arguments), what, false)
     }
 
-    /// Calls a method; `together`: the other threads run from the beginning.
-    pub(crate) fn call_among_others(
+    /// Calls a method; `with_others`: the other threads run from the beginning.
+    pub(crate) fn call_with_others(
         &mut self,
         site: &EvalContext,
         method: &MethodInstance,
-        (this, arguments): (Option<&Val>, &[Val]),
+        (this, arguments): (Option<&TypedValue>, &[TypedValue]),
         what: &str,
-        together: bool,
-    ) -> Result<Val, Failure> {
+        with_others: bool,
+    ) -> Result<TypedValue, Failure> {
         let values = self.marshal_arguments(site, method, this, arguments)?;
         let (function, types) = self.types.function_of(&self.debuggee, site, method)?;
         let fetched = self.at_stop().all(&values)?;
-        let given = self.run_among_others(site, what, Some(&function), together, |eval| {
+        let given = self.run_with_others(site, what, Some(&function), with_others, |eval| {
             eval.call(&function, &types, &finish(fetched, eval)?)
         })?;
         self.at_stop().wrap_result(given, &method.result, what)
@@ -83,9 +83,9 @@ impl ClrSession {
         &mut self,
         site: &EvalContext,
         constructor: &MethodInstance,
-        arguments: &[Val],
+        arguments: &[TypedValue],
         what: &str,
-    ) -> Result<Val, Failure> {
+    ) -> Result<TypedValue, Failure> {
         let values = self.marshal_arguments(site, constructor, None, arguments)?;
         let (function, types) = self.types.function_of(&self.debuggee, site, constructor)?;
         let fetched = self.at_stop().all(&values)?;
@@ -99,8 +99,8 @@ impl ClrSession {
         &mut self,
         site: &EvalContext,
         method: &MethodInstance,
-        this: Option<&Val>,
-        arguments: &[Val],
+        this: Option<&TypedValue>,
+        arguments: &[TypedValue],
     ) -> Result<Vec<MarshalledArgument>, Failure> {
         self.pass_first_calls();
         let mut values = Vec::new();
@@ -123,7 +123,7 @@ impl ClrSession {
     fn receiver(
         &mut self,
         site: &EvalContext,
-        this: &Val,
+        this: &TypedValue,
         method: &MethodInstance,
     ) -> Result<MarshalledArgument, Failure> {
         let wants_box = !method.owner.is_value();
@@ -135,7 +135,7 @@ impl ClrSession {
         let unboxed =
             |path| if wants_box { MarshalledArgument::As(path) } else { MarshalledArgument::Inside(path) };
         match &this.data {
-            Data::At(path) => {
+            ValueLocation::At(path) => {
                 let value = self.at_stop().fetch(path)?;
                 let inner = bare(&value)
                     .ok_or_else(|| failed(format!("NullReferenceException: `{}` is null", path.name)))?;
@@ -153,15 +153,24 @@ impl ClrSession {
                     MarshalledArgument::As(path.clone())
                 })
             }
-            Data::Constant(Constant::Text(text)) => self.new_string(site, text).map(MarshalledArgument::As),
-            Data::Constant(Constant::Null) => Err(failed("NullReferenceException: the object is null")),
-            Data::Constant(constant) => self.box_constant(site, constant, &this.ty).map(unboxed),
+            ValueLocation::Constant(Constant::Text(text)) => {
+                self.new_string(site, text).map(MarshalledArgument::As)
+            }
+            ValueLocation::Constant(Constant::Null) => {
+                Err(failed("NullReferenceException: the object is null"))
+            }
+            ValueLocation::Constant(constant) => self.box_constant(site, constant, &this.ty).map(unboxed),
         }
     }
 
     /// A nullable for a method of the nullable itself, if the value does not exist in the program yet.
-    fn whole_nullable(&mut self, site: &EvalContext, this: &Val, ty: &Ty) -> Result<Option<Path>, Failure> {
-        if let Data::At(path) = &this.data
+    fn whole_nullable(
+        &mut self,
+        site: &EvalContext,
+        this: &TypedValue,
+        ty: &Ty,
+    ) -> Result<Option<Path>, Failure> {
+        if let ValueLocation::At(path) = &this.data
             && let Some(inner) = bare(&self.at_stop().fetch(path)?)
             && self.types.nullable(&self.types.declared_ty(&inner)).is_some()
         {
@@ -178,24 +187,26 @@ impl ClrSession {
     fn marshal_argument(
         &mut self,
         site: &EvalContext,
-        argument: &Val,
+        argument: &TypedValue,
         to: &Ty,
     ) -> Result<MarshalledArgument, Failure> {
-        if let (Ty::Reference(_), Data::At(path)) = (&argument.ty, &argument.data) {
+        if let (Ty::Reference(_), ValueLocation::At(path)) = (&argument.ty, &argument.data) {
             // The runtime passes the address of a variable if the method requires one.
             return Ok(MarshalledArgument::As(path.clone()));
         }
         let is_nullable = self.types.nullable(to).is_some();
         match &argument.data {
-            Data::Constant(Constant::Null) if is_nullable => {
+            ValueLocation::Constant(Constant::Null) if is_nullable => {
                 self.new_zeroed(site, to).map(MarshalledArgument::Inside)
             }
-            Data::Constant(Constant::Null) => Ok(MarshalledArgument::Null),
-            Data::Constant(constant) if is_nullable => {
+            ValueLocation::Constant(Constant::Null) => Ok(MarshalledArgument::Null),
+            ValueLocation::Constant(constant) if is_nullable => {
                 self.filled_nullable(site, constant, to).map(MarshalledArgument::Inside)
             }
-            Data::Constant(Constant::Text(text)) => self.new_string(site, text).map(MarshalledArgument::As),
-            Data::Constant(constant) => match to {
+            ValueLocation::Constant(Constant::Text(text)) => {
+                self.new_string(site, text).map(MarshalledArgument::As)
+            }
+            ValueLocation::Constant(constant) => match to {
                 Ty::Primitive(kind) if *kind != element::OBJECT => {
                     let bits = constant.cast(*kind, false).and_then(|constant| constant.bytes());
                     let (kind, bytes) = bits.ok_or_else(|| {
@@ -206,7 +217,7 @@ impl ClrSession {
                 to if to.is_value() => self.box_constant(site, constant, to).map(MarshalledArgument::Inside),
                 _ => self.box_constant(site, constant, &argument.ty).map(MarshalledArgument::As),
             },
-            Data::At(path) => {
+            ValueLocation::At(path) => {
                 let value = self.at_stop().fetch(path)?;
                 let Some(inner) = bare(&value) else {
                     return match is_nullable {

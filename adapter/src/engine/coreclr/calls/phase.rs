@@ -14,7 +14,7 @@ pub(super) enum EvalPhase {
     /// It runs within its time limit.
     Running,
     /// Its end was requested at `since`; it was not aborted yet.
-    Wanted { since: Duration },
+    AbortPending { since: Duration },
     /// It was aborted at `since`; `rudely`: without running its handlers.
     Aborting { since: Duration, rudely: bool },
     /// It has ended, or was left on its thread.
@@ -33,13 +33,13 @@ pub(super) enum CallEvent {
         is_wanted: bool,
     },
     /// Whether it is now at a point where it may be aborted.
-    Looked(AbortSafety),
+    Inspected(AbortSafety),
     /// The runtime has accepted the abort.
     AbortTaken,
     /// The runtime has refused the abort.
     AbortRefused,
     /// It continues after an abort, because of this obstacle.
-    Kept(Option<AbortObstacle>),
+    AbortBlocked(Option<AbortObstacle>),
 }
 
 /// Whether a call may be aborted at its current point.
@@ -62,13 +62,13 @@ pub(super) enum AbortObstacle {
 /// The next action of the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallAction {
-    GoOn,
+    Continue,
     TakeResult,
     TakeException,
     /// Report that it was aborted.
-    TellAborted,
+    ReportAborted,
     /// Check whether it may be aborted.
-    Look,
+    Inspect,
     Abort,
     LookWhatKeepsIt,
     /// Last resort: the thread is unwound without its handlers.
@@ -126,38 +126,39 @@ impl EvalPhase {
         let given_up = |why| (Self::Over, CallAction::GiveUp(why));
         match (self, event) {
             (Self::Aborting { .. }, CallEvent::Completed | CallEvent::Threw) => {
-                (Self::Over, CallAction::TellAborted)
+                (Self::Over, CallAction::ReportAborted)
             }
             (_, CallEvent::Completed) => (Self::Over, CallAction::TakeResult),
             (_, CallEvent::Threw) => (Self::Over, CallAction::TakeException),
             (Self::Running, CallEvent::Waited { is_wanted: true }) => {
-                (Self::Wanted { since: now }, CallAction::Look)
+                (Self::AbortPending { since: now }, CallAction::Inspect)
             }
-            (Self::Wanted { .. }, CallEvent::Waited { is_wanted: true }) => (self, CallAction::Look),
+            (Self::AbortPending { .. }, CallEvent::Waited { is_wanted: true }) => (self, CallAction::Inspect),
             (Self::Aborting { since, .. }, CallEvent::Waited { .. }) if now - since > ABORT_TIMEOUT => {
                 (self, CallAction::LookWhatKeepsIt)
             }
-            (Self::Wanted { .. }, CallEvent::Looked(AbortSafety::Safe)) => (self, CallAction::Abort),
-            (Self::Wanted { .. }, CallEvent::Looked(AbortSafety::WaitsRepeatedly)) => {
+            (Self::AbortPending { .. }, CallEvent::Inspected(AbortSafety::Safe)) => (self, CallAction::Abort),
+            (Self::AbortPending { .. }, CallEvent::Inspected(AbortSafety::WaitsRepeatedly)) => {
                 given_up(GiveUpReason::WaitsRepeatedly)
             }
-            (Self::Wanted { since }, CallEvent::Looked(AbortSafety::NotBegun) | CallEvent::AbortRefused)
-                if now - since > BEGIN_TIMEOUT =>
-            {
-                given_up(GiveUpReason::NotBegun)
+            (
+                Self::AbortPending { since },
+                CallEvent::Inspected(AbortSafety::NotBegun) | CallEvent::AbortRefused,
+            ) if now - since > BEGIN_TIMEOUT => given_up(GiveUpReason::NotBegun),
+            (Self::AbortPending { .. }, CallEvent::AbortTaken) => {
+                (Self::Aborting { since: now, rudely: false }, CallAction::Continue)
             }
-            (Self::Wanted { .. }, CallEvent::AbortTaken) => {
-                (Self::Aborting { since: now, rudely: false }, CallAction::GoOn)
-            }
-            (Self::Aborting { .. }, CallEvent::Kept(Some(AbortObstacle::StaticConstructor))) => {
+            (Self::Aborting { .. }, CallEvent::AbortBlocked(Some(AbortObstacle::StaticConstructor))) => {
                 given_up(GiveUpReason::StaticConstructor)
             }
-            (Self::Aborting { .. }, CallEvent::Kept(Some(AbortObstacle::Wait)))
-            | (Self::Aborting { rudely: true, .. }, CallEvent::Kept(None)) => given_up(GiveUpReason::Wait),
-            (Self::Aborting { rudely: false, .. }, CallEvent::Kept(None)) => {
+            (Self::Aborting { .. }, CallEvent::AbortBlocked(Some(AbortObstacle::Wait)))
+            | (Self::Aborting { rudely: true, .. }, CallEvent::AbortBlocked(None)) => {
+                given_up(GiveUpReason::Wait)
+            }
+            (Self::Aborting { rudely: false, .. }, CallEvent::AbortBlocked(None)) => {
                 (Self::Aborting { since: now, rudely: true }, CallAction::AbortRudely)
             }
-            _ => (self, CallAction::GoOn),
+            _ => (self, CallAction::Continue),
         }
     }
 }
@@ -171,7 +172,7 @@ mod tests {
     const WANTED: CallEvent = CallEvent::Waited { is_wanted: true };
 
     /// Sends events, each with its time and the expected action.
-    fn tell(steps: &[(Duration, CallEvent, CallAction)]) -> EvalPhase {
+    fn drive(steps: &[(Duration, CallEvent, CallAction)]) -> EvalPhase {
         let mut phase = EvalPhase::Running;
         for (at, (now, event, action)) in steps.iter().enumerate() {
             assert_eq!(phase.next(*now, *event), *action, "step {at}: {event:?}");
@@ -181,12 +182,12 @@ mod tests {
 
     #[test]
     fn call_that_ends_by_itself_returns_its_result_or_exception() {
-        let going = (SHORT_DELAY, CallEvent::Waited { is_wanted: false }, CallAction::GoOn);
-        tell(&[going, (SHORT_DELAY, CallEvent::Completed, CallAction::TakeResult)]);
-        tell(&[going, (SHORT_DELAY, CallEvent::Threw, CallAction::TakeException)]);
+        let going = (SHORT_DELAY, CallEvent::Waited { is_wanted: false }, CallAction::Continue);
+        drive(&[going, (SHORT_DELAY, CallEvent::Completed, CallAction::TakeResult)]);
+        drive(&[going, (SHORT_DELAY, CallEvent::Threw, CallAction::TakeException)]);
         // Its end was requested, and it has just ended by itself.
-        tell(&[
-            (LONG_DELAY, WANTED, CallAction::Look),
+        drive(&[
+            (LONG_DELAY, WANTED, CallAction::Inspect),
             (LONG_DELAY, CallEvent::Completed, CallAction::TakeResult),
         ]);
     }
@@ -195,16 +196,16 @@ mod tests {
     fn slow_call_is_aborted_then_rudely_then_given_up() {
         let later = LONG_DELAY + ABORT_TIMEOUT + SHORT_DELAY;
         let last = later + ABORT_TIMEOUT + SHORT_DELAY;
-        let phase = tell(&[
-            (LONG_DELAY, WANTED, CallAction::Look),
-            (LONG_DELAY, CallEvent::Looked(AbortSafety::Safe), CallAction::Abort),
-            (LONG_DELAY, CallEvent::AbortTaken, CallAction::GoOn),
-            (LONG_DELAY + ABORT_TIMEOUT, WANTED, CallAction::GoOn),
+        let phase = drive(&[
+            (LONG_DELAY, WANTED, CallAction::Inspect),
+            (LONG_DELAY, CallEvent::Inspected(AbortSafety::Safe), CallAction::Abort),
+            (LONG_DELAY, CallEvent::AbortTaken, CallAction::Continue),
+            (LONG_DELAY + ABORT_TIMEOUT, WANTED, CallAction::Continue),
             (later, WANTED, CallAction::LookWhatKeepsIt),
-            (later, CallEvent::Kept(None), CallAction::AbortRudely),
-            (later + SHORT_DELAY, WANTED, CallAction::GoOn),
+            (later, CallEvent::AbortBlocked(None), CallAction::AbortRudely),
+            (later + SHORT_DELAY, WANTED, CallAction::Continue),
             (last, WANTED, CallAction::LookWhatKeepsIt),
-            (last, CallEvent::Kept(None), CallAction::GiveUp(GiveUpReason::Wait)),
+            (last, CallEvent::AbortBlocked(None), CallAction::GiveUp(GiveUpReason::Wait)),
         ]);
         assert_eq!(phase, EvalPhase::Over);
     }
@@ -212,32 +213,32 @@ mod tests {
     #[test]
     fn aborted_call_never_returns_its_result_or_exception() {
         let aborted = [
-            (LONG_DELAY, WANTED, CallAction::Look),
-            (LONG_DELAY, CallEvent::Looked(AbortSafety::Safe), CallAction::Abort),
-            (LONG_DELAY, CallEvent::AbortTaken, CallAction::GoOn),
+            (LONG_DELAY, WANTED, CallAction::Inspect),
+            (LONG_DELAY, CallEvent::Inspected(AbortSafety::Safe), CallAction::Abort),
+            (LONG_DELAY, CallEvent::AbortTaken, CallAction::Continue),
         ];
         for end in [CallEvent::Completed, CallEvent::Threw] {
-            tell(&[aborted.as_slice(), &[(LONG_DELAY, end, CallAction::TellAborted)]].concat());
+            drive(&[aborted.as_slice(), &[(LONG_DELAY, end, CallAction::ReportAborted)]].concat());
         }
     }
 
     #[test]
     fn cancelled_call_is_aborted_before_its_time_limit() {
-        tell(&[
-            (SHORT_DELAY, WANTED, CallAction::Look),
-            (SHORT_DELAY, CallEvent::Looked(AbortSafety::Safe), CallAction::Abort),
+        drive(&[
+            (SHORT_DELAY, WANTED, CallAction::Inspect),
+            (SHORT_DELAY, CallEvent::Inspected(AbortSafety::Safe), CallAction::Abort),
         ]);
     }
 
     #[test]
     fn call_that_never_reaches_its_method_is_given_up_without_an_abort() {
-        for obstacle in [CallEvent::Looked(AbortSafety::NotBegun), CallEvent::AbortRefused] {
-            tell(&[
-                (LONG_DELAY, WANTED, CallAction::Look),
-                (LONG_DELAY, obstacle, CallAction::GoOn),
-                (LONG_DELAY + BEGIN_TIMEOUT, WANTED, CallAction::Look),
-                (LONG_DELAY + BEGIN_TIMEOUT, obstacle, CallAction::GoOn),
-                (LONG_DELAY + BEGIN_TIMEOUT + SHORT_DELAY, WANTED, CallAction::Look),
+        for obstacle in [CallEvent::Inspected(AbortSafety::NotBegun), CallEvent::AbortRefused] {
+            drive(&[
+                (LONG_DELAY, WANTED, CallAction::Inspect),
+                (LONG_DELAY, obstacle, CallAction::Continue),
+                (LONG_DELAY + BEGIN_TIMEOUT, WANTED, CallAction::Inspect),
+                (LONG_DELAY + BEGIN_TIMEOUT, obstacle, CallAction::Continue),
+                (LONG_DELAY + BEGIN_TIMEOUT + SHORT_DELAY, WANTED, CallAction::Inspect),
                 (
                     LONG_DELAY + BEGIN_TIMEOUT + SHORT_DELAY,
                     obstacle,
@@ -249,11 +250,11 @@ mod tests {
 
     #[test]
     fn call_that_waits_repeatedly_is_never_aborted() {
-        tell(&[
-            (LONG_DELAY, WANTED, CallAction::Look),
+        drive(&[
+            (LONG_DELAY, WANTED, CallAction::Inspect),
             (
                 LONG_DELAY,
-                CallEvent::Looked(AbortSafety::WaitsRepeatedly),
+                CallEvent::Inspected(AbortSafety::WaitsRepeatedly),
                 CallAction::GiveUp(GiveUpReason::WaitsRepeatedly),
             ),
         ]);
@@ -265,12 +266,12 @@ mod tests {
             (AbortObstacle::Wait, GiveUpReason::Wait),
             (AbortObstacle::StaticConstructor, GiveUpReason::StaticConstructor),
         ] {
-            tell(&[
-                (LONG_DELAY, WANTED, CallAction::Look),
-                (LONG_DELAY, CallEvent::Looked(AbortSafety::Safe), CallAction::Abort),
-                (LONG_DELAY, CallEvent::AbortTaken, CallAction::GoOn),
+            drive(&[
+                (LONG_DELAY, WANTED, CallAction::Inspect),
+                (LONG_DELAY, CallEvent::Inspected(AbortSafety::Safe), CallAction::Abort),
+                (LONG_DELAY, CallEvent::AbortTaken, CallAction::Continue),
                 (LONG_DELAY * 2, WANTED, CallAction::LookWhatKeepsIt),
-                (LONG_DELAY * 2, CallEvent::Kept(Some(keeper)), CallAction::GiveUp(why)),
+                (LONG_DELAY * 2, CallEvent::AbortBlocked(Some(keeper)), CallAction::GiveUp(why)),
             ]);
         }
     }

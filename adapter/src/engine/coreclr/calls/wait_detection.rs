@@ -21,22 +21,22 @@ pub(super) struct WaitSamples {
     thread: u32,
     /// Samples of when the thread was checked, and how many waits it had begun: the last one before
     /// `MAX_WAIT_AGE`, and those since.
-    looks: Vec<(Instant, Option<u64>)>,
+    samples: Vec<(Instant, Option<u64>)>,
 }
 
 impl WaitSamples {
     pub(super) fn of(pid: Option<u32>, thread: u32) -> Self {
-        let mut waits = Self { pid, thread, looks: Vec::new() };
-        waits.look();
+        let mut waits = Self { pid, thread, samples: Vec::new() };
+        waits.sample();
         waits
     }
 
     /// Takes a sample, as history to compare with.
-    pub(super) fn look(&mut self) {
+    pub(super) fn sample(&mut self) {
         let now = Instant::now();
-        self.looks.push((now, self.count_waits()));
-        let old = self.looks.iter().take_while(|(at, _)| now.duration_since(*at) >= MAX_WAIT_AGE).count();
-        self.looks.drain(..old.saturating_sub(1));
+        self.samples.push((now, self.count_waits()));
+        let old = self.samples.iter().take_while(|(at, _)| now.duration_since(*at) >= MAX_WAIT_AGE).count();
+        self.samples.drain(..old.saturating_sub(1));
     }
 
     /// Whether it has begun more than one wait recently; samples for a moment if the history is too short.
@@ -45,7 +45,7 @@ impl WaitSamples {
     /// busy machine several times. So a call younger than `MAX_WAIT_AGE` waits repeatedly only if it
     /// does not stop doing so.
     pub(super) fn waits_repeatedly(&self) -> bool {
-        let Some((first, Some(before))) = self.looks.first().copied() else { return false };
+        let Some((first, Some(before))) = self.samples.first().copied() else { return false };
         let mut again =
             self.begins_more_than_one(before, first + MAX_WAIT_AGE.min(first.elapsed() + NEXT_WAIT_TIMEOUT));
         while again && first.elapsed() < MAX_WAIT_AGE {
@@ -85,16 +85,18 @@ mod tests {
     #[test]
     fn repeated_waits_are_detected_and_a_missing_thread_has_none() {
         let own = std::process::id();
-        let (tell, told) = std::sync::mpsc::channel();
+        let (sender, receiver) = std::sync::mpsc::channel();
         let waiter = std::thread::spawn(move || {
             // proc(5): `/proc/thread-self` names the thread that asks, as `PID/task/TID`.
             let link = std::fs::read_link("/proc/thread-self").unwrap();
-            tell.send(link.file_name().and_then(|name| name.to_str()?.parse::<u32>().ok()).unwrap()).unwrap();
+            sender
+                .send(link.file_name().and_then(|name| name.to_str()?.parse::<u32>().ok()).unwrap())
+                .unwrap();
             loop {
                 std::thread::sleep(Duration::from_millis(1));
             }
         });
-        assert!(WaitSamples::of(Some(own), told.recv().unwrap()).waits_repeatedly());
+        assert!(WaitSamples::of(Some(own), receiver.recv().unwrap()).waits_repeatedly());
         assert!(!waiter.is_finished());
         assert!(!WaitSamples::of(Some(own), 1).waits_repeatedly());
         assert!(!WaitSamples::of(None, own).waits_repeatedly());

@@ -47,7 +47,7 @@ const MAX_FOLLOWED: usize = 64;
 const MAX_REPORTED: usize = 20;
 
 /// How far the follower is with a process that the program has started.
-enum Stage {
+enum ProcessStage {
     /// It is a copy of the process that forked it.
     Copy,
     /// A runtime will be held if it starts one.
@@ -79,7 +79,7 @@ pub(super) struct Channels {
     pub(super) hub: UnboundedSender<EngineEvent>,
     pub(super) engine: Sender<EngineInput>,
     /// Sender of this follower's own queue.
-    pub(super) orders: Sender<FollowerCommand>,
+    pub(super) commands: Sender<FollowerCommand>,
 }
 
 /// The state of the thread.
@@ -87,7 +87,7 @@ pub(super) struct Follower {
     tree: Descendants,
     following: ChildProcessPolicy,
     identities: Identities,
-    processes: BTreeMap<u32, Stage>,
+    processes: BTreeMap<u32, ProcessStage>,
     breakpoints: watch::Receiver<BreakpointSnapshot>,
     channels: Channels,
     /// How many are debugged, or soon will be.
@@ -130,8 +130,8 @@ impl Follower {
         }
     }
 
-    /// Checks processes until an order ends it.
-    pub(super) fn run(mut self, orders: &Receiver<FollowerCommand>) {
+    /// Checks processes until a command ends it.
+    pub(super) fn run(mut self, commands: &Receiver<FollowerCommand>) {
         let tick = if self.following.follow { HOLD_INTERVAL } else { REPORT_INTERVAL };
         if self.following.follow {
             // Before there is a process to hold, the time this takes does not matter.
@@ -143,11 +143,11 @@ impl Follower {
             for pid in self.tree.wait(tick) {
                 self.on_process_ended(pid);
             }
-            self.look();
-            match orders.try_recv() {
+            self.find_new();
+            match commands.try_recv() {
                 Ok(FollowerCommand::DebuggerEnded(pid, end)) => self.on_debugger_ended(pid, end),
                 Ok(FollowerCommand::Count(counted)) => {
-                    self.look();
+                    self.find_new();
                     // The engine's thread may have given up.
                     counted.send(self.followed).unwrap_or_default();
                 }
@@ -166,19 +166,21 @@ impl Follower {
         }
     }
 
-    fn look(&mut self) {
-        for pid in self.tree.look() {
+    fn find_new(&mut self) {
+        for pid in self.tree.find_new() {
             tracing::debug!(pid, "a child process");
             if self.following.follow {
                 self.watchdog.add(pid);
             }
-            self.processes.insert(pid, Stage::Copy);
+            self.processes.insert(pid, ProcessStage::Copy);
         }
         self.advance();
-        let is_followed = |stage: &&Stage| match stage {
-            Stage::Followed { .. } | Stage::Copy => true,
-            Stage::Ready(ready) => matches!(ready.identity, Identity::Dotnet(_)) && !ready.silent,
-            Stage::Withdrawn { .. } | Stage::Released { .. } | Stage::NotDebugged => false,
+        let is_followed = |stage: &&ProcessStage| match stage {
+            ProcessStage::Followed { .. } | ProcessStage::Copy => true,
+            ProcessStage::Ready(ready) => matches!(ready.identity, Identity::Dotnet(_)) && !ready.silent,
+            ProcessStage::Withdrawn { .. } | ProcessStage::Released { .. } | ProcessStage::NotDebugged => {
+                false
+            }
         };
         let counted = self.processes.values().filter(is_followed).count();
         let followed = if self.following.follow { counted } else { 0 };
@@ -191,7 +193,7 @@ impl Follower {
     fn on_process_ended(&mut self, pid: u32) {
         tracing::debug!(pid, "a child process has ended");
         self.watchdog.unhold(pid);
-        let Some(Stage::Ready(StartingProcess { identity: Identity::Dotnet(program), .. })) =
+        let Some(ProcessStage::Ready(StartingProcess { identity: Identity::Dotnet(program), .. })) =
             self.processes.remove(&pid)
         else {
             return;
@@ -220,32 +222,34 @@ impl Follower {
         }
     }
 
-    fn next_stage(&mut self, pid: u32, stage: Stage) -> Stage {
+    fn next_stage(&mut self, pid: u32, stage: ProcessStage) -> ProcessStage {
         match stage {
-            Stage::Copy => match self.tree.is_copy(pid) {
+            ProcessStage::Copy => match self.tree.is_copy(pid) {
                 Some(false) => self.on_exec(pid),
                 // Its end is seen later.
-                Some(true) | None => Stage::Copy,
+                Some(true) | None => ProcessStage::Copy,
             },
-            Stage::Ready(ready) => self.check_starting(pid, ready),
-            Stage::Withdrawn { hold, .. } if hold.has_started() => self.release(pid, hold),
-            Stage::Withdrawn { until, .. } if Instant::now() > until && !StartupHold::is_waited_on(pid) => {
+            ProcessStage::Ready(ready) => self.check_starting(pid, ready),
+            ProcessStage::Withdrawn { hold, .. } if hold.has_started() => self.release(pid, hold),
+            ProcessStage::Withdrawn { until, .. }
+                if Instant::now() > until && !StartupHold::is_waited_on(pid) =>
+            {
                 self.watchdog.unhold(pid);
-                Stage::NotDebugged
+                ProcessStage::NotDebugged
             }
-            Stage::Followed { hold: Some(hold), name } => {
+            ProcessStage::Followed { hold: Some(hold), name } => {
                 let taken_over = self.ticks.is_multiple_of(8) && !StartupHold::is_open(pid);
                 if taken_over {
                     self.watchdog.unhold(pid);
                 }
-                Stage::Followed { hold: (!taken_over).then_some(hold), name }
+                ProcessStage::Followed { hold: (!taken_over).then_some(hold), name }
             }
             other => other,
         }
     }
 
     /// It may start a runtime, or have started one.
-    fn check_starting(&mut self, pid: u32, mut ready: StartingProcess) -> Stage {
+    fn check_starting(&mut self, pid: u32, mut ready: StartingProcess) -> ProcessStage {
         if ready.hold.has_started() {
             return self.on_runtime_held(pid, ready.hold, ready.identity);
         }
@@ -266,7 +270,7 @@ impl Follower {
         if age > RUNTIME_START_TIMEOUT && !std::mem::replace(&mut ready.silent, true) {
             self.report_silent(pid, &ready.identity);
         }
-        Stage::Ready(ready)
+        ProcessStage::Ready(ready)
     }
 
     /// Reports a .NET program that has started no runtime that could be held.
@@ -279,7 +283,7 @@ impl Follower {
     }
 
     /// It has executed a program.
-    fn on_exec(&mut self, pid: u32) -> Stage {
+    fn on_exec(&mut self, pid: u32) -> ProcessStage {
         let follows = self.following.follow;
         // First, because it can be undone: a runtime may start while the executable is being examined.
         let is_first = follows && !Identities::may_lack_its_debugger(pid);
@@ -289,19 +293,19 @@ impl Follower {
             if early.is_some() {
                 self.watchdog.unhold(pid);
             }
-            return Stage::Copy;
+            return ProcessStage::Copy;
         };
         tracing::debug!(pid, ?identity, "a child process has executed a program");
         self.report(pid, &identity);
         if !identity.may_start_a_runtime() {
-            return early.map_or(Stage::NotDebugged, withdraw);
+            return early.map_or(ProcessStage::NotDebugged, withdraw);
         }
         let late = if follows && !is_first { self.prepare(pid) } else { None };
-        let Some(hold) = early.or(late) else { return Stage::NotDebugged };
+        let Some(hold) = early.or(late) else { return ProcessStage::NotDebugged };
         // Its runtime may have started already, or may be about to check the semaphores.
         let is_up = matches!(identity, Identity::Dotnet(_)) && has_pipes(pid);
         let late = is_up.then(|| Instant::now() + HOLD_TIMEOUT);
-        Stage::Ready(StartingProcess { hold, identity, since: Instant::now(), late, silent: false })
+        ProcessStage::Ready(StartingProcess { hold, identity, since: Instant::now(), late, silent: false })
     }
 
     /// Reports a process that is not debugged, if a user may want to know.
@@ -333,11 +337,11 @@ impl Follower {
         }
     }
 
-    fn on_second_exec(&mut self, pid: u32, hold: StartupHold, identity: Identity) -> Stage {
+    fn on_second_exec(&mut self, pid: u32, hold: StartupHold, identity: Identity) -> ProcessStage {
         tracing::debug!(pid, ?identity, "a child process has executed another program");
         self.report(pid, &identity);
         match identity.may_start_a_runtime() {
-            true => Stage::Ready(StartingProcess {
+            true => ProcessStage::Ready(StartingProcess {
                 hold,
                 identity,
                 since: Instant::now(),
@@ -373,7 +377,7 @@ impl Follower {
     }
 
     /// Its runtime has started and is held.
-    fn on_runtime_held(&mut self, pid: u32, hold: StartupHold, identity: Identity) -> Stage {
+    fn on_runtime_held(&mut self, pid: u32, hold: StartupHold, identity: Identity) -> ProcessStage {
         match self.identities.of(pid).unwrap_or(identity) {
             Identity::Dotnet(program) | Identity::Other(program) => self.follow(pid, program, Some(hold)),
             // It has just executed another program.
@@ -382,17 +386,17 @@ impl Follower {
     }
 
     /// Releases a held runtime that no debugger attaches to.
-    fn release(&mut self, pid: u32, hold: StartupHold) -> Stage {
+    fn release(&mut self, pid: u32, hold: StartupHold) -> ProcessStage {
         self.watchdog.release(pid);
-        Stage::Released { _hold: hold }
+        ProcessStage::Released { _hold: hold }
     }
 
     /// Its runtime had started before it could be held.
-    fn on_late_runtime(&mut self, pid: u32, hold: StartupHold, identity: Identity) -> Stage {
+    fn on_late_runtime(&mut self, pid: u32, hold: StartupHold, identity: Identity) -> ProcessStage {
         hold.withdraw();
         if hold.has_started() || StartupHold::is_waited_on(pid) {
             // It has just found the semaphores, and is about to be held.
-            return Stage::Ready(StartingProcess {
+            return ProcessStage::Ready(StartingProcess {
                 hold,
                 identity,
                 since: Instant::now(),
@@ -401,7 +405,7 @@ impl Follower {
             });
         }
         self.watchdog.unhold(pid);
-        let Identity::Dotnet(program) = identity else { return Stage::NotDebugged };
+        let Identity::Dotnet(program) = identity else { return ProcessStage::NotDebugged };
         let name = &program.name;
         self.console(&format!(
             "Child process {pid}: {name} started before the debugger could hold it; it may have missed \
@@ -411,27 +415,27 @@ impl Follower {
     }
 
     /// Has a child session created for it.
-    fn follow(&mut self, pid: u32, program: ProgramInfo, hold: Option<StartupHold>) -> Stage {
+    fn follow(&mut self, pid: u32, program: ProgramInfo, hold: Option<StartupHold>) -> ProcessStage {
         let ProgramInfo { name, path } = program;
         self.console(&format!("Child process {pid}: {name} is debugged in a child session."));
         let mut attach = self.following.attach.clone();
         attach["processId"] = json!(pid);
         attach[PROGRAM] = json!(path);
         attach[HELD] = json!(hold.is_some());
-        let orders = self.channels.orders.clone();
+        let commands = self.channels.commands.clone();
         let ended = move |end| {
             // This thread may have ended.
-            drop(orders.send(FollowerCommand::DebuggerEnded(pid, end)));
+            drop(commands.send(FollowerCommand::DebuggerEnded(pid, end)));
         };
         let title = format!("{name} [{pid}]");
         let child = ChildProcess::new(title, attach, self.breakpoints.clone(), self.detach.clone(), ended);
         drop(self.channels.hub.send(EngineEvent::ChildProcess(child)));
-        Stage::Followed { hold, name }
+        ProcessStage::Followed { hold, name }
     }
 
     /// Its session has ended, or has never started. The process may still run.
     fn on_debugger_ended(&mut self, pid: u32, end: DebuggerEnd) {
-        let Some(Stage::Followed { hold, name }) = self.processes.remove(&pid) else { return };
+        let Some(ProcessStage::Followed { hold, name }) = self.processes.remove(&pid) else { return };
         let hold = hold.filter(|_| StartupHold::is_open(pid));
         match end {
             DebuggerEnd::Detached => {}
@@ -462,7 +466,7 @@ impl Follower {
             Some(hold) => self.release(pid, hold),
             None => {
                 self.watchdog.unhold(pid);
-                Stage::NotDebugged
+                ProcessStage::NotDebugged
             }
         };
         self.processes.insert(pid, next);
@@ -483,12 +487,12 @@ impl Follower {
         for (pid, stage) in std::mem::take(&mut self.processes) {
             match stage {
                 // Its session detaches it, else the watchdog releases it when this thread ends.
-                Stage::Ready(StartingProcess { hold, .. })
-                | Stage::Withdrawn { hold, .. }
-                | Stage::Followed { hold: Some(hold), .. }
-                | Stage::Released { _hold: hold } => hold.abandon(),
-                Stage::Followed { hold: None, .. } => self.watchdog.unhold(pid),
-                Stage::Copy | Stage::NotDebugged => {}
+                ProcessStage::Ready(StartingProcess { hold, .. })
+                | ProcessStage::Withdrawn { hold, .. }
+                | ProcessStage::Followed { hold: Some(hold), .. }
+                | ProcessStage::Released { _hold: hold } => hold.abandon(),
+                ProcessStage::Followed { hold: None, .. } => self.watchdog.unhold(pid),
+                ProcessStage::Copy | ProcessStage::NotDebugged => {}
             }
         }
     }
@@ -532,7 +536,7 @@ impl Follower {
 }
 
 /// Stops holding runtimes in the process, unless one has just found the semaphores.
-fn withdraw(hold: StartupHold) -> Stage {
+fn withdraw(hold: StartupHold) -> ProcessStage {
     hold.withdraw();
-    Stage::Withdrawn { hold, until: Instant::now() + HOLD_DELAY }
+    ProcessStage::Withdrawn { hold, until: Instant::now() + HOLD_DELAY }
 }

@@ -9,7 +9,7 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use cordebug::runtime::inside::DebuggingLibraries;
+use cordebug::runtime::single_file::DebuggingLibraries;
 
 use super::super::runtimes;
 use crate::io::descendants::command_of;
@@ -135,7 +135,7 @@ impl Identities {
             return Some(of_command(executable, words.get(1..).unwrap_or_default(), &cwd));
         }
         let program = || ProgramInfo { name: name.clone(), path: executable.to_path_buf() };
-        Some(match self.look_at(&PathBuf::from(format!("/proc/{pid}/exe")), executable) {
+        Some(match self.classify(&PathBuf::from(format!("/proc/{pid}/exe")), executable) {
             Executable::Native => Identity::Other(program()),
             _ if is_of_sdk(executable) => Identity::Tool(name),
             Executable::Host => Identity::Dotnet(program()),
@@ -144,7 +144,7 @@ impl Identities {
     }
 
     /// Classifies an executable; `file` opens that of a process, which may have been deleted.
-    fn look_at(&mut self, file: &Path, path: &Path) -> Executable {
+    fn classify(&mut self, file: &Path, path: &Path) -> Executable {
         let Ok(found) = file.metadata() else { return Executable::Native };
         let key = (found.dev(), found.ino(), found.mtime());
         if let Some(known) = self.known.get(&key) {
@@ -281,16 +281,16 @@ mod tests {
             folder.path().join(name)
         };
         let mut identities = Identities::new(Vec::new());
-        let mut look = |path: &Path| identities.look_at(path, path);
+        let mut classified = |path: &Path| identities.classify(path, path);
         let host = file("app", b"\x7fELF\x02\x01 libhostfxr.so and more");
-        assert_eq!(look(&host), Executable::Host);
-        assert_eq!(look(&file("script", b"#!/bin/sh libhostfxr.so")), Executable::Native);
-        assert_eq!(look(&file("tool", b"\x7fELF\x02\x01")), Executable::Native);
-        assert_eq!(look(Path::new("/no/such")), Executable::Native);
+        assert_eq!(classified(&host), Executable::Host);
+        assert_eq!(classified(&file("script", b"#!/bin/sh libhostfxr.so")), Executable::Native);
+        assert_eq!(classified(&file("tool", b"\x7fELF\x02\x01")), Executable::Native);
+        assert_eq!(classified(Path::new("/no/such")), Executable::Native);
         file("libcoreclr.so", b"");
-        assert_eq!(look(&file("own", b"\x7fELF libhostfxr.so")), Executable::HostWithoutDebugger);
+        assert_eq!(classified(&file("own", b"\x7fELF libhostfxr.so")), Executable::HostWithoutDebugger);
         file("libmscordbi.so", b"");
-        assert_eq!(look(&file("whole", b"\x7fELF libhostfxr.so")), Executable::Host);
+        assert_eq!(classified(&file("whole", b"\x7fELF libhostfxr.so")), Executable::Host);
         let own = std::process::id();
         assert!(matches!(Identities::new(Vec::new()).of(own), Some(Identity::Other(_))));
         assert_eq!(Identities::new(Vec::new()).of(u32::MAX), None);

@@ -145,7 +145,7 @@ impl ExpressionCache {
         modules: usize,
     ) -> Option<CompileResult> {
         let entries = self.kept.get(&(frame.loaded.id, frame.method))?.get(text)?;
-        let places = frame.places();
+        let places = frame.storage_locations();
         let fits = |entry: &&CachedExpression| {
             entry.places == places
                 && (entry.modules == modules || matches!(entry.compiled, CompileResult::Loaded(..)))
@@ -160,7 +160,7 @@ impl ExpressionCache {
         modules: usize,
         compiled: CompileResult,
     ) {
-        let places = frame.places();
+        let places = frame.storage_locations();
         let texts = self.kept.entry((frame.loaded.id, frame.method)).or_default();
         let entries = texts.entry(text.to_owned()).or_default();
         let before = entries.len();

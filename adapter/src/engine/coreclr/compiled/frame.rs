@@ -8,18 +8,18 @@ use clr_metadata::imports::Imports;
 use clr_metadata::metadata::Metadata;
 use dap_wire::Failure;
 
-use super::codes::{EncodedType, GenericArguments};
+use super::encoded_types::{EncodedType, GenericArguments};
 use super::wire::HelperMessage;
 use crate::engine::coreclr::calls::EvalContext;
 use crate::engine::coreclr::cor;
-use crate::engine::coreclr::evaluator::{Constant, Data, Val};
+use crate::engine::coreclr::evaluator::{Constant, TypedValue, ValueLocation};
 use crate::engine::coreclr::methods::find_source_name;
 use crate::engine::coreclr::modules::LoadedModule;
 use crate::engine::coreclr::names::{is_closure, is_generated};
 use crate::engine::coreclr::session::ClrSession;
 use crate::engine::coreclr::stack::FIRST_AWAITING_FRAME;
 use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::values::hoisted::holds_closure;
+use crate::engine::coreclr::values::hoisted_variables::holds_closure;
 use crate::engine::coreclr::values::locals::takes_closure;
 use crate::engine::coreclr::values::{Path, PathRoot, PathSegment, bare};
 
@@ -96,7 +96,7 @@ impl CompilationContext {
     }
 
     /// The variables, and their storage.
-    pub(super) fn places(&self) -> Vec<(String, VariableStorage)> {
+    pub(super) fn storage_locations(&self) -> Vec<(String, VariableStorage)> {
         let place = |variable: &ExpressionVariable| match (&variable.path, &variable.constant) {
             (Some(path), _) => match path.root {
                 PathRoot::Argument { index, .. } => VariableStorage::Argument(index, path.steps.clone()),
@@ -339,8 +339,8 @@ fn exception(session: &ClrSession, thread: u32) -> Option<ExpressionVariable> {
 }
 
 /// A `const` of the method, with its value as C# source.
-fn constant(name: String, val: &Val) -> Option<ExpressionVariable> {
-    let Data::Constant(constant) = &val.data else { return None };
+fn constant(name: String, val: &TypedValue) -> Option<ExpressionVariable> {
+    let ValueLocation::Constant(constant) = &val.data else { return None };
     let (ty, text) = match constant {
         Constant::Null => (Ty::Primitive(cordebug::value::element::OBJECT), "null".to_owned()),
         Constant::Bool(value) => (val.ty.clone(), value.to_string()),

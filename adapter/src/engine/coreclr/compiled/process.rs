@@ -19,7 +19,7 @@ const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(20);
 /// Most bytes of its stderr that are kept.
 const MAX_COMPLAINT: usize = 4096;
 /// How long to wait for the end of its stderr, which may come after its last answer.
-const MAX_COMPLAINT_TIME: Duration = Duration::from_millis(500);
+const COMPLAINT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Reason for not having an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(super) enum CompilerProcessError {
     /// The process has ended, or wrote something that is not an answer.
     Ended,
     /// The time limit has passed.
-    Late,
+    TimedOut,
     /// The caller cancelled the request, or the session is ending.
     Cancelled,
 }
@@ -36,7 +36,7 @@ pub(super) enum CompilerProcessError {
 pub(super) struct CompilerProcess {
     child: Child,
     requests: Sender<Vec<u8>>,
-    answers: Receiver<Vec<u8>>,
+    responses: Receiver<Vec<u8>>,
     complaint: Arc<Mutex<String>>,
     /// Closed when its stderr has been read completely.
     complained: Receiver<()>,
@@ -51,7 +51,7 @@ impl CompilerProcess {
         let (mut child, pipes) = broker.spawn_helper(spec)?;
         child.release()?;
         let (requests, to_write) = channel::<Vec<u8>>();
-        let (read, answers) = sync_channel(MAX_UNREAD_ANSWERS);
+        let (read, responses) = sync_channel(MAX_UNREAD_ANSWERS);
         let complaint = Arc::new(Mutex::new(String::new()));
         let kept = complaint.clone();
         let (complains_on, complained) = sync_channel(0);
@@ -66,8 +66,8 @@ impl CompilerProcess {
             }
         };
         let reads = move || {
-            while let Some(answer) = next_message(&mut stdout) {
-                if read.send(answer).is_err() {
+            while let Some(response) = next_message(&mut stdout) {
+                if read.send(response).is_err() {
                     break;
                 }
             }
@@ -92,7 +92,7 @@ impl CompilerProcess {
                 Failure::new(dap_wire::ErrorCode::LaunchFailed, format!("cannot start a thread: {error}"))
             })?;
         }
-        Ok(Self { child, requests, answers, complaint, complained })
+        Ok(Self { child, requests, responses, complaint, complained })
     }
 
     /// Sends a request without an answer, or whose answer is read later. If the process has ended, the
@@ -105,19 +105,19 @@ impl CompilerProcess {
     ///
     /// # Errors
     /// The reason why there is none; the process is then no longer usable.
-    pub(super) fn answer(
+    pub(super) fn receive(
         &self,
         limit: Duration,
         give_up: &dyn Fn() -> bool,
     ) -> Result<Vec<u8>, CompilerProcessError> {
         let deadline = Instant::now() + limit;
         loop {
-            match self.answers.recv_timeout(CANCEL_CHECK_INTERVAL) {
-                Ok(answer) => return Ok(answer),
+            match self.responses.recv_timeout(CANCEL_CHECK_INTERVAL) {
+                Ok(response) => return Ok(response),
                 Err(RecvTimeoutError::Disconnected) => return Err(CompilerProcessError::Ended),
                 Err(RecvTimeoutError::Timeout) if give_up() => return Err(CompilerProcessError::Cancelled),
                 Err(RecvTimeoutError::Timeout) if Instant::now() > deadline => {
-                    return Err(CompilerProcessError::Late);
+                    return Err(CompilerProcessError::TimedOut);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -132,7 +132,7 @@ impl CompilerProcess {
     /// The first line of its stderr; empty if there is none.
     pub(super) fn complaint(&self) -> String {
         // Disconnected or too late: in both cases nothing more will come.
-        self.complained.recv_timeout(MAX_COMPLAINT_TIME).unwrap_or_default();
+        self.complained.recv_timeout(COMPLAINT_TIMEOUT).unwrap_or_default();
         let complaint = self.complaint.lock().unwrap_or_else(PoisonError::into_inner);
         complaint.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned()
     }

@@ -56,21 +56,21 @@ impl CompilerSdk {
         compiler.join("csc.dll").is_file().then_some(())?;
         let root = folder.parent()?.parent()?;
         let settings: Value = serde_json::from_str(&settings).ok()?;
-        let wanted = settings["runtimeOptions"]["framework"]["version"].as_str()?;
+        let required = settings["runtimeOptions"]["framework"]["version"].as_str()?;
         Some(Self {
             version: folder.file_name()?.to_str()?.to_owned(),
             dotnet: Some(root.join("dotnet")).filter(|dotnet| dotnet.is_file())?,
             compiler,
-            runtime: runtime_for(&root.join("shared/Microsoft.NETCore.App"), wanted)?,
+            runtime: runtime_for(&root.join("shared/Microsoft.NETCore.App"), required)?,
         })
     }
 }
 
 /// The newest runtime of the same major version, else the oldest of a later one.
-fn runtime_for(folder: &Path, wanted: &str) -> Option<PathBuf> {
-    let wanted = Version::of(wanted)?;
+fn runtime_for(folder: &Path, required: &str) -> Option<PathBuf> {
+    let required = Version::of(required)?;
     let mut all: Vec<(Version, PathBuf)> = versions(folder);
-    all.retain(|(version, _)| *version >= wanted || version.major() == wanted.major());
+    all.retain(|(version, _)| *version >= required || version.major() == required.major());
     let nearest = all.iter().map(|(version, _)| version.major()).min()?;
     all.into_iter().find(|(version, _)| version.major() == nearest).map(|(_, path)| path)
 }

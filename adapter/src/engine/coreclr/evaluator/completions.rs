@@ -23,7 +23,7 @@ impl ClrSession {
             here
         });
         let cursor = end.map_or(text.len(), |(at, _)| at);
-        let (thread, frame) = self.at_stop().frame_asked(arguments)?;
+        let (thread, frame) = self.at_stop().requested_frame(arguments)?;
         let site = EvalContext { thread, frame, runs: false, limit: CALL_TIMEOUT };
         // All names in scope are needed.
         let sight = self.at_stop().scope_at(&site, "")?;

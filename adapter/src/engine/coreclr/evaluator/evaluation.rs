@@ -14,7 +14,7 @@ use dap_wire::{ErrorCode, Failure};
 
 use super::marshal_in::is_variable;
 use super::scope::ResolvedScope;
-use super::{Constant, Val, failed};
+use super::{Constant, TypedValue, failed};
 use crate::engine::coreclr::calls::EvalContext;
 use crate::engine::coreclr::session::ClrSession;
 use crate::engine::coreclr::types::Ty;
@@ -35,7 +35,7 @@ pub(super) struct ExpressionEvaluation<'a> {
     since: Instant,
     rounds: Cell<usize>,
     /// Nothing runs while types are resolved.
-    looks: Cell<bool>,
+    is_look_only: Cell<bool>,
     /// An object was not of the type that it was bound as.
     stale: Cell<bool>,
 }
@@ -56,7 +56,7 @@ impl<'a> ExpressionEvaluation<'a> {
             about,
             since: Instant::now(),
             rounds: Cell::new(0),
-            looks: Cell::new(false),
+            is_look_only: Cell::new(false),
             stale: Cell::new(false),
         }
     }
@@ -71,7 +71,7 @@ impl<'a> ExpressionEvaluation<'a> {
     }
 
     fn site(&self) -> EvalContext {
-        EvalContext { runs: self.site.runs && !self.looks.get(), ..self.site }
+        EvalContext { runs: self.site.runs && !self.is_look_only.get(), ..self.site }
     }
 
     /// The context of code that the expression runs without calling it by name.
@@ -82,13 +82,13 @@ impl<'a> ExpressionEvaluation<'a> {
 
     /// Whether classes are initialised that the program has not used yet.
     fn initialises(&self) -> bool {
-        self.allowed >= Effects::Calls && !self.looks.get()
+        self.allowed >= Effects::Calls && !self.is_look_only.get()
     }
 
     /// Values in the form in which they are passed and stored.
-    fn load_all(&self, vals: &[Val]) -> Result<Vec<Val>, Failure> {
+    fn load_all(&self, vals: &[TypedValue]) -> Result<Vec<TypedValue>, Failure> {
         let session = self.session();
-        let one = |val: &Val| {
+        let one = |val: &TypedValue| {
             if matches!(val.ty, Ty::Reference(_)) {
                 Ok(val.clone())
             } else {
@@ -153,15 +153,15 @@ impl TypeProvider for ExpressionEvaluation<'_> {
     }
 
     fn runtime_type(&self, of: &Typed) -> Option<Ty> {
-        let before = self.looks.replace(true);
+        let before = self.is_look_only.replace(true);
         let found = csharp_expr::eval::current_type(of, self);
-        self.looks.set(before);
+        self.is_look_only.set(before);
         found.ok().flatten()
     }
 }
 
 impl EvaluationTarget for ExpressionEvaluation<'_> {
-    type Place = Path;
+    type Location = Path;
     type Error = Failure;
 
     fn error(&self, message: String) -> Failure {
@@ -187,52 +187,52 @@ impl EvaluationTarget for ExpressionEvaluation<'_> {
         Ok(())
     }
 
-    fn variable(&self, at: u32) -> Result<Val, Failure> {
+    fn variable(&self, at: u32) -> Result<TypedValue, Failure> {
         let lost = || failed("a variable got lost");
         let at = at as usize;
         let variable = self.sight.scope.variables.get(at).ok_or_else(lost)?;
         let way = self.sight.ways.get(at).and_then(Option::as_ref).ok_or_else(lost)?;
-        Ok(Val::at(self.sight.rebase(way, &self.site), variable.ty.clone()))
+        Ok(TypedValue::at(self.sight.rebase(way, &self.site), variable.ty.clone()))
     }
 
-    fn this(&self) -> Result<Val, Failure> {
+    fn this(&self) -> Result<TypedValue, Failure> {
         let ty = self.sight.scope.this.clone();
         match (self.about.or(self.sight.this.as_ref()), ty) {
-            (Some(way), Some(ty)) => Ok(Val::at(self.sight.rebase(way, &self.site), ty)),
+            (Some(way), Some(ty)) => Ok(TypedValue::at(self.sight.rebase(way, &self.site), ty)),
             _ => Err(self.sight.lost.clone().unwrap_or_else(|| failed("there is no `this` here"))),
         }
     }
 
-    fn exception(&self) -> Result<Val, Failure> {
+    fn exception(&self) -> Result<TypedValue, Failure> {
         let path = Path::new(PathRoot::Exception { thread: self.site.thread }, "$exception");
-        Ok(Val::at(path, self.sight.scope.exception.clone().unwrap_or(OBJECT)))
+        Ok(TypedValue::at(path, self.sight.scope.exception.clone().unwrap_or(OBJECT)))
     }
 
     fn thread_id(&self) -> i32 {
         self.site.thread as i32
     }
 
-    fn load(&self, val: &Val) -> Result<Option<Constant>, Failure> {
+    fn load(&self, val: &TypedValue) -> Result<Option<Constant>, Failure> {
         self.session().at_stop().load(val)
     }
 
-    fn is_null(&self, val: &Val) -> Result<bool, Failure> {
+    fn is_null(&self, val: &TypedValue) -> Result<bool, Failure> {
         self.session().at_stop().is_null_val(val)
     }
 
-    fn actual_type(&self, val: &Val) -> Result<Ty, Failure> {
+    fn actual_type(&self, val: &TypedValue) -> Result<Ty, Failure> {
         self.session().at_stop().actual(val)
     }
 
-    fn identity(&self, val: &Val) -> Result<Option<u64>, Failure> {
+    fn identity(&self, val: &TypedValue) -> Result<Option<u64>, Failure> {
         self.session().at_stop().identity_of(val)
     }
 
-    fn equal_texts(&self, a: &Val, b: &Val) -> Result<bool, Failure> {
+    fn equal_texts(&self, a: &TypedValue, b: &TypedValue) -> Result<bool, Failure> {
         self.session().are_equal_texts(a, b, &self.calling_site())
     }
 
-    fn field(&self, of: Option<&Val>, field: &FieldRef) -> Result<Val, Failure> {
+    fn field(&self, of: Option<&TypedValue>, field: &FieldRef) -> Result<TypedValue, Failure> {
         match of {
             Some(of) => {
                 let found = self.session().at_stop().field_in(of, field)?;
@@ -251,59 +251,69 @@ impl EvaluationTarget for ExpressionEvaluation<'_> {
         }
     }
 
-    fn property(&self, of: Option<&Val>, property: &PropertyRef) -> Result<Val, Failure> {
+    fn property(&self, of: Option<&TypedValue>, property: &PropertyRef) -> Result<TypedValue, Failure> {
         match of {
             Some(of) => self.session().property_in(of, property, &self.site()),
             None => self.session().static_property(property, &self.site(), self.initialises()),
         }
     }
 
-    fn indexer(&self, of: &Val, property: &PropertyRef, arguments: &[Val]) -> Result<Val, Failure> {
+    fn indexer(
+        &self,
+        of: &TypedValue,
+        property: &PropertyRef,
+        arguments: &[TypedValue],
+    ) -> Result<TypedValue, Failure> {
         let arguments = self.load_all(arguments)?;
         self.session().read_indexer(of, property, &arguments, &self.site())
     }
 
-    fn length(&self, of: &Val) -> Result<i32, Failure> {
+    fn length(&self, of: &TypedValue) -> Result<i32, Failure> {
         self.session().at_stop().length_in(of)
     }
 
-    fn element(&self, of: &Val, indexes: &[i64]) -> Result<Val, Failure> {
+    fn element(&self, of: &TypedValue, indexes: &[i64]) -> Result<TypedValue, Failure> {
         self.session().at_stop().element_in(of, indexes)
     }
 
-    fn tuple_element(&self, of: &Val, at: usize) -> Result<Val, Failure> {
+    fn tuple_element(&self, of: &TypedValue, at: usize) -> Result<TypedValue, Failure> {
         self.session().at_stop().element_of_tuple(of, at)
     }
 
-    fn nullable_value(&self, of: &Val) -> Result<Val, Failure> {
+    fn nullable_value(&self, of: &TypedValue) -> Result<TypedValue, Failure> {
         self.session().at_stop().out_of_nullable(of.clone())
     }
 
-    fn address(&self, of: &Val) -> Result<u64, Failure> {
+    fn address(&self, of: &TypedValue) -> Result<u64, Failure> {
         self.session().at_stop().address_in(of)
     }
 
     fn call(
         &self,
         method: &MethodRef,
-        of: Option<&Val>,
-        arguments: &[Val],
+        of: Option<&TypedValue>,
+        arguments: &[TypedValue],
         is_base: bool,
-    ) -> Result<Option<Val>, Failure> {
+    ) -> Result<Option<TypedValue>, Failure> {
         let arguments = self.load_all(arguments)?;
         self.session().call_method(method, of, &arguments, is_base, &self.site())
     }
 
-    fn construct(&self, constructor: &MethodRef, arguments: &[Val]) -> Result<Val, Failure> {
+    fn construct(&self, constructor: &MethodRef, arguments: &[TypedValue]) -> Result<TypedValue, Failure> {
         let arguments = self.load_all(arguments)?;
         self.session().construct_object(constructor, &arguments, &self.site())
     }
 
-    fn new_variable(&self, ty: &Ty) -> Result<Val, Failure> {
+    fn new_variable(&self, ty: &Ty) -> Result<TypedValue, Failure> {
         self.session().variable_of(ty, &self.site())
     }
 
-    fn new_array(&self, of: &Ty, lengths: &[i64], items: Option<Vec<Val>>) -> Result<Val, Failure> {
+    fn new_array(
+        &self,
+        of: &Ty,
+        lengths: &[i64],
+        items: Option<Vec<TypedValue>>,
+    ) -> Result<TypedValue, Failure> {
         match items {
             Some(items) => {
                 let items = self.load_all(&items)?;
@@ -313,30 +323,30 @@ impl EvaluationTarget for ExpressionEvaluation<'_> {
         }
     }
 
-    fn new_list(&self, ty: &Ty, array: Val) -> Result<Val, Failure> {
+    fn new_list(&self, ty: &Ty, array: TypedValue) -> Result<TypedValue, Failure> {
         let of = ty.arguments().first().cloned().unwrap_or(OBJECT);
         let made = self.session().list_of(&of, array, &self.site())?;
-        Ok(Val { ty: ty.clone(), ..made })
+        Ok(TypedValue { ty: ty.clone(), ..made })
     }
 
-    fn new_tuple(&self, ty: &Ty, items: Vec<Val>) -> Result<Val, Failure> {
+    fn new_tuple(&self, ty: &Ty, items: Vec<TypedValue>) -> Result<TypedValue, Failure> {
         let items = self.load_all(&items)?;
         self.session().tuple_of(ty, items, &self.site())
     }
 
-    fn new_zeroed(&self, ty: &Ty) -> Result<Val, Failure> {
+    fn new_zeroed(&self, ty: &Ty) -> Result<TypedValue, Failure> {
         self.session().zero(ty, &self.site())
     }
 
-    fn copy(&self, val: &Val) -> Result<Val, Failure> {
-        self.session().at_stop().copied(val)
+    fn copy(&self, val: &TypedValue) -> Result<TypedValue, Failure> {
+        self.session().at_stop().copy_value(val)
     }
 
-    fn is_variable(&self, val: &Val) -> bool {
+    fn is_variable(&self, val: &TypedValue) -> bool {
         val.path().is_some_and(|path| is_variable(path, &val.ty))
     }
 
-    fn write(&self, place: &Val, value: &Val) -> Result<Val, Failure> {
+    fn write(&self, place: &TypedValue, value: &TypedValue) -> Result<TypedValue, Failure> {
         let path = place.path();
         let path = path.ok_or_else(|| failed(format!("this {NO_PLACE}")))?;
         let ty = match place.ty.direct() {
@@ -348,10 +358,10 @@ impl EvaluationTarget for ExpressionEvaluation<'_> {
 
     fn set_property(
         &self,
-        of: Option<&Val>,
+        of: Option<&TypedValue>,
         property: &PropertyRef,
-        arguments: &[Val],
-        value: &Val,
+        arguments: &[TypedValue],
+        value: &TypedValue,
     ) -> Result<(), Failure> {
         let arguments = self.load_all(arguments)?;
         let mut session = self.session();
@@ -377,7 +387,7 @@ impl EvaluationTarget for ExpressionEvaluation<'_> {
         session.call(&self.site(), &method, of, &given, &format!("{name} = …")).map(drop)
     }
 
-    fn type_object(&self, ty: &Ty) -> Result<Val, Failure> {
+    fn type_object(&self, ty: &Ty) -> Result<TypedValue, Failure> {
         self.session().type_object(ty, &self.site())
     }
 
@@ -385,25 +395,25 @@ impl EvaluationTarget for ExpressionEvaluation<'_> {
         self.session().size_in(ty, &self.calling_site())
     }
 
-    fn text_of(&self, val: &Val) -> Result<String, Failure> {
+    fn text_of(&self, val: &TypedValue) -> Result<String, Failure> {
         self.session().call_to_string(val, &self.site()).map(Option::unwrap_or_default)
     }
 
-    fn format(&self, val: &Val, format: &str) -> Result<String, Failure> {
+    fn format(&self, val: &TypedValue, format: &str) -> Result<String, Failure> {
         let mut session = self.session();
         let val = session.types.to_constant(&session.debuggee, val)?;
-        session.formatted_by_program(&val, format, &self.site())
+        session.format_in_program(&val, format, &self.site())
     }
 
     fn enum_name(&self, ty: &Ty, number: i128) -> Option<String> {
         self.session().types.enum_name(ty, number)
     }
 
-    fn exception_error(&self, val: &Val) -> Failure {
+    fn exception_error(&self, val: &TypedValue) -> Failure {
         self.session().exception_thrown(val, &self.site())
     }
 
-    fn items(&self, of: &Val, most: usize) -> Result<(Vec<Val>, bool), Failure> {
+    fn items(&self, of: &TypedValue, most: usize) -> Result<(Vec<TypedValue>, bool), Failure> {
         self.session().items_in(of, most, &self.calling_site())
     }
 
@@ -411,24 +421,28 @@ impl EvaluationTarget for ExpressionEvaluation<'_> {
         self.session().order_in(count, levels, &self.calling_site())
     }
 
-    fn group_equal_keys(&self, keys: &[Val], comparer: Option<&Val>) -> Result<Vec<Vec<usize>>, Failure> {
+    fn group_equal_keys(
+        &self,
+        keys: &[TypedValue],
+        comparer: Option<&TypedValue>,
+    ) -> Result<Vec<Vec<usize>>, Failure> {
         self.session().group_equal_keys(keys, comparer, &self.calling_site())
     }
 
     fn new_dictionary(
         &self,
         ty: &Ty,
-        pairs: Vec<(Val, Val)>,
-        comparer: Option<&Val>,
-    ) -> Result<Val, Failure> {
+        pairs: Vec<(TypedValue, TypedValue)>,
+        comparer: Option<&TypedValue>,
+    ) -> Result<TypedValue, Failure> {
         self.session().dictionary_of(ty, pairs, comparer, &self.calling_site())
     }
 
-    fn new_groups(&self, ty: &Ty, groups: &[Rc<Grouping<Path>>]) -> Result<Val, Failure> {
+    fn new_groups(&self, ty: &Ty, groups: &[Rc<Grouping<Path>>]) -> Result<TypedValue, Failure> {
         self.session().groups_of(ty, groups, &self.calling_site())
     }
 
-    fn replace_items(&self, of: &Val, items: Vec<Val>) -> Result<(), Failure> {
+    fn replace_items(&self, of: &TypedValue, items: Vec<TypedValue>) -> Result<(), Failure> {
         let items = self.load_all(&items)?;
         self.session().replace_items(of, items, &self.site())
     }
@@ -438,10 +452,10 @@ impl ExpressionEvaluation<'_> {
     /// Writes to the field of an auto-property without a setter.
     fn write_backing(
         &self,
-        of: Option<&Val>,
+        of: Option<&TypedValue>,
         property: &PropertyRef,
         token: u32,
-        value: &Val,
+        value: &TypedValue,
     ) -> Result<(), Failure> {
         let own = &property.property;
         let field = csharp_expr::bind::Field {

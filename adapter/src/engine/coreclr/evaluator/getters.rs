@@ -8,12 +8,12 @@ use cordebug::value::element;
 
 use csharp_expr::operators::{BinaryOp, Overflow, compute};
 
-use super::{Constant, Data, Val};
+use super::{Constant, TypedValue, ValueLocation};
 use crate::engine::coreclr::modules::LoadedModule;
 use crate::engine::coreclr::stop_context::StopContext;
 use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::values::composed::GENERATED;
+use crate::engine::coreclr::values::composite_text::GENERATED;
 use crate::engine::coreclr::values::{PathSegment, bare};
 
 /// Longest getter that is interpreted, bytes of IL.
@@ -25,27 +25,27 @@ impl StopContext<'_> {
     /// The value of a getter, if it can be determined without running it.
     pub(super) fn interpret_getter(
         &self,
-        on: &Val,
+        on: &TypedValue,
         loaded: &Rc<LoadedModule>,
         owner: &Ty,
         getter: u32,
-    ) -> Option<Val> {
+    ) -> Option<TypedValue> {
         self.interpret_getter_to(on, loaded, owner, getter, MAX_DEPTH)
     }
 
     fn interpret_getter_to(
         &self,
-        on: &Val,
+        on: &TypedValue,
         loaded: &Rc<LoadedModule>,
         owner: &Ty,
         getter: u32,
         deeper: usize,
-    ) -> Option<Val> {
+    ) -> Option<TypedValue> {
         let deeper = deeper.checked_sub(1)?;
         let il = self.types.il_of(loaded, getter)?;
         let metadata = &loaded.image()?.metadata;
         let mut reader = ByteReader::new(&il);
-        let (mut stack, mut local): (Vec<Val>, Option<Val>) = (Vec::new(), None);
+        let (mut stack, mut local): (Vec<TypedValue>, Option<TypedValue>) = (Vec::new(), None);
         let result = loop {
             match reader.u8()? {
                 0x00 => {}
@@ -55,16 +55,16 @@ impl StopContext<'_> {
                 0x0a => local = stack.pop(),
                 // br.s to the next instruction.
                 0x2b => (reader.u8()? == 0).then_some(())?,
-                0x14 => stack.push(Val::null()),
-                code @ 0x15..=0x1e => stack.push(Val::int(i32::from(code) - 0x16)),
-                0x1f => stack.push(Val::int(i32::from(reader.u8()? as i8))),
-                0x20 => stack.push(Val::int(reader.u32()? as i32)),
+                0x14 => stack.push(TypedValue::null()),
+                code @ 0x15..=0x1e => stack.push(TypedValue::int(i32::from(code) - 0x16)),
+                0x1f => stack.push(TypedValue::int(i32::from(reader.u8()? as i8))),
+                0x20 => stack.push(TypedValue::int(reader.u32()? as i32)),
                 code @ (0x58..=0x5a) => {
                     let (right, left) = (self.load(&stack.pop()?).ok()??, self.load(&stack.pop()?).ok()??);
                     let operator = [BinaryOp::Add, BinaryOp::Subtract, BinaryOp::Multiply];
                     let operator = *operator.get(usize::from(code) - 0x58)?;
                     let value = compute(operator, &left, &right, (false, false), Overflow::Wraps).ok()?;
-                    stack.push(Val::plain(value));
+                    stack.push(TypedValue::plain(value));
                 }
                 0x7b => {
                     let target = stack.pop()?;
@@ -98,24 +98,24 @@ impl StopContext<'_> {
             return Some(result);
         }
         match &result.data {
-            Data::Constant(constant) => match declared {
+            ValueLocation::Constant(constant) => match declared {
                 Ty::Primitive(kind) => {
                     let constant = match constant {
                         // IL represents `bool` as a number.
                         Constant::Int(_, number) if kind == element::BOOLEAN => Constant::Bool(*number != 0),
                         other => other.cast(kind, false).unwrap_or_else(|| other.clone()),
                     };
-                    Some(Val::constant_of(constant, declared))
+                    Some(TypedValue::constant_of(constant, declared))
                 }
-                declared => Some(Val { ty: declared, ..result }),
+                declared => Some(TypedValue { ty: declared, ..result }),
             },
-            Data::At(_) if declared.is_value() && result.ty != declared => None,
-            Data::At(_) => Some(Val { ty: declared, ..result }),
+            ValueLocation::At(_) if declared.is_value() && result.ty != declared => None,
+            ValueLocation::At(_) => Some(TypedValue { ty: declared, ..result }),
         }
     }
 
     /// A field by a FieldDef token, or by a MemberRef that names one of the object's own class.
-    fn read_field(&self, target: &Val, loaded: &Rc<LoadedModule>, token: u32) -> Option<Val> {
+    fn read_field(&self, target: &TypedValue, loaded: &Rc<LoadedModule>, token: u32) -> Option<TypedValue> {
         let path = target.path()?;
         let inner = bare(&self.fetch(path).ok()?)?;
         let metadata = &loaded.image()?.metadata;

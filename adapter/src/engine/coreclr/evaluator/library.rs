@@ -366,7 +366,7 @@ impl ClrTypeSystem {
     }
 
     pub(super) fn type_names_in(&self, within: Result<&str, Def>, prefix: &str) -> Vec<String> {
-        let wanted = prefix.to_lowercase();
+        let lower_prefix = prefix.to_lowercase();
         let mut found = Vec::new();
         for loaded in self.modules.all() {
             // The runtime has too many to offer them without a prefix.
@@ -388,7 +388,7 @@ impl ClrTypeSystem {
                 let name = name.split('`').next().unwrap_or(name);
                 // TypeAttributes: public, nested public, and all user types.
                 let is_visible = matches!(metadata.type_flags(token) & 7, 1 | 2) || !loaded.is_framework();
-                if is_visible && !name.starts_with('<') && name.to_lowercase().starts_with(&wanted) {
+                if is_visible && !name.starts_with('<') && name.to_lowercase().starts_with(&lower_prefix) {
                     found.push(name.to_owned());
                 }
                 if found.len() > MAX_NAMES {

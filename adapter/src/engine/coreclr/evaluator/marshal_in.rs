@@ -4,7 +4,7 @@ use cordebug::value::{Value as ClrValue, element};
 use csharp_expr::eval::NO_PLACE;
 use dap_wire::Failure;
 
-use super::{Constant, Data, Val, failed};
+use super::{Constant, TypedValue, ValueLocation, failed};
 use crate::engine::coreclr::calls::EvalContext;
 use crate::engine::coreclr::cor;
 use crate::engine::coreclr::session::ClrSession;
@@ -21,20 +21,27 @@ pub(super) fn is_variable(path: &Path, ty: &Ty) -> bool {
 
 impl ClrSession {
     /// A value that must exist in the program before it is written: strings and boxes.
-    pub(super) fn in_program(&mut self, val: Val, to: &Ty, site: &EvalContext) -> Result<Val, Failure> {
+    pub(super) fn in_program(
+        &mut self,
+        val: TypedValue,
+        to: &Ty,
+        site: &EvalContext,
+    ) -> Result<TypedValue, Failure> {
         match &val.data {
-            Data::Constant(Constant::Null) => Ok(val),
-            Data::Constant(constant) if !to.is_value() => {
+            ValueLocation::Constant(Constant::Null) => Ok(val),
+            ValueLocation::Constant(constant) if !to.is_value() => {
                 let path = self.box_constant(site, constant, &val.ty)?;
-                Ok(Val::at(path, to.clone()))
+                Ok(TypedValue::at(path, to.clone()))
             }
-            Data::At(path) if !to.is_value() && self.at_stop().fetch(path)?.as_reference().is_none() => {
+            ValueLocation::At(path)
+                if !to.is_value() && self.at_stop().fetch(path)?.as_reference().is_none() =>
+            {
                 if let Some(constant) = self.at_stop().load(&val)? {
                     let path = self.box_constant(site, &constant, &val.ty)?;
-                    return Ok(Val::at(path, to.clone()));
+                    return Ok(TypedValue::at(path, to.clone()));
                 }
                 let path = self.boxed_copy(site, path)?;
-                Ok(Val::at(path, to.clone()))
+                Ok(TypedValue::at(path, to.clone()))
             }
             _ => Ok(val),
         }
@@ -44,10 +51,10 @@ impl ClrSession {
     pub(super) fn store(
         &mut self,
         path: &Path,
-        val: &Val,
+        val: &TypedValue,
         ty: &Ty,
         site: &EvalContext,
-    ) -> Result<Val, Failure> {
+    ) -> Result<TypedValue, Failure> {
         if !is_variable(path, ty) {
             return Err(failed(format!("`{}` {NO_PLACE}", path.name)));
         }
@@ -55,15 +62,15 @@ impl ClrSession {
         let ready = self.in_program(val, ty, site)?;
         self.at_stop().write(path, &ready, ty)?;
         Ok(match ready.data {
-            Data::Constant(constant) => Val::constant_of(constant, ty.clone()),
-            Data::At(_) => Val::at(path.clone(), ty.clone()),
+            ValueLocation::Constant(constant) => TypedValue::constant_of(constant, ty.clone()),
+            ValueLocation::At(_) => TypedValue::at(path.clone(), ty.clone()),
         })
     }
 }
 
 impl StopContext<'_> {
     /// Writes a value that [`ClrSession::in_program`] has prepared to a location in the program.
-    pub(crate) fn write(&self, place: &Path, val: &Val, ty: &Ty) -> Result<(), Failure> {
+    pub(crate) fn write(&self, place: &Path, val: &TypedValue, ty: &Ty) -> Result<(), Failure> {
         if let PathRoot::Memory { address, ty } = &place.root {
             let constant = self.load(val)?.ok_or_else(|| failed("this is not a number"))?;
             self.debuggee.times_written.set(self.debuggee.times_written.get() + 1);
@@ -76,13 +83,13 @@ impl StopContext<'_> {
         done
     }
 
-    fn write_value(&self, place: &Path, val: &Val, ty: &Ty) -> Result<(), Failure> {
+    fn write_value(&self, place: &Path, val: &TypedValue, ty: &Ty) -> Result<(), Failure> {
         let what = || format!("set `{}`", place.name);
-        if matches!(val.data, Data::Constant(Constant::Null)) && self.unloaded(place).is_some() {
+        if matches!(val.data, ValueLocation::Constant(Constant::Null)) && self.unloaded(place).is_some() {
             return Ok(());
         }
         let ty = ty.direct();
-        let target = self.place(place)?;
+        let target = self.location_of(place)?;
         let misfit = |session: &Self| {
             failed(format!(
                 "a `{}` does not fit into `{}`, which is `{}`",
@@ -104,8 +111,10 @@ impl StopContext<'_> {
             None => target,
         };
         let bytes = match &val.data {
-            Data::Constant(constant) => self.types.bytes_as(constant, ty).ok_or_else(|| misfit(self))?,
-            Data::At(path) => {
+            ValueLocation::Constant(constant) => {
+                self.types.bytes_as(constant, ty).ok_or_else(|| misfit(self))?
+            }
+            ValueLocation::At(path) => {
                 let from = bare(&self.fetch(path)?).ok_or_else(|| misfit(self))?;
                 if self.types.declared_ty(&from) != self.types.declared_ty(&target) {
                     return Err(misfit(self));
@@ -117,7 +126,7 @@ impl StopContext<'_> {
     }
 
     /// The value to write to: for a `ref` variable or field, the value that it refers to.
-    fn place(&self, path: &Path) -> Result<ClrValue, Failure> {
+    fn location_of(&self, path: &Path) -> Result<ClrValue, Failure> {
         let value = self.fetch(path)?;
         if value.element_type() != Ok(element::BYREF) {
             return Ok(value);
@@ -127,9 +136,9 @@ impl StopContext<'_> {
         behind.map_err(cor(format!("follow `{}`", path.name)))
     }
 
-    fn write_nullable(&self, place: &Path, val: &Val, inner: &Ty) -> Result<(), Failure> {
+    fn write_nullable(&self, place: &Path, val: &TypedValue, inner: &Ty) -> Result<(), Failure> {
         let lost = || failed(format!("`{}` cannot be written to", place.name));
-        let target = self.place(place)?;
+        let target = self.location_of(place)?;
         let flag = self.types.field_named(&target, "hasValue").ok_or_else(lost)?;
         let is_null = self.is_null_val(val)?;
         flag.set_bytes(&[u8::from(!is_null)]).map_err(cor(format!("set `{}`", place.name)))?;
@@ -155,7 +164,7 @@ impl StopContext<'_> {
             return target.set_bytes(&bytes).map_err(cor(format!("set `{}`", place.name)));
         }
         for (step, name, ty) in fields {
-            let inner = Val::at(from.step(step, format!("{}.{name}", from.name)), ty.clone());
+            let inner = TypedValue::at(from.step(step, format!("{}.{name}", from.name)), ty.clone());
             self.write(&place.step(step, format!("{}.{name}", place.name)), &inner, &ty)?;
         }
         Ok(())

@@ -6,13 +6,13 @@
 use cordebug::value::Value as ClrValue;
 use dap_wire::Failure;
 
-use super::{Constant, Data, Val, failed};
+use super::{Constant, TypedValue, ValueLocation, failed};
 use crate::engine::coreclr::cor;
 use crate::engine::coreclr::debuggee::ClrDebuggee;
 use crate::engine::coreclr::stop_context::StopContext;
 use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::values::contiguous::Contiguous;
+use crate::engine::coreclr::values::inline_elements::InlineElements;
 use crate::engine::coreclr::values::{Path, PathRoot, PathSegment};
 
 /// Refusal for structs that the debugging library has no value for.
@@ -22,12 +22,12 @@ const REFERENCE: u64 = 8;
 
 impl StopContext<'_> {
     /// The value that a pointer points to, offset by `index` elements.
-    pub(super) fn read_pointee(&self, path: &Path, to: &Ty, index: i64) -> Result<Val, Failure> {
+    pub(super) fn read_pointee(&self, path: &Path, to: &Ty, index: i64) -> Result<TypedValue, Failure> {
         let name = if index == 0 { format!("(*{})", path.name) } else { format!("{}[{index}]", path.name) };
         if index == 0 {
             let path = path.step(PathSegment::Behind, name);
             self.fetch(&path)?;
-            return Ok(Val::at(path, to.clone()));
+            return Ok(TypedValue::at(path, to.clone()));
         }
         let lost = || failed(format!("`{name}` is not a number and cannot be read"));
         let pointer = self.fetch(path)?;
@@ -42,7 +42,13 @@ impl StopContext<'_> {
     }
 
     /// An element of a span.
-    pub(super) fn span_item(&self, span: &ClrValue, path: &Path, of: &Ty, at: u32) -> Result<Val, Failure> {
+    pub(super) fn span_item(
+        &self,
+        span: &ClrValue,
+        path: &Path,
+        of: &Ty,
+        at: u32,
+    ) -> Result<TypedValue, Failure> {
         let name = format!("{}[{at}]", path.name);
         let address = self.types.span_address(span);
         let address = address.ok_or_else(|| failed(format!("`{name}` cannot be read")))?;
@@ -55,19 +61,19 @@ impl StopContext<'_> {
             None if at == 0
                 && let Some(step) = self.types.member(span, "_reference") =>
             {
-                Ok(Val::at(path.step(step, name), of.clone()))
+                Ok(TypedValue::at(path.step(step, name), of.clone()))
             }
             None => Err(failed(format!("`{name}` {UNREADABLE}"))),
         }
     }
 
     /// An element of an inline array or fixed buffer.
-    pub(super) fn contiguous_item(
+    pub(super) fn read_inline_element(
         &self,
-        elements: &Contiguous,
+        elements: &InlineElements,
         path: &Path,
         at: u32,
-    ) -> Result<Val, Failure> {
+    ) -> Result<TypedValue, Failure> {
         let name = format!("{}[{at}]", path.name);
         if let Some(size) = self.types.number_size(&elements.of) {
             let address = elements.address + u64::from(at) * size;
@@ -76,23 +82,23 @@ impl StopContext<'_> {
             }
         }
         let unread = || failed(format!("`{name}` {UNREADABLE}"));
-        self.contiguous_at(elements, path, at).ok_or_else(unread)
+        self.inline_element_at(elements, path, at).ok_or_else(unread)
     }
 
     /// The object of a reference in memory.
-    fn object_in(&self, address: u64, of: &Ty, name: &str) -> Result<Val, Failure> {
+    fn object_in(&self, address: u64, of: &Ty, name: &str) -> Result<TypedValue, Failure> {
         let lost = || failed(format!("`{name}` cannot be read"));
         let process = self.debuggee.process()?;
         let bytes = process.read_memory(address, REFERENCE as u32).map_err(cor("read memory"))?;
         let target = bytes.get(..8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
         let target = target.ok_or_else(lost)?;
         if target == 0 {
-            return Ok(Val::null_of(of.clone()));
+            return Ok(TypedValue::null_of(of.clone()));
         }
         let object = process.object_at(target).map_err(cor(format!("read `{name}`")))?;
         let object = crate::engine::coreclr::values::bare(&object).ok_or_else(lost)?;
         let held = self.values.hold_object(&object, name).ok_or_else(lost)?;
-        Ok(Val::at(held, of.clone()))
+        Ok(TypedValue::at(held, of.clone()))
     }
 }
 
@@ -126,21 +132,25 @@ impl ClrTypeSystem {
     }
 
     /// A constant instead of a path into plain memory.
-    pub(super) fn to_constant(&self, debuggee: &ClrDebuggee, val: &Val) -> Result<Val, Failure> {
+    pub(super) fn to_constant(
+        &self,
+        debuggee: &ClrDebuggee,
+        val: &TypedValue,
+    ) -> Result<TypedValue, Failure> {
         match &val.data {
-            Data::At(Path { root: PathRoot::Memory { address, ty }, .. }) => {
+            ValueLocation::At(Path { root: PathRoot::Memory { address, ty }, .. }) => {
                 let constant = self.read_number(debuggee, *address, ty)?;
-                Ok(Val::constant_of(constant, val.ty.clone()))
+                Ok(TypedValue::constant_of(constant, val.ty.clone()))
             }
             _ => Ok(val.clone()),
         }
     }
 
     /// The number at an address, as a location.
-    fn in_memory(&self, address: u64, ty: &Ty, name: String) -> Option<Val> {
+    fn in_memory(&self, address: u64, ty: &Ty, name: String) -> Option<TypedValue> {
         self.number_size(ty)?;
         let root = PathRoot::Memory { address, ty: ty.clone().into() };
-        Some(Val::at(Path::new(root, &name), ty.clone()))
+        Some(TypedValue::at(Path::new(root, &name), ty.clone()))
     }
 
     /// The size of numbers, characters, booleans and enums, bytes.

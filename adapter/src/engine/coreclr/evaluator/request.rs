@@ -8,13 +8,13 @@ use csharp_expr::syntax::parse;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
-use super::calling::with_call_name;
 use super::evaluation::ExpressionEvaluation;
-use super::prepared::{
+use super::method_calls::with_call_name;
+use super::prepared_expression::{
     BindContext, PrepareFailure, PreparedExpression, diagnostic_failure, in_value, with_meaning,
 };
 use super::scope::ResolvedScope;
-use super::{Constant, Data, Format, Val, failed};
+use super::{Constant, Format, TypedValue, ValueLocation, failed};
 use crate::engine::coreclr::calls::{CALL_TIMEOUT, EvalContext};
 use crate::engine::coreclr::session::ClrSession;
 use crate::engine::coreclr::stack::FIRST_LABEL_FRAME;
@@ -49,7 +49,7 @@ pub(super) struct EvaluationRequest<'a> {
 
 /// Result of an expression.
 pub(super) enum ExpressionResult {
-    Val(Val),
+    Value(TypedValue),
     /// A call of a `void` method.
     Nothing,
     Type(Ty),
@@ -68,7 +68,7 @@ pub(in crate::engine::coreclr) fn check_syntax(text: &str) -> Result<(), Failure
 impl ClrSession {
     pub(crate) fn evaluate(&mut self, arguments: &Value) -> Result<Value, Failure> {
         let text = arguments["expression"].as_str().unwrap_or_default();
-        let (thread, frame) = self.at_stop().frame_asked(arguments)?;
+        let (thread, frame) = self.at_stop().requested_frame(arguments)?;
         let allowed = match () {
             () if arguments["context"] == "hover" => AllowedEffects::Hovering,
             () if arguments["allowSideEffects"] == false => AllowedEffects::NoSideEffects,
@@ -82,7 +82,7 @@ impl ClrSession {
         let found = self.outcome(text, &site, allowed)?;
         // Displays may call anything.
         let site = EvalContext { runs: allowed == AllowedEffects::Everything, ..site };
-        self.answer_with(found, &format, &site)
+        self.result_body(found, &format, &site)
     }
 
     /// Evaluates an expression in a frame.
@@ -94,49 +94,49 @@ impl ClrSession {
     ) -> Result<ExpressionResult, Failure> {
         let place = self.at_stop().place_of(site);
         let text = text.trim();
-        let asked = EvaluationRequest { text, site, allowed, place: place.as_ref(), about: None };
-        self.answer_of(asked, &|session| session.at_stop().scope_at(site, text))
+        let request = EvaluationRequest { text, site, allowed, place: place.as_ref(), about: None };
+        self.evaluate_request(request, &|session| session.at_stop().scope_at(site, text))
     }
 
-    /// Evaluates an expression; `look` finds the names in scope, if they are not cached.
-    pub(super) fn answer_of(
+    /// Evaluates an expression; `resolve_scope` finds the names in scope, if they are not cached.
+    pub(super) fn evaluate_request(
         &mut self,
-        asked: EvaluationRequest<'_>,
-        look: &dyn Fn(&Self) -> Result<ResolvedScope, Failure>,
+        request: EvaluationRequest<'_>,
+        resolve_scope: &dyn Fn(&Self) -> Result<ResolvedScope, Failure>,
     ) -> Result<ExpressionResult, Failure> {
-        if let Some(outcome) = self.evaluate_cached(asked) {
+        if let Some(outcome) = self.evaluate_cached(request) {
             return outcome;
         }
         let mut again = false;
         loop {
-            let prepared = match self.prepare(asked, look) {
+            let prepared = match self.prepare(request, resolve_scope) {
                 Ok(prepared) => prepared,
-                Err(unprepared) => return self.answer_unprepared(unprepared, asked),
+                Err(unprepared) => return self.evaluate_unprepared(unprepared, request),
             };
-            if let Some(outcome) = self.evaluate_lambdas_by_compiler(&prepared, asked) {
+            if let Some(outcome) = self.evaluate_lambdas_by_compiler(&prepared, request) {
                 return outcome;
             }
             let before = self.debuggee.times_changed();
-            match self.run_prepared(&prepared, asked) {
+            match self.run_prepared(&prepared, request) {
                 Ok(Some(outcome)) => return Ok(outcome),
                 Ok(None) if again => return Err(changing_failure()),
                 // The type of an object differs from the one at binding.
-                Ok(None) => self.values.forget(asked),
-                Err(failure) => return self.retry_by_compiler(failure, &prepared, asked, before),
+                Ok(None) => self.values.forget(request),
+                Err(failure) => return self.retry_by_compiler(failure, &prepared, request, before),
             }
             again = true;
         }
     }
 
-    fn answer_unprepared(
+    fn evaluate_unprepared(
         &mut self,
         unprepared: PrepareFailure,
-        asked: EvaluationRequest<'_>,
+        request: EvaluationRequest<'_>,
     ) -> Result<ExpressionResult, Failure> {
         match unprepared {
             PrepareFailure::Failed(failure) => Err(failure),
-            PrepareFailure::Wrong(failure) => self.recheck_by_compiler(failure, asked),
-            PrepareFailure::NeedsCompiler { what, span } => self.evaluate_compiler_only(&what, span, asked),
+            PrepareFailure::Wrong(failure) => self.recheck_by_compiler(failure, request),
+            PrepareFailure::NeedsCompiler { what, span } => self.evaluate_compiler_only(&what, span, request),
         }
     }
 
@@ -144,30 +144,31 @@ impl ClrSession {
     fn run_prepared(
         &mut self,
         prepared: &PreparedExpression,
-        asked: EvaluationRequest<'_>,
+        request: EvaluationRequest<'_>,
     ) -> Result<Option<ExpressionResult>, Failure> {
         let typed = match &prepared.meaning {
             Meaning::Type(ty) => return Ok(Some(ExpressionResult::Type(ty.clone()))),
             Meaning::Namespace(name) => return Ok(Some(ExpressionResult::Namespace(name.clone()))),
             Meaning::Value(typed) => typed,
         };
-        let effects = self.effects_allowed(asked.allowed);
+        let effects = self.effects_allowed(request.allowed);
         if prepared.effect.0 > effects {
             let (effect, span) = prepared.effect;
-            let part = asked.text.get(span.start..span.end).unwrap_or(asked.text);
-            return Err(self.not_allowed(effect, part, asked.allowed));
+            let part = request.text.get(span.start..span.end).unwrap_or(request.text);
+            return Err(self.not_allowed(effect, part, request.allowed));
         }
-        let evaluation = ExpressionEvaluation::new(self, asked.site, &prepared.sight, effects, asked.about);
-        let value = csharp_expr::eval::evaluate(typed, prepared.slots, asked.text, &evaluation);
+        let evaluation =
+            ExpressionEvaluation::new(self, request.site, &prepared.sight, effects, request.about);
+        let value = csharp_expr::eval::evaluate(typed, prepared.slots, request.text, &evaluation);
         let is_stale = evaluation.is_stale();
         if is_stale {
             return Ok(None);
         }
         Ok(Some(match value? {
             Some(val) => {
-                let text = asked.text;
+                let text = request.text;
                 let name = if prepared.is_primary { text.to_owned() } else { format!("({text})") };
-                ExpressionResult::Val(with_call_name(self.types.to_constant(&self.debuggee, &val)?, &name))
+                ExpressionResult::Value(with_call_name(self.types.to_constant(&self.debuggee, &val)?, &name))
             }
             None => ExpressionResult::Nothing,
         }))
@@ -175,7 +176,7 @@ impl ClrSession {
 
     fn effects_allowed(&self, allowed: AllowedEffects) -> Effects {
         match allowed {
-            AllowedEffects::Everything if !self.calls.looks_only => Effects::Assigns,
+            AllowedEffects::Everything if !self.calls.is_look_only => Effects::Assigns,
             _ => Effects::Getters,
         }
     }
@@ -186,7 +187,7 @@ impl ClrSession {
             Effects::Assigns => format!("`{part}` would be written to"),
             _ => format!("`{part}` runs code of the program"),
         };
-        if self.calls.looks_only {
+        if self.calls.is_look_only {
             let why = "and agents may only look (`agentAccess` is `readOnly`)";
             return Failure::new(ErrorCode::AccessDenied, format!("{what}, {why}")).quiet();
         }
@@ -199,26 +200,26 @@ impl ClrSession {
         }
     }
 
-    fn answer_with(
+    fn result_body(
         &mut self,
         found: ExpressionResult,
         format: &Format,
         site: &EvalContext,
     ) -> Result<Value, Failure> {
         let val = match found {
-            ExpressionResult::Val(val) => val,
+            ExpressionResult::Value(val) => val,
             ExpressionResult::Nothing => {
                 return Ok(json!({ "result": "", "type": "void", "variablesReference": 0 }));
             }
-            ExpressionResult::Type(ty) => return Ok(self.answer_with_type(&ty)),
+            ExpressionResult::Type(ty) => return Ok(self.type_body(&ty)),
             ExpressionResult::Namespace(name) => return Err(failed(format!("`{name}` is a namespace"))),
         };
         match val.data {
-            Data::Constant(constant) => {
+            ValueLocation::Constant(constant) => {
                 let shown = self.types.show_constant(&constant, &val.ty, format);
                 Ok(json!({ "result": shown.text, "type": shown.kind, "variablesReference": 0 }))
             }
-            Data::At(path) => {
+            ValueLocation::At(path) => {
                 let tuple = self.types.names_in(&val.ty).or(path.tuple.clone());
                 let path = Path { tuple, ..path };
                 let (mut shown, more) = self.present(&path, format, site)?;
@@ -226,18 +227,18 @@ impl ClrSession {
                 if self.types.nullable(&val.ty).is_some_and(|inner| self.types.csharp(&inner) == shown.kind) {
                     shown.kind = self.types.csharp(&val.ty);
                 }
-                let mut answer = json!({ "result": shown.text, "type": shown.kind });
-                self.values.open(&mut answer, &shown, &path, format);
-                if let (Some(answer), Some(more)) = (answer.as_object_mut(), more.as_object()) {
-                    answer.extend(more.clone());
+                let mut body = json!({ "result": shown.text, "type": shown.kind });
+                self.values.open(&mut body, &shown, &path, format);
+                if let (Some(body), Some(more)) = (body.as_object_mut(), more.as_object()) {
+                    body.extend(more.clone());
                 }
-                Ok(answer)
+                Ok(body)
             }
         }
     }
 
     /// A type alone opens to its static members.
-    fn answer_with_type(&mut self, ty: &Ty) -> Value {
+    fn type_body(&mut self, ty: &Ty) -> Value {
         let name = self.types.csharp(ty);
         let reference = self.values.references.add(Node::statics(ty.clone()));
         json!({ "result": name, "type": "System.Type", "variablesReference": reference,
@@ -249,21 +250,21 @@ impl ClrSession {
         let site = EvalContext { thread, frame: 0, runs: true, limit: CALL_TIMEOUT };
         let (text, format) = Format::split(text);
         let kept = self.values.references.count_kept();
-        let told = self.evaluate_text(text, &format, &site);
+        let result = self.evaluate_text(text, &format, &site);
         // A log point in a loop must not accumulate objects in the program.
         self.values.references.release_from(kept);
-        told
+        result
     }
 
     fn evaluate_text(&mut self, text: &str, format: &Format, site: &EvalContext) -> Result<String, Failure> {
         let found = self.outcome(text, site, AllowedEffects::Everything)?;
-        if let ExpressionResult::Val(val) = &found
+        if let ExpressionResult::Value(val) = &found
             && let Some(Constant::Text(text)) = self.at_stop().load(val)?
         {
             return Ok(text);
         }
-        let answer = self.answer_with(found, format, site)?;
-        Ok(answer["result"].as_str().unwrap_or_default().to_owned())
+        let body = self.result_body(found, format, site)?;
+        Ok(body["result"].as_str().unwrap_or_default().to_owned())
     }
 
     /// Evaluates a condition of breakpoints, which are at this method and offset.
@@ -281,16 +282,16 @@ impl ClrSession {
         };
         let kept = self.values.references.count_kept();
         let text = text.trim();
-        let asked = EvaluationRequest {
+        let request = EvaluationRequest {
             text,
             site: &site,
             allowed: AllowedEffects::Everything,
             place: place.as_ref(),
             about: None,
         };
-        let found = self.answer_of(asked, &|session| session.at_stop().scope_at(&site, text));
+        let found = self.evaluate_request(request, &|session| session.at_stop().scope_at(&site, text));
         let constant = match found {
-            Ok(ExpressionResult::Val(val)) => self.at_stop().load(&val),
+            Ok(ExpressionResult::Value(val)) => self.at_stop().load(&val),
             Ok(_) => Ok(None),
             Err(failure) => Err(failure),
         };
@@ -308,7 +309,7 @@ impl ClrSession {
         target: &str,
         new: &str,
         site: &EvalContext,
-    ) -> Result<Val, Failure> {
+    ) -> Result<TypedValue, Failure> {
         let (target, new) = (target.trim(), new.trim());
         // As one text, so that messages can refer to both parts.
         let text = format!("{target} = {new}");
@@ -324,7 +325,7 @@ impl ClrSession {
         target: &str,
         start: usize,
         site: &EvalContext,
-    ) -> Result<Val, Failure> {
+    ) -> Result<TypedValue, Failure> {
         let behind = format!("{}{}", " ".repeat(start), text.get(start..).unwrap_or_default());
         let to = parse(target).map_err(|diagnostic| diagnostic_failure(&diagnostic, target))?;
         let value = parse(&behind).map_err(|diagnostic| diagnostic_failure(&diagnostic, text))?;
@@ -336,12 +337,17 @@ impl ClrSession {
     }
 
     /// Writes the value of an expression to a place.
-    pub(crate) fn assign(&mut self, place: &Val, new: &str, site: &EvalContext) -> Result<Val, Failure> {
+    pub(crate) fn assign(
+        &mut self,
+        place: &TypedValue,
+        new: &str,
+        site: &EvalContext,
+    ) -> Result<TypedValue, Failure> {
         let new = new.trim();
         let sight = self.at_stop().scope_at(site, new)?;
         let expected = if matches!(place.ty, Ty::Other | Ty::Null) { None } else { Some(&place.ty) };
-        let asked = everything(new, site);
-        let prepared = self.parse_and_bind(asked, sight, expected);
+        let request = everything(new, site);
+        let prepared = self.parse_and_bind(request, sight, expected);
         let path = place.path().cloned();
         let path = path.ok_or_else(|| failed(format!("this {NO_PLACE}")))?;
         let prepared = match prepared {
@@ -355,7 +361,7 @@ impl ClrSession {
             }
             prepared => prepared,
         };
-        let val = self.evaluate_prepared(prepared, asked)?;
+        let val = self.evaluate_prepared(prepared, request)?;
         let ty = if expected.is_some() { place.ty.clone() } else { val.ty.clone() };
         self.store(&path, &val, &ty, site)
     }
@@ -363,29 +369,29 @@ impl ClrSession {
     fn evaluate_prepared(
         &mut self,
         prepared: Result<PreparedExpression, PrepareFailure>,
-        asked: EvaluationRequest<'_>,
-    ) -> Result<Val, Failure> {
+        request: EvaluationRequest<'_>,
+    ) -> Result<TypedValue, Failure> {
         let outcome = match prepared {
             Ok(prepared) => {
                 let before = self.debuggee.times_changed();
-                match self.run_prepared(&prepared, asked) {
-                    Err(failure) => Some(self.retry_by_compiler(failure, &prepared, asked, before)?),
+                match self.run_prepared(&prepared, request) {
+                    Err(failure) => Some(self.retry_by_compiler(failure, &prepared, request, before)?),
                     Ok(outcome) => outcome,
                 }
             }
-            Err(unprepared) => Some(self.answer_unprepared(unprepared, asked)?),
+            Err(unprepared) => Some(self.evaluate_unprepared(unprepared, request)?),
         };
         match outcome {
-            Some(ExpressionResult::Val(val)) => Ok(val),
-            Some(_) => Err(failed(format!("`{}` has no value", asked.text))),
+            Some(ExpressionResult::Value(val)) => Ok(val),
+            Some(_) => Err(failed(format!("`{}` has no value", request.text))),
             None => Err(changing_failure()),
         }
     }
 
     /// The value of an expression.
-    pub(crate) fn value_of(&mut self, text: &str, site: &EvalContext) -> Result<Val, Failure> {
+    pub(crate) fn value_of(&mut self, text: &str, site: &EvalContext) -> Result<TypedValue, Failure> {
         match self.outcome(text, site, AllowedEffects::Everything)? {
-            ExpressionResult::Val(val) => Ok(val),
+            ExpressionResult::Value(val) => Ok(val),
             _ => Err(failed(format!("`{}` has no value", text.trim()))),
         }
     }
@@ -393,7 +399,7 @@ impl ClrSession {
 
 impl StopContext<'_> {
     /// The thread and frame of a request: `frameId`, else the top of the stop's thread.
-    pub(crate) fn frame_asked(&self, arguments: &Value) -> Result<(u32, usize), Failure> {
+    pub(crate) fn requested_frame(&self, arguments: &Value) -> Result<(u32, usize), Failure> {
         match &arguments["frameId"] {
             Value::Null => Ok((self.debuggee.thread_of(&Value::Null)?, 0)),
             id => {

@@ -5,7 +5,7 @@ use csharp_expr::bind::{Scope, UsingDirectives, Variable};
 use csharp_expr::types::Ty;
 use dap_wire::Failure;
 
-use super::Data;
+use super::ValueLocation;
 use crate::engine::coreclr::calls::EvalContext;
 use crate::engine::coreclr::stop_context::StopContext;
 use crate::engine::coreclr::values::{Path, PathRoot, PathSegment, bare};
@@ -84,7 +84,7 @@ impl StopContext<'_> {
         for (name, val) in
             self.constants(thread, frame).into_iter().rev().filter(|(name, _)| mentions(text, name))
         {
-            let Data::Constant(constant) = val.data else { continue };
+            let ValueLocation::Constant(constant) = val.data else { continue };
             let constant = Some(constant);
             sight.scope.variables.push(Variable {
                 name: name.as_str().into(),

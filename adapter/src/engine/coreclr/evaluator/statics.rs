@@ -7,8 +7,8 @@ use cordebug::value::Value as ClrValue;
 use csharp_expr::bind::{FieldRef, PropertyRef};
 use dap_wire::Failure;
 
-use super::calling::with_call_name;
-use super::{Constant, Val, failed};
+use super::method_calls::with_call_name;
+use super::{Constant, TypedValue, failed};
 use crate::engine::coreclr::calls::EvalContext;
 use crate::engine::coreclr::modules::LoadedModule;
 use crate::engine::coreclr::session::ClrSession;
@@ -31,7 +31,7 @@ impl ClrSession {
         field: &FieldRef,
         site: &EvalContext,
         initialises: bool,
-    ) -> Result<Val, Failure> {
+    ) -> Result<TypedValue, Failure> {
         let ty = field.field.ty.with(field.owner.arguments(), &[]);
         let (owner, token, name) = (&field.owner, field.field.token, &*field.field.name);
         self.static_field(&StaticField { owner, token, name, ty }, site, initialises)
@@ -43,7 +43,7 @@ impl ClrSession {
         property: &PropertyRef,
         site: &EvalContext,
         initialises: bool,
-    ) -> Result<Val, Failure> {
+    ) -> Result<TypedValue, Failure> {
         let (name, owner) = (&*property.property.name, &property.owner);
         let shown = format!("{}.{name}", self.types.csharp(owner));
         let lost = || failed(format!("`{shown}` is in no module that is loaded"));
@@ -67,7 +67,7 @@ impl ClrSession {
         owner: &Ty,
         field: &FieldDef,
         site: &EvalContext,
-    ) -> Result<Val, Failure> {
+    ) -> Result<TypedValue, Failure> {
         let lost = || failed(format!("`{}.{}` cannot be read", self.types.csharp(owner), field.name));
         let metadata = &loaded.image().ok_or_else(lost)?.metadata;
         let declared = metadata.field_type(field.token).map_or(Ty::Other, |of| self.types.ty_of(loaded, &of));
@@ -76,7 +76,7 @@ impl ClrSession {
         if field.is_literal {
             let (kind, bytes) = metadata.literal(field.token).ok_or_else(lost)?;
             let constant = Constant::of_literal(kind, bytes).ok_or_else(lost)?;
-            return Ok(Val::constant_of(constant, ty));
+            return Ok(TypedValue::constant_of(constant, ty));
         }
         let (token, name) = (field.token, field.name.as_str());
         self.static_field(&StaticField { owner, token, name, ty }, site, false)
@@ -87,7 +87,7 @@ impl ClrSession {
         field: &StaticField<'_>,
         site: &EvalContext,
         initialises: bool,
-    ) -> Result<Val, Failure> {
+    ) -> Result<TypedValue, Failure> {
         let shown = format!("{}.{}", self.types.csharp(field.owner), field.name);
         let root = PathRoot::Static {
             thread: site.thread,
@@ -115,7 +115,7 @@ impl ClrSession {
         match field.ty.direct() {
             Ty::Other => self.at_stop().val_at(path),
             ty if ty.is_open() => self.at_stop().val_at(path),
-            ty => Ok(Val::at(path, ty.clone())),
+            ty => Ok(TypedValue::at(path, ty.clone())),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use dap_wire::Failure;
 
-use super::{Val, failed};
+use super::{TypedValue, failed};
 use crate::engine::coreclr::calls::EvalContext;
 use crate::engine::coreclr::session::ClrSession;
 use crate::engine::coreclr::types::ClrTypeSystem;
@@ -10,18 +10,18 @@ use crate::engine::coreclr::types::Ty;
 
 impl ClrSession {
     /// A `System.Type` of the program.
-    pub(super) fn type_object(&mut self, ty: &Ty, site: &EvalContext) -> Result<Val, Failure> {
+    pub(super) fn type_object(&mut self, ty: &Ty, site: &EvalContext) -> Result<TypedValue, Failure> {
         let type_of_types =
             self.types.ty_named("System.Type").ok_or_else(|| failed("there is no System.Type"))?;
         let name = self
             .types
             .reflection_name(ty)
             .ok_or_else(|| failed(format!("`{}` has no name", self.types.csharp(ty))))?;
-        let (given, takes) = ([Val::text(name)], ["System.String"]);
+        let (given, takes) = ([TypedValue::text(name)], ["System.String"]);
         let found = self.call_known("System.Type", "GetType", Vec::new(), &takes, None, &given, site)?;
         match self.at_stop().is_null_val(&found)? {
             true => Err(failed(format!("the program does not know the type `{}`", self.types.csharp(ty)))),
-            false => Ok(Val { ty: type_of_types, ..found }),
+            false => Ok(TypedValue { ty: type_of_types, ..found }),
         }
     }
 }

@@ -29,8 +29,8 @@ const ALIASES: [(&str, &str); 1] = [("user-unhandled", "userUnhandled")];
 /// `!` only excludes types, as in VS Code's C# extension.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct ExceptionTypeFilter {
-    wanted: Vec<String>,
-    unwanted: Vec<String>,
+    included: Vec<String>,
+    excluded: Vec<String>,
 }
 
 impl ExceptionTypeFilter {
@@ -39,9 +39,9 @@ impl ExceptionTypeFilter {
         let all_but = text.trim_start().starts_with('!');
         for part in text.split([',', ';', '\n']).map(str::trim).filter(|part| !part.is_empty()) {
             let (list, name) = match part.strip_prefix('!') {
-                Some(name) => (&mut types.unwanted, name.trim()),
-                None if all_but => (&mut types.unwanted, part),
-                None => (&mut types.wanted, part),
+                Some(name) => (&mut types.excluded, name.trim()),
+                None if all_but => (&mut types.excluded, part),
+                None => (&mut types.included, part),
             };
             let sound = |letter: char| letter.is_alphanumeric() || "._*+`<>[]".contains(letter);
             if name.is_empty() || !name.chars().all(sound) {
@@ -62,7 +62,7 @@ impl ExceptionTypeFilter {
             true => lineage.first().is_some_and(|name| matches_pattern(name, pattern)),
             false => lineage.iter().any(|name| name == pattern || name.ends_with(&format!(".{pattern}"))),
         };
-        (self.wanted.is_empty() || self.wanted.iter().any(matches)) && !self.unwanted.iter().any(matches)
+        (self.included.is_empty() || self.included.iter().any(matches)) && !self.excluded.iter().any(matches)
     }
 }
 
@@ -102,11 +102,11 @@ impl Filters {
         let options =
             options.map(|option| (&option["filterId"], option["condition"].as_str().unwrap_or_default()));
         self.0.clear();
-        let mut answers = Vec::new();
+        let mut results = Vec::new();
         for (name, condition) in plain.chain(options) {
             let alias = ALIASES.iter().find(|(alias, _)| name == alias).map(|(_, own)| *own);
             let known = FILTERS.iter().find(|(known, _)| name == known || alias == Some(known));
-            answers.push(match (known, ExceptionTypeFilter::parse(condition)) {
+            results.push(match (known, ExceptionTypeFilter::parse(condition)) {
                 (Some((_, when)), Ok(types)) => {
                     self.0.push((*when, types));
                     json!({ "verified": true })
@@ -117,7 +117,7 @@ impl Filters {
                 (_, Err(reason)) => json!({ "verified": false, "message": reason }),
             });
         }
-        json!({ "breakpoints": answers })
+        json!({ "breakpoints": results })
     }
 
     /// Whether any rule is about this point of an exception's life; saves reading its type.
@@ -183,8 +183,8 @@ mod tests {
     #[test]
     fn filter_accepts_the_name_used_by_other_debuggers() {
         let mut filters = Filters::default();
-        let told = filters.set(&json!({ "filters": ["user-unhandled"] }));
-        assert_eq!(told["breakpoints"][0]["verified"], true);
+        let response = filters.set(&json!({ "filters": ["user-unhandled"] }));
+        assert_eq!(response["breakpoints"][0]["verified"], true);
         assert!(filters.has_filter_for(ExceptionStage::UserUnhandled));
     }
 
@@ -195,10 +195,14 @@ mod tests {
             filters.has_filter_for(ExceptionStage::Unhandled)
                 && !filters.has_filter_for(ExceptionStage::Thrown)
         );
-        let told = filters.set(&json!({ "filters": ["userUnhandled", "nope"],
+        let response = filters.set(&json!({ "filters": ["userUnhandled", "nope"],
             "filterOptions": [{ "filterId": "all", "condition": "a b" }] }));
-        let verified: Vec<bool> =
-            told["breakpoints"].as_array().unwrap().iter().map(|answer| answer["verified"] == true).collect();
+        let verified: Vec<bool> = response["breakpoints"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|result| result["verified"] == true)
+            .collect();
         assert_eq!(verified, [true, false, false]);
         assert!(
             filters.has_filter_for(ExceptionStage::Unhandled)

@@ -33,7 +33,7 @@ pub(super) struct HandlerWatch {
     /// Which argument of the method with the breakpoint is the exception.
     exception: u32,
     /// Exceptions that were reported before their handlers ran, by thread.
-    told: Vec<(u32, Handle)>,
+    reported: Vec<(u32, Handle)>,
 }
 
 impl ClrSession {
@@ -42,7 +42,7 @@ impl ClrSession {
     pub(in crate::engine::coreclr) fn on_handler_search(&mut self, thread: &Thread) {
         let (Ok(id), Ok(thrown)) = (thread.id(), thread.current_exception()) else { return };
         let frames = thread.frames(2).unwrap_or_default();
-        let exception = self.exceptions.thrown.heard.exception;
+        let exception = self.exceptions.thrown.handler_watch.exception;
         let is_thrown = |frame: &Frame| is_same_object(&frame.argument(exception).ok()?, &thrown);
         let ranges: Vec<StackRange> = frames.iter().filter_map(|frame| frame.stack_range().ok()).collect();
         let [(_, above), below] = ranges.as_slice() else { return };
@@ -56,7 +56,7 @@ impl ClrSession {
         if self.debuggee.run != RunState::Running
             && let Some(handle) = object(&thrown).and_then(|object| object.handle().ok())
         {
-            self.exceptions.thrown.heard.told.push((id, handle));
+            self.exceptions.thrown.handler_watch.reported.push((id, handle));
             self.debuggee.threads.exception_thrown_below(*below);
         }
     }
@@ -65,7 +65,7 @@ impl ClrSession {
 impl Breakpoints {
     /// Whether a breakpoint is the one on the way to handlers.
     pub(in crate::engine::coreclr) fn is_handler_breakpoint(&self, hit: &RuntimeBreakpoint) -> bool {
-        self.heard.as_ref().is_some_and(|own| own.is(hit))
+        self.handler_breakpoint.as_ref().is_some_and(|own| own.is(hit))
     }
 }
 
@@ -75,7 +75,7 @@ impl Exceptions {
         if !self.is_to_watch_for_handlers() {
             return;
         }
-        self.thrown.heard.is_watched = true;
+        self.thrown.handler_watch.is_watched = true;
         let way = WAYS.iter().find_map(|(class, name, exception)| {
             let (loaded, class) = types.type_named(class)?;
             let metadata = &loaded.image()?.metadata;
@@ -84,8 +84,8 @@ impl Exceptions {
         });
         match way {
             Some((breakpoint, exception)) => {
-                breakpoints.heard = Some(breakpoint);
-                self.thrown.heard.exception = exception;
+                breakpoints.handler_breakpoint = Some(breakpoint);
+                self.thrown.handler_watch.exception = exception;
             }
             None => {
                 tracing::debug!("an unhandled exception is reported after its handlers have returned")
@@ -95,17 +95,17 @@ impl Exceptions {
 
     /// Whether handlers matter, and nothing would report them yet.
     pub(super) fn is_to_watch_for_handlers(&self) -> bool {
-        !self.thrown.heard.is_watched && self.filters.has_filter_for(ExceptionStage::Unhandled)
+        !self.thrown.handler_watch.is_watched && self.filters.has_filter_for(ExceptionStage::Unhandled)
     }
 
     /// Whether the exception that a thread throws was reported before its handlers ran.
     pub(super) fn was_reported_before_handlers(&mut self, thread: &Thread) -> bool {
         let (Ok(id), Ok(thrown)) = (thread.id(), thread.current_exception()) else { return false };
-        let told = &mut self.thrown.heard.told;
+        let reported = &mut self.thrown.handler_watch.reported;
         let is_this =
             |handle: &Handle| handle.value().is_ok_and(|value| is_same_object(&value, &thrown) == Some(true));
-        let found = told.iter().position(|(of, handle)| *of == id && is_this(handle));
-        found.map(|at| told.swap_remove(at)).is_some()
+        let found = reported.iter().position(|(of, handle)| *of == id && is_this(handle));
+        found.map(|at| reported.swap_remove(at)).is_some()
     }
 }
 

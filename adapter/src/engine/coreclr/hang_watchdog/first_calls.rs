@@ -95,7 +95,7 @@ fn task(pid: u32, id: u32) -> PathBuf {
 }
 
 fn tasks(pid: u32) -> impl Iterator<Item = PathBuf> {
-    super::each(&Path::new("/proc").join(pid.to_string()).join("task"))
+    super::entries_of(&Path::new("/proc").join(pid.to_string()).join("task"))
 }
 
 fn id_of(task: &Path) -> Option<u32> {
@@ -233,11 +233,11 @@ mod tests {
     #[test]
     fn wait_without_timeout_is_distinguished_from_a_wait_for_work() {
         let own = std::process::id();
-        let (told, ids) = std::sync::mpsc::channel();
+        let (sender, ids) = std::sync::mpsc::channel();
         let waiters = [None, Some(Duration::from_secs(600))].map(|limit| {
-            let told = told.clone();
+            let sender = sender.clone();
             std::thread::spawn(move || {
-                told.send((limit.is_some(), own_id())).unwrap();
+                sender.send((limit.is_some(), own_id())).unwrap();
                 match limit {
                     None => std::thread::park(),
                     Some(limit) => std::thread::park_timeout(limit),

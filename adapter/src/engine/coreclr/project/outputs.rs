@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(newest(&project, &[], &options("debug")).unwrap(), debug);
         assert_eq!(newest(&project, &[], &options("Release")).unwrap(), release);
         // The build's own report overrides a newer file.
-        let said = Output { project: "shop".into(), assembly: debug.clone() };
-        assert_eq!(newest(&project, &[said], &BuildOptions::default()).unwrap(), debug);
+        let reported = Output { project: "shop".into(), assembly: debug.clone() };
+        assert_eq!(newest(&project, &[reported], &BuildOptions::default()).unwrap(), debug);
     }
 }

@@ -78,7 +78,7 @@ pub(in crate::engine::coreclr) struct DotnetSdk<'a> {
     pub(in crate::engine::coreclr) dotnet: PathBuf,
     /// The launch's own variables; `None` unsets.
     pub(in crate::engine::coreclr) env: Vec<(String, Option<String>)>,
-    pub(in crate::engine::coreclr) tell: EventSink<'a>,
+    pub(in crate::engine::coreclr) send_event: EventSink<'a>,
     pub(in crate::engine::coreclr) give_up: &'a dyn Fn() -> bool,
 }
 
@@ -131,7 +131,7 @@ impl DotnetSdk<'_> {
         arguments.push(target.display().to_string());
         let folder = folder_of(target);
         let (mut diagnostics, mut last, mut outputs) = (Vec::new(), String::new(), Vec::new());
-        let telling = BuildProgress::begin(self.tell, target);
+        let telling = BuildProgress::begin(self.send_event, target);
         let status = self.run(folder, arguments, BUILD_TIMEOUT, &failed, &mut |line| {
             telling.line(line);
             outputs.extend(diagnostics::output(line));

@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn project_properties_determine_the_test_runner() {
-        for (properties, wanted) in [
+        for (properties, expected) in [
             (json!({ "OutputType": "Exe" }), None),
             (json!({ "IsTestProject": "false", "IsTestingPlatformApplication": "" }), None),
             (json!({ "IsTestProject": "true", "OutputType": "Exe" }), Some(TestRunner::VsTest)),
@@ -61,7 +61,7 @@ mod tests {
                 Some(TestRunner::Itself),
             ),
         ] {
-            assert_eq!(runner(&Properties::of(properties.clone())), wanted, "{properties}");
+            assert_eq!(runner(&Properties::of(properties.clone())), expected, "{properties}");
         }
     }
 }

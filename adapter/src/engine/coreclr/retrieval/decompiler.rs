@@ -172,13 +172,13 @@ pub(super) fn decompile(
     for names in ways {
         let mut command = of(program);
         command.args(&arguments).args(names).arg(&assembly.path);
-        let (success, said) =
+        let (success, printed) =
             run(command, DECOMPILE_TIMEOUT, give_up, &|reason| failed(program, assembly, &reason))?;
         let made = success.then(|| read(&scratch.0, &assembly.path, &assembly.identity));
         match made {
             Some(Ok((pdb, file))) => return Ok(keep(cache, &assembly.identity, pdb, &file)),
             Some(Err(reason)) => last = reason.to_owned(),
-            None => last = said,
+            None => last = printed,
         }
     }
     Err(failed(program, assembly, &last))
@@ -233,8 +233,8 @@ fn run(
             last.drain(..last.len().saturating_sub(MAX_OUTPUT_LINES));
         }
     })?;
-    let said = Vec::from(last).join(" / ");
-    Ok((status.success(), if said.is_empty() { format!("it ended with {status}") } else { said }))
+    let printed = Vec::from(last).join(" / ");
+    Ok((status.success(), if printed.is_empty() { format!("it ended with {status}") } else { printed }))
 }
 
 fn failed(program: &Path, assembly: &Assembly, reason: &str) -> Failure {

@@ -16,7 +16,7 @@ use crate::engine::coreclr::checksums;
 /// Limits of one source.
 const LIMITS: DownloadLimits = DownloadLimits {
     bytes: 16 * 1024 * 1024,
-    silence: Duration::from_secs(20),
+    idle_timeout: Duration::from_secs(20),
     time: Duration::from_secs(60),
 };
 /// Folder of downloaded sources in the cache.
@@ -111,12 +111,12 @@ pub(super) async fn fetch(
     let content = client.get(&address, &[], LIMITS, &|to| options.allows(to)).await;
     let content = content.map_err(|problem| failure(remote, &problem))?;
     // Always present: `allowed` has checked it.
-    let compiled = remote.checksum.as_ref().and_then(|wanted| {
-        let compiled = checksums::as_compiled(wanted, &content)?;
-        Some((wanted, compiled))
+    let compiled = remote.checksum.as_ref().and_then(|checksum| {
+        let compiled = checksums::as_compiled(checksum, &content)?;
+        Some((checksum, compiled))
     });
-    let Some((wanted, compiled)) = compiled else {
-        let algorithm = remote.checksum.as_ref().map_or("", |wanted| checksums::spell_checksum(wanted).0);
+    let Some((checksum, compiled)) = compiled else {
+        let algorithm = remote.checksum.as_ref().map_or("", |checksum| checksums::spell_checksum(checksum).0);
         let message = format!(
             "what `{address}` sends is not the text that `{}` was compiled from (its {algorithm} checksum \
                 differs): it is not shown",
@@ -127,7 +127,7 @@ pub(super) async fn fetch(
                 with `sourceFileMap`",
         ));
     };
-    let kept = cache.map(|cache| cache.store(&name(wanted, &remote.document), &compiled));
+    let kept = cache.map(|cache| cache.store(&name(checksum, &remote.document), &compiled));
     if let Some(Err(error)) = &kept {
         tracing::debug!(%error, "a source is not kept in the cache");
     }

@@ -19,7 +19,7 @@ use crate::engine::coreclr::checksums;
 /// Limits of the download of one PDB.
 const LIMITS: DownloadLimits = DownloadLimits {
     bytes: 256 * 1024 * 1024,
-    silence: Duration::from_secs(20),
+    idle_timeout: Duration::from_secs(20),
     time: Duration::from_secs(300),
 };
 /// Most downloads at a time.

@@ -72,8 +72,8 @@ impl ClrSession {
         true
     }
 
-    /// Handles a landing of a step: it may be right after a call, or outside the method that was called.
-    pub(super) fn on_landing(
+    /// Reads return values when a step has completed: right after a call, or outside the called method.
+    pub(super) fn read_return_values(
         &mut self,
         step: &mut ActiveStep,
         thread: &Thread,

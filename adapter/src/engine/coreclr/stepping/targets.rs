@@ -43,7 +43,7 @@ impl CodePosition {
 impl ClrSession {
     /// `stepInTargets`: calls in the rest of a statement that a step can enter.
     pub(crate) fn step_in_targets(&mut self, arguments: &Value) -> Result<Value, Failure> {
-        let (thread, index) = self.at_stop().frame_asked(arguments)?;
+        let (thread, index) = self.at_stop().requested_frame(arguments)?;
         // Only the statement on top continues with calls; the others are in one.
         let top = if index == 0 { self.at_stop().frame_at(thread, 0).ok() } else { None };
         let position = top.as_ref().and_then(|frame| self.types.modules.position_of(frame));

@@ -33,8 +33,8 @@ impl StopContext<'_> {
         while is_generated(metadata.simple_name(owner)) {
             owner = metadata.enclosing_type(owner)?;
         }
-        let wanted = metadata.generic_parameters(owner).len();
-        let arguments = arguments.into_iter().take(wanted).collect();
+        let arity = metadata.generic_parameters(owner).len();
+        let arguments = arguments.into_iter().take(arity).collect();
         Some(self.types.defined(&loaded, owner, None, arguments))
     }
 

@@ -4,7 +4,7 @@
 use clr_metadata::pdb::Literal;
 use rust_decimal::Decimal;
 
-use crate::engine::coreclr::evaluator::{Constant, Val};
+use crate::engine::coreclr::evaluator::{Constant, TypedValue};
 use crate::engine::coreclr::modules::LoadedModule;
 use crate::engine::coreclr::stop_context::StopContext;
 use crate::engine::coreclr::types::ClrTypeSystem;
@@ -13,7 +13,7 @@ use crate::engine::coreclr::types::ty::STRING;
 
 impl StopContext<'_> {
     /// The constants in scope in a frame, under the names of the source.
-    pub(crate) fn constants(&self, thread: u32, index: usize) -> Vec<(String, Val)> {
+    pub(crate) fn constants(&self, thread: u32, index: usize) -> Vec<(String, TypedValue)> {
         let Some((loaded, method, il)) = self.place_at(thread, index) else { return Vec::new() };
         let Ok(pdb) = &loaded.pdb else { return Vec::new() };
         let constants = pdb.constants(method, il).into_iter();
@@ -22,13 +22,13 @@ impl StopContext<'_> {
 }
 
 impl ClrTypeSystem {
-    fn literal_val(&self, loaded: &LoadedModule, literal: Literal) -> Option<Val> {
+    fn literal_val(&self, loaded: &LoadedModule, literal: Literal) -> Option<TypedValue> {
         let named = |token: u32| match token >> 24 {
             0x1b => Some(self.ty_of(loaded, &loaded.image()?.metadata.type_spec(token)?)),
             _ => Some(self.ty_of_token(loaded, token, None, Vec::new())),
         };
         let (constant, ty) = match literal {
-            Literal::Null => return Some(Val::null()),
+            Literal::Null => return Some(TypedValue::null()),
             Literal::Text(text) => (Constant::Text(text), STRING),
             Literal::Number(kind, bytes, of) => {
                 let ty = match of {
@@ -42,7 +42,7 @@ impl ClrTypeSystem {
                 (self.is_decimal(&ty).then(|| decimal(&bytes))??, ty)
             }
         };
-        Some(Val::constant_of(constant, ty))
+        Some(TypedValue::constant_of(constant, ty))
     }
 }
 

@@ -9,8 +9,8 @@
 use clr_metadata::members::AttributeArgument;
 use dap_wire::ErrorCode;
 
+use super::formatted_value::FormattedValue;
 use super::path::{Path, PathRoot, bare};
-use super::show::FormattedValue;
 use crate::engine::coreclr::calls::EvalContext;
 use crate::engine::coreclr::evaluator::{Constant, Format};
 use crate::engine::coreclr::session::ClrSession;
@@ -226,16 +226,15 @@ impl ClrTypeSystem {
         self.chain(ty).into_iter().find_map(|owner| {
             let (loaded, token) = self.definition(&owner)?;
             if loaded.is_core() && UNDISPLAYED.contains(&self.full_name(&owner).as_str()) {
-                let said = Some("\\{{ToString(),nq}\\}".to_owned());
-                return Some((owner, Display { value: said, name: None, kind: None }));
+                let format = Some("\\{{ToString(),nq}\\}".to_owned());
+                return Some((owner, Display { value: format, name: None, kind: None }));
             }
             let (first, named) = loaded.image()?.metadata.attribute_text(token, DISPLAY)?;
             let text = |argument: &AttributeArgument| match argument {
                 AttributeArgument::Text(text) => text.clone().filter(|text| !text.is_empty()),
                 _ => None,
             };
-            let named =
-                |wanted: &str| named.iter().find(|(name, _)| name == wanted).and_then(|(_, at)| text(at));
+            let named = |key: &str| named.iter().find(|(name, _)| name == key).and_then(|(_, at)| text(at));
             Some((owner, Display { value: text(&first), name: named("Name"), kind: named("Type") }))
         })
     }

@@ -6,11 +6,11 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use cordebug::value::Value as ClrValue;
 
-use super::computed::NAMES;
+use super::formatted_value::shown_text;
 use super::numbers::{big_integer, half, wide};
 use super::path::bare;
 use super::primitive::{DAY, date, date_time, guid, rune, time_of_day, time_span};
-use super::show::shown_text;
+use super::synthetic_children::NAMES;
 use crate::engine::coreclr::debuggee::ClrDebuggee;
 use crate::engine::coreclr::evaluator::{Constant, Format};
 use crate::engine::coreclr::types::ClrTypeSystem;

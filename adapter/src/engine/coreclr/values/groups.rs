@@ -4,11 +4,11 @@
 use clr_metadata::members::Access;
 use dap_wire::Failure;
 
-use super::inside::{RowContent, VariableEntry};
+use super::contents::{RowContent, VariableEntry};
 use super::path::{Path, PathSegment, bare};
 use super::references::Node;
 use crate::engine::coreclr::calls::EvalContext;
-use crate::engine::coreclr::evaluator::Val;
+use crate::engine::coreclr::evaluator::TypedValue;
 use crate::engine::coreclr::modules::LoadedModule;
 use crate::engine::coreclr::session::ClrSession;
 use crate::engine::coreclr::stop_context::StopContext;
@@ -95,7 +95,7 @@ impl ClrSession {
             Ok(items) => items,
             // It throws if there are none.
             Err(failure) => {
-                return Ok(vec![VariableEntry::new("…", RowContent::Said(failure.message), "virtual")]);
+                return Ok(vec![VariableEntry::new("…", RowContent::Message(failure.message), "virtual")]);
             }
         };
         let Some(all) = items.path().cloned() else { return Ok(Vec::new()) };
@@ -122,7 +122,7 @@ impl StopContext<'_> {
             false => format!("{}.value", item.name),
         };
         let inner = item.step(self.types.member(&kept, "value")?, way.clone());
-        let value = Val::at(inner, crate::engine::coreclr::types::ty::OBJECT);
+        let value = TypedValue::at(inner, crate::engine::coreclr::types::ty::OBJECT);
         let mut row = VariableEntry::new(name, RowContent::Here(value, way), "property");
         if !is_dictionary {
             // The stored value is a copy.

@@ -4,9 +4,9 @@
 
 use cordebug::value::{Array, Value as ClrValue};
 
-use super::chains::{CONCURRENT, LinkedNodes};
-use super::computed::{BITS, NAMES};
+use super::linked_nodes::{CONCURRENT, LinkedNodes};
 use super::path::{Path, PathSegment, bare};
+use super::synthetic_children::{BITS, NAMES};
 use crate::engine::coreclr::debuggee::ClrDebuggee;
 use crate::engine::coreclr::stop_context::StopContext;
 use crate::engine::coreclr::types::ClrTypeSystem;
@@ -130,7 +130,7 @@ impl StopContext<'_> {
                     let value = bare(&self.fetch(&node).ok()?)?;
                     let (name, way) = match chain.key {
                         Some(key) => {
-                            self.types.keyed_by(self.debuggee, path, &self.types.field_named(&value, key)?)
+                            self.types.key_path(self.debuggee, path, &self.types.field_named(&value, key)?)
                         }
                         None => counted(at),
                     };
@@ -176,7 +176,7 @@ impl StopContext<'_> {
                     let item = entries.step(PathSegment::Element(at), String::new());
                     let (name, way) = match key {
                         Some(key) => match self.types.field_named(&entry, key) {
-                            Some(key) => self.types.keyed_by(self.debuggee, path, &key),
+                            Some(key) => self.types.key_path(self.debuggee, path, &key),
                             None => ("[?]".into(), format!("{}[?]", path.name)),
                         },
                         None => counted((start + found.len()) as u32),
@@ -221,7 +221,7 @@ impl ClrTypeSystem {
     }
 
     /// The name of an item with this key, and the expression that evaluates to it.
-    pub(super) fn keyed_by(&self, debuggee: &ClrDebuggee, path: &Path, key: &ClrValue) -> (String, String) {
+    pub(super) fn key_path(&self, debuggee: &ClrDebuggee, path: &Path, key: &ClrValue) -> (String, String) {
         let shown = self.show(debuggee, key).text;
         (format!("[{shown}]"), format!("{}[{}]", path.name, literal_of(&shown)))
     }

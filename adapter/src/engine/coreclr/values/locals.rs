@@ -1,6 +1,6 @@
 //! Arguments and locals of a frame, under the names of the source.
 //!
-//! Not here: constants ([`super::constants`]), and the variables of closures ([`super::hoisted`]).
+//! Not here: constants ([`super::constants`]), and the variables of closures ([`super::hoisted_variables`]).
 
 use std::rc::Rc;
 
@@ -10,8 +10,8 @@ use cordebug::frame::Frame;
 use dap_wire::Failure;
 
 use super::ThreadStack;
-use super::hoisted::{VariablesInScope, holds_closure};
-use super::inside::{RowContent, VariableEntry};
+use super::contents::{RowContent, VariableEntry};
+use super::hoisted_variables::{VariablesInScope, holds_closure};
 use super::path::{Path, PathRoot, PathSegment};
 use super::references::Node;
 use super::tuples::tuple_names;
@@ -31,15 +31,15 @@ impl StopContext<'_> {
         let mut stack = self.values.stack.borrow_mut();
         let fresh = stack
             .as_ref()
-            .filter(|stack| stack.resumes == resumes && stack.thread == thread && stack.asked > index);
+            .filter(|stack| stack.resumes == resumes && stack.thread == thread && stack.requested > index);
         if fresh.is_none() {
             // Conditions need only the top frame, and each further one takes the runtime a while.
-            let asked = if index == 0 { 1 } else { (index + 1).next_multiple_of(8) };
+            let requested = if index == 0 { 1 } else { (index + 1).next_multiple_of(8) };
             // The number of frames above the program's own ones is unknown.
-            let deep = if self.debuggee.threads.own_top(thread).is_some() { MAX_DEPTH } else { asked };
+            let deep = if self.debuggee.threads.own_top(thread).is_some() { MAX_DEPTH } else { requested };
             let frames = self.debuggee.thread(thread)?.frames(deep).map_err(cor("walk the stack"))?;
             let frames = self.debuggee.threads.without_abandoned_calls(thread, frames);
-            *stack = Some(ThreadStack { resumes, thread, asked, frames });
+            *stack = Some(ThreadStack { resumes, thread, requested, frames });
         }
         stack
             .as_ref()
@@ -52,9 +52,9 @@ impl StopContext<'_> {
         let waiting = self.values.waiting_at(thread, index, |at| {
             (at.machine.clone(), VariablesInScope::in_machine(&at.loaded, at.method, at.il))
         });
-        if let Some((machine, alive)) = waiting {
+        if let Some((machine, in_scope)) = waiting {
             let mut found = Vec::new();
-            self.hoisted(&machine, &alive, &mut found);
+            self.hoisted(&machine, &in_scope, &mut found);
             return Ok(this_first(found));
         }
         let frame = self.frame_at(thread, index)?;
@@ -78,11 +78,11 @@ impl StopContext<'_> {
         let is_closure = is_closure(metadata.simple_name(metadata.owner_of(token)))
             || metadata.method_name(token).starts_with("<>m__Finally");
         if has_this && (is_state_machine || is_closure) {
-            let alive = match is_state_machine {
+            let in_scope = match is_state_machine {
                 true => VariablesInScope::in_machine(&loaded, token, il.as_ref().ok().copied()),
                 false => VariablesInScope::Everything,
             };
-            self.hoisted(&at(argument(index), "this"), &alive, &mut found);
+            self.hoisted(&at(argument(index), "this"), &in_scope, &mut found);
         } else if has_this {
             found.push(("this".into(), at(argument(index), "this")));
         }

@@ -3,14 +3,14 @@
 use cordebug::value::{Value as ClrValue, element};
 use dap_wire::Failure;
 
+use super::contents::{BROWSABLE, NEVER, RowContent, VariableEntry};
 use super::groups::{MemberSelection, NON_PUBLIC, is_grouped};
-use super::inside::{BROWSABLE, NEVER, RowContent, VariableEntry};
 use super::path::{Path, bare};
 use super::references::Node;
-use super::rows::VariablesPage;
+use super::variables::VariablesPage;
 use crate::engine::coreclr::calls::EvalContext;
 use crate::engine::coreclr::debuggee::ClrDebuggee;
-use crate::engine::coreclr::evaluator::{Constant, Format, Val};
+use crate::engine::coreclr::evaluator::{Constant, Format, TypedValue};
 use crate::engine::coreclr::session::ClrSession;
 use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Ty;
@@ -36,7 +36,7 @@ impl ClrSession {
         let mut rows: Vec<VariableEntry> = rows.collect();
         if is_cut {
             let text = format!("more than {MAX_RESULTS} items: the others are not asked for");
-            rows.push(VariableEntry::new("…", RowContent::Said(text), "virtual"));
+            rows.push(VariableEntry::new("…", RowContent::Message(text), "virtual"));
         }
         Ok(rows)
     }
@@ -147,7 +147,7 @@ impl ClrTypeSystem {
         let rows = bytes.chunks_exact(size as usize).enumerate().filter_map(|(at, bytes)| {
             let at = start + at as u64;
             let constant = Constant::from_bytes(*kind, bytes)?;
-            let val = Val::constant_of(constant, Ty::Primitive(*kind));
+            let val = TypedValue::constant_of(constant, Ty::Primitive(*kind));
             Some(VariableEntry::new(
                 format!("[{at}]"),
                 RowContent::Here(val, format!("{}[{at}]", path.name)),
@@ -156,7 +156,11 @@ impl ClrTypeSystem {
         });
         let mut rows: Vec<VariableEntry> = rows.collect();
         if is_cut {
-            rows.push(super::inside::rest(path, &Format::default(), page.start.saturating_add(rows.len())));
+            rows.push(super::contents::rest_entry(
+                path,
+                &Format::default(),
+                page.start.saturating_add(rows.len()),
+            ));
         }
         Some(rows)
     }

@@ -8,8 +8,8 @@ use cordebug::value::Handle;
 
 use super::groups::MemberSelection;
 use super::path::Path;
-use crate::engine::coreclr::evaluator::{Format, Val};
-use crate::engine::coreclr::stack::awaiting::AwaitingMethod;
+use crate::engine::coreclr::evaluator::{Format, TypedValue};
+use crate::engine::coreclr::stack::async_callers::AwaitingMethod;
 use crate::engine::coreclr::types::Ty;
 
 /// The target of a `variablesReference`.
@@ -53,7 +53,7 @@ pub(crate) struct Returned {
     pub(crate) il: u32,
     /// The name of the called method.
     pub(crate) name: String,
-    pub(crate) val: Val,
+    pub(crate) val: TypedValue,
 }
 
 /// References created at this stop.

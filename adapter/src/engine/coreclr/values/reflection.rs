@@ -3,7 +3,7 @@
 use clr_metadata::metadata::method_token;
 use cordebug::value::Value as ClrValue;
 
-use super::lightweight;
+use super::lightweight_methods;
 use super::path::bare;
 use crate::engine::coreclr::debuggee::ClrDebuggee;
 use crate::engine::coreclr::types::ClrTypeSystem;
@@ -41,7 +41,7 @@ impl ClrTypeSystem {
                 let name = self.field_behind(debuggee, value, &owner)?;
                 Some(format!("{{{}.{name}}}", self.csharp(&owner)))
             }
-            lightweight::METHOD | lightweight::GIVEN_OUT => {
+            lightweight_methods::METHOD | lightweight_methods::GIVEN_OUT => {
                 Some(format!("{{{}}}", self.lightweight_method(debuggee, value)?))
             }
             _ => None,

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::view::{ShownBreakpoint, View};
 use super::{FILES, Simulation};
-use crate::hub::event::{ClientId, HubEvent, Origin};
+use crate::hub::event::{ClientId, ClientOrigin, HubEvent};
 
 impl Simulation {
-    pub(super) fn join(&mut self, origin: Origin) -> ClientId {
+    pub(super) fn join(&mut self, origin: ClientOrigin) -> ClientId {
         self.next_client += 1;
         let client = ClientId(self.next_client);
         self.clients.insert(client, View { here: true, uncertain: self.uncertain, ..View::default() });

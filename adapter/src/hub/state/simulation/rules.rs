@@ -17,9 +17,9 @@ impl Simulation {
             return;
         }
         let list = arguments["breakpoints"].as_array().cloned().unwrap_or_default();
-        let spots: Vec<(Value, Value)> =
+        let positions: Vec<(Value, Value)> =
             list.iter().map(|request| (request["line"].clone(), request["column"].clone())).collect();
-        let distinct = spots.iter().enumerate().all(|(at, spot)| !spots[..at].contains(spot));
+        let distinct = positions.iter().enumerate().all(|(at, position)| !positions[..at].contains(position));
         assert!(distinct, "two on one spot: {list:?}");
     }
 
@@ -29,8 +29,8 @@ impl Simulation {
         assert!(view.here, "{client} has left and is still reported {message:?}");
         match message {
             Message::Response(response) => {
-                let asked = self.unanswered.remove(&(client, response.request_seq));
-                assert!(asked.is_some(), "{client} is answered twice or unasked: {response:?}");
+                let request = self.unanswered.remove(&(client, response.request_seq));
+                assert!(request.is_some(), "{client} is answered twice or unasked: {response:?}");
                 let body = &response.body;
                 for breakpoint in body["breakpoints"].as_array().into_iter().flatten() {
                     view.known.extend(breakpoint["id"].as_i64());
@@ -107,7 +107,7 @@ impl Simulation {
     }
 
     /// Everything that is under way arrives; then all must fit.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn deliver_all(&mut self) {
         for _ in 0..2_000 {
             if self.requests.is_empty() || self.ended {
                 break;
@@ -137,21 +137,24 @@ impl Simulation {
         for file in FILES.into_iter().filter(|file| !self.refused.contains(*file)) {
             let held = self.held.get(&("setBreakpoints".into(), file.into()));
             let held: Vec<&Value> = held.into_iter().flatten().map(|(request, _)| request).collect();
-            let wanted = self.state.breakpoints.requests(&BreakpointScope::of_path(file));
-            let wanted: Vec<Value> = wanted.into_iter().map(types::body).collect();
+            let requested = self.state.breakpoints.requests(&BreakpointScope::of_path(file));
+            let requested: Vec<Value> = requested.into_iter().map(types::body).collect();
             if self.several {
                 assert_eq!(
                     held,
-                    wanted.iter().collect::<Vec<_>>(),
+                    requested.iter().collect::<Vec<_>>(),
                     "the engine does not hold the union of {file}"
                 );
             } else {
-                let spot = |request: &Value| (request["line"].clone(), request["column"].clone());
-                let mut spots: Vec<_> = wanted.iter().map(spot).collect();
-                spots.dedup();
-                assert!(held.iter().all(|held| spots.contains(&spot(held))), "too much in {file}: {held:?}");
+                let position = |request: &Value| (request["line"].clone(), request["column"].clone());
+                let mut positions: Vec<_> = requested.iter().map(position).collect();
+                positions.dedup();
                 assert!(
-                    spots.iter().all(|spot_| held.iter().any(|held| spot(held) == *spot_)),
+                    held.iter().all(|held| positions.contains(&position(held))),
+                    "too much in {file}: {held:?}"
+                );
+                assert!(
+                    positions.iter().all(|position_| held.iter().any(|held| position(held) == *position_)),
                     "too little in {file}"
                 );
             }

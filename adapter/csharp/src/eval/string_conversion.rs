@@ -1,0 +1,61 @@
+//! Text of values in string concatenation and interpolation.
+
+use super::EvaluationTarget;
+use super::evaluator::{Evaluator, Res};
+use super::values::TypedValue;
+use crate::bind::typed::{Typed, TypedInterpolatedPart};
+use crate::constant::Constant;
+
+/// Maximum width of an interpolated value that is padded.
+const MAX_WIDTH: u32 = 1 << 16;
+
+impl<T: EvaluationTarget> Evaluator<'_, T> {
+    pub(crate) fn text_of_part(&mut self, of: &Typed) -> Res<T, String> {
+        let val = self.val(of)?;
+        self.text_of(&val)
+    }
+
+    /// The result of `ToString`: primitives are formatted in the debugger, for other values the
+    /// program's method is called.
+    pub(crate) fn text_of(&mut self, val: &TypedValue<T::Location>) -> Res<T, String> {
+        let Some(constant) = self.target.load(val)? else { return self.target.text_of(val) };
+        if let Constant::Int(_, number) = constant {
+            let inside = self.types().nullable(&val.ty).unwrap_or_else(|| val.ty.clone());
+            let actual = if inside.is_value() { inside } else { self.target.actual_type(val)? };
+            if self.types().enum_storage(&actual).is_some() {
+                return Ok(self.target.enum_name(&actual, number).unwrap_or_else(|| number.to_string()));
+            }
+        }
+        Ok(constant.invariant_text())
+    }
+
+    pub(crate) fn interpolated_string(&mut self, pieces: &[TypedInterpolatedPart]) -> Res<T, String> {
+        let mut text = String::new();
+        for piece in pieces {
+            match piece {
+                TypedInterpolatedPart::Text(part) => text.push_str(part),
+                TypedInterpolatedPart::Interpolation(interpolation) => {
+                    let (value, width, format) =
+                        (&interpolation.value, interpolation.width, &interpolation.format);
+                    let val = self.val(value)?;
+                    let part = match format {
+                        Some(_) if self.target.is_null(&val)? => String::new(),
+                        Some(format) => {
+                            let val = match self.types().nullable(&val.ty) {
+                                Some(_) => self.target.nullable_value(&val)?,
+                                None => val,
+                            };
+                            self.target.format(&val, format)?
+                        }
+                        None => self.text_of(&val)?,
+                    };
+                    let missing = (width.unsigned_abs().min(MAX_WIDTH) as usize)
+                        .saturating_sub(part.encode_utf16().count());
+                    let blanks = " ".repeat(missing);
+                    text.push_str(&if width < 0 { part + &blanks } else { blanks + &part });
+                }
+            }
+        }
+        Ok(text)
+    }
+}

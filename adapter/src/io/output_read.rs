@@ -1,0 +1,285 @@
+//! Reads of the program's output: at once, or after a wait for something new, a pattern, a question or
+//! the end.
+//!
+//! Loses nothing: each client has its own start, each answer a cursor to continue from. For a reader that
+//! follows all of it see [`cursor`](super::cursor).
+
+use std::time::Duration;
+
+use regex::Regex;
+use tandem_error::Failure;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::broker::Broker;
+use super::drain::DrainedStream;
+use super::input_wait::{InputWaitKind, WaitDetector};
+use super::streams::{ClientKey, Ownership, StreamPositions, Streams};
+use super::{terminal, text};
+
+/// A pattern that spans more bytes than this is not found while output keeps coming.
+const MAX_PATTERN_SPAN: u64 = 64 * 1024;
+/// How much of a stream is searched at once, bytes.
+const SEARCH_BLOCK_LEN: usize = 64 * 1024;
+/// The newest bytes that a terminal's screen is rendered from: programs that draw the
+/// screen redraw it regularly.
+const MAX_SCREEN_LEN: u64 = 1024 * 1024;
+/// How often a waiting reader checks whether the program waits for input.
+const INPUT_PROBE_INTERVAL: Duration = Duration::from_millis(15);
+/// The same when it does not wait.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// `waitFor` without `timeoutMs`.
+const DEFAULT_WAIT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A checked `processReadOutput`.
+#[derive(Debug, Clone, Default)]
+pub struct ReadRequest {
+    /// Whether stdout is requested.
+    pub stdout: bool,
+    /// Whether stderr is requested.
+    pub stderr: bool,
+    /// Move this client's start behind what is returned.
+    pub clear: bool,
+    /// Cursor of an earlier answer; this client's start when absent.
+    pub since: Option<String>,
+    /// Most bytes per stream.
+    pub max_bytes: Option<usize>,
+    /// Return the newest bytes instead of the oldest if there are more.
+    pub newest: bool,
+    /// Wait until this matches.
+    pub wait_for: Option<Regex>,
+    /// How long to wait; without `wait_for`, for anything new.
+    pub timeout: Option<Duration>,
+    /// Also return the screen of the program's terminal.
+    pub screen: bool,
+    /// The program is stopped by the debugger, so an idle program does not wait for input.
+    pub stopped: bool,
+}
+
+/// The answer to [`ReadRequest`].
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OutputRead {
+    /// The text of stdout, if it was requested.
+    pub stdout: Option<String>,
+    /// The text of stderr, if it was requested.
+    pub stderr: Option<String>,
+    /// The cursor with which the next read continues.
+    pub cursor: String,
+    /// Requested bytes that are no longer kept.
+    pub dropped: u64,
+    /// Bytes before what is returned that were passed over for the newest.
+    pub skipped: u64,
+    /// The text that matched the pattern.
+    pub matched: Option<String>,
+    /// The program waits for input, and how.
+    pub waiting_for_input: Option<InputWaitKind>,
+    /// Identifies this wait for input: another id when the program has printed something, or
+    /// was given input, since.
+    pub wait_id: Option<String>,
+    /// Its terminal's screen, if requested.
+    pub screen: Option<String>,
+    /// The program has ended and all its output has arrived.
+    pub exited: bool,
+}
+
+impl Broker {
+    /// Reads output for a client; waits if the request asks for it.
+    ///
+    /// # Errors
+    /// `NO_SESSION`, `IO_NOT_OWNED`, `INVALID_PARAMETER` for a foreign cursor, `CANCELLED`.
+    pub async fn read_output(
+        &self,
+        client: ClientKey,
+        request: &ReadRequest,
+        cancel: &CancellationToken,
+    ) -> Result<OutputRead, Failure> {
+        let mut changed = self.changes();
+        if !matches!(self.lock().ownership, Ownership::Reported { .. }) {
+            drop(self.lock().stdin()?);
+        }
+        if request.screen && !self.lock().stdin()?.is_terminal() {
+            return Err(Failure::invalid("there is no screen: the program uses pipes, not a terminal")
+                .hint("launch it with `pty: true`"));
+        }
+        let from = match &request.since {
+            Some(cursor) => StreamPositions::parse(cursor).ok_or_else(|| {
+                Failure::invalid(format!("`{cursor}` is not a cursor of an earlier answer"))
+            })?,
+            None => self.lock().starts.get(&client).copied().unwrap_or_default(),
+        };
+        let waits = request.wait_for.is_some() || request.timeout.is_some();
+        let deadline = Instant::now() + request.timeout.unwrap_or(DEFAULT_WAIT_TIMEOUT);
+        let (mut scanned, mut waiting, mut detector) = (from, None, WaitDetector::default());
+        let matched = loop {
+            let (exited, fresh) = {
+                let streams = self.lock();
+                if let Some(pattern) = &request.wait_for
+                    && let Some(found) = scan(&streams, request, pattern, from, &mut scanned)
+                {
+                    break Some(found);
+                }
+                let now = streams.positions();
+                let fresh = (request.stdout && now.stdout > from.stdout)
+                    || (request.stderr && now.stderr > from.stderr);
+                (streams.is_drained() && streams.has_exited(), fresh)
+            };
+            if !waits || exited || (request.wait_for.is_none() && fresh) {
+                break None;
+            }
+            waiting = detector.sample(self.observed_program(request.stopped).as_ref());
+            if waiting.is_some() {
+                // Output from before it waited for input may still be in the pipes.
+                self.settle();
+                let streams = self.lock();
+                let pattern = request.wait_for.as_ref();
+                break pattern.and_then(|pattern| scan(&streams, request, pattern, from, &mut scanned));
+            }
+            tokio::select! {
+                _ = changed.changed() => {}
+                () = tokio::time::sleep(INPUT_PROBE_INTERVAL) => {}
+                () = cancel.cancelled() => return Err(Failure::cancelled()),
+                () = tokio::time::sleep_until(deadline) => break None,
+            }
+        };
+        // A wait is seen in several looks. The request may have ended between two of them.
+        let waiting_for_input = match waiting {
+            None => self.is_waiting_now(request.stopped).await,
+            found => found,
+        };
+        if waiting_for_input.is_some() {
+            self.settle();
+        }
+        let mut streams = self.lock();
+        let exited = streams.has_exited() && streams.is_drained();
+        let wait_id = waiting_for_input.and(streams.stdin().ok());
+        let wait_id = wait_id.map(|stdin| format!("{}.i{}", streams.positions(), stdin.bytes_given()));
+        let mut read = OutputRead { matched, waiting_for_input, wait_id, exited, ..OutputRead::default() };
+        let limit = request.max_bytes.unwrap_or(usize::MAX);
+        let mut from = from;
+        if request.newest {
+            for (is_requested, start, stream) in [
+                (request.stdout, &mut from.stdout, &streams.stdout),
+                (request.stderr, &mut from.stderr, &streams.stderr),
+            ] {
+                let newest = newest_start(stream, *start, limit);
+                read.skipped += if is_requested { newest - *start } else { 0 };
+                *start = newest;
+            }
+        }
+        let mut end = from;
+        if request.stdout {
+            let (text, behind, dropped) = take_text(&streams.stdout, from.stdout, limit);
+            (read.stdout, end.stdout, read.dropped) = (Some(text), behind, dropped);
+        }
+        if request.stderr {
+            let (text, behind, dropped) = take_text(&streams.stderr, from.stderr, limit);
+            (read.stderr, end.stderr) = (Some(text), behind);
+            read.dropped += dropped;
+        }
+        if request.screen {
+            let ring = &streams.stdout.ring;
+            read.screen = Some(terminal::screen(
+                &ring.read(ring.end().saturating_sub(MAX_SCREEN_LEN), usize::MAX).bytes,
+                streams.terminal_size,
+            ));
+        }
+        if request.clear {
+            streams.starts.insert(client, end);
+        }
+        read.cursor = end.to_string();
+        Ok(read)
+    }
+
+    /// Whether the program waits for input now. Samples for a while if it may wait.
+    async fn is_waiting_now(&self, stopped: bool) -> Option<InputWaitKind> {
+        let mut detector = WaitDetector::default();
+        loop {
+            let found = detector.sample(self.observed_program(stopped).as_ref());
+            if found.is_some() || detector.is_over() {
+                return found;
+            }
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+    }
+
+    /// The last lines the program wrote to stderr, at most `limit` bytes: why it ended.
+    pub fn stderr_tail(&self, limit: usize) -> String {
+        // Its latest output may still be in the pipes.
+        self.settle();
+        let streams = self.lock();
+        // On a terminal there is no stderr.
+        let stream = if streams.stderr.ring.end() == 0 { &streams.stdout } else { &streams.stderr };
+        let from = stream.ring.end().saturating_sub(limit as u64);
+        take_text(stream, from, limit).0.trim().to_owned()
+    }
+
+    /// Forgets the start of a client that left.
+    pub fn forget_client(&self, client: ClientKey) {
+        self.lock().starts.remove(&client);
+    }
+
+    /// Waits until the program prints this from now on, on stderr or its terminal.
+    /// `false` when it ends before.
+    pub async fn prints_error(&self, text: &[u8]) -> bool {
+        let mut changed = self.changes();
+        let overlap = text.len().saturating_sub(1) as u64;
+        let mut scanned = None;
+        loop {
+            let ended = {
+                let streams = self.lock();
+                let stream = if streams.stderr.attached() == 0 { &streams.stdout } else { &streams.stderr };
+                let scanned = scanned.get_or_insert(stream.ring.end());
+                while *scanned < stream.ring.end() {
+                    let slice = stream.ring.read(scanned.saturating_sub(overlap), SEARCH_BLOCK_LEN);
+                    if slice.bytes.windows(text.len()).any(|window| window == text) {
+                        return true;
+                    }
+                    *scanned = slice.end;
+                }
+                streams.has_exited()
+            };
+            if ended || changed.changed().await.is_err() {
+                return false;
+            }
+        }
+    }
+}
+
+/// Where the newest `limit` bytes of a stream begin, at the beginning of a character, and not before `from`.
+pub(super) fn newest_start(stream: &DrainedStream, from: u64, limit: usize) -> u64 {
+    let start = stream.ring.end().saturating_sub(limit as u64);
+    if start <= from {
+        return from;
+    }
+    let rest = stream.ring.read(start, 3).bytes;
+    start + rest.iter().take_while(|byte| (0x80..=0xBF).contains(*byte)).count() as u64
+}
+
+/// Whole characters of a stream from `from` on: text, the offset behind it, bytes that are gone.
+pub(super) fn take_text(stream: &DrainedStream, from: u64, limit: usize) -> (String, u64, u64) {
+    let mut slice = stream.ring.read(from, limit);
+    let more_may_come = !stream.at_end() || slice.end < stream.ring.end();
+    let tail = if more_may_come { text::incomplete_tail(&slice.bytes) } else { 0 };
+    slice.bytes.truncate(slice.bytes.len() - tail);
+    (text::decode(slice.bytes), slice.end - tail as u64, slice.dropped)
+}
+
+fn scan(
+    streams: &Streams,
+    request: &ReadRequest,
+    pattern: &Regex,
+    from: StreamPositions,
+    scanned: &mut StreamPositions,
+) -> Option<String> {
+    let one = |stream: &DrainedStream, is_requested: bool, from: u64, scanned: &mut u64| {
+        if !is_requested || stream.ring.end() == *scanned && *scanned != from {
+            return None;
+        }
+        let (text, end, _) =
+            take_text(stream, scanned.saturating_sub(MAX_PATTERN_SPAN).max(from), usize::MAX);
+        *scanned = end;
+        pattern.find(&text).map(|found| found.as_str().to_owned())
+    };
+    one(&streams.stdout, request.stdout, from.stdout, &mut scanned.stdout)
+        .or_else(|| one(&streams.stderr, request.stderr, from.stderr, &mut scanned.stderr))
+}
