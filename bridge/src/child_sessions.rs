@@ -106,9 +106,9 @@ impl Bridge {
     pub(crate) fn follow(&self, session: &AgentSession) {
         let (log, id) = (self.log(), session.id.clone());
         let mut events = session.listener.events();
-        let distant = self.downgrade();
+        let weak = self.downgrade();
         for child in &session.relation.children {
-            self.adopt(child);
+            self.join_child(child);
         }
         self.notify_change();
         tokio::spawn(async move {
@@ -117,14 +117,14 @@ impl Bridge {
             loop {
                 match events.recv().await {
                     Ok(event) => {
-                        if let Some(bridge) = distant.upgrade() {
+                        if let Some(bridge) = weak.upgrade() {
                             bridge.handle_event(&id, &event);
                         }
                         if let Some((level, data)) = log_message(&id, &event) {
                             log.send(level, data).await;
                         }
                     }
-                    Err(RecvError::Lagged(_)) => drop(distant.upgrade().map(|bridge| bridge.notify_change())),
+                    Err(RecvError::Lagged(_)) => drop(weak.upgrade().map(|bridge| bridge.notify_change())),
                     Err(RecvError::Closed) => break,
                 }
             }
@@ -137,23 +137,23 @@ impl Bridge {
             "stopped" | "exited" => self.notify_change(),
             "sessionChanged" if event.body["change"] == "child" => {
                 if let Value::String(child) = &event.body["child"]["session"] {
-                    self.adopt(child);
+                    self.join_child(child);
                 }
             }
             "terminated" => {
                 self.notify_change();
-                self.child_ended(id);
+                self.leave_child(id);
             }
             _ => {}
         }
     }
 
     /// Joins the session of a child as soon as it can be joined. The current session stays the current one.
-    fn adopt(&self, child: &str) {
-        if !self.begin_adopting(child) {
+    fn join_child(&self, child: &str) {
+        if !self.begin_joining(child) {
             return;
         }
-        let (distant, child) = (self.downgrade(), child.to_owned());
+        let (weak, child) = (self.downgrade(), child.to_owned());
         tokio::spawn(async move {
             let until = Instant::now() + JOIN_TIMEOUT;
             let entry = loop {
@@ -164,7 +164,7 @@ impl Bridge {
                     None => tokio::time::sleep(POLL_INTERVAL).await,
                 }
             };
-            let Some(bridge) = distant.upgrade() else { return };
+            let Some(bridge) = weak.upgrade() else { return };
             let known = bridge.joined_sessions().iter().any(|session| session.id == child);
             let room = bridge.joined_sessions().len() < MAX_CHILDREN;
             if let Some(entry) = entry.filter(|_| !known && room)
@@ -172,12 +172,12 @@ impl Bridge {
             {
                 tracing::debug!(%failure, child, "a program that was started is not followed");
             }
-            bridge.end_adopting(&child);
+            bridge.end_joining(&child);
         });
     }
 
-    /// Drops the session of a child whose program has ended: its output belongs to its parent's session.
-    fn child_ended(&self, id: &str) {
+    /// Leaves the session of a child whose program has ended: its output belongs to its parent's session.
+    fn leave_child(&self, id: &str) {
         let gone = self
             .joined_sessions()
             .into_iter()

@@ -63,7 +63,7 @@ struct BridgeState {
     /// The clients that watch each resource.
     subscriptions: HashMap<String, AbortHandle>,
     /// Sessions of children that are just being joined.
-    adopting: HashSet<String>,
+    joining: HashSet<String>,
     last_breakpoint: u64,
 }
 
@@ -190,13 +190,13 @@ impl Bridge {
     }
 
     /// Marks a session as being joined; false when another call is joining it already.
-    pub(crate) fn begin_adopting(&self, id: &str) -> bool {
-        self.with(|inner| inner.adopting.insert(id.to_owned()))
+    pub(crate) fn begin_joining(&self, id: &str) -> bool {
+        self.with(|inner| inner.joining.insert(id.to_owned()))
     }
 
     /// Records that a child session was joined, or is gone.
-    pub(crate) fn end_adopting(&self, id: &str) {
-        self.with(|inner| inner.adopting.remove(id));
+    pub(crate) fn end_joining(&self, id: &str) {
+        self.with(|inner| inner.joining.remove(id));
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut BridgeState) -> T) -> T {
