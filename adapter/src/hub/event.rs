@@ -118,7 +118,7 @@ pub enum IoRequest {
     },
     Read(ReadOutput),
     /// `processReadInput`: the clients' input so far.
-    Given,
+    ReadInput,
     /// `processResizeTerminal`: the size of the program's terminal.
     Resize(TerminalSize),
 }

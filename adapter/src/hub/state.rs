@@ -61,9 +61,9 @@ use terminate::Termination;
 /// Maximum time in which a client must present the token, or on the socket send `initialize`.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(20);
 /// Maximum time of the engine for an ordinary request. Evaluations have the engine's own, shorter deadline.
-pub(super) const ENGINE_DEADLINE: Duration = Duration::from_secs(30);
+pub(super) const ENGINE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The same for the source of an engine that may have to fetch or decompile it first.
-pub(super) const SOURCE_DEADLINE: Duration = Duration::from_secs(300);
+pub(super) const SOURCE_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The phase of the session. It decides which requests are legal.
 #[derive(Debug, Clone, PartialEq)]
@@ -358,7 +358,7 @@ impl State {
             "evaluate" => self.evaluate(request, arguments),
             "processWriteInput" => self.write_input(request, &arguments),
             "processReadOutput" => self.read_output(request, &arguments),
-            "processReadInput" => self.request_io(request, IoRequest::Given),
+            "processReadInput" => self.request_io(request, IoRequest::ReadInput),
             "processResizeTerminal" => self.resize_terminal(request, &arguments),
             "sessionInfo" => self.session_info(request, &arguments),
             "sessionControl" => self.session_control(&request, &arguments),
@@ -426,7 +426,7 @@ impl State {
                 text: session_changes::excerpt(&String::from_utf8_lossy(data)),
                 closes: *close,
             },
-            IoRequest::Read(_) | IoRequest::Given | IoRequest::Resize(_) => ReplyAction::Io(request),
+            IoRequest::Read(_) | IoRequest::ReadInput | IoRequest::Resize(_) => ReplyAction::Io(request),
         });
         self.effects.push(HubEffect::Io { ticket, client, request: io });
     }

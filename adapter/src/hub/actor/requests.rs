@@ -127,7 +127,7 @@ impl<H: Host> Actor<H> {
                     })
                 }
                 IoRequest::Read(read) => read_output(&broker, client, read, &cancel).await,
-                IoRequest::Given => broker.input().map(input),
+                IoRequest::ReadInput => broker.input().map(input),
                 IoRequest::Resize(size) => broker.resize_terminal(size).map(|()| json!({})),
             };
             inbox.event(HubEvent::IoReplied { ticket, result }).await;

@@ -10,7 +10,7 @@ use dap_wire::types::{self, Breakpoint, BreakpointEventBody, DataBreakpointInfoR
 use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 
-use super::{ENGINE_DEADLINE, State, invalidated};
+use super::{ENGINE_TIMEOUT, State, invalidated};
 use crate::engine::condition_language::ConditionLanguage;
 use crate::hub::breakpoints::{
     BreakpointChanges, BreakpointRequest, BreakpointScope, BreakpointSupport, EchoesMirrors, PendingReply,
@@ -152,7 +152,7 @@ impl State {
         let arguments = in_scope.arguments(&engine_breakpoints);
         let ids = engine_breakpoints.into_iter().map(|sent| sent.ids).collect();
         let action = ReplyAction::Breakpoints { scope: scope.clone(), ids, engine: self.engines };
-        self.request_engine(action, scope.command(), arguments, ENGINE_DEADLINE);
+        self.request_engine(action, scope.command(), arguments, ENGINE_TIMEOUT);
     }
 
     /// The engine's default filters, for a client that launched and never set any: the list of a client that

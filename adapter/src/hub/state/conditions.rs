@@ -18,7 +18,7 @@ use dap_wire::types::{
 use serde_json::{Value, json};
 
 use super::hit_output::{HitOutput, HitRecord};
-use super::{ENGINE_DEADLINE, Phase, State, output_line};
+use super::{ENGINE_TIMEOUT, Phase, State, output_line};
 use crate::engine::CONDITION_FAILURE;
 use crate::engine::condition_language::ConditionLanguage;
 use crate::engine::hit_condition::{CONDITION_FAILED, HitTest, condition_failed};
@@ -28,7 +28,7 @@ use crate::hub::event::ClientId;
 use crate::hub::pending::ReplyAction;
 
 /// Maximum time for one condition, or one expression of a log message.
-const MAX_QUERY_TIME: Duration = Duration::from_secs(5);
+const QUERY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Stops of which no client was notified.
 #[derive(Debug, Default)]
@@ -160,7 +160,7 @@ impl State {
         if let Some(check) = &mut self.checks.current {
             check.query = query;
         }
-        self.request_engine(ReplyAction::Query(query), command, arguments, MAX_QUERY_TIME);
+        self.request_engine(ReplyAction::Query(query), command, arguments, QUERY_TIMEOUT);
     }
 
     /// The engine replied to a query.
@@ -364,7 +364,7 @@ impl State {
             _ => {
                 let arguments = json!({ "threadId": stop.thread_id });
                 let action = ReplyAction::Resumption { stop, stops: self.stops };
-                return self.request_engine(action, "continue", arguments, ENGINE_DEADLINE);
+                return self.request_engine(action, "continue", arguments, ENGINE_TIMEOUT);
             }
         };
         stop.reason = reason.into();

@@ -10,7 +10,7 @@ use dap_wire::types::{self, ContinueResponseBody, ContinuedEventBody};
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
-use super::{ENGINE_DEADLINE, Phase, State};
+use super::{ENGINE_TIMEOUT, Phase, State};
 use crate::hub::clients::HandshakeStage;
 use crate::hub::event::{ClientId, ClientRequest};
 use crate::hub::follow::FollowEnd;
@@ -32,7 +32,7 @@ impl State {
             return self.refuse(&request, failure);
         }
         let command = request.command.clone();
-        self.request_engine(ReplyAction::Resume(request), &command, arguments, ENGINE_DEADLINE);
+        self.request_engine(ReplyAction::Resume(request), &command, arguments, ENGINE_TIMEOUT);
     }
 
     /// The engine resumed the program, or would not.
@@ -117,7 +117,7 @@ impl State {
         match prepared {
             Ok(()) if self.interrupt_following(FollowEnd::Stopped) => self.respond(&request, Ok(Value::Null)),
             Ok(()) if self.pause_during_check() => self.respond(&request, Ok(Value::Null)),
-            Ok(()) => self.request_engine(ReplyAction::Pause(request), "pause", arguments, ENGINE_DEADLINE),
+            Ok(()) => self.request_engine(ReplyAction::Pause(request), "pause", arguments, ENGINE_TIMEOUT),
             Err(failure) => self.refuse(&request, failure),
         }
     }

@@ -10,7 +10,7 @@ use dap_wire::Failure;
 use dap_wire::types::StoppedEventBody;
 use serde_json::{Value, json};
 
-use super::{ENGINE_DEADLINE, Phase, State};
+use super::{ENGINE_TIMEOUT, Phase, State};
 use crate::hub::event::{ClientId, ClientRequest, HubEffect, Timer};
 use crate::hub::follow::{Follow, FollowAction, FollowEnd, is_followed};
 use crate::hub::pending::ReplyAction;
@@ -86,11 +86,11 @@ impl State {
         let action = ReplyAction::Follow(following.number);
         match next {
             FollowAction::Query(command, arguments) => {
-                self.request_engine(action, command, arguments, ENGINE_DEADLINE);
+                self.request_engine(action, command, arguments, ENGINE_TIMEOUT);
             }
             FollowAction::Step(command) => {
                 let arguments = json!({ "threadId": following.follow.thread() });
-                self.request_engine(action, command, arguments, ENGINE_DEADLINE);
+                self.request_engine(action, command, arguments, ENGINE_TIMEOUT);
             }
             FollowAction::End(ended) => self.end_following(ended, None),
         }
@@ -195,7 +195,7 @@ impl State {
         self.effects.push(HubEffect::StartTimer { timer, after: PAUSE_TIMEOUT });
         if following.steps {
             let arguments = json!({ "threadId": following.follow.thread() });
-            self.request_engine(ReplyAction::Ignore, "pause", arguments, ENGINE_DEADLINE);
+            self.request_engine(ReplyAction::Ignore, "pause", arguments, ENGINE_TIMEOUT);
         }
         true
     }

@@ -9,7 +9,7 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use super::session_changes::excerpt;
-use super::{ENGINE_DEADLINE, SOURCE_DEADLINE, State, invalidated};
+use super::{ENGINE_TIMEOUT, SOURCE_TIMEOUT, State, invalidated};
 use crate::engine::{LOOK_ONLY, builds};
 use crate::hub::access::AgentAccess;
 use crate::hub::clients::ClientKind;
@@ -88,7 +88,7 @@ impl State {
         let stop = command::needs_stop(&command).then_some(self.stops);
         let fetches =
             command == "source" && self.engine.as_ref().is_some_and(|engine| engine.fetches_sources);
-        let deadline = if fetches { SOURCE_DEADLINE } else { ENGINE_DEADLINE };
+        let deadline = if fetches { SOURCE_TIMEOUT } else { ENGINE_TIMEOUT };
         self.request_engine(ReplyAction::Inspect { request, stop, effect }, &command, arguments, deadline);
     }
 

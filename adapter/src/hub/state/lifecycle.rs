@@ -10,7 +10,7 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use super::session_changes::change;
-use super::{Configuration, ENGINE_DEADLINE, Phase, State, output_line};
+use super::{Configuration, ENGINE_TIMEOUT, Phase, State, output_line};
 use crate::engine::configurations;
 use crate::engine::{CHILD_ATTACH, StartedEngine};
 use crate::hub::access::AgentAccess;
@@ -20,9 +20,9 @@ use crate::hub::launch::{self, Launch};
 use crate::hub::pending::ReplyAction;
 
 /// Maximum time of a launch, which may build first; the engine bounds its own steps more tightly.
-pub(super) const LAUNCH_DEADLINE: Duration = Duration::from_secs(15 * 60);
+pub(super) const LAUNCH_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 /// Maximum time of the engine to detach from the program before the program is killed.
-pub(super) const ENDING_DEADLINE: Duration = Duration::from_secs(6);
+pub(super) const ENDING_TIMEOUT: Duration = Duration::from_secs(6);
 /// How long others may read the output of a session whose owner has left.
 const LINGER_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
@@ -57,7 +57,7 @@ impl State {
         self.launch = launch;
         let (command, arguments) = (self.launch.command(), self.launch.attributes.clone());
         self.effects.push(HubEffect::StartEngine { arguments: arguments.clone() });
-        self.request_engine(ReplyAction::Launch(request), command, arguments, LAUNCH_DEADLINE);
+        self.request_engine(ReplyAction::Launch(request), command, arguments, LAUNCH_TIMEOUT);
     }
 
     /// Reads the attributes, and takes what they say of the session itself.
@@ -117,7 +117,7 @@ impl State {
             Ok(body) if joins && self.is_live() => {
                 self.early_launch_reply = Some((request.clone(), body));
                 let timer = Timer::EarlyLaunchReply;
-                self.effects.push(HubEffect::StartTimer { timer, after: ENGINE_DEADLINE });
+                self.effects.push(HubEffect::StartTimer { timer, after: ENGINE_TIMEOUT });
             }
             Ok(body) => {
                 self.respond(request, Ok(body));
@@ -252,7 +252,7 @@ impl State {
         }
         if launched && !self.is_configured() {
             self.configuration = Configuration::Done;
-            self.request_engine(ReplyAction::Ignore, "configurationDone", Value::Null, ENGINE_DEADLINE);
+            self.request_engine(ReplyAction::Ignore, "configurationDone", Value::Null, ENGINE_TIMEOUT);
         }
         self.report_joined(request.client);
     }
@@ -396,7 +396,7 @@ impl State {
             terminate_debuggee: Some(kill),
             ..DisconnectArguments::default()
         });
-        self.request_engine(ReplyAction::SessionEnd(request), "disconnect", arguments, ENDING_DEADLINE);
+        self.request_engine(ReplyAction::SessionEnd(request), "disconnect", arguments, ENDING_TIMEOUT);
     }
 
     /// The engine has detached. Its last events come before this reply.

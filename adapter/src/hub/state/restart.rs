@@ -8,8 +8,8 @@
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
-use super::lifecycle::{ENDING_DEADLINE, LAUNCH_DEADLINE};
-use super::{Configuration, ENGINE_DEADLINE, Phase, State, output_line};
+use super::lifecycle::{ENDING_TIMEOUT, LAUNCH_TIMEOUT};
+use super::{Configuration, ENGINE_TIMEOUT, Phase, State, output_line};
 use crate::engine::EngineEvent;
 use crate::hub::event::{ClientRequest, HubEffect};
 use crate::hub::launch::Launch;
@@ -60,7 +60,7 @@ impl State {
         self.report_change(request.client, "restarted", &Value::Null);
         self.restart = Some(Restart { request, launch, relaunched: false });
         let disconnect = json!({ "restart": true, "terminateDebuggee": true });
-        self.request_engine(ReplyAction::RestartDisconnect, "disconnect", disconnect, ENDING_DEADLINE);
+        self.request_engine(ReplyAction::RestartDisconnect, "disconnect", disconnect, ENDING_TIMEOUT);
     }
 
     /// Forgets the old program: nothing that was reported of it holds for the new one.
@@ -122,7 +122,7 @@ impl State {
         self.restart = Some(restart);
         let arguments = self.launch.attributes.clone();
         self.effects.push(HubEffect::StartEngine { arguments: arguments.clone() });
-        self.request_engine(ReplyAction::RestartLaunch, "launch", arguments, LAUNCH_DEADLINE);
+        self.request_engine(ReplyAction::RestartLaunch, "launch", arguments, LAUNCH_TIMEOUT);
     }
 
     /// Configures the new engine, which has all breakpoints; the clients have configured long ago.
@@ -131,7 +131,7 @@ impl State {
     pub(super) fn configure_relaunched(&mut self) {
         if self.configuration == Configuration::Repeat {
             self.configuration = Configuration::Done;
-            self.request_engine(ReplyAction::Ignore, "configurationDone", Value::Null, ENGINE_DEADLINE);
+            self.request_engine(ReplyAction::Ignore, "configurationDone", Value::Null, ENGINE_TIMEOUT);
         }
     }
 

@@ -6,7 +6,7 @@ use dap_wire::types::{self, StackTraceResponseBody};
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
-use super::{ENGINE_DEADLINE, Phase, State};
+use super::{ENGINE_TIMEOUT, Phase, State};
 use crate::hub::access::{AccessPolicy, AgentAccess};
 use crate::hub::clients::{ClientKind, HandshakeStage};
 use crate::hub::event::{ClientId, ClientRequest, HubEffect};
@@ -42,7 +42,7 @@ impl State {
                     ReplyAction::SessionInfo(request),
                     "stackTrace",
                     arguments,
-                    ENGINE_DEADLINE,
+                    ENGINE_TIMEOUT,
                 );
             }
             _ => self.respond_with_session_info(&request, None),

@@ -11,8 +11,8 @@ use std::time::Duration;
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
-use super::lifecycle::ENDING_DEADLINE;
-use super::{ENGINE_DEADLINE, State, output_line};
+use super::lifecycle::ENDING_TIMEOUT;
+use super::{ENGINE_TIMEOUT, State, output_line};
 use crate::engine::{BY_FORCE, SIGNAL_PENDING, STOPPED};
 use crate::hub::event::{ClientId, ClientRequest, HubEffect, Timer};
 use crate::hub::launch::{DEFAULT_TERMINATE_TIMEOUT, TERMINATE_TIMEOUT};
@@ -63,12 +63,7 @@ impl State {
             None
         };
         let arguments = json!({ STOPPED: stop.is_some() });
-        self.request_engine(
-            ReplyAction::Terminate { request, stop },
-            "terminate",
-            arguments,
-            ENGINE_DEADLINE,
-        );
+        self.request_engine(ReplyAction::Terminate { request, stop }, "terminate", arguments, ENGINE_TIMEOUT);
     }
 
     /// Skips the breakpoints at which the program has stopped: a loop would stop there again before the
@@ -111,7 +106,7 @@ impl State {
             return self.respond(&request, Ok(Value::Null));
         }
         let arguments = json!({ "threadId": self.stopped_thread() });
-        self.request_engine(ReplyAction::Resume(request), "continue", arguments, ENGINE_DEADLINE);
+        self.request_engine(ReplyAction::Resume(request), "continue", arguments, ENGINE_TIMEOUT);
     }
 
     /// The breakpoints that do not stop the program on its way out.
@@ -168,7 +163,7 @@ impl State {
         if let Some(terminating) = &mut self.terminating {
             terminating.forced = true;
         }
-        self.request_engine(action, "terminate", json!({ BY_FORCE: true }), ENDING_DEADLINE);
+        self.request_engine(action, "terminate", json!({ BY_FORCE: true }), ENDING_TIMEOUT);
     }
 
     fn write_ending(&mut self, line: &str) {
