@@ -341,7 +341,7 @@ impl<H: Host> Actor<H> {
             }
             HubEffect::StopOutput { client } => self.queue(client, Outgoing::StopOutput),
             HubEffect::FlushOutput { client } => {
-                let positions = self.broker.settle();
+                let positions = self.broker.drain_output();
                 self.queue(client, Outgoing::FlushOutput(positions));
             }
             HubEffect::Close { client } => self.close_client(client),

@@ -167,7 +167,7 @@ impl Broker {
     ///
     /// # Errors
     /// `LAUNCH_FAILED`, `ALREADY_ATTACHED` when there was a program before.
-    pub fn offer(&self, pty: Pty) -> Result<NamedPipes, Failure> {
+    pub fn create_named_pipes(&self, pty: Pty) -> Result<NamedPipes, Failure> {
         if self.lock().has_live_program() {
             return Err(Failure::new(ErrorCode::AlreadyAttached, "this session already has a program"));
         }
@@ -328,7 +328,7 @@ impl Broker {
 
     /// Takes in what the program has printed until now, at most [`MAX_DRAINED_BLOCKS`] blocks of each stream:
     /// one that runs may print forever.
-    pub fn settle(&self) -> StreamPositions {
+    pub fn drain_output(&self) -> StreamPositions {
         let mut streams = self.lock();
         let both = &mut *streams;
         for stream in [&mut both.stdout, &mut both.stderr] {

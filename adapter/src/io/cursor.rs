@@ -143,7 +143,7 @@ mod tests {
         let broker = Broker::new(1024, PathBuf::from("stub"));
         let mut cursor = broker.cursor();
         broker.lock().stdout.ring.push(b"42\n");
-        let printed = broker.settle();
+        let printed = broker.drain_output();
         assert!(!cursor.has_reached(printed));
         assert_eq!(cursor.next_chunk().map(|chunk| chunk.text), Some("42\n".into()));
         assert!(cursor.has_reached(printed));
@@ -152,11 +152,11 @@ mod tests {
         let (reader, _writer) = std::io::pipe().unwrap();
         broker.lock().stderr.attach(File::from(std::os::fd::OwnedFd::from(reader)), None).unwrap();
         broker.lock().stderr.ring.push(&"€".as_bytes()[..2]);
-        let half = broker.settle();
+        let half = broker.drain_output();
         assert!(!cursor.has_reached(half) && cursor.next_chunk().is_none());
         broker.lock().stderr.ring.push(&"€".as_bytes()[2..]);
         assert_eq!(cursor.next_chunk().map(|chunk| chunk.text), Some("€".into()));
-        assert!(cursor.has_reached(broker.settle()));
+        assert!(cursor.has_reached(broker.drain_output()));
     }
     #[tokio::test]
     async fn before_a_stop_many_get_the_newest_and_what_they_miss_is_counted() {
@@ -168,7 +168,7 @@ mod tests {
         let text = "0123456789abcde\n".repeat(3 << 16);
         broker.lock().stdout.ring.push(text.as_bytes());
         let mut late = broker.cursor();
-        let printed = broker.settle();
+        let printed = broker.drain_output();
         let read = |cursor: &mut OutputCursor| {
             cursor.pass_over();
             let (mut shown, mut missed) = (String::new(), 0);

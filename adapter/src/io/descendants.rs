@@ -56,7 +56,7 @@ pub struct Descendants {
     numbers: File,
     /// Numbers without a known process yet: the kernel assigns one before its process exists; and since when.
     unknown: Vec<(u32, Instant)>,
-    looks: u32,
+    checks: u32,
     /// The last processes that are not below the program, as far as is known: the parent
     /// and the group of each.
     unrelated: VecDeque<(u32, Stat)>,
@@ -121,7 +121,7 @@ impl Descendants {
             limit: most.trim().parse().unwrap_or(DEFAULT_PID_LIMIT),
             numbers: File::open("/proc/loadavg")?,
             unknown: Vec::new(),
-            looks: 0,
+            checks: 0,
             unrelated: VecDeque::new(),
             seen: BTreeSet::new(),
             full: false,
@@ -186,8 +186,8 @@ impl Descendants {
     /// Checks these process ids, and those without a known process.
     fn check_pids(&mut self, numbers: impl Iterator<Item = u32>) -> Vec<u32> {
         let now = Instant::now();
-        self.looks = self.looks.wrapping_add(1);
-        let seldom = self.looks.is_multiple_of(SLOW_POLL_DIVISOR);
+        self.checks = self.checks.wrapping_add(1);
+        let seldom = self.checks.is_multiple_of(SLOW_POLL_DIVISOR);
         let mut unknown = std::mem::take(&mut self.unknown);
         unknown.extend(numbers.map(|pid| (pid, now)));
         let mut found = Vec::new();

@@ -25,15 +25,15 @@ const MACHINES: [(u16, &str); 10] = [
     (258, "LoongArch"),
 ];
 /// Of ELF: x86-64, which this machine is, and 32-bit x86, which its kernel may run.
-const OURS: u16 = 62;
+const NATIVE_MACHINE: u16 = 62;
 const X86: u16 = 3;
 /// Machines as Windows counts them (PE format, `Machine`).
 const WINDOWS: [(u16, &str); 4] =
     [(0x14c, "x86"), (0x1c4, "32-bit ARM"), (0x8664, "x86-64"), (0xaa64, "64-bit ARM (AArch64)")];
 /// How the optional header of a PE file for 64 bits begins.
-const WIDE: u64 = 0x20b;
+const PE32_PLUS: u64 = 0x20b;
 /// How much of a file is read, bytes: a PE header is near the beginning.
-const HEADER: u64 = 4096;
+const MAX_HEADER_LEN: u64 = 4096;
 /// Files that name the formats which the kernel starts through another program (`binfmt_misc`).
 const EMULATED: &str = "/proc/sys/fs/binfmt_misc";
 
@@ -75,7 +75,7 @@ fn describe_foreign(file: &Path, support: HostSupport) -> Option<(String, &'stat
     let mut header = Vec::new();
     // A pipe that waits for its writer is not an executable.
     file.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    File::open(file).ok()?.take(HEADER).read_to_end(&mut header).ok()?;
+    File::open(file).ok()?.take(MAX_HEADER_LEN).read_to_end(&mut header).ok()?;
     let found = elf(&header, support).or_else(|| windows(&header)).or_else(|| macos(&header))?;
     (support == HostSupport::Debuggers || !is_emulated(&header)).then_some(found)
 }
@@ -94,12 +94,12 @@ fn named(known: &[(u16, &str)], machine: u64) -> String {
 fn elf(header: &[u8], support: HostSupport) -> Option<(String, &'static str)> {
     let [0x7f, b'E', b'L', b'F', class, order, ..] = header else { return None };
     let machine = number(header, 0x12, 2, *order == 2)?;
-    match (machine == u64::from(OURS), *class) {
+    match (machine == u64::from(NATIVE_MACHINE), *class) {
         (true, 2) => return None,
         _ if support == HostSupport::Kernel && machine == u64::from(X86) => return None,
         _ => {}
     }
-    let name = if machine == u64::from(OURS) {
+    let name = if machine == u64::from(NATIVE_MACHINE) {
         "x86-64 with 32-bit addresses".into()
     } else {
         named(&MACHINES, machine)
@@ -121,7 +121,7 @@ fn windows(header: &[u8]) -> Option<(String, &'static str)> {
     let rest = header.get(at..)?.strip_prefix(b"PE\0\0")?;
     let machine = number(rest, 0, 2, false)?;
     // .NET's directory is the fifteenth in both formats.
-    let directories = if number(rest, 20, 2, false) == Some(WIDE) { 112 } else { 96 };
+    let directories = if number(rest, 20, 2, false) == Some(PE32_PLUS) { 112 } else { 96 };
     if number(rest, 20 + directories + 14 * 8, 4, false).is_some_and(|place| place != 0) {
         return None;
     }

@@ -129,7 +129,7 @@ impl Broker {
             waiting = detector.sample(self.observed_program(request.stopped).as_ref());
             if waiting.is_some() {
                 // Output from before it waited for input may still be in the pipes.
-                self.settle();
+                self.drain_output();
                 let streams = self.lock();
                 let pattern = request.wait_for.as_ref();
                 break pattern.and_then(|pattern| scan(&streams, request, pattern, from, &mut scanned));
@@ -147,7 +147,7 @@ impl Broker {
             found => found,
         };
         if waiting_for_input.is_some() {
-            self.settle();
+            self.drain_output();
         }
         let mut streams = self.lock();
         let exited = streams.has_exited() && streams.is_drained();
@@ -205,7 +205,7 @@ impl Broker {
     /// The last lines the program wrote to stderr, at most `limit` bytes: why it ended.
     pub fn stderr_tail(&self, limit: usize) -> String {
         // Its latest output may still be in the pipes.
-        self.settle();
+        self.drain_output();
         let streams = self.lock();
         // On a terminal there is no stderr.
         let stream = if streams.stderr.ring.end() == 0 { &streams.stdout } else { &streams.stderr };

@@ -148,7 +148,7 @@ impl AdapterProcess {
             Self::Adapter(_, lines) | Self::Elsewhere(Some(lines)) => lines.text(),
             Self::Elsewhere(None) => String::new(),
             Self::Program(_) => {
-                broker.settle();
+                broker.drain_output();
                 broker.stderr_tail(MAX_STDERR_TAIL_LEN)
             }
         }

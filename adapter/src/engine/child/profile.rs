@@ -49,7 +49,7 @@ pub(super) enum ProgramIo {
     PipePaths,
     /// The adapter starts the program we name after its own arguments and `--`: a stub, which becomes this
     /// program with our pipes.
-    Delegated(SpawnSpec),
+    ExecShim(SpawnSpec),
     /// They belong to the session whose program started this one.
     Elsewhere,
     /// The adapter keeps them: it sends `output` events, and there is no stdin.

@@ -4,7 +4,7 @@
 //! adapter says), [`requests`] (asking it), [`correcting`] (old versions in programs that are attached to),
 //! [`conditions`] (breakpoints whose conditions fail), [`panics`] (of Rust), [`native`] (values and frames of
 //! machine code), [`threads`], [`pausing`], [`paging`], [`reverse`] (its requests to us), [`subprocesses`]
-//! (programs that the program starts), [`delegated`] (a program that the adapter starts through our stub),
+//! (programs that the program starts), [`exec_shim`] (a program that the adapter starts through our stub),
 //! [`no_debug`] (`noDebug`), [`terminating`], [`ending`].
 //!
 //! The answer to `launch` may come before or after `configurationDone`, and `initialized` before, after,
@@ -18,8 +18,8 @@ mod adapter_events;
 mod assigning;
 mod conditions;
 mod correcting;
-mod delegated;
 mod ending;
+mod exec_shim;
 mod helpers;
 mod launch;
 mod native;
@@ -90,7 +90,7 @@ struct LiveAdapter {
     /// Started for a `runInTerminal`.
     program: Option<Child>,
     /// Pipes that the program opens.
-    offer: Option<NamedPipes>,
+    named_pipes: Option<NamedPipes>,
     /// The process that the adapter reported, or that Tandem knows otherwise.
     debuggee: Option<DebuggeeProcess>,
     /// The program's process, and what it ran at first, to see when it becomes another program

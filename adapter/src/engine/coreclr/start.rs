@@ -175,7 +175,7 @@ impl ClrSession {
         if gave_up {
             return Failure::cancelled();
         }
-        self.broker.settle();
+        self.broker.drain_output();
         let words = self.broker.stderr_tail(2000);
         match (started, child.exited()) {
             (_, Some(_)) if child.lost_terminal() => failed("its terminal was closed".into()),

@@ -166,8 +166,8 @@ impl Profile for Js {
 
     fn failure_query(&self) -> Option<&'static str> {
         Some(
-            "(() => { const key = Symbol.for('tandem.condition'), told = globalThis[key]; \
-             delete globalThis[key]; return told ?? ''; })()",
+            "(() => { const key = Symbol.for('tandem.condition'), reason = globalThis[key]; \
+             delete globalThis[key]; return reason ?? ''; })()",
         )
     }
 

@@ -63,7 +63,7 @@ impl Profile for Netcoredbg {
         let ours = json!({ "args": [], "env": {}, "cwd": program.cwd,
             "stopAtEntry": target.flag("stopOnEntry", false)? });
         let plan = plan(target, adapter, "launch", ours);
-        Ok(LaunchPlan { program_io: ProgramIo::Delegated(program), ..plan })
+        Ok(LaunchPlan { program_io: ProgramIo::ExecShim(program), ..plan })
     }
 
     fn clean_up_after(&self, program: u32) {

@@ -71,7 +71,7 @@ impl AdapterSession {
 
     fn process(self: &Arc<Self>, mut body: Value) {
         if let Some(live) = self.live().as_ref()
-            && let ProgramIo::Delegated(_) = live.plan.program_io
+            && let ProgramIo::ExecShim(_) = live.plan.program_io
         {
             // To the adapter it is our stub.
             body["name"] = json!(live.target.program.display().to_string());
@@ -82,7 +82,7 @@ impl AdapterSession {
             if live.image.0 != pid {
                 live.image = (pid, debuggee::image_of(pid));
             }
-            if live.offer.is_some() {
+            if live.named_pipes.is_some() {
                 tokio::spawn(self.clone().wait_until_pipes_opened(pid));
             }
             self.broker.set_reader(pid);
@@ -98,7 +98,9 @@ impl AdapterSession {
     async fn wait_until_pipes_opened(self: Arc<Self>, pid: u32) {
         let taken = || {
             let mut live = self.live();
-            live.as_mut().and_then(|live| live.offer.as_mut()).is_none_or(|offer| offer.release_to(pid))
+            live.as_mut()
+                .and_then(|live| live.named_pipes.as_mut())
+                .is_none_or(|named_pipes| named_pipes.release_to(pid))
         };
         while !taken() && !self.state(ChildState::is_over) {
             tokio::time::sleep(POLL_INTERVAL).await;
@@ -208,7 +210,7 @@ impl AdapterSession {
         let category = body["category"].as_str().unwrap_or_default();
         let (is_program_output, own_word) = match self.live().as_ref() {
             // The program's output goes into our pipes: this is the adapter's (gdb: "No source file named").
-            Some(live) if matches!(live.plan.program_io, ProgramIo::PipePaths | ProgramIo::Delegated(_)) => {
+            Some(live) if matches!(live.plan.program_io, ProgramIo::PipePaths | ProgramIo::ExecShim(_)) => {
                 (false, matches!(category, "stdout" | "stderr"))
             }
             Some(live) => (

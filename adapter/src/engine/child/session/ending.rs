@@ -185,8 +185,8 @@ impl AdapterSession {
     /// All output of the program has arrived.
     fn program_ended(&self, code: Option<i64>) {
         self.broker.end_reported_output();
-        if let Some(offer) = self.live().as_mut().and_then(|live| live.offer.as_mut()) {
-            offer.report_end(code.and_then(|code| i32::try_from(code).ok()).unwrap_or(-1));
+        if let Some(named_pipes) = self.live().as_mut().and_then(|live| live.named_pipes.as_mut()) {
+            named_pipes.report_end(code.and_then(|code| i32::try_from(code).ok()).unwrap_or(-1));
         }
     }
 
@@ -327,7 +327,7 @@ fn spawn_removal(scratch: ScratchFolder, exit: Option<watch::Receiver<Option<cra
 impl LiveAdapter {
     /// Whether the adapter has started the program through our stub, and so its end will be seen.
     fn is_started_by_stub(&self) -> bool {
-        matches!(self.plan.program_io, ProgramIo::Delegated(_)) && self.debuggee.is_some()
+        matches!(self.plan.program_io, ProgramIo::ExecShim(_)) && self.debuggee.is_some()
     }
 
     /// The processes that [`LiveAdapter::signal`] reaches.

@@ -13,17 +13,17 @@ use crate::io::ExecShim;
 
 impl AdapterSession {
     /// Sees the program begin, and end.
-    pub(super) async fn watch_delegate(self: Arc<Self>, delegate: ExecShim) {
+    pub(super) async fn watch_exec_shim(self: Arc<Self>, shim: ExecShim) {
         let begun = tokio::select! {
-            begun = delegate.wait_until_started() => begun,
+            begun = shim.wait_until_started() => begun,
             () = self.closing.cancelled() => return,
         };
         match begun {
             Ok(begun) => {
                 if let Some(live) = self.live().as_mut() {
                     live.debuggee = DebuggeeProcess::of(begun.pid);
-                    if let Some(offer) = &mut live.offer {
-                        offer.release_to(begun.pid);
+                    if let Some(named_pipes) = &mut live.named_pipes {
+                        named_pipes.release_to(begun.pid);
                     }
                 }
                 self.broker.set_reader(begun.pid);
@@ -57,7 +57,7 @@ impl AdapterSession {
         {
             std::future::pending::<()>().await;
         }
-        self.broker.settle();
+        self.broker.drain_output();
         let words = self.broker.stderr_tail(MAX_STDERR_TAIL_LEN);
         let quoted = if words.is_empty() { words } else { format!("; end of its stderr: {words}") };
         let message = format!("the program ended before it could be debugged{quoted}");

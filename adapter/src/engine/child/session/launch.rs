@@ -43,8 +43,8 @@ impl AdapterSession {
 
     async fn start(self: &Arc<Self>, attach: bool, attributes: &Value) -> Result<Value, Failure> {
         let subprocess = self.subprocess.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let mut delegate = None;
-        let (plan, target, offer, connection, incoming) = match subprocess {
+        let mut shim = None;
+        let (plan, target, named_pipes, connection, incoming) = match subprocess {
             Some(subprocess) => {
                 let SubprocessConnection { plan, target, connection, incoming } = subprocess;
                 (plan, target, None, connection, incoming)
@@ -64,9 +64,9 @@ impl AdapterSession {
                 }
                 let target = Target::parse(&attributes)?;
                 let mut plan = self.plan(attach, &target).await?;
-                let offer = match &plan.program_io {
+                let named_pipes = match &plan.program_io {
                     // A described adapter may have its own attribute `console`.
-                    ProgramIo::PipePaths | ProgramIo::Delegated(_)
+                    ProgramIo::PipePaths | ProgramIo::ExecShim(_)
                         if target.console != Console::Piped && !plan.quirks.accepts_pipe_paths =>
                     {
                         let what = "run a program in a client's terminal";
@@ -81,28 +81,28 @@ impl AdapterSession {
                         self.broker.expect_reported_output();
                         None
                     }
-                    ProgramIo::PipePaths => Some(self.broker.offer(target.pty)?),
-                    ProgramIo::Delegated(spec) => {
-                        let offer = self.broker.offer(target.pty)?;
-                        let place = self.broker.prepare_exec_shim(spec.clone(), offer.paths.clone())?;
+                    ProgramIo::PipePaths => Some(self.broker.create_named_pipes(target.pty)?),
+                    ProgramIo::ExecShim(spec) => {
+                        let named_pipes = self.broker.create_named_pipes(target.pty)?;
+                        let place = self.broker.prepare_exec_shim(spec.clone(), named_pipes.paths.clone())?;
                         plan.spec.args.push("--".into());
                         plan.spec.args.extend_from_slice(place.command());
-                        delegate = Some(place);
-                        Some(offer)
+                        shim = Some(place);
+                        Some(named_pipes)
                     }
                     ProgramIo::Inherited | ProgramIo::Terminal | ProgramIo::Elsewhere => None,
                 };
-                if let Some(offer) = &offer {
-                    plan.substitute_pipe_paths(&offer.paths);
+                if let Some(named_pipes) = &named_pipes {
+                    plan.substitute_pipe_paths(&named_pipes.paths);
                 }
                 let (connection, incoming) = connection::start(&plan, &self.broker).await?;
-                (plan, target, offer, connection, incoming)
+                (plan, target, named_pipes, connection, incoming)
             }
         };
-        if let Some(delegate) = delegate {
-            tokio::spawn(self.clone().watch_delegate(delegate));
+        if let Some(shim) = shim {
+            tokio::spawn(self.clone().watch_exec_shim(shim));
         }
-        self.initialize(connection, plan, target, offer, incoming).await
+        self.initialize(connection, plan, target, named_pipes, incoming).await
     }
 
     async fn plan(self: &Arc<Self>, attach: bool, target: &Target) -> Result<LaunchPlan, Failure> {
@@ -136,7 +136,7 @@ impl AdapterSession {
         mut connection: AdapterConnection,
         plan: LaunchPlan,
         target: Target,
-        offer: Option<NamedPipes>,
+        named_pipes: Option<NamedPipes>,
         incoming: mpsc::UnboundedReceiver<Incoming>,
     ) -> Result<Value, Failure> {
         let peer = connection.peer.clone();
@@ -151,7 +151,7 @@ impl AdapterSession {
             target,
             capabilities: Arc::default(),
             program: None,
-            offer,
+            named_pipes,
             debuggee: None,
             image: Default::default(),
             parent: None,

@@ -212,7 +212,7 @@ impl ExitContext {
                 lines.text()
             }
             (None, Some(broker)) => {
-                broker.settle();
+                broker.drain_output();
                 broker.stderr_tail(MAX_STDERR_TAIL_LEN)
             }
             (None, None) => String::new(),

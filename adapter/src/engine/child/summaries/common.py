@@ -38,16 +38,16 @@ def cut(text, room):
 def joined(opening, parts, closing, room):
     """Parts are pairs of a prefix and a function that renders the value in the room given; None means further parts."""
     left = room - len(opening) - len(closing)
-    told, parts = [], list(parts)
+    texts, parts = [], list(parts)
     for at, part in enumerate(parts):
         space = left - (3 if at + 1 < len(parts) else 0)
         text = part and part[0] + part[1](space - len(part[0]))
         if not text or len(text) > space:
-            told.append('\u2026')
+            texts.append('\u2026')
             break
-        told.append(text)
+        texts.append(text)
         left -= len(text) + 2
-    return opening + ', '.join(told) + closing
+    return opening + ', '.join(texts) + closing
 
 
 def fields(node, level, equals):

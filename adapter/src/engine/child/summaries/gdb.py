@@ -182,16 +182,16 @@ def tandem():
     shown = CODES + POINTERS + [gdb.TYPE_CODE_ENUM] + ([gdb.TYPE_CODE_CHAR] if Node.rust else [])
 
     def to_object(self):
-        told = kept(self)
+        described = kept(self)
         try:
             if self._value.type.strip_typedefs().code in shown:
                 node = Node(self._value)
                 # A text is read, not summed up: it stays as long as gdb has it.
-                told[self._result_name] = node.text() or show(node)
+                described[self._result_name] = node.text() or show(node)
         except Exception:
             # gdb's own text stays.
             pass
-        return told
+        return described
     varref.VariableReference.to_object = to_object
 
 

@@ -50,15 +50,15 @@ def tandem():
                 break
         if kind is not object:
             return None
-        told, left = [], longest - len(name_of(type(value))) - 7
+        texts, left = [], longest - len(name_of(type(value))) - 7
         for name, field in fields(value):
-            text = name + '=' + show(field, 0) if len(told) < most and type(name) is str else ''
+            text = name + '=' + show(field, 0) if len(texts) < most and type(name) is str else ''
             if not text or len(text) > left:
-                told.append('...')
+                texts.append('...')
                 break
-            told.append(text)
+            texts.append(text)
             left -= len(text) + 2
-        return name_of(type(value)) + '(' + ', '.join(told) + ')' if told else None
+        return name_of(type(value)) + '(' + ', '.join(texts) + ')' if texts else None
 
     if hasattr(SafeRepr, 'tandem'):
         # Of the process that this one was forked from, or of a session before.

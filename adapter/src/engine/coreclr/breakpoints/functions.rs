@@ -118,7 +118,7 @@ impl FunctionName {
             };
             let (short, full) = (parameters(NameStyle::Short), parameters(NameStyle::Full));
             let returns = || metadata.format_method(method, NameStyle::Full, &[]).returns.replace(' ', "");
-            if self.returns.as_ref().is_some_and(|wanted| !ends_with_path(&returns(), wanted)) {
+            if self.returns.as_ref().is_some_and(|given| !ends_with_path(&returns(), given)) {
                 continue;
             }
             let fits = self.parameters.as_ref().is_none_or(|given| {

@@ -182,9 +182,9 @@ mod tests {
         let Some(CompilerResponse::Diagnostics(diagnostics)) = CompilerResponse::read(&message) else {
             panic!("{message:?}")
         };
-        let told = failure("1 + x", &diagnostics);
-        assert_eq!(told.message, "CS0103: The name 'x' does not exist (column 5)");
-        assert_eq!((&told.data["column"], &told.data["endColumn"]), (&json!(5), &json!(6)));
+        let failed = failure("1 + x", &diagnostics);
+        assert_eq!(failed.message, "CS0103: The name 'x' does not exist (column 5)");
+        assert_eq!((&failed.data["column"], &failed.data["endColumn"]), (&json!(5), &json!(6)));
     }
 
     #[test]

@@ -265,10 +265,10 @@ mod tests {
         let diagnostic =
             json!({ "column": 10, "endColumn": 11, "diagnostics": [{ "column": 10, "endColumn": 11 }] });
         let failure = Failure::new(ErrorCode::EvaluationFailed, "CS0103: no x (column 10)").data(diagnostic);
-        let told = in_value(failure, text, text.find('1').unwrap_or_default());
-        assert_eq!(told.message, "CS0103: no x (column 5)");
+        let located = in_value(failure, text, text.find('1').unwrap_or_default());
+        assert_eq!(located.message, "CS0103: no x (column 5)");
         let place = json!({ "column": 5, "endColumn": 6 });
-        assert_eq!(told.data, json!({ "column": 5, "endColumn": 6, "diagnostics": [place] }));
+        assert_eq!(located.data, json!({ "column": 5, "endColumn": 6, "diagnostics": [place] }));
     }
 
     #[test]

@@ -28,8 +28,8 @@ corrected = lambda do |dap, attached|
   end)
   if attached
     dap.alias_method(:__tandem_send, :send)
-    dap.define_method(:send) do |**told|
-      __tandem_send(**told) if @sock
+    dap.define_method(:send) do |**message|
+      __tandem_send(**message) if @sock
     rescue IOError, Errno::EPIPE
       # The client has gone.
     end

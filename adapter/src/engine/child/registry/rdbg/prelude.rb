@@ -19,12 +19,12 @@ ends = TracePoint.new(:end) do |point|
   ends.disable
   original = dap.instance_method(:send)
   dap.send(:remove_method, :send)
-  dap.send(:define_method, :send) do |**told|
+  dap.send(:define_method, :send) do |**message|
     # A forked process shares the session of its parent.
-    if told[:event].to_s == "stopped" && Process.pid != launched
-      told[:body] = (told[:body] || {}).merge(processId: Process.pid)
+    if message[:event].to_s == "stopped" && Process.pid != launched
+      message[:body] = (message[:body] || {}).merge(processId: Process.pid)
     end
-    original.bind(self).call(**plain.call(told))
+    original.bind(self).call(**plain.call(message))
   end
   corrected.call(dap, false)
 end
