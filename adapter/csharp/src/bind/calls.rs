@@ -139,15 +139,18 @@ impl Binder<'_> {
             }
         }
         if let (true, Some((first, _)), Some(of)) = (all.is_empty(), extensions.first(), &group.of) {
-            let wanted = first.parameters.first().map(|parameter| parameter.ty.clone()).unwrap_or(Ty::Other);
-            let fits = self.implicit_conversion(of, &wanted).is_some() && !is_other_number(&of.ty, &wanted);
-            if !wanted.is_open() && !fits {
-                let (owner, wanted, name) = (self.type_text(&of.ty), self.type_text(&wanted), &group.name);
+            let expected =
+                first.parameters.first().map(|parameter| parameter.ty.clone()).unwrap_or(Ty::Other);
+            let fits =
+                self.implicit_conversion(of, &expected).is_some() && !is_other_number(&of.ty, &expected);
+            if !expected.is_open() && !fits {
+                let (owner, expected, name) =
+                    (self.type_text(&of.ty), self.type_text(&expected), &group.name);
                 return reject(
                     "CS1929",
                     format!(
                         "'{owner}' does not contain a definition for '{name}' and the best extension method \
-                            overload requires a receiver of type '{wanted}'"
+                            overload requires a receiver of type '{expected}'"
                     ),
                     of.span,
                 );

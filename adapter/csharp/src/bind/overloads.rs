@@ -365,11 +365,11 @@ impl Binder<'_> {
                 let Some(parameter) = method.parameters.get(at).or(method.parameters.last()) else {
                     continue;
                 };
-                let wanted = self.type_text(&parameter.ty.with(owner.arguments(), &[]));
+                let expected = self.type_text(&parameter.ty.with(owner.arguments(), &[]));
                 let from = self.type_text(&value.ty);
                 return reject(
                     "CS1503",
-                    format!("Argument {}: cannot convert from '{from}' to '{wanted}'", at + 1),
+                    format!("Argument {}: cannot convert from '{from}' to '{expected}'", at + 1),
                     argument.span,
                 );
             }

@@ -125,11 +125,11 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
                 )),
             };
         }
-        let wanted = inner.unwrap_or_else(|| to.clone());
+        let target = inner.unwrap_or_else(|| to.clone());
         let actual = self.target.actual_type(&val)?;
         // Enums are converted as their underlying type.
         let stored = |ty: &Ty| self.types().enum_storage(ty).map_or(ty.clone(), Ty::Primitive);
-        if stored(&actual) != stored(&wanted) {
+        if stored(&actual) != stored(&target) {
             let (from, to) = (self.types().type_text(&actual), self.types().type_text(to));
             return self.fail(format!("InvalidCastException: the object is a boxed `{from}`, not a `{to}`"));
         }
