@@ -1,8 +1,8 @@
 //! Processes and sockets: how clients reach a session, and how a session is found.
 //!
 //! [`relay`] (an editor's stdio), [`listener`] (`--listen`) and [`host`] (the process of one session) with
-//! [`child_session_client`] and [`child_hosts`]; [`sessions`] (the list of live sessions), `stale_files` (files
-//! of hosts that were killed). The folder of live sessions is a crate of its own: `session-registry`.
+//! [`child_session_client`] and [`child_hosts`]; [`sessions`] (the list of live sessions), `stale_files`
+//! (files of hosts that were killed). The folder of live sessions is a separate crate: `session-registry`.
 //!
 //! One process hosts one session: a crash costs that session and no other, and an editor that kills its
 //! adapter kills only the relay.

@@ -44,7 +44,7 @@ const RESOURCES: [Limit; 11] = [
     Limit(
         "pending requests of a DAP client",
         "{}",
-        &[("adapter/src/hub/state/unanswered.rs", "MAX_UNANSWERED", Count)],
+        &[("adapter/src/hub/state/open_requests.rs", "MAX_OPEN_REQUESTS", Count)],
         "refused until some are answered",
     ),
     Limit(
@@ -80,15 +80,15 @@ const RESOURCES: [Limit; 11] = [
     Limit(
         "a connection to a session that has not sent `initialize`",
         "{}",
-        &[("adapter/src/hub/state.rs", "MAX_ADMISSION_TIME", Time)],
+        &[("adapter/src/hub/state.rs", "HANDSHAKE_TIMEOUT", Time)],
         "it is closed",
     ),
     Limit(
         "what an adapter prints to stderr",
         "{} lines of {} characters",
         &[
-            ("adapter/src/engine/child/connection.rs", "LAST_LINES", Count),
-            ("adapter/src/engine/child/connection.rs", "LINE_LIMIT", Count),
+            ("adapter/src/engine/child/connection.rs", "MAX_STDERR_LINES", Count),
+            ("adapter/src/engine/child/connection.rs", "MAX_LINE_LEN", Count),
         ],
         "the oldest line is dropped",
     ),
@@ -108,25 +108,25 @@ const TIMES: [Limit; 9] = [
     Limit(
         "a request that the engine answers",
         "{}",
-        &[("adapter/src/hub/state.rs", "ENGINE_DEADLINE", Time)],
+        &[("adapter/src/hub/state.rs", "ENGINE_TIMEOUT", Time)],
         "`TIMEOUT`; the session continues, and you can end it",
     ),
     Limit(
         "the source of a .NET method, which may be fetched or decompiled",
         "{}",
-        &[("adapter/src/hub/state.rs", "SOURCE_DEADLINE", Time)],
+        &[("adapter/src/hub/state.rs", "SOURCE_TIMEOUT", Time)],
         "`TIMEOUT`; the session continues",
     ),
     Limit(
         "a launch, with its build",
         "{}",
-        &[("adapter/src/hub/state/lifecycle.rs", "LAUNCH_DEADLINE", Time)],
+        &[("adapter/src/hub/state/lifecycle.rs", "LAUNCH_TIMEOUT", Time)],
         "`TIMEOUT`",
     ),
     Limit(
         "the start of a child adapter",
         "{}",
-        &[("adapter/src/engine/child/connection.rs", "START_LIMIT", Time)],
+        &[("adapter/src/engine/child/connection.rs", "START_TIMEOUT", Time)],
         "the launch fails, with the last lines of the adapter's stderr",
     ),
     Limit(
@@ -153,7 +153,7 @@ const TIMES: [Limit; 9] = [
     Limit(
         "writing the program's stdin, which the program does not read",
         "{}",
-        &[("adapter/src/io/stdin.rs", "WRITE_DEADLINE", Time)],
+        &[("adapter/src/io/stdin.rs", "WRITE_TIMEOUT", Time)],
         "`TIMEOUT`",
     ),
     Limit(
@@ -226,17 +226,17 @@ fn table(head: &str, limits: &[Limit]) -> String {
     table
 }
 
-fn check(page: &str, wanted: &str) {
+fn check(page: &str, expected: &str) {
     let (before, after) = ("<!-- limits -->\n", "<!-- end of limits -->");
     let path = root().join(page);
     let text = std::fs::read_to_string(&path).expect(page);
     let (head, rest) = text.split_once(before).expect("the table has a beginning");
     let (_, tail) = rest.split_once(after).expect("the table has an end");
-    let wanted = format!("{head}{before}{wanted}{after}{tail}");
+    let expected = format!("{head}{before}{expected}{after}{tail}");
     if std::env::var_os("INSTA_UPDATE").is_some_and(|value| value == "always") {
-        std::fs::write(&path, wanted).expect(page);
+        std::fs::write(&path, expected).expect(page);
     } else {
-        assert!(text == wanted, "{page} is out of date: run this test with INSTA_UPDATE=always");
+        assert!(text == expected, "{page} is out of date: run this test with INSTA_UPDATE=always");
     }
 }
 
@@ -265,8 +265,8 @@ fn constants_are_written_in_the_largest_unit_that_fits() {
         ("Duration::from_secs(90)", Time, "90 s"),
         ("Duration::from_millis(400)", Time, "400 ms"),
     ];
-    for (expression, unit, wanted) in cases {
-        assert_eq!(written(expression, unit).as_deref(), Some(wanted));
+    for (expression, unit, expected) in cases {
+        assert_eq!(written(expression, unit).as_deref(), Some(expected));
     }
     assert_eq!(written("OTHER * 2", Count), None);
 }
