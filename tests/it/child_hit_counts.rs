@@ -178,6 +178,11 @@ async fn a_condition_that_was_refused_can_be_put_right() -> anyhow::Result<()> {
             let request = json!({ "line": line, "condition": condition });
             json!({ "source": { "path": subject.source() }, "breakpoints": [request] })
         };
+        let mut often = set("");
+        often["breakpoints"][0]["hitCondition"] = json!("often");
+        let told = editor.ok("setBreakpoints", often).await?["breakpoints"][0].clone();
+        assert_eq!(told["verified"], false, "{subject:?}: {told}");
+        assert!(told["message"].as_str().is_some_and(|message| message.contains("`often`")), "{told}");
         let (wrong, right) = (set("length =="), set("length == 5"));
         let body = editor.ok("setBreakpoints", wrong).await?;
         assert_eq!(body["breakpoints"][0]["verified"], false, "{subject:?}: {body}");

@@ -69,7 +69,12 @@ impl HitTest {
         let (operator, number) = text.split_at(digits);
         let wrong =
             || format!("the hit condition `{text}` is not understood; use 5, > 5, >= 5, < 5, <= 5 or % 5");
-        let count: u64 = number.trim().parse().map_err(|_| wrong())?;
+        // Clients that count in floats write a whole number with a fraction.
+        let number = match number.trim().split_once('.') {
+            Some((whole, fraction)) if fraction.bytes().all(|digit| digit == b'0') => whole,
+            _ => number.trim(),
+        };
+        let count: u64 = number.parse().map_err(|_| wrong())?;
         match operator.trim() {
             "" | "=" | "==" => Ok(Some(HitTest::Equal(count))),
             ">" => Ok(Some(HitTest::Above(count))),
@@ -78,6 +83,20 @@ impl HitTest {
             "<=" => Ok(Some(HitTest::AtMost(count))),
             "%" if count > 0 => Ok(Some(HitTest::Every(count))),
             _ => Err(wrong()),
+        }
+    }
+}
+
+/// As every engine understands it.
+impl std::fmt::Display for HitTest {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Equal(count) => write!(formatter, "{count}"),
+            Self::Above(count) => write!(formatter, "> {count}"),
+            Self::AtLeast(count) => write!(formatter, ">= {count}"),
+            Self::Below(count) => write!(formatter, "< {count}"),
+            Self::AtMost(count) => write!(formatter, "<= {count}"),
+            Self::Every(count) => write!(formatter, "% {count}"),
         }
     }
 }
@@ -98,12 +117,18 @@ mod tests {
             ("% 5", 10, true),
             ("%5", 11, false),
             ("<= 1", 2, false),
+            ("2.0", 2, true),
+            ("2.0", 1, false),
+            (">= 5.", 5, true),
+            ("= 5", 5, true),
         ] {
             let test = hit_condition(&json!(text)).unwrap().unwrap();
             assert_eq!(test.holds(hits), holds, "{text} at {hits}");
+            assert_eq!(hit_condition(&json!(test.to_string())), Ok(Some(test)));
         }
         assert_eq!(hit_condition(&Value::Null), Ok(None));
-        assert!(hit_condition(&json!("often")).is_err());
-        assert!(hit_condition(&json!("% 0")).is_err());
+        for text in ["often", "% 0", "2.5", "5 times", "-1"] {
+            assert!(hit_condition(&json!(text)).is_err(), "{text}");
+        }
     }
 }

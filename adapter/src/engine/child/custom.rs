@@ -101,6 +101,10 @@ impl Profile for Custom {
         const { &Description { connects: true, reads_cores: true, ..Description::NONE } }
     }
 
+    fn has_own_hit_conditions(&self) -> bool {
+        true
+    }
+
     fn name(&self) -> &str {
         &self.command
     }

@@ -365,6 +365,11 @@ pub(super) trait Profile: Send + Sync {
         true
     }
 
+    /// Whether it may have hit conditions that only it understands.
+    fn has_own_hit_conditions(&self) -> bool {
+        false
+    }
+
     /// A short command that runs no code of the program and prints the error in the text of a condition, or
     /// nothing if it is valid; for adapters that do not report such errors. Building it may read files.
     fn syntax_check(&self, _target: &Target, _condition: &str) -> Option<Command> {

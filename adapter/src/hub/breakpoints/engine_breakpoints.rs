@@ -11,6 +11,7 @@ use super::scope::BreakpointScope;
 use super::scope_breakpoints::ScopeBreakpoints;
 use crate::engine::JOINED_CONDITIONS;
 use crate::engine::condition_language::ConditionLanguage;
+use crate::engine::hit_condition::HitTest;
 
 /// The properties of breakpoints that an engine evaluates itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,8 +96,14 @@ fn merge(
     support: BreakpointSupport,
 ) -> EngineBreakpoint {
     let alone = members.len() == 1;
+    // The engine refuses it, with the reason.
+    let is_unreadable = |text: &str| HitTest::parse(text).is_err();
+    let refused = alone
+        && members
+            .iter()
+            .any(|breakpoint| breakpoint.request.hit_condition.as_deref().is_some_and(is_unreadable));
     let by_hub = !alone && !members.iter().all(|breakpoint| breakpoint.request.is_plain())
-        || members.iter().any(|breakpoint| !support.evaluates(&breakpoint.request));
+        || !refused && members.iter().any(|breakpoint| !support.evaluates(&breakpoint.request));
     // Where it is alone, the engine stops only where the condition holds, which is much quicker.
     let evaluation = match (by_hub, alone && support.conditions) {
         (false, _) => Evaluation::Engine,

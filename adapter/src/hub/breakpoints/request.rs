@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::scope::BreakpointScope;
+use crate::engine::hit_condition::HitTest;
 
 /// Maximum number of expressions of one trace.
 const MAX_TRACED: usize = 20;
@@ -134,9 +135,14 @@ impl BreakpointRequest {
                 value => drop(kept.insert(key.clone(), value.clone())),
             }
         }
-        serde_json::from_value(Value::Object(kept)).map_err(|error| {
+        let mut parsed: Self = serde_json::from_value(Value::Object(kept)).map_err(|error| {
             Failure::invalid(format!("a breakpoint of `{command}` is not valid: {error}; it is {request}"))
-        })
+        })?;
+        // Engines read other spellings differently, or as a condition that always holds.
+        if let Some(Ok(Some(test))) = parsed.hit_condition.as_deref().map(HitTest::parse) {
+            parsed.hit_condition = Some(test.to_string());
+        }
+        Ok(parsed)
     }
 }
 
@@ -287,6 +293,16 @@ fn check_trace(trace: &Value) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hit_condition_reaches_the_engine_in_one_spelling() {
+        for (given, kept) in [("2.0", "2"), ("== 5", "5"), (">=3", ">= 3"), ("often", "often")] {
+            let one = json!({ "line": 3, "hitCondition": given });
+            let arguments = json!({ "source": { "path": "/a.py" }, "breakpoints": [one] });
+            let parsed = parse("setBreakpoints", &arguments).unwrap();
+            assert_eq!(parsed.breakpoints[0].hit_condition.as_deref(), Some(kept));
+        }
+    }
 
     #[test]
     fn breakpoint_keeps_unknown_fields_and_drops_empty_ones() {

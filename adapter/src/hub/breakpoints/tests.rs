@@ -297,3 +297,13 @@ fn exception_filters_are_a_union_and_the_plain_one_wins_where_one_is_kept() {
     let poor = BreakpointSupport { filter_options: false, ..ALL };
     assert_eq!(arguments(in_scope, poor), json!({ "filters": ["unhandled", "all"] }));
 }
+
+#[test]
+fn engine_gets_a_hit_condition_that_nobody_understands_and_says_why() {
+    let mut store = Store::default();
+    let request = json!({ "line": 3, "hitCondition": "often" });
+    store.set(A, json!([request]));
+    let support = BreakpointSupport { hit_conditions: false, ..ONE };
+    let sent = store.engine_breakpoints(&BreakpointScope::of_path("/x.cs"), support);
+    assert_eq!(sent, [(1, request)]);
+}

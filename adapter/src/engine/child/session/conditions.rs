@@ -17,6 +17,7 @@ use super::super::signals;
 use super::super::state::ChildEvent;
 use super::super::translate;
 use super::AdapterSession;
+use crate::engine::hit_condition::hit_condition;
 use crate::engine::{CONDITION_FAILURE, JOINED_CONDITIONS};
 
 /// How long a check of a condition's text may take.
@@ -52,17 +53,22 @@ impl AdapterSession {
         let requested = arguments["breakpoints"].as_array_mut().map(std::mem::take).unwrap_or_default();
         let (mut taken, mut sent) = (Vec::new(), Vec::new());
         for (index, mut breakpoint) in requested.into_iter().enumerate() {
+            let refuse = |message: String, line: &Value| {
+                (index, json!({ "verified": false, "message": message, "reason": "failed", "line": line }))
+            };
+            if let Err(problem) = hit_condition(&breakpoint["hitCondition"])
+                && !self.profile.has_own_hit_conditions()
+            {
+                taken.push(refuse(problem, &breakpoint["line"]));
+                continue;
+            }
             let several =
                 breakpoint.as_object_mut().and_then(|breakpoint| breakpoint.shift_remove(JOINED_CONDITIONS));
             let condition = breakpoint["condition"].as_str().filter(|_| several.is_none()).map(str::to_owned);
             if let Some(condition) = &condition {
                 if let Some(problem) = self.problem_of(condition).await {
                     let message = format!("the condition `{condition}`: {problem}");
-                    let line = breakpoint["line"].clone();
-                    taken.push((
-                        index,
-                        json!({ "verified": false, "message": message, "reason": "failed", "line": line }),
-                    ));
+                    taken.push(refuse(message, &breakpoint["line"]));
                     continue;
                 }
                 breakpoint["condition"] = json!(self.profile.guarded_condition(condition));
