@@ -171,6 +171,24 @@ async fn replaces_itself(subject: Subject, name: &str, text: &str) -> anyhow::Re
 }
 
 #[tokio::test]
+async fn gdb_stops_in_a_program_that_a_shell_has_started_again() -> anyhow::Result<()> {
+    let again = "#include <unistd.h>\nint main(int argc, char **argv) {\n    if (argc == 1)\n        \
+                 return execl(\"/bin/sh\", \"sh\", \"-c\", \"exec \\\"$0\\\" again\", argv[0], 0L);\n    \
+                 argc += 3; /* BP here */\n    return argc;\n}\n";
+    let folder = tempfile::tempdir()?;
+    let source = folder.path().join("again.c");
+    std::fs::write(&source, again)?;
+    let attributes = Subject::Gdb.with(json!({ "program": source }));
+    let line = tandem_tests::child::line(&source, "here");
+    let mut editor = launch_program(attributes, &source, &[line]).await?;
+    let stopped = editor.event("stopped").await?;
+    assert_eq!(stopped["reason"], "breakpoint", "{stopped}");
+    editor.ok("continue", json!({ "threadId": stopped["threadId"] })).await?;
+    assert_eq!(editor.event("exited").await?["exitCode"], 5);
+    editor.finish().await
+}
+
+#[tokio::test]
 async fn a_program_that_dies_for_want_of_a_terminal_says_how_to_launch_it() -> anyhow::Result<()> {
     let raw = "import termios, sys\ntermios.tcgetattr(sys.stdin)\n";
     let keys = "require 'io/console'\n$stdin.getch\n";

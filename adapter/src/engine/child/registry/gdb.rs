@@ -114,6 +114,29 @@ except (AttributeError, ImportError, ValueError, SystemError):
 del tandem
 """)"#;
 
+/// gdb disables a breakpoint whose source is not in the program that the debugged one has become, such as a
+/// shell that starts the next program. Disabled it waits for its source, but does not stop. Enabled again, it
+/// stops in a later program that has the source.
+const BREAKPOINTS_OUTLIVE_EXEC: &str = r#"python exec("""
+def tandem():
+    import gdb
+    enabled = set()
+    def replaced(event):
+        enabled.update(one.number for one in gdb.breakpoints() if one.enabled)
+    def loaded(event):
+        for one in gdb.breakpoints():
+            # Only one without an address: another address may be in the program before.
+            if one.number in enabled and one.pending and not one.enabled:
+                one.enabled = True
+    gdb.events.executable_changed.connect(replaced)
+    gdb.events.new_objfile.connect(loaded)
+try:
+    tandem()
+except AttributeError:
+    pass
+del tandem
+""")"#;
+
 /// Metadata of gdb, known without starting it. No kind of program selects it: users choose it by name.
 const DESCRIPTION: Description = Description {
     name: "gdb",
@@ -251,7 +274,7 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<LaunchPla
     let mut args: Vec<OsString> =
         ["-q", "-nx", "-i", "dap", "-iex", "set debuginfod enabled off", "-iex"].map(Into::into).to_vec();
     args.push(ONE_BY_ONE.replace('\n', "\\n").into());
-    for correction in [ANY_NAMES, CALLS_ARE_NOT_RUNS] {
+    for correction in [ANY_NAMES, CALLS_ARE_NOT_RUNS, BREAKPOINTS_OUTLIVE_EXEC] {
         args.extend(["-iex".into(), correction.replace('\n', "\\n").into()]);
     }
     args.extend(signals::for_gdb().into_iter().flat_map(|command| ["-iex".into(), command.into()]));
