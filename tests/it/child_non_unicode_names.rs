@@ -1,6 +1,6 @@
-//! Names that are not Unicode, from a program in each language: of a folder, of a thread, of what a variable
-//! holds, as far as the language lets a program make them. Every request about them is answered, and the
-//! session goes on to the program's end.
+//! Names that are not ASCII or not Unicode, from a program in each language: of a file, of a folder, of a
+//! thread, of the content of a variable, as far as the language lets a program make them. Every request about
+//! them is answered, and the session goes on to the program's end.
 //!
 //! Not here: how they are escaped ([`super::unreadable_messages`]).
 
@@ -107,10 +107,10 @@ fn program(subject: Subject, folder: &Path) -> anyhow::Result<PathBuf> {
             std::fs::write(folder.join("go.mod"), "module odd\n\ngo 1.20\n")?;
             ("main.go", GO, None)
         }
-        Subject::Rdbg | Subject::Rdbg192 => ("main.rb", RUBY, Some(("odd.rb", RUBY_INSIDE))),
-        Subject::Js => ("main.js", JS, None),
-        Subject::Bash => ("main.sh", BASH, Some(("odd.sh", BASH_INSIDE))),
-        Subject::Perl => ("main.pl", PERL, Some(("odd.pl", PERL_INSIDE))),
+        Subject::Rdbg | Subject::Rdbg192 => ("größe.rb", RUBY, Some(("odd.rb", RUBY_INSIDE))),
+        Subject::Js => ("größe.js", JS, None),
+        Subject::Bash => ("größe.sh", BASH, Some(("odd.sh", BASH_INSIDE))),
+        Subject::Perl => ("größe.pl", PERL, Some(("odd.pl", PERL_INSIDE))),
     };
     std::fs::write(folder.join(name), bytes(text))?;
     if let Some((name, text)) = inside {
@@ -173,6 +173,7 @@ async fn check_odd_names(subject: Subject) -> anyhow::Result<()> {
     let thread = editor.event("stopped").await?["threadId"].clone();
     let threads = editor.ok("threads", json!({})).await?;
     let stack = editor.ok("stackTrace", json!({ "threadId": thread })).await?;
+    assert_eq!(stack["stackFrames"][0]["source"]["path"], json!(source), "{subject:?}");
     let frame = &stack["stackFrames"][0]["id"];
     let scopes = editor.ok("scopes", json!({ "frameId": frame })).await?;
     let mut all = Vec::new();

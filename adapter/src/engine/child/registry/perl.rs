@@ -207,6 +207,7 @@ Perl::LanguageServer::run;
 /// - Errors are errors, not values; elements are in their order and in pages; values other than scalars,
 ///   arrays and hashes are shown; bytes that are UTF-8 are text; keys with quotes are found again.
 /// - Modules that were loaded by a relative path are known by the whole one.
+/// - A path is bytes for Perl, and text for the adapter.
 /// - A character that is not valid Unicode, such as half a surrogate pair, is written out: the adapter cannot
 ///   read a message that has one.
 const PROGRAM: &str = r##"BEGIN {
@@ -320,6 +321,8 @@ sub whole { my ($path) = @_; return $path =~ m{^[/(]} ? $path : "$home/" . $path
 *{"${interface}::req_breakpoint"} = sub {
     my ($self, $asked) = @_;
     my $file = $asked->{filename};
+    utf8::encode($file) if defined $file;
+    $asked = { %$asked, filename => $file };
     if (defined $file && !defined $main::{"_<$file"}) {
         my ($loaded) = grep { whole($_) eq $file } map { substr $_, 2 } grep { /^_</ } keys %main::;
         $asked = { %$asked, filename => $loaded } if defined $loaded;
@@ -343,7 +346,9 @@ sub written_out {
     my ($told) = @_;
     return { map { ($_ => written_out($told->{$_})) } keys %$told } if ref $told eq 'HASH';
     return [map { written_out($_) } @$told] if ref $told eq 'ARRAY';
-    return $told if ref $told || !defined $told || $told !~ /[\x{d800}-\x{dfff}\x{110000}-\x{7fffffff}]/;
+    return $told if ref $told || !defined $told || $told !~ /[^\x00-\x7f]/;
+    utf8::decode($told) if !utf8::is_utf8($told);
+    return $told if $told !~ /[\x{d800}-\x{dfff}\x{110000}-\x{7fffffff}]/;
     (my $text = $told) =~ s/([\x{d800}-\x{dfff}\x{110000}-\x{7fffffff}])/sprintf '\\x{%x}', ord $1/ge;
     return $text;
 }
