@@ -202,9 +202,12 @@ impl Build<'_> {
         let source = &self.target.program;
         let folder = source.parent().unwrap_or(source);
         let name = source.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        let out = own_folder(folder)?.join(name);
+        let out = own_folder(folder)?.join(&name);
         let mut command = self.command(compiler, folder)?;
         command.args(flags).arg("-o").arg(&out).arg(source);
+        if compiler == "rustc" {
+            command.arg("--crate-name").arg(crate_name(&name));
+        }
         self.run(command, folder, gnu)?;
         Ok(out)
     }
@@ -250,7 +253,8 @@ impl Build<'_> {
         let status = builds::command::run(command, BUILD_TIMEOUT, self.give_up, &failed, &mut |line| {
             if let Some(shown) = read(line, folder, &mut compiler_output) {
                 telling.line(shown.trim_end());
-                if !shown.trim().is_empty() {
+                // Compilers end with a count of errors.
+                if !shown.trim().is_empty() && !compiler_output.last.starts_with("error") {
                     compiler_output.last = shown.trim().to_owned();
                 }
             }
@@ -280,6 +284,13 @@ fn own_folder(folder: &Path) -> Result<PathBuf, Failure> {
         Failure::new(ErrorCode::BuildFailed, format!("cannot write to `{}`: {error}", out.display()))
     })?;
     Ok(out)
+}
+
+/// The name of the crate of a file with this name: rustc refuses a file whose name is not an identifier.
+fn crate_name(stem: &str) -> String {
+    let letter = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
+    let name: String = stem.chars().map(letter).collect();
+    if name.starts_with(|first: char| first.is_ascii_digit()) { format!("_{name}") } else { name }
 }
 
 /// Whether it is a file of a Go package's tests: what is run is all of them.
@@ -326,5 +337,11 @@ mod tests {
         assert_eq!(target("src/bin/tool.rs"), "build --bin tool");
         assert_eq!(target("examples/shown/main.rs"), "build --example shown");
         assert_eq!(target("tests/it.rs"), "test --no-run --test it");
+    }
+
+    #[test]
+    fn a_file_with_any_name_has_a_crate_name() {
+        let names = ["main", "my-app", "größe #1", "2048", "a.b"].map(crate_name);
+        assert_eq!(names, ["main", "my_app", "gr__e__1", "_2048", "a_b"]);
     }
 }
