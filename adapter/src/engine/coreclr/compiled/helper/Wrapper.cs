@@ -155,7 +155,8 @@ namespace Tandem.Compiler
             }
             foreach (var (name, type) in usings.TypeAliases)
             {
-                if (Spelled(type) is string spelled) text.Append("using @").Append(name).Append(" = ").Append(spelled).Append(";\n");
+                // A type with pointers in it, which are the only `*`.
+                if (Spelled(type) is string spelled) text.Append(spelled.Contains("*") ? "using unsafe @" : "using @").Append(name).Append(" = ").Append(spelled).Append(";\n");
             }
         }
 
