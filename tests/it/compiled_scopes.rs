@@ -192,6 +192,10 @@ async fn every_scope_offers_its_names_without_a_compiler_too(runtime: Runtime) -
         }
         editor.check_results(&stop.frame, expected).await.with_context(|| format!("at {marker}"))?;
     }
+    editor.continue_to(&mut stop, (modern("Types.cs"), "hidden")).await?;
+    assert_eq!(stop.frame["name"], "Shapes.Hidden.Next(int number)");
+    let own = [("step + number", "5"), ("this", "{Shapes.Hidden}")];
+    editor.check_results(&stop.frame, &own).await.context("at hidden")?;
     editor.finish().await
 }
 

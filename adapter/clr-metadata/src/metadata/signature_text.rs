@@ -12,6 +12,9 @@ const MAX_DEPTH: usize = 16;
 /// not become a long list.
 const MAX_ARGUMENTS: u32 = 1024;
 
+/// Hexadecimal digits of the checksum in the name of a type of one file.
+const CHECKSUM_LEN: usize = 64;
+
 /// The C# declaration of a method, without its name and its type.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SignatureText {
@@ -261,9 +264,25 @@ impl SignatureFormatter<'_> {
     }
 }
 
+/// The name in the source of a type of one file (`file class`), by its name in the metadata without
+/// namespace: `<FILE>F`, a checksum, `__` and that name.
+pub fn file_local(simple: &str) -> Option<&str> {
+    let (_, rest) = simple.strip_prefix('<')?.split_once(">F")?;
+    let (checksum, rest) = rest.split_at_checked(CHECKSUM_LEN)?;
+    let name = rest.strip_prefix("__")?;
+    checksum.bytes().all(|digit| digit.is_ascii_hexdigit()).then_some(name)
+}
+
+/// `Shop.Cart` for `Shop.<Program>F…__Cart`.
+pub fn without_files(name: &str) -> String {
+    let parts: Vec<&str> = name.split('.').map(|part| file_local(part).unwrap_or(part)).collect();
+    parts.join(".")
+}
+
 /// Replaces arities by generic arguments: `` Outer`1.Inner`1 `` and `T, U` become `Outer<T>.Inner<U>`.
 pub fn with_arguments(name: &str, arguments: &[String]) -> String {
     let mut arguments = arguments.iter();
+    let name = without_files(name);
     let mut text = String::with_capacity(name.len());
     let mut letters = name.chars().peekable();
     while let Some(letter) = letters.next() {
@@ -293,5 +312,7 @@ mod tests {
         assert_eq!(with_arguments("N.Outer`1.Inner`2", &names), "N.Outer<A>.Inner<B, C>");
         assert_eq!(with_arguments("Plain", &names), "Plain");
         assert_eq!(with_arguments("Open`1", &[]), "Open");
+        let of_file = format!("N.<Program>F{}__Cart`1", "F495".repeat(16));
+        assert_eq!(with_arguments(&of_file, &names), "N.Cart<A>");
     }
 }

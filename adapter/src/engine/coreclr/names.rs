@@ -2,6 +2,7 @@
 //!
 //! Not here: names of methods ([`super::methods`]).
 
+use clr_metadata::metadata::signature_text::{file_local, without_files};
 use cordebug::value::element;
 
 /// Keywords, which are names in C# only with a leading `@`.
@@ -101,12 +102,16 @@ pub(super) fn is_closure(simple: &str) -> bool {
 
 /// Whether a type name without namespace is a compiler-generated closure or state machine.
 pub(super) fn is_generated(simple: &str) -> bool {
-    simple.starts_with('<') || simple.starts_with("_Closure$__") || simple.starts_with("VB$StateMachine_")
+    simple.starts_with('<') && file_local(simple).is_none()
+        || simple.starts_with("_Closure$__")
+        || simple.starts_with("VB$StateMachine_")
 }
 
-/// `List` for ``System.Collections.Generic.List`1``: without the number of generic parameters.
+/// `List` for ``System.Collections.Generic.List`1``: without the number of generic parameters, and without
+/// the file of a type that only its file knows.
 pub(super) fn without_arity(name: &str) -> String {
     let mut plain = String::with_capacity(name.len());
+    let name = without_files(name);
     let mut letters = name.chars().peekable();
     while let Some(letter) = letters.next() {
         if letter == '`' {
@@ -124,7 +129,7 @@ pub(super) fn spell_generic(name: &str, arguments: &[String]) -> String {
         return without_arity(name);
     }
     let mut rest = arguments.iter();
-    let parts: Vec<String> = name
+    let parts: Vec<String> = without_files(name)
         .split('.')
         .map(|part| match part.split_once('`') {
             Some((own, arity)) => {
@@ -164,6 +169,17 @@ pub(super) fn keyword(kind: u32) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn types_of_one_file_have_their_name_in_the_source() {
+        let cart = format!("<Program>F{}__Cart", "F495".repeat(16));
+        let generic = format!("Shop.{cart}`1");
+        assert!(!super::is_generated(&cart) && super::is_generated("<>c__DisplayClass0_0"));
+        assert!(super::is_generated("<Run>d__4") && super::is_generated("<Fill>F__x"));
+        assert_eq!(super::without_arity(&generic), "Shop.Cart");
+        assert_eq!(super::spell_generic(&generic, &["int".into()]), "Shop.Cart<int>");
+        assert_eq!(super::spell_generic(&cart, &[]), "Cart");
+    }
+
     #[test]
     fn arity_is_left_out_wherever_it_occurs() {
         assert_eq!(super::without_arity("A.Outer`1.Inner`12"), "A.Outer.Inner");
