@@ -37,6 +37,10 @@ const DESCRIPTION: Description = Description {
     ..Description::NONE
 };
 
+/// The text of a stop at an `exec`.
+const REPLACED: &str = "the program has become another one (exec), in which Delve's breakpoints do not stop: \
+    continue to run it";
+
 /// How Tandem launches Delve, and where it differs from other adapters.
 pub(super) struct Delve;
 
@@ -103,6 +107,14 @@ impl Profile for Delve {
         if let Some(reason) = failed.filter(|_| body["reason"] == "exception").map(str::to_owned) {
             body["reason"] = json!("breakpoint");
             body[CONDITION_FAILURE] = json!({ "reason": reason });
+        }
+        // The trap of an `exec`, which Delve takes for its breakpoint 0, of no goroutine.
+        let is_set = |id: &Value| id.as_i64().is_some_and(|id| id > 0);
+        let hit = body["hitBreakpointIds"].as_array().is_some_and(|ids| ids.iter().any(is_set));
+        if body["reason"] == "breakpoint" && body["threadId"].as_i64().unwrap_or(0) <= 0 && !hit {
+            body["reason"] = json!("exec");
+            body["description"] = json!("Paused on exec");
+            body["text"] = json!(REPLACED);
         }
     }
 
@@ -187,5 +199,21 @@ mod tests {
         assert_eq!(exit_code("Process 1 has exited with status -1\n"), Some(-1));
         assert_eq!(exit_code("my Process 1 has exited with status 7\n"), None);
         assert_eq!(exit_code("Process x has exited with status 7\n"), None);
+    }
+
+    #[test]
+    fn a_stop_at_an_exec_is_not_a_breakpoint_and_others_are_what_they_are() {
+        let reason = |mut body: Value| {
+            Delve.correct_stop(&mut body, false);
+            body["reason"].as_str().map(str::to_owned)
+        };
+        let exec = json!({ "reason": "breakpoint", "allThreadsStopped": true, "hitBreakpointIds": [0] });
+        assert_eq!(reason(exec).as_deref(), Some("exec"));
+        for (key, value) in [("threadId", json!(1)), ("hitBreakpointIds", json!([2]))] {
+            let mut hit = json!({ "reason": "breakpoint" });
+            hit[key] = value;
+            assert_eq!(reason(hit).as_deref(), Some("breakpoint"));
+        }
+        assert_eq!(reason(json!({ "reason": "pause" })).as_deref(), Some("pause"));
     }
 }
