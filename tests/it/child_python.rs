@@ -193,6 +193,22 @@ async fn a_child_that_the_editor_cannot_open_continues_at_breakpoints() -> anyho
 }
 
 #[tokio::test]
+async fn a_daemon_that_is_debugged_ends_with_its_session() -> anyhow::Result<()> {
+    let text = "import os, time\nif os.fork():\n    os._exit(0)\nos.setsid()\n\
+                if os.fork():\n    os._exit(0)\nprint('daemon', os.getpid(), flush=True)\ntime.sleep(60)\n";
+    let script = PythonScript::new(text)?;
+    let mut editor = editor()?;
+    editor.launch_child(script.launch(json!({})), &script.path(), &[]).await?;
+    let printed = editor.take_stdout("\n").await?;
+    let pid = printed.trim().strip_prefix("daemon ").context("no pid")?.to_owned();
+    editor.finish().await?;
+    // Its new parent may not have reaped it yet.
+    let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_else(|_| ") Z".into());
+    assert!(state.contains(") Z"), "{state}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn an_endless_loop_is_paused_and_ended() -> anyhow::Result<()> {
     let script = PythonScript::new("x = 0\nprint('on')\nwhile True:\n    x += 1\n")?;
     let mut editor = editor()?;

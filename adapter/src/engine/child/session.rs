@@ -128,6 +128,8 @@ pub(super) struct AdapterSession {
     planning: TaskTracker,
     /// A debugger that Tandem opened in a running program and must still close.
     opened: Mutex<Option<OpenedPort>>,
+    /// Processes with a session of their own that the program has started.
+    children: Mutex<Vec<DebuggeeProcess>>,
     /// Set when no more connections are accepted.
     closing: CancellationToken,
 }
@@ -150,6 +152,7 @@ impl AdapterSession {
             give_up: CancellationToken::new(),
             planning: TaskTracker::new(),
             opened: Mutex::default(),
+            children: Mutex::default(),
             closing: CancellationToken::new(),
         }
     }

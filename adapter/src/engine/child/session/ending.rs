@@ -220,6 +220,9 @@ impl AdapterSession {
             self.end_before_helpers().await;
         }
         self.send_disconnect(launched || terminate).await;
+        if launched {
+            self.end_children();
+        }
         if terminate && let Some(live) = self.live().as_ref() {
             live.signal(Signal::KILL);
         }
@@ -274,6 +277,7 @@ impl AdapterSession {
     pub(super) async fn end_program(self: Arc<Self>) {
         self.end_before_helpers().await;
         self.send_disconnect(true).await;
+        self.end_children();
         if let Some(live) = self.live().as_ref() {
             live.signal(Signal::KILL);
         }
