@@ -204,10 +204,14 @@ impl Build<'_> {
         let name = source.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         let out = own_folder(folder)?.join(&name);
         let mut command = self.command(compiler, folder)?;
-        command.args(flags).arg("-o").arg(&out).arg(source);
+        command.args(flags).arg("-o");
         if compiler == "rustc" {
-            command.arg("--crate-name").arg(crate_name(&name));
+            // Its linker takes a percent sign in an absolute path for a placeholder.
+            command.arg(out.strip_prefix(folder).unwrap_or(&out)).arg("--crate-name").arg(crate_name(&name));
+        } else {
+            command.arg(&out);
         }
+        command.arg(source);
         self.run(command, folder, gnu)?;
         Ok(out)
     }
