@@ -111,6 +111,7 @@ async fn every_scope_offers_its_names(runtime: Runtime) -> anyhow::Result<()> {
                 ("one + kept + sum + new[] { 1 }.Sum(x => x + kept)", "17"),
                 ("kept = new[] { 7 }.Sum(x => x)", "7"),
                 ("kept", "7"),
+                ("nameof(Inside) + nameof(kept)", "\"Insidekept\""),
             ],
         ),
         (
@@ -119,6 +120,7 @@ async fn every_scope_offers_its_names(runtime: Runtime) -> anyhow::Result<()> {
             &[
                 ("hidden.Value + new[] { 1 }.Sum(x => x + Hidden.Answer)", "103"),
                 ("new Hidden { Value = 8 }.Value + new[] { hidden }.Count(h => h.Value == 3)", "9"),
+                ("nameof(Hidden)", "\"Hidden\""),
             ],
         ),
     ];

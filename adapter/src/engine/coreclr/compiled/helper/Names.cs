@@ -98,6 +98,11 @@ namespace Tandem.Compiler
             if (name == "_" || IsNearer(node, name)) return;
             var isType = SyntaxFacts.IsInTypeOnlyContext(node);
             var isCalled = node.Parent is InvocationExpressionSyntax call && call.Expression == node;
+            if (!isType && Named(node) is InvocationExpressionSyntax inside && IsFunction(name))
+            {
+                edited.Replace(place - (node.SpanStart - inside.SpanStart), inside.Span.Length, "\"" + name + "\"");
+                return;
+            }
             if (!isType && CallsFunction(node, name, place, edited)) return;
             for (var type = frame.Class; type != null; type = type.ContainingType)
             {
@@ -111,7 +116,9 @@ namespace Tandem.Compiler
             var arity = node is GenericNameSyntax generic ? generic.Arity : 0;
             if ((frame.LocalFile(name) ?? Only(node, name, arity)) is INamedTypeSymbol own && frame.Types.SpellOpen(own) is string spelled)
             {
-                edited.Replace(place, node.Identifier.Span.Length, spelled);
+                // A type of one file has another name in the metadata.
+                if (Named(node) is InvocationExpressionSyntax of) edited.Replace(place - (node.SpanStart - of.SpanStart), of.Span.Length, "\"" + name + "\"");
+                else edited.Replace(place, node.Identifier.Span.Length, spelled);
             }
         }
 
@@ -178,6 +185,17 @@ namespace Tandem.Compiler
                 return true;
             }
             return false;
+        }
+
+        /// Whether a local function in sight has this name, which is another one in the metadata.
+        bool IsFunction(string name)
+        {
+            if (frame.Method.Length == 0) return false;
+            for (var type = frame.Class; type != null; type = type.ContainingType)
+            {
+                if (Function(type, name) != null) return true;
+            }
+            return frame.Variables.Any(variable => variable.IsClosure && variable.Type is INamedTypeSymbol type && Function(type, name) != null);
         }
 
         static bool Same(ITypeSymbol one, ITypeSymbol other) => SymbolEqualityComparer.Default.Equals(one.OriginalDefinition, other.OriginalDefinition);
