@@ -71,14 +71,14 @@ function decode(png) {
       const left = x < 3 ? 0 : pixels[y * length + x - 3];
       const up = y === 0 ? 0 : pixels[(y - 1) * length + x];
       const corner = x < 3 || y === 0 ? 0 : pixels[(y - 1) * length + x - 3];
-      const predicted = [0, left, up, (left + up) >> 1, paeth(left, up, corner)][filter];
+      const predicted = [0, left, up, (left + up) >> 1, predict(left, up, corner)][filter];
       pixels[y * length + x] = data[y * (length + 1) + 1 + x] + predicted;
     }
   }
   return { width, height, pixels };
 }
 
-function paeth(left, up, corner) {
+function predict(left, up, corner) {
   const [byLeft, byUp, byCorner] = [Math.abs(up - corner), Math.abs(left - corner), Math.abs(left + up - 2 * corner)];
   return byLeft <= byUp && byLeft <= byCorner ? left : byUp <= byCorner ? up : corner;
 }
