@@ -26,7 +26,12 @@ pub(super) fn find_python(target: &Target) -> Result<Python, Failure> {
         return Ok(Python { interpreter, debugpy: vec!["-m".into(), "debugpy".into()] });
     }
     let shown = interpreter.display().to_string();
-    let install = format!("{shown} -m pip install debugpy");
+    // Debian and others refuse to install packages for the system's own Python.
+    let install = if interpreter.parent() == Some(Path::new("/usr/bin")) {
+        format!("{shown} -m venv .venv && .venv/bin/pip install debugpy")
+    } else {
+        format!("{shown} -m pip install debugpy")
+    };
     looked.push(format!("the modules of {shown}"));
     let found = match given {
         // Either the folder `debugpy` itself or the one it lies in.
