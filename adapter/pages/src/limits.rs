@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 enum Unit {
     Bytes,
     Count,
-    /// Of a `Duration`.
+    /// A `Duration`, in the largest unit that fits.
     Time,
 }
 

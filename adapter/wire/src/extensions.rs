@@ -129,17 +129,25 @@ mod tests {
     const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/protocol-extensions.md");
 
     fn requests() -> String {
-        let mut table =
-            "| command | needs | read-only | arguments | body |\n|---|---|---|---|---|\n".to_owned();
+        let mut table = "| command | arguments | body |\n|---|---|---|\n".to_owned();
         for TandemRequest { command, arguments, body } in &REQUESTS {
+            table.push_str(&format!("| `{command}` | {arguments} | {body} |\n"));
+        }
+        table
+    }
+
+    fn conditions() -> String {
+        let mut table =
+            "| command | accepted | from clients that may only look |\n|---|---|---|\n".to_owned();
+        for TandemRequest { command, .. } in &REQUESTS {
             let row = command::find(command).expect("the command is in the table of commands");
-            let needs = match row.needs {
-                RequiredState::Nothing => "",
-                RequiredState::Program => "a program",
-                RequiredState::Stop => "a stop",
+            let accepted = match row.needs {
+                RequiredState::Nothing => "always",
+                RequiredState::Program => "while there is a program",
+                RequiredState::Stop => "at a stop",
             };
-            let read_only = if row.look_only == LookOnly::Never { "no" } else { "yes" };
-            table.push_str(&format!("| `{command}` | {needs} | {read_only} | {arguments} | {body} |\n"));
+            let from_all = if row.look_only == LookOnly::Never { "no" } else { "yes" };
+            table.push_str(&format!("| `{command}` | {accepted} | {from_all} |\n"));
         }
         table
     }
@@ -164,7 +172,8 @@ mod tests {
     #[test]
     fn the_documentation_lists_every_extension() {
         let page = std::fs::read_to_string(PAGE).expect("the page is there");
-        let wanted = with(&with(&page, "requests", &requests()), "changes", &changes());
+        let wanted = with(&page, "requests", &requests());
+        let wanted = with(&with(&wanted, "conditions", &conditions()), "changes", &changes());
         if std::env::var_os("INSTA_UPDATE").is_some_and(|value| value == "always") {
             std::fs::write(PAGE, wanted).expect("it is written");
         } else {
