@@ -117,7 +117,9 @@ impl Binder<'_> {
         let mut found = Vec::new();
         let narrow = self.narrow(value);
         for value in [Some(value), narrow.as_ref()].into_iter().flatten() {
-            for owner in self.types.lineage(&value.ty) {
+            let constraints = self.bounds(&value.ty);
+            for owner in std::iter::once(&value.ty).chain(&constraints).flat_map(|ty| self.types.lineage(ty))
+            {
                 self.declared_members(&owner, false, &mut found);
             }
             found.extend(
@@ -149,6 +151,9 @@ impl Binder<'_> {
 
     fn statics_to_offer(&self, ty: &Ty, word: &str) -> Vec<Completion> {
         let mut found = Vec::new();
+        for owner in self.bounds(ty).iter().flat_map(|bound| self.types.lineage(bound)) {
+            self.declared_members(&owner, true, &mut found);
+        }
         for owner in self.types.chain(ty) {
             self.declared_members(&owner, true, &mut found);
             if let Some(def) = self.types.def(&owner) {

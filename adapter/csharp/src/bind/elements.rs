@@ -42,9 +42,8 @@ impl Binder<'_> {
         if let Some(value) = self.stored_element(&of, given, span)? {
             return Ok(value);
         }
-        if let Some((property, arguments)) = self.indexer(&of.ty, given, span)? {
-            let ty = property.ty.direct().clone();
-            return Ok(Typed::new(TypedKind::Indexer(of.boxed(), Box::new(property), arguments), ty, span));
+        if let Some((property, arguments)) = self.indexer(&of.ty, None, given, span)? {
+            return Ok(access(of, property, arguments, span));
         }
         // `System.Index` and `System.Range` as values, for types with a length.
         if let [SourceArgument { value: SourceArgumentValue::Value(index), .. }] = given {
@@ -55,12 +54,16 @@ impl Binder<'_> {
                 return self.by_range_value(of, index.clone(), span);
             }
         }
+        if let Some(element) = self.constrained_element(&of, given, span)? {
+            return Ok(element);
+        }
         if let Some(narrow) = self.narrow(&of) {
             return self.element_access(narrow, given, span);
         }
         let name = self.type_text(&of.ty);
         let any = self.types.lineage(&of.ty).iter().any(|owner| {
-            self.types.def(owner).is_some_and(|def| !self.types.system.indexers(def).is_empty())
+            let is_open = |property: &Rc<Property>| is_meant(property, None);
+            self.types.def(owner).is_some_and(|def| self.types.system.indexers(def).iter().any(is_open))
         });
         if any || matches!(of.ty, Ty::Vector(_) | Ty::Array(..) | Ty::Primitive(kind::STRING)) {
             let passed: Vec<String> = given
@@ -129,19 +132,49 @@ impl Binder<'_> {
         Some(ContiguousElements { of: elements.of.with(ty.arguments(), &[]), ..elements })
     }
 
-    /// The best indexer that a type or its bases declare.
+    /// The element of a value whose type is the argument of a generic parameter, from the constraints of that
+    /// parameter.
+    fn constrained_element(
+        &mut self,
+        of: &Typed,
+        given: &[SourceArgument<'_>],
+        span: Span,
+    ) -> Bind<Option<Typed>> {
+        for bound in self.bounds(&of.ty) {
+            // A struct that implements the indexer is not copied to a box: the indexer may change it.
+            let interfaces = if of.ty.is_value() { self.types.lineage(&bound) } else { Vec::new() };
+            for interface in interfaces {
+                if let Some((property, arguments)) = self.indexer(&of.ty, Some(&interface), given, span)? {
+                    return Ok(Some(access(of.clone(), property, arguments, span)));
+                }
+            }
+            if let Some((property, arguments)) = self.indexer(&bound, None, given, span)? {
+                let cast = self.cast_value(of.clone(), &bound, of.span)?;
+                return Ok(Some(access(cast, property, arguments, span)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The best indexer that a type or its bases declare, or implement explicitly for an interface.
     #[allow(clippy::type_complexity, reason = "an indexer and what it is passed")]
     fn indexer(
         &mut self,
         ty: &Ty,
+        interface: Option<&Ty>,
         given: &[SourceArgument<'_>],
         span: Span,
     ) -> Bind<Option<(PropertyRef, Vec<super::typed::PassedArgument>)>> {
+        let interface = interface.and_then(|interface| self.types.info(interface));
+        let interface = interface.map(|info| info.full_name.clone());
         for owner in self.types.lineage(ty) {
             let Some(def) = self.types.def(&owner) else { continue };
             let own = self.types.system.indexers(def);
-            let methods: Vec<(Rc<Method>, Ty)> =
-                own.iter().map(|property| (Rc::new(as_method(property)), owner.clone())).collect();
+            let methods: Vec<(Rc<Method>, Ty)> = own
+                .iter()
+                .filter(|property| is_meant(property, interface.as_deref()))
+                .map(|property| (Rc::new(as_method(property)), owner.clone()))
+                .collect();
             let candidates = self.applicable(&methods, &[], given);
             let Some(best) = self.best(candidates, given, span)? else { continue };
             let token = best.method.method.token;
@@ -348,6 +381,26 @@ impl Binder<'_> {
         };
         Ok(Typed::new(TypedKind::New(Box::new(constructor), positional_arguments(values)), ty, span))
     }
+}
+
+/// Whether an indexer is one that an expression can use on a value of its type, or one that implements an
+/// indexer of an interface explicitly; its name then begins with that of the interface.
+fn is_meant(property: &Property, interface: Option<&str>) -> bool {
+    match interface.and_then(|name| name.split('`').next()) {
+        None => !property.name.contains('.'),
+        Some(name) => property.name.strip_prefix(name).is_some_and(|rest| rest.starts_with(['.', '<'])),
+    }
+}
+
+/// The access to an element by an indexer.
+fn access(
+    of: Typed,
+    property: PropertyRef,
+    arguments: Vec<super::typed::PassedArgument>,
+    span: Span,
+) -> Typed {
+    let ty = property.ty.direct().clone();
+    Typed::new(TypedKind::Indexer(of.boxed(), Box::new(property), arguments), ty, span)
 }
 
 /// Converts an indexer to a method, for overload resolution.

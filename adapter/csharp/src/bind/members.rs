@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::binder::{Bind, Binder, Classification, leave_to_compiler, reject};
 use super::overloads::{SourceArgument, SourceArgumentValue};
-use super::system::{Field, Member, Method, Property};
+use super::system::{Field, Member, Method, Property, TypeKind};
 use super::typed::{ConversionKind, FieldRef, MethodRef, PropertyRef, Typed, TypedKind};
 use crate::constant::Constant;
 use crate::syntax::Span;
@@ -48,7 +48,7 @@ impl Binder<'_> {
                     name.span,
                 ),
             },
-            Classification::Type(ty) => match self.static_member(&ty, &name.text, &types, span)? {
+            Classification::Type(ty) => match self.static_member_of(&ty, &name.text, &types, span)? {
                 Some(part) => Ok(part),
                 None => match self.nested_type(&ty, &name.text, types, name.open) {
                     Some(nested) => Ok(Classification::Type(nested)),
@@ -115,6 +115,9 @@ impl Binder<'_> {
         {
             return Ok(part);
         }
+        if let Some(part) = self.explicit_member(&of, name, types, span)? {
+            return Ok(part);
+        }
         if let Some(part) = self.own_member(&of, name, types, span)? {
             return Ok(part);
         }
@@ -151,10 +154,7 @@ impl Binder<'_> {
         types: &[Ty],
         span: Span,
     ) -> Bind<Option<Classification>> {
-        let of_type = |(argument, _): &&(Ty, Vec<Ty>)| *argument == of.ty;
-        let bounds: Vec<Ty> =
-            self.scope.constraints.iter().filter(of_type).flat_map(|(_, bounds)| bounds.clone()).collect();
-        for bound in bounds {
+        for bound in self.bounds(&of.ty) {
             let has_it = self.types.lineage(&bound).iter().any(|owner| {
                 self.types.def(owner).is_some_and(|def| !self.types.system.members(def, name).is_empty())
             });
@@ -164,6 +164,75 @@ impl Binder<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// The constraints of a generic parameter with this argument.
+    pub(super) fn bounds(&self, argument: &Ty) -> Vec<Ty> {
+        let of_argument = |(own, _): &&(Ty, Vec<Ty>)| own == argument;
+        self.scope.constraints.iter().filter(of_argument).flat_map(|(_, bounds)| bounds.clone()).collect()
+    }
+
+    /// A member of a value whose type is the argument of a generic parameter, and implements the member
+    /// explicitly for a constraint of that parameter. A public member of the same name is another member.
+    fn explicit_member(
+        &mut self,
+        of: &Typed,
+        name: &str,
+        types: &[Ty],
+        span: Span,
+    ) -> Bind<Option<Classification>> {
+        for interface in self.bounds(&of.ty).iter().flat_map(|bound| self.types.lineage(bound)) {
+            let Some(explicit) = self.explicit_name(&of.ty, &interface, name) else { continue };
+            // A class may override the member. A struct is not copied to a box: the member may change it.
+            if of.ty.is_value() {
+                return self.own_member(of, &explicit, types, span);
+            }
+            let cast = self.cast_value(of.clone(), &interface, of.span)?;
+            return self.own_member(&cast, name, types, span);
+        }
+        Ok(None)
+    }
+
+    /// A static member of a type, or one that the type implements explicitly for a constraint of the generic
+    /// parameter whose argument it is.
+    fn static_member_of(
+        &mut self,
+        ty: &Ty,
+        name: &str,
+        types: &[Ty],
+        span: Span,
+    ) -> Bind<Option<Classification>> {
+        if let Some(part) = self.static_member(ty, name, types, span)? {
+            return Ok(Some(part));
+        }
+        for interface in self.bounds(ty).iter().flat_map(|bound| self.types.lineage(bound)) {
+            if let Some(explicit) = self.explicit_name(ty, &interface, name) {
+                return self.static_member(ty, &explicit, types, span);
+            }
+            if self.static_member(&interface, name, types, span)?.is_some() {
+                return leave_to_compiler("a static member that an interface implements", span);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The name of the member with which a type implements a member of an interface explicitly: `I.Name` or
+    /// `I<T>.Name`. `None` if there is no such member, or several with different names.
+    fn explicit_name(&self, ty: &Ty, interface: &Ty, name: &str) -> Option<String> {
+        let info = self.types.info(interface).filter(|info| info.kind == TypeKind::Interface)?;
+        let plain = info.full_name.split('`').next()?;
+        for class in self.types.chain(ty) {
+            let Some(def) = self.types.def(&class) else { continue };
+            let members = self.types.system.all_members(def);
+            let mut found = members.iter().map(Member::name).filter(|own| {
+                let between = own.strip_prefix(plain).and_then(|rest| rest.strip_suffix(name));
+                between.is_some_and(|part| part == "." || part.starts_with('<') && part.ends_with(">."))
+            });
+            if let Some(first) = found.next() {
+                return found.all(|other| other == first).then(|| first.to_owned());
+            }
+        }
+        None
     }
 
     /// A member of a `dynamic` value that binds its members itself; `None` for any other value. C#'s runtime

@@ -189,6 +189,17 @@ pub enum Member {
     Method(Rc<Method>),
 }
 
+impl Member {
+    /// The name in the metadata.
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::Field(field) => &field.name,
+            Self::Property(property) => &property.name,
+            Self::Method(method) => &method.name,
+        }
+    }
+}
+
 /// The source of type definitions: the modules of a program, or in tests a fake.
 pub trait TypeProvider {
     /// The data of a definition.
@@ -197,7 +208,8 @@ pub trait TypeProvider {
     /// Members of this name that a definition itself declares; constructors are `.ctor`.
     fn members(&self, def: Def, name: &str) -> Rc<[Member]>;
 
-    /// The indexers that a definition itself declares.
+    /// The indexers that a definition itself declares, also those that implement one of an interface
+    /// explicitly.
     fn indexers(&self, def: Def) -> Rc<[Rc<Property>]>;
 
     /// All members that a definition itself declares, for completions.

@@ -663,9 +663,28 @@ fn members_of_a_generic_parameter_are_those_of_its_constraints() {
         let bound = bind(&parse(text).unwrap(), scope, None, &world);
         assert_eq!(shown(&world, &bound), expected, "{text}");
     };
-    check(&scope, "robot.Name", "CS1061");
+    scope.type_parameters = vec![("T".into(), world.ty("Robot", &[], &[]))];
+    for (text, expected) in
+        [("robot.Name", "CS1061"), ("robot.Age", "int"), ("robot[0]", "CS0021"), ("T.Kind", "CS0117")]
+    {
+        check(&scope, text, expected);
+    }
     scope.constraints = vec![(world.ty("Robot", &[], &[]), vec![world.ty("INamed", &[], &[])])];
-    check(&scope, "robot.Name.Length", "int");
-    check(&scope, "robot.Tag()", "string");
-    check(&scope, "robot.Other", "CS1061");
+    for (text, expected) in [
+        ("robot.Name.Length", "int"),
+        // The explicit implementation, not the public property.
+        ("robot.Age", "string"),
+        ("robot.Tag()", "string"),
+        ("robot[0]", "int"),
+        ("T.Kind", "string"),
+        ("robot.Other", "CS1061"),
+        ("T.Other", "CS0117"),
+        ("T.Sort", "compiler: a static member that an interface implements"),
+    ] {
+        check(&scope, text, expected);
+    }
+    for (text, offered) in [("robot.N", "Name"), ("T.K", "Kind")] {
+        let (found, _) = complete(text, text.len(), &scope, &world);
+        assert!(found.iter().any(|one| one.label == offered), "{text}: {found:?}");
+    }
 }

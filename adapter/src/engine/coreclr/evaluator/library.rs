@@ -122,9 +122,7 @@ impl ClrTypeSystem {
         let read = || {
             let loaded = self.modules.by_id(def.module)?;
             let metadata = &loaded.image()?.metadata;
-            // A member that a class implements for an interface only is not accessible through the class.
-            let infos =
-                metadata.property_infos(def.token).into_iter().filter(|info| !info.name.contains('.'));
+            let infos = metadata.property_infos(def.token).into_iter();
             let all = infos.filter_map(|info| self.read_property(&loaded, def, &info));
             Some(all.filter(|property| !property.parameters.is_empty()).map(Rc::new).collect())
         };
