@@ -30,11 +30,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dap_wire::{ErrorCode, Failure};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::io::Broker;
+use crate::io::{Broker, ExitInfo};
 pub use child_process::{ChildProcess, DebuggerEnd, EndNotice};
 pub use engine_facts::{LookOnlyRequests, StartedEngine};
 
@@ -178,6 +178,15 @@ pub fn record_breakpoints(snapshot: &watch::Sender<BreakpointSnapshot>, command:
 
 /// The number of the hub's own requests to open a child session; no engine uses it.
 pub const CHILD_SESSION_REQUEST: i64 = 0;
+
+/// The body of `exited` for a program whose end the kernel reported.
+pub fn exited_body(exit: ExitInfo) -> Value {
+    let mut body = json!({ "exitCode": exit.code });
+    if let Some(signal) = exit.signal_name() {
+        body["signal"] = json!(signal);
+    }
+    body
+}
 
 /// Attribute of the `attach` by which a client opens a child session at the hub's request.
 pub const CHILD_ATTACH: &str = "tandemChild";

@@ -88,7 +88,10 @@ pub fn log_message(session: &str, event: &Event) -> Option<(LoggingLevel, Value)
         "stopped" => {
             log(LoggingLevel::Info, "stopped", json!({ "reason": body["reason"], "text": body["text"] }))
         }
-        "exited" => log(LoggingLevel::Info, "exited", json!({ "exitCode": body["exitCode"] })),
+        "exited" => {
+            let end = json!({ "exitCode": body["exitCode"], "signal": body["signal"] });
+            log(LoggingLevel::Info, "exited", end)
+        }
         "terminated" => log(LoggingLevel::Info, "terminated", Value::Null),
         "sessionChanged" => {
             let what = body["change"].as_str().unwrap_or("changed");

@@ -62,6 +62,8 @@ pub struct Snapshot {
     pub process: Value,
     /// Exit code from the event `exited`.
     pub exit_code: Option<i64>,
+    /// The signal that ended the program, from the event `exited`.
+    pub end_signal: Option<String>,
     /// The connection ended without `terminated`.
     pub lost: bool,
     /// The client that resumed the program last, if it was another one.
@@ -239,6 +241,7 @@ fn update_snapshot(snapshot: &mut Snapshot, event: &Event) -> bool {
         "exited" => {
             snapshot.state = ProgramState::Exited;
             snapshot.exit_code = event.body["exitCode"].as_i64();
+            snapshot.end_signal = event.body["signal"].as_str().map(str::to_owned);
             snapshot.news += 1;
         }
         "terminated" if snapshot.state != ProgramState::Exited => {
@@ -329,7 +332,13 @@ fn record_event(event_log: &mut EventLog, event: &Event) {
                 event_log.output(stream, body["output"].as_str().unwrap_or_default());
             }
         }
-        "exited" => event_log.add("exited", json!({ "exitCode": body["exitCode"] })),
+        "exited" => {
+            let mut end = json!({ "exitCode": body["exitCode"] });
+            if let Some(signal) = body["signal"].as_str() {
+                end["signal"] = json!(signal);
+            }
+            event_log.add("exited", end);
+        }
         "terminated" => event_log.add("terminated", Value::Null),
         _ => {}
     }

@@ -73,7 +73,7 @@ async fn info_of(entry: &SessionRecord) -> Value {
 fn describe(entry: &SessionRecord, info: &Value) -> Value {
     let mut session = json!({ "session": entry.id, "program": entry.title, "engine": entry.engine,
         "state": info["state"].as_str().unwrap_or(UNKNOWN) });
-    for key in ["reason", "agentAccess", "exitCode"] {
+    for key in ["reason", "agentAccess", "exitCode", "signal"] {
         if !info[key].is_null() {
             session[key] = info[key].clone();
         }

@@ -51,10 +51,15 @@ fn c_program(subject: Subject, folder: &Path, text: &str) -> anyhow::Result<Valu
 
 /// Runs it to its end, without a stop: its exit code.
 async fn run_to_end(editor: &mut DapClient) -> anyhow::Result<Value> {
+    Ok(read_end(editor).await?["exitCode"].take())
+}
+
+/// Body of the `exited` event with which the program ends.
+async fn read_end(editor: &mut DapClient) -> anyhow::Result<Value> {
     let (event, body) = editor.any_event(&["stopped", "exited"]).await?;
     anyhow::ensure!(event == "exited", "it stopped: {body}");
     editor.event("terminated").await?;
-    Ok(body["exitCode"].clone())
+    Ok(body)
 }
 
 /// The program gets Tandem's environment with the launch's changes, even if the user's shell is not a shell.
@@ -128,13 +133,14 @@ async fn runs_without_a_debugger(subject: Subject) -> anyhow::Result<()> {
     editor.finish().await
 }
 
-/// The exit code is that of shells: 128 plus the signal.
+/// The exit code is that of shells: 128 plus the signal, which is named.
 async fn check_signal(subject: Subject) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let mut editor = editor()?;
     let text = "#include <signal.h>\nint main(void) { return raise(SIGKILL); }\n";
     editor.launch_child(c_program(subject, folder.path(), text)?, folder.path(), &[]).await?;
-    assert_eq!(run_to_end(&mut editor).await?, 137);
+    let end = read_end(&mut editor).await?;
+    assert_eq!((&end["exitCode"], &end["signal"]), (&json!(137), &json!("SIGKILL")), "{end}");
     editor.finish().await
 }
 
@@ -155,7 +161,8 @@ async fn reports_a_signal_of_go(subject: Subject) -> anyhow::Result<()> {
     let [pid] = pids.as_slice() else { anyhow::bail!("not one program: {pids:?}") };
     let pid = rustix::process::Pid::from_raw(*pid).context("no process")?;
     rustix::process::kill_process(pid, rustix::process::Signal::KILL)?;
-    assert_eq!(run_to_end(&mut editor).await?, 137);
+    let end = read_end(&mut editor).await?;
+    assert_eq!((&end["exitCode"], &end["signal"]), (&json!(137), &json!("SIGKILL")), "{end}");
     editor.finish().await
 }
 

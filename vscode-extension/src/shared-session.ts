@@ -132,7 +132,9 @@ export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposa
         this.mirrored.told(this.session.id, body);
         return this.refreshSoon();
       case "exited":
-        this.exit = t("the program ended with exit code {0}", String(body["exitCode"]));
+        this.exit = body["signal"] === undefined
+          ? t("the program ended with exit code {0}", String(body["exitCode"]))
+          : t("the program was ended by {0}", String(body["signal"]));
         return this.stopLooking();
       case "terminated":
         return this.end();

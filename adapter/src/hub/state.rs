@@ -79,8 +79,8 @@ enum Phase {
     },
     /// The program has ended, or the engine has detached from it.
     Over {
-        /// Its exit code, if it ended.
-        exit_code: Option<i64>,
+        /// Body of the engine's `exited`; null if it did not report an exit code.
+        exited: Value,
         /// Body of the engine's `terminated`.
         terminated: Value,
     },

@@ -55,9 +55,9 @@ pub static REQUESTS: [TandemRequest; 8] = [
         command: "sessionInfo",
         arguments: "`subscribe`?",
         body: "`id`, `engine`, `state`, `reason`, `threadId`, `place`, `process`, `clients` (with their \
-               breakpoints; `you` is true for the client that asks), `agentAccess`, `exitCode`, `children` \
-               (the newest programs that this one started: `name`, and `session`, or `processId` if it is \
-               not debugged)",
+               breakpoints; `you` is true for the client that asks), `agentAccess`, `exitCode`, `signal` \
+               (that ended it), `children` (the newest programs that this one started: `name`, and \
+               `session`, or `processId` if it is not debugged)",
     },
     TandemRequest {
         command: "setSourceLinkOptions",

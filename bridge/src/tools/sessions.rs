@@ -102,12 +102,15 @@ pub async fn state_of(session: &AgentSession) -> Result<Value, Failure> {
     if let Some(code) = snapshot.exit_code {
         answer["exitCode"] = json!(code);
     }
+    if let Some(signal) = &snapshot.end_signal {
+        answer["signal"] = json!(signal);
+    }
     if snapshot.state == ProgramState::Stopped {
         answer["reason"] = snapshot.stop["reason"].clone();
         answer["threadId"] = snapshot.stop["threadId"].clone();
     }
     let Ok(info) = session.ask("sessionInfo", json!({})).await else { return Ok(answer) };
-    for key in ["state", "reason", "threadId", "agentAccess", "exitCode", "engine"] {
+    for key in ["state", "reason", "threadId", "agentAccess", "exitCode", "signal", "engine"] {
         if !info[key].is_null() {
             answer[key] = info[key].clone();
         }

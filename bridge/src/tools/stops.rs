@@ -205,6 +205,9 @@ fn exit_event(snapshot: &Snapshot) -> Value {
     if let Some(code) = snapshot.exit_code {
         event["exitCode"] = json!(code);
     }
+    if let Some(signal) = &snapshot.end_signal {
+        event["signal"] = json!(signal);
+    }
     if snapshot.lost {
         event["message"] = json!("the debug adapter went away; the program was ended with it");
     }

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use rustix::process::{Pid, Signal, getpgid, kill_process, kill_process_group};
 
+use crate::io::ExitInfo;
+
 /// Positions of the fields 3, 20, 22 and 52 of proc_pid_stat(5) in the result of [`stat_of`].
 const STATE: usize = 0;
 const THREADS: usize = 17;
@@ -33,9 +35,9 @@ impl DebuggeeProcess {
         start_time(self.pid).as_ref() == Some(&self.started)
     }
 
-    /// Its exit code, or 128 plus the number of the signal that ended it, from when all of its threads have
-    /// ended until it is reaped.
-    pub(super) fn exit_code(&self) -> Option<i64> {
+    /// Its exit code and the signal that ended it, from when all of its threads have ended until it is
+    /// reaped.
+    pub(super) fn exit(&self) -> Option<ExitInfo> {
         let fields = stat_of(self.pid)?;
         let field = |at: usize| fields.get(at).map(String::as_str);
         // A first thread that ends before the others is a zombie as well.
@@ -44,11 +46,11 @@ impl DebuggeeProcess {
             return None;
         }
         // As waitpid(2) has it.
-        let status: i64 = field(EXIT_CODE)?.parse().ok()?;
-        match status & 0x7f {
-            0 => Some(status >> 8 & 0xff),
-            signal => Some(128 + signal),
-        }
+        let status: i32 = field(EXIT_CODE)?.parse().ok()?;
+        Some(match status & 0x7f {
+            0 => ExitInfo { code: status >> 8 & 0xff, signal: None },
+            signal => ExitInfo { code: 128 + signal, signal: Some(signal) },
+        })
     }
 
     /// Sends a signal to the process, and to its group if it leads one. It is not an error if the
@@ -213,17 +215,17 @@ mod tests {
         {
             let mut child = run(script);
             let process = DebuggeeProcess::of(child.id()).unwrap();
-            assert_eq!(process.exit_code(), None, "{script}");
+            assert_eq!(process.exit(), None, "{script}");
             drop(child.stdin.take());
             let deadline = Instant::now() + Duration::from_secs(30);
-            while process.exit_code().is_none() {
+            while process.exit().is_none() {
                 assert!(Instant::now() < deadline, "{script}: no exit code");
                 std::thread::yield_now();
             }
-            assert_eq!(process.exit_code(), Some(code), "{script}");
-            assert_eq!(DebuggeeProcess { started: "1".into(), ..process.clone() }.exit_code(), None);
+            assert_eq!(process.exit().map(|exit| exit.code), Some(code), "{script}");
+            assert_eq!(DebuggeeProcess { started: "1".into(), ..process.clone() }.exit(), None);
             child.wait().unwrap();
-            assert_eq!(process.exit_code(), None, "{script}");
+            assert_eq!(process.exit(), None, "{script}");
         }
     }
 

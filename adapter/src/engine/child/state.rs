@@ -18,6 +18,7 @@ use dap_wire::{Failure, Request};
 use serde_json::{Value, json};
 
 use super::connection::MAX_STDERR_TAIL_LEN;
+use crate::io::child::signal_name;
 use execution_state::{EndSignal, ExecutionState};
 pub(super) use knowledge::{Correction, Knowledge};
 use reverse::AdapterRequests;
@@ -81,6 +82,8 @@ pub(super) enum ChildEvent {
     Terminated(Value),
     /// The kernel reported the program's end, with this exit code, or [`NO_CODE`] if it was lost.
     KernelCode(i64),
+    /// A signal with this number ended the program, as the kernel or the adapter says.
+    EndedBySignal(i32),
     /// The adapter answered `disconnect` with success.
     Disconnected,
     /// The adapter has closed the connection.
@@ -182,6 +185,7 @@ enum ConnectionState {
 #[derive(Debug, Default)]
 struct EndReports {
     exit_code: Option<i64>,
+    signal: Option<i32>,
     /// The first body of `exited`: some adapters send it twice, the second time with less.
     exited: Value,
     /// The first body of `terminated`, which may be empty.
@@ -343,6 +347,10 @@ impl ChildState {
                 self.kernel_code = Some(code);
                 Vec::new()
             }
+            ChildEvent::EndedBySignal(signal) => {
+                self.end_reports.signal = Some(signal);
+                Vec::new()
+            }
             ChildEvent::Disconnected => {
                 self.end_reports.connection = self.end_reports.connection.max(ConnectionState::Disconnected);
                 Vec::new()
@@ -407,6 +415,9 @@ impl ChildState {
             match exited.as_object_mut() {
                 Some(body) => drop(body.insert("exitCode".into(), code.into())),
                 None => exited = json!({ "exitCode": code }),
+            }
+            if let Some(signal) = self.end_signal() {
+                exited["signal"] = json!(signal_name(signal));
             }
             effects.extend(self.report("exited", exited));
         }

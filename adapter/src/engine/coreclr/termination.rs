@@ -16,9 +16,9 @@ use super::debuggee::RunState;
 use super::exceptions::ExceptionSuppression;
 use super::inbox::EngineInput;
 use super::session::ClrSession;
-use crate::engine::SIGNAL_PENDING;
+use crate::engine::{SIGNAL_PENDING, exited_body};
 use crate::io::ExitInfo;
-use crate::io::child::{is_suspended, signal_group};
+use crate::io::child::{is_suspended, signal_group, signal_name};
 
 /// How long the callbacks must pause before a program counts as quiet, and the limit of waiting for
 /// that, before detaching.
@@ -226,8 +226,9 @@ impl ClrSession {
             for signal in [Signal::TERM, Signal::CONT] {
                 kill_process(process, signal).map_err(|error| {
                     let what = format!(
-                        "cannot ask process {} to end: SIG{signal:?}: {error}",
-                        process.as_raw_nonzero()
+                        "cannot ask process {} to end with {}: {error}",
+                        process.as_raw_nonzero(),
+                        signal_name(signal.as_raw())
                     );
                     Failure::new(ErrorCode::EngineFailed, what)
                         .hint("disconnect with `terminateDebuggee` to kill it")
@@ -330,8 +331,8 @@ impl ClrSession {
             if self.debuggee.child.as_ref().is_some_and(crate::io::Child::lost_terminal) {
                 self.outbox.note("The program's terminal was closed, and so the program has ended.");
             }
-            if let Some(signal) = info.signal {
-                self.outbox.note(&format!("The program was ended by signal {signal}."));
+            if let Some(signal) = info.signal_name() {
+                self.outbox.note(&format!("The program was ended by {signal}."));
             }
         }
         self.debuggee.exit = info;
@@ -346,7 +347,7 @@ impl ClrSession {
             if self.options.logging.process_exit {
                 self.outbox.note(&format!("The program has ended with exit code {}.", info.code));
             }
-            self.outbox.send_event("exited", json!({ "exitCode": info.code }));
+            self.outbox.send_event("exited", exited_body(info));
         }
         self.outbox.send_event("terminated", Value::Null);
     }

@@ -2,7 +2,6 @@
 //! for the actor, it never for them.
 
 use dap_wire::codec::DapCodec;
-use dap_wire::types::{self, ExitedEventBody};
 use dap_wire::{Failure, Message, MessageError, Response};
 use futures::StreamExt;
 use serde_json::{Value, json};
@@ -12,7 +11,7 @@ use tokio_util::codec::FramedRead;
 use tokio_util::sync::CancellationToken;
 
 use super::DRAIN_TIMEOUT;
-use crate::engine::EngineEvent;
+use crate::engine::{EngineEvent, exited_body};
 use crate::hub::event::{ClientId, HubEvent};
 use crate::hub::inbox::Inbox;
 use crate::hub::reverse_seqs::ReverseSeqs;
@@ -106,8 +105,7 @@ impl EventPump {
             && !self.exited_sent
             && let Some(info) = self.broker.exit_info()
         {
-            let body = types::body(&ExitedEventBody { exit_code: info.code.into() });
-            self.forward(EngineEvent::Dap { event: "exited".into(), body }).await;
+            self.forward(EngineEvent::Dap { event: "exited".into(), body: exited_body(info) }).await;
         }
         self.inbox.event(reply).await;
     }

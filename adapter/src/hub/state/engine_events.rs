@@ -100,7 +100,7 @@ impl State {
         self.finish_resume();
         self.abandon_checks();
         self.abandon_following();
-        self.phase = Phase::Over { exit_code: body["exitCode"].as_i64(), terminated: Value::Null };
+        self.phase = Phase::Over { exited: body.clone(), terminated: Value::Null };
         self.broadcast_after_output("exited", body);
     }
 

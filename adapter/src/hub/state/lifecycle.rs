@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use dap_wire::types::{self, DisconnectArguments, ExitedEventBody};
+use dap_wire::types::{self, DisconnectArguments};
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
@@ -277,15 +277,15 @@ impl State {
                 self.effects.push(HubEffect::FlushOutput { client: id });
                 self.send_event(id, "stopped", &types::body(&stop));
             }
-            Phase::Over { exit_code, .. } => self.send_end(id, exit_code),
+            Phase::Over { exited, .. } => self.send_end(id, &exited),
             _ => {}
         }
     }
 
-    fn send_end(&mut self, id: ClientId, exit_code: Option<i64>) {
+    fn send_end(&mut self, id: ClientId, exited: &Value) {
         self.effects.push(HubEffect::FlushOutput { client: id });
-        if let Some(exit_code) = exit_code {
-            self.send_event(id, "exited", &types::body(&ExitedEventBody { exit_code }));
+        if !exited.is_null() {
+            self.send_event(id, "exited", exited);
         }
         self.send_terminated(id);
     }
@@ -424,7 +424,7 @@ impl State {
         match &mut self.phase {
             Phase::Over { terminated, .. } if terminated.is_null() => *terminated = body,
             Phase::Over { .. } => {}
-            _ => self.phase = Phase::Over { exit_code: None, terminated: body },
+            _ => self.phase = Phase::Over { exited: Value::Null, terminated: body },
         }
         self.respond_to_launch();
         self.abandon_restart();
@@ -443,7 +443,7 @@ impl State {
     /// before the program was resumed there is nothing to wait for, and maybe no engine. Not a client whose
     /// launch itself will be refused.
     fn send_early_end(&mut self, id: ClientId) {
-        let Phase::Over { exit_code, .. } = self.phase else { return };
+        let Phase::Over { exited, .. } = self.phase.clone() else { return };
         let waits = self.clients.get(id).is_some_and(|client| {
             matches!(client.stage, HandshakeStage::Joined | HandshakeStage::Configuring)
                 && !client.terminated_sent
@@ -454,7 +454,7 @@ impl State {
         if self.clients.get(id).is_some_and(|client| self.access_of(client) != AgentAccess::None) {
             self.effects.push(HubEffect::StartOutput { client: id });
         }
-        self.send_end(id, exit_code);
+        self.send_end(id, &exited);
     }
 
     pub(super) fn end_if_done(&mut self) {

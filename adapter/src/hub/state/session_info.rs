@@ -88,7 +88,13 @@ impl State {
                         "line": frame.line, "column": frame.column });
                 }
             }
-            Phase::Over { exit_code: Some(code), .. } => info["exitCode"] = json!(code),
+            Phase::Over { exited, .. } => {
+                for key in ["exitCode", "signal"] {
+                    if !exited[key].is_null() {
+                        info[key] = exited[key].clone();
+                    }
+                }
+            }
             _ => {}
         }
         self.respond(request, Ok(info));

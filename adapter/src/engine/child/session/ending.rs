@@ -20,8 +20,8 @@ use super::{
     AdapterSession, DISCONNECT_TIMEOUT, END_EVENT_GRACE, LiveAdapter, POLL_INTERVAL, PROGRAM_END_GRACE,
     RELEASE_TIMEOUT,
 };
-use crate::io::Child;
 use crate::io::child::is_suspended;
+use crate::io::{Child, ExitInfo};
 
 impl AdapterSession {
     /// The kernel knows of the program's end; an adapter that hangs may never say so.
@@ -39,7 +39,7 @@ impl AdapterSession {
     }
 
     /// The kernel's word on the program's end, if it is our child.
-    pub(super) fn own_exit(&self) -> Option<watch::Receiver<Option<crate::io::ExitInfo>>> {
+    pub(super) fn own_exit(&self) -> Option<watch::Receiver<Option<ExitInfo>>> {
         let live = self.live();
         let live = live.as_ref()?;
         let inherited = live.plan.program_io == ProgramIo::Inherited && !live.plan.quirks.forwards_stdio;
@@ -76,13 +76,16 @@ impl AdapterSession {
         // A program that ends because its adapter was killed has not ended by itself, and one that does not
         // is not waited for.
         if !self.adapter_crashed().await {
-            let mut code = self.kernel_code().await;
+            let mut exit = self.kernel_exit().await;
             // Only now: Node says that nothing is left to debug before it becomes another program.
-            if code.is_none() && (self.wait_for_replacement().await || self.has_just_ended()) {
-                code = self.kernel_code().await;
+            if exit.is_none() && (self.wait_for_replacement().await || self.has_just_ended()) {
+                exit = self.kernel_exit().await;
             }
-            if let Some(code) = code {
-                self.handle(ChildEvent::KernelCode(code));
+            if let Some(exit) = exit {
+                self.handle(ChildEvent::KernelCode(exit.code.into()));
+                if let Some(signal) = exit.signal {
+                    self.handle(ChildEvent::EndedBySignal(signal));
+                }
             }
         }
         let silent = self.live().as_ref().is_some_and(|live| live.plan.quirks.ends_silently);
@@ -132,25 +135,22 @@ impl AdapterSession {
         self.own_exit().is_some() && self.process_of_launch().is_none_or(ended)
     }
 
-    /// The exit code that the kernel reports, if it does in time.
-    async fn kernel_code(&self) -> Option<i64> {
-        let Some(mut exit) = self.own_exit() else { return self.unreaped_code().await };
+    /// The exit code and the signal that the kernel reports, if it does in time.
+    async fn kernel_exit(&self) -> Option<ExitInfo> {
+        let Some(mut exit) = self.own_exit() else { return self.unreaped_exit().await };
         // A program with the debugger inside it (Python) says that debugging is over before it has shut down:
         // its last steps are not to be cut short.
         let inside = self.live().as_ref().is_some_and(|live| live.program.is_none());
         let limit =
             if inside && self.state(ChildState::is_terminated) { PROGRAM_END_GRACE } else { END_EVENT_GRACE };
-        tokio::time::timeout(limit, connection::wait_for_exit(&mut exit))
-            .await
-            .ok()
-            .map(|info| info.code.into())
+        tokio::time::timeout(limit, connection::wait_for_exit(&mut exit)).await.ok()
     }
 
-    /// The exit code of a program that the adapter started, says has ended, and has not reaped. Delve does
+    /// The exit of a program that the adapter started, says has ended, and has not reaped. Delve does
     /// not reap a program that exits on one thread while its first thread is stopped at a signal, of which
     /// Go's scheduler sends many. It says -1, whatever the code is; since 1.22 it looks once more, and says 0
     /// if that was too early. The kernel forgets the code when Delve exits.
-    async fn unreaped_code(&self) -> Option<i64> {
+    async fn unreaped_exit(&self) -> Option<ExitInfo> {
         let has_reported = !self.state(ChildState::hung_up_without_a_word);
         let program = self.live().as_ref().filter(|_| has_reported).and_then(|live| {
             let below = live.plan.launched && live.plan.quirks.forwards_stdio;
@@ -158,9 +158,9 @@ impl AdapterSession {
         })?;
         let ended = async {
             while program.is_there() {
-                let code = program.exit_code();
-                if code.is_some() {
-                    return code;
+                let exit = program.exit();
+                if exit.is_some() {
+                    return exit;
                 }
                 tokio::time::sleep(POLL_INTERVAL).await;
             }
@@ -170,7 +170,7 @@ impl AdapterSession {
     }
 
     /// The exit code that is reported.
-    async fn exit_code(&self) -> Option<i64> {
+    async fn exit_code(self: &Arc<Self>) -> Option<i64> {
         let (code, by_kernel) = self.state(|state| (state.known_code(), state.has_kernel_code()));
         let expression = self.profile.signal_expression().filter(|_| !by_kernel);
         let (Some(0), Some(expression), Ok(peer)) = (code, expression, self.peer()) else {
@@ -178,8 +178,10 @@ impl AdapterSession {
         };
         let arguments = json!({ "expression": expression, "context": "watch" });
         let answer = peer.request("evaluate", arguments, DISCONNECT_TIMEOUT).await.unwrap_or_default();
-        let signal: Option<i64> = answer["result"].as_str().and_then(|text| text.trim().parse().ok());
-        signal.map_or(code, |signal| Some(128 + signal))
+        let signal: Option<i32> = answer["result"].as_str().and_then(|text| text.trim().parse().ok());
+        let Some(signal) = signal else { return code };
+        self.handle(ChildEvent::EndedBySignal(signal));
+        Some(128 + i64::from(signal))
     }
 
     /// All output of the program has arrived.
@@ -318,7 +320,7 @@ impl AdapterSession {
 }
 
 /// Removes an adapter's scratch folder once it writes no more, or when the host ends, if that is sooner.
-fn spawn_removal(scratch: ScratchFolder, exit: Option<watch::Receiver<Option<crate::io::ExitInfo>>>) {
+fn spawn_removal(scratch: ScratchFolder, exit: Option<watch::Receiver<Option<ExitInfo>>>) {
     let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
     runtime.spawn(async move {
         if let Some(mut exit) = exit {

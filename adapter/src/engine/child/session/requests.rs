@@ -20,6 +20,7 @@ use super::super::connection::{
 use super::super::profile::Profile;
 use super::super::state::{ChildEvent, ChildState};
 use super::{AdapterSession, REQUEST_TIMEOUT};
+use crate::io::child::signal_name;
 use crate::io::{Broker, Child, ExitInfo};
 
 /// How long the end of a program may take to be noticed after its adapter has refused to resume it.
@@ -229,7 +230,7 @@ impl ExitContext {
         let how = match (self.peer.protocol_error(), code) {
             (Some(why), _) => format!("broke the protocol ({why})"),
             (None, Some(info)) => match info.signal {
-                Some(signal) => format!("was ended by signal {signal}"),
+                Some(signal) => format!("was ended by {}", signal_name(signal)),
                 None => format!("ended with {}", info.code),
             },
             (None, None) => "hung up".into(),

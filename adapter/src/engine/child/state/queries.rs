@@ -85,6 +85,16 @@ impl ChildState {
         self.kernel_code.filter(|code| *code != NO_CODE).or(reported_code).or(self.kernel_code)
     }
 
+    /// The signal that ended the program, where it is known: an exit code alone does not tell it from a
+    /// program that exits with 128 plus the number.
+    pub(in super::super) fn end_signal(&self) -> Option<i32> {
+        let told = match (self.kernel_code, self.exit_code()) {
+            (None | Some(NO_CODE), Some(signal @ ..NO_CODE)) => i32::try_from(-signal).ok(),
+            _ => None,
+        };
+        self.end_reports.signal.or(told)
+    }
+
     /// Whether the kernel reported an exit code, which may be lost.
     pub(in super::super) fn has_kernel_code(&self) -> bool {
         self.kernel_code.is_some()

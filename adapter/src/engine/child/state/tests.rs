@@ -155,6 +155,27 @@ fn the_end_is_reported_once_and_nothing_after_it() {
 }
 
 #[test]
+fn the_signal_that_ended_the_program_is_named_where_it_is_known() {
+    let told = |code| ChildEvent::Exited(json!({ "exitCode": code }));
+    for (events, code, signal) in [
+        (vec![ChildEvent::KernelCode(139), ChildEvent::EndedBySignal(11)], 139, json!("SIGSEGV")),
+        (vec![told(0), ChildEvent::EndedBySignal(15)], 143, json!("SIGTERM")),
+        (vec![told(-9)], 137, json!("SIGKILL")),
+        (vec![told(-9), ChildEvent::KernelCode(-1)], 137, json!("SIGKILL")),
+        (vec![told(-9), ChildEvent::KernelCode(0)], 0, Value::Null),
+        // The program's own exit code.
+        (vec![told(137)], 137, Value::Null),
+        (vec![ChildEvent::KernelCode(137)], 137, Value::Null),
+        (vec![told(-1)], -1, Value::Null),
+    ] {
+        let mut state = after(events);
+        let effects = state.handle(ChildEvent::EndKnown(Some(code)));
+        let Some(ChildEffect::SendEvent { body, .. }) = effects.first() else { panic!("{effects:?}") };
+        assert_eq!((&body["exitCode"], &body["signal"]), (&json!(code), &signal));
+    }
+}
+
+#[test]
 fn an_end_without_a_code_has_no_exited_event() {
     let mut state = after([ChildEvent::Terminated(Value::Null)]);
     assert_eq!(reported(&state.handle(ChildEvent::EndKnown(None))), ["terminated"]);
