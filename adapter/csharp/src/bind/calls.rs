@@ -8,7 +8,7 @@ use super::binder::{Bind, Binder, Classification, MethodGroup, leave_to_compiler
 use super::overloads::{
     OverloadCandidate, ParameterSource, SourceArgument, SourceArgumentValue, is_other_number,
 };
-use super::system::{Member, Method};
+use super::system::{Member, Method, TypeKind};
 use super::typed::{PassedArgument, Typed, TypedArgument, TypedCall, TypedKind};
 use crate::constant::Constant;
 use crate::syntax::Span;
@@ -323,10 +323,20 @@ impl Binder<'_> {
                 );
             }
         };
+        if self.is_reference_to_struct(&candidate.method.result) {
+            return leave_to_compiler("a method that returns a struct by reference", span);
+        }
         let arguments = self.pass_arguments(&candidate, given, span)?;
         let ty = candidate.method.result.direct().clone();
         let call = TypedCall { of, method: candidate.method, arguments, is_base: group.is_base };
         Ok(Typed::new(TypedKind::Call(Box::new(call)), ty, span))
+    }
+
+    /// Whether it is a place inside an array or an object, which a debugger cannot keep.
+    fn is_reference_to_struct(&self, result: &Ty) -> bool {
+        let Ty::Reference(of) = result else { return false };
+        let info = if matches!(**of, Ty::Named(_)) { self.types.info(of) } else { None };
+        info.is_some_and(|info| info.kind == TypeKind::Struct && &*info.full_name != "System.Decimal")
     }
 
     fn is_dynamic(&self, given: &SourceArgument<'_>) -> bool {
