@@ -36,6 +36,7 @@ pub mod streams;
 pub mod terminal;
 mod terminal_answers;
 pub mod terminal_launch;
+pub mod terminal_size;
 pub mod text;
 pub mod watchdog;
 

@@ -23,8 +23,9 @@ use super::rate_limiter::RateLimiter;
 use super::redirection::Redirection;
 use super::stdin::{InputRecord, ProgramStdin};
 use super::streams::{Ownership, StreamPositions, Streams};
-use super::terminal::{self, Pty, TerminalSize};
+use super::terminal::{self, Pty};
 use super::terminal_launch::{HeldProgram, TerminalLaunch};
+use super::terminal_size::TerminalSize;
 
 /// A program that takes keys and has neither printed nor been typed to for so long, and does not
 /// run, waits for a key.

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::ring::RingBuffer;
-use super::terminal::TerminalSize;
 use super::terminal_answers::TerminalAnswers;
+use super::terminal_size::TerminalSize;
 
 /// Bytes read at once; also what the pipe is enlarged to, so that a program that prints fast blocks less.
 const READ_LEN: usize = 1024 * 1024;

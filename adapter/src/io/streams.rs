@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use super::child::ExitInfo;
 use super::drain::DrainedStream;
 use super::stdin::ProgramStdin;
-use super::terminal::TerminalSize;
+use super::terminal_size::TerminalSize;
 
 /// The reader of a stream: the hub's client id.
 pub type ClientKey = u64;

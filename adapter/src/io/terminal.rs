@@ -12,74 +12,16 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, ptsname, unlockpt};
-use rustix::termios::{
-    LocalModes, OptionalActions, OutputModes, Winsize, tcgetattr, tcsetattr, tcsetwinsize,
-};
-use serde_json::Value;
-use tandem_error::Failure;
+use rustix::termios::{LocalModes, OptionalActions, OutputModes, tcgetattr, tcsetattr};
 
 use super::terminal_answers::TerminalAnswers;
+use super::terminal_size::TerminalSize;
 
 /// The end of input for a terminal (`VEOF`), at the start of a line.
 pub const END_OF_INPUT: u8 = 4;
-/// Maximum size of a terminal: the memory of [`TerminalAnswers`] grows with it.
-const MAX_COLUMNS: u16 = 1000;
-const MAX_ROWS: u16 = 500;
 
 /// The kind of the terminal (`TERM`), unless the launch sets another.
 pub const KIND: &str = "xterm-256color";
-
-/// The size of Tandem's terminal in characters. Programs lay out their output for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TerminalSize {
-    columns: u16,
-    rows: u16,
-}
-
-impl Default for TerminalSize {
-    fn default() -> Self {
-        Self { columns: 120, rows: 40 }
-    }
-}
-
-impl TerminalSize {
-    /// Reads `columns` and `rows`: the arguments of `processResizeTerminal`, or the attribute `terminalSize`.
-    ///
-    /// # Errors
-    /// `INVALID_PARAMETER` for a size that no terminal has.
-    pub fn parse(value: &Value) -> Result<Self, Failure> {
-        let length = |key: &str, max: u16| {
-            let given = &value[key];
-            let length = given.as_u64().and_then(|given| u16::try_from(given).ok());
-            length.filter(|length| (1..=max).contains(length)).ok_or_else(|| {
-                Failure::invalid(format!(
-                    "the terminal's `{key}` must be a whole number from 1 to {max}, not {given}"
-                ))
-            })
-        };
-        Ok(Self { columns: length("columns", MAX_COLUMNS)?, rows: length("rows", MAX_ROWS)? })
-    }
-
-    /// The number of lines.
-    pub(super) const fn rows(self) -> u16 {
-        self.rows
-    }
-
-    /// The number of characters in a line.
-    pub(super) const fn columns(self) -> u16 {
-        self.columns
-    }
-
-    /// Applies the size to a terminal. If it differs, the kernel sends SIGWINCH to the terminal's foreground
-    /// processes.
-    ///
-    /// # Errors
-    /// If `terminal` is not a terminal.
-    pub(super) fn apply(self, terminal: impl AsFd) -> std::io::Result<()> {
-        let size = Winsize { ws_row: self.rows, ws_col: self.columns, ws_xpixel: 0, ws_ypixel: 0 };
-        Ok(tcsetwinsize(terminal, size)?)
-    }
-}
 
 /// Whether a program gets Tandem's terminal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -189,7 +131,7 @@ pub fn has_nothing_unread(path: &Path) -> bool {
 /// The screen of a terminal of this size after these bytes: lines without trailing spaces, without
 /// empty lines at the end.
 pub fn screen(bytes: &[u8], size: TerminalSize) -> String {
-    let mut terminal = vt100::Parser::new(size.rows, size.columns, 0);
+    let mut terminal = vt100::Parser::new(size.rows(), size.columns(), 0);
     // Ours puts no `\r` before `\n`, as others do: there `\n` begins a line.
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
         terminal.process(line);
@@ -247,7 +189,7 @@ mod tests {
             (json!(80), json!(70_000)),
             (json!(80.5), json!(24)),
             (json!("80"), json!(24)),
-            (json!(80), Value::Null),
+            (json!(80), serde_json::Value::Null),
         ] {
             let wrong = json!({ "columns": columns, "rows": rows });
             assert!(TerminalSize::parse(&wrong).is_err(), "{wrong}");

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use vt100::{Callbacks, Parser, Screen};
 
-use super::terminal::TerminalSize;
+use super::terminal_size::TerminalSize;
 
 /// Answers that are not typed yet are dropped beyond so many bytes: the program asks and does not read.
 const MAX_UNTYPED: usize = 4096;

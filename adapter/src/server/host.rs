@@ -36,7 +36,7 @@ use crate::hub::connection::Connection;
 use crate::hub::event::{ClientOrigin, SessionDescription};
 use crate::hub::host::{Host, HostedChild};
 use crate::hub::inbox::Inbox;
-use crate::io::terminal::TerminalSize;
+use crate::io::terminal_size::TerminalSize;
 use crate::io::{Broker, Redirection};
 use crate::logging::LogSettings;
 
