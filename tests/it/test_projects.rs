@@ -363,12 +363,13 @@ mod on_net10 {
         let folder = project("together", framework, &packages, TOGETHER)?;
         let source = folder.path().join("Tests.cs");
         let mut agent = agent(folder.path()).await?;
-        for (name, marker, local) in [
-            ("Several", "several", ("sum", "3")),
-            ("Throws", "throws", ("name", "\"melon\"")),
-            ("Scoped", "scoped", ("sum", "3")),
+        // The first launch builds.
+        for (name, marker, local, built) in [
+            ("Several", "several", ("sum", "3"), false),
+            ("Throws", "throws", ("name", "\"melon\""), true),
+            ("Scoped", "scoped", ("sum", "3"), true),
         ] {
-            let arguments = json!({ "filter": format!("Tests.Own.{name}") });
+            let arguments = json!({ "filter": format!("Tests.Own.{name}"), "noBuild": built });
             let stop = finished(&mut agent, "debug_launch_test", arguments).await?;
             ensure!(stop["event"]["line"].as_u64() == Some(line(&source, marker)?), "{stop:#}");
             let mut locals = stop["event"]["locals"].as_array().into_iter().flatten();

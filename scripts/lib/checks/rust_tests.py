@@ -7,12 +7,26 @@ from .steps import say
 NET31, NET8, NET9, NET10 = "on_net31", "on_net8", "on_net9", "on_net10"
 # Part of the names of tests that repeat on the pinned Ruby debugger what the machine's shows.
 SECOND_GEM = "_with_debug_1_9_2"
-# Tests that take a core for 4 to 35 seconds each, while others of the gate show the same code on less: campaigns at their short setting, crowds
-# of clients, the C# compiler at its limits, and the rare cases of each test framework.
-HEAVY = ["an_expression_that_is_too_much_has_an_answer", "frameworks::every_case_of_",
-         "a_program_that_is_killed_while_it_is_looked_at_leaves_no_request_unanswered", "campaigns::parts_that_are_killed",
-         "campaigns::sessions_in_a_row", "random_expressions::on_net10::random_expressions_have_the_values_that_the_program_prints",
-         "http::fifty_agents_are_served_at_once", "another_user_takes_no_place_from_an_agent"]
+# Parts of the names of tests that take a core for 3 to 35 seconds each, while others of the gate show the same code on less.
+HEAVY = [
+    # Campaigns at their short setting, crowds of clients, and the C# compiler at its limits.
+    "an_expression_that_is_too_much_has_an_answer", "campaigns::parts_that_are_killed", "campaigns::sessions_in_a_row",
+    "a_program_that_is_killed_while_it_is_looked_at_leaves_no_request_unanswered", "http::fifty_agents_are_served_at_once",
+    "another_user_takes_no_place_from_an_agent",
+    "random_expressions::on_net10::random_expressions_have_the_values_that_the_program_prints",
+    # The rare cases of each test framework; its list, a run and a debugged failure are in the gate.
+    "frameworks::every_case_of_",
+    # Further frameworks for what one framework of the language shows.
+    "test_expected::on_net10::with_nunit", "test_expected::on_net10::with_mstest", "test_expected::on_net10::with_tunit",
+    "test_expected::with_jest", "test_expected::with_vitest", "test_expected::with_googletest",
+    "a_flaky_test_of_cargo_is_repeated_until_it_fails_and_is_built_again_by_a_restart",
+    "a_flaky_test_of_xunit_is_repeated_until_it_fails_and_stops_there",
+    # Solutions and projects of .NET that are built and run several times; a filter of a solution and one program stay.
+    "tests_of_a_solution_are_told_apart_by_their_project", "a_project_for_two_frameworks_has_its_tests_in_each",
+    "solution_starts_the_program_that_msbuild_names",
+    # Eight debuggers in a row; those of Python and JavaScript stay.
+    "conditions_on_one_line_hold_each_for_itself_under_every_adapter",
+]
 # Most tests wait for processes that they start: a test takes a core for less than a third of its time. Those that compile or start
 # test runners count for two (threads-required in .config/nextest.toml).
 TESTS_PER_CORE = 3
