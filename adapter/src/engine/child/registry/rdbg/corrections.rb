@@ -2,6 +2,16 @@
 # everything when the client leaves. It ignores the conditions of filters. A program that it is attached to would end when it stops
 # after the client has left.
 corrected = lambda do |dap, attached|
+  # After each fork the gem opens the lock of its processes again, in the parent as well. A thread that waits for the lock then keeps it
+  # for ever, and no other process stops.
+  if defined?(DEBUGGER__::MultiProcessGroup)
+    DEBUGGER__::MultiProcessGroup.prepend(Module.new do
+      def after_fork(child: true)
+        super unless @__tandem_owner == Process.pid
+        @__tandem_owner = Process.pid
+      end
+    end)
+  end
   next if DEBUGGER__::Session.method_defined?(:clear_catch_breakpoints) || dap.method_defined?(:__tandem_receive)
   replaced = lambda do |request|
     set = DEBUGGER__::SESSION.instance_variable_get(:@bps)
