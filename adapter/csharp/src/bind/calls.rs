@@ -323,20 +323,26 @@ impl Binder<'_> {
                 );
             }
         };
-        if self.is_reference_to_struct(&candidate.method.result) {
-            return leave_to_compiler("a method that returns a struct by reference", span);
-        }
+        self.check_place(&candidate.method.result, None, span)?;
         let arguments = self.pass_arguments(&candidate, given, span)?;
         let ty = candidate.method.result.direct().clone();
         let call = TypedCall { of, method: candidate.method, arguments, is_base: group.is_base };
         Ok(Typed::new(TypedKind::Call(Box::new(call)), ty, span))
     }
 
-    /// Whether it is a place inside an array or an object, which a debugger cannot keep.
-    fn is_reference_to_struct(&self, result: &Ty) -> bool {
-        let Ty::Reference(of) = result else { return false };
+    /// Leaves a struct that a member returns by reference to the compiler: a debugger cannot keep the place
+    /// inside an array or an object. `owner` has the member, unless it is a method. Elements of spans do not
+    /// need the compiler.
+    pub(super) fn check_place(&self, result: &Ty, owner: Option<&Ty>, span: Span) -> Bind<()> {
+        let Ty::Reference(of) = result else { return Ok(()) };
+        let is_span = owner.and_then(|owner| self.types.info(owner)).is_some_and(|info| info.is_by_ref);
         let info = if matches!(**of, Ty::Named(_)) { self.types.info(of) } else { None };
-        info.is_some_and(|info| info.kind == TypeKind::Struct && &*info.full_name != "System.Decimal")
+        let is_struct =
+            info.is_some_and(|info| info.kind == TypeKind::Struct && &*info.full_name != "System.Decimal");
+        if is_struct && !is_span {
+            return leave_to_compiler("a member that returns a struct by reference", span);
+        }
+        Ok(())
     }
 
     fn is_dynamic(&self, given: &SourceArgument<'_>) -> bool {

@@ -43,6 +43,7 @@ impl Binder<'_> {
             return Ok(value);
         }
         if let Some((property, arguments)) = self.indexer(&of.ty, None, given, span)? {
+            self.check_place(&property.ty, Some(&of.ty), span)?;
             return Ok(access(of, property, arguments, span));
         }
         // `System.Index` and `System.Range` as values, for types with a length.

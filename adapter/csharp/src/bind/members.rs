@@ -314,7 +314,7 @@ impl Binder<'_> {
                             property,
                             &owner,
                             span,
-                        ))));
+                        )?)));
                     }
                     Member::Method(_) => {
                         return Ok(Some(self.group(Some(of.clone()), &of.ty, name, types, span)));
@@ -392,7 +392,7 @@ impl Binder<'_> {
                         return Ok(Some(Classification::Value(self.field(None, field, &owner, span))));
                     }
                     Member::Property(property) if property.is_static && types.is_empty() => {
-                        return Ok(Some(Classification::Value(self.property(None, property, &owner, span))));
+                        return Ok(Some(Classification::Value(self.property(None, property, &owner, span)?)));
                     }
                     Member::Method(_) => return Ok(Some(self.group(None, &owner, name, types, span))),
                     _ => {}
@@ -421,10 +421,11 @@ impl Binder<'_> {
         property: &Rc<Property>,
         owner: &Ty,
         span: Span,
-    ) -> Typed {
+    ) -> Bind<Typed> {
         let property = self.property_ref(property, owner);
+        self.check_place(&property.ty, Some(owner), span)?;
         let ty = property.ty.direct().clone();
-        Typed::new(TypedKind::Property(of.map(Typed::boxed), Box::new(property)), ty, span)
+        Ok(Typed::new(TypedKind::Property(of.map(Typed::boxed), Box::new(property)), ty, span))
     }
 
     pub(super) fn property_ref(&self, property: &Rc<Property>, owner: &Ty) -> PropertyRef {

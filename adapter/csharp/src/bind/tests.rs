@@ -293,7 +293,8 @@ tables! {
         "Calls.Add(x: 1)" => "CS1503",
         "text.Nope()" => "CS1061", "text.Length()" => "CS0149", "twice(text)" => "CS1503",
         "list.Contains(text.ToUpper)" => "CS1503",
-        "Calls.Spot(1).X" => "compiler: a method that returns a struct by reference",
+        "Calls.Place.X" => "compiler: a member that returns a struct by reference",
+        "Calls.Spot(1).X" => "compiler: a member that returns a struct by reference",
         "calls.Amb(1, 2)" => "compiler: a call of which only the compiler knows the overload",
     }
     extension_methods_are_found {

@@ -111,11 +111,13 @@ impl StopContext<'_> {
 impl ValueStore {
     /// A path to an object, valid until the program resumes.
     pub(super) fn hold_object(&self, value: &ClrValue, name: &str) -> Option<Path> {
-        let heap = value.as_reference().filter(|reference| reference.is_null() == Ok(false));
-        let object = match heap {
-            Some(reference) => reference.dereference().ok()?,
-            None => value.clone(),
-        };
+        let refers = |value: &ClrValue| value.as_reference().filter(|to| to.is_null() == Ok(false));
+        let mut object = value.clone();
+        // A member that returns by reference returns the place of a reference to the object.
+        for _ in 0..2 {
+            let Some(reference) = refers(&object) else { break };
+            object = reference.dereference().ok()?;
+        }
         let handle = object.handle().ok()?;
         Some(Path::new(PathRoot::Handle(self.references.keep(handle)), name))
     }
