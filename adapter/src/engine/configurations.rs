@@ -75,6 +75,13 @@ pub fn translate_configuration(arguments: &mut Value) -> Result<Vec<String>, Fai
     Ok(remarks)
 }
 
+/// A sentence for the size of a terminal in a launch without one; `None` if each attribute has an effect.
+pub fn explain_attribute_without_effect(arguments: &Value) -> Option<String> {
+    let sized = !arguments["terminalSize"].is_null() && arguments["pty"] != true;
+    sized
+        .then(|| "`terminalSize` has no effect without `pty`: the program has no terminal of Tandem's".into())
+}
+
 /// Whether a value means the same as an absent attribute.
 fn is_empty(value: &Value) -> bool {
     match value {

@@ -119,6 +119,16 @@ fn omitted_attributes_are_reported_and_unsupported_ones_are_refused_by_name() {
     );
 }
 
+#[test]
+fn size_of_a_terminal_is_reported_where_there_is_no_terminal() {
+    let size = json!({ "columns": 80, "rows": 24 });
+    let without = explain_attribute_without_effect(&json!({ "program": "a", "terminalSize": size }));
+    assert!(without.is_some_and(|text| text.starts_with("`terminalSize` has no effect without `pty`")));
+    for launch in [json!({ "program": "a" }), json!({ "program": "a", "pty": true, "terminalSize": size })] {
+        assert_eq!(explain_attribute_without_effect(&launch), None, "{launch}");
+    }
+}
+
 /// The table as Markdown: a row for each attribute, in the table's order, with what it is for whom.
 fn documented() -> String {
     let mut text = String::from("| attribute | of | here |\n|---|---|---|\n");

@@ -162,11 +162,12 @@ impl State {
             Ok(remarks) => remarks,
             Err(failure) => return self.refuse(&request, failure),
         };
+        let without_effect = configurations::explain_attribute_without_effect(&arguments);
         match request.command.as_str() {
             "attach" => self.attach(request, arguments),
             _ => self.launch(request, arguments, false),
         }
-        for remark in remarks {
+        for remark in remarks.into_iter().chain(without_effect) {
             self.broadcast_to_joined("output", &output_line("console", &remark));
         }
     }
