@@ -1,5 +1,5 @@
 //! Words that the project no longer uses: the list is `docs/contributing/words.txt`, with what to write
-//! instead and where a word is right after all. Files are those that git knows; `docs/contributing/style.md`
+//! instead and where a word is right after all. Files are those that git knows; `docs/contributing/words.md`
 //! says how to write.
 
 use anyhow::{Context, ensure};
@@ -8,7 +8,7 @@ use tandem_tests::fixture::root;
 
 const LIST: &str = "docs/contributing/words.txt";
 /// These quote the words.
-const ABOUT: [&str; 3] = [LIST, "docs/contributing/style.md", "tests/it/words.rs"];
+const ABOUT: [&str; 3] = [LIST, "docs/contributing/words.md", "tests/it/words.rs"];
 /// Characters of the next line that may belong to a phrase that begins in this one.
 const WRAPPED: usize = 60;
 

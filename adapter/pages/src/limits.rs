@@ -22,7 +22,7 @@ type Constant = (&'static str, &'static str, Unit);
 /// A row: what is limited, the limit with `{}` for each constant, and what happens beyond it.
 struct Limit(&'static str, &'static str, &'static [Constant], &'static str);
 
-/// What one client or adapter can use up: the table in `docs/security.md`.
+/// Resources that one client or adapter can use up: the table in `docs/security.md`.
 const RESOURCES: [Limit; 11] = [
     Limit(
         "a DAP message, from a client or an adapter",
