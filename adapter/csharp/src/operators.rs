@@ -7,7 +7,6 @@ use crate::types::kind::{I, I1, I2, I4, I8, R4, R8, U, U4, U8};
 
 /// A binary operator that types may define.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "their text says what they are")]
 pub enum BinaryOp {
     Add,
     Subtract,
@@ -88,7 +87,6 @@ impl BinaryOp {
 
 /// A unary operator that types may define.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "their text says what they are")]
 pub enum UnaryOp {
     Plus,
     Minus,

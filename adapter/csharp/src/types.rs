@@ -6,7 +6,6 @@ use std::rc::Rc;
 
 /// Element types of primitives (ECMA-335 II.23.1.16).
 pub mod kind {
-    #![allow(missing_docs, reason = "the names of the standard")]
     pub const VOID: u32 = 0x01;
     pub const BOOLEAN: u32 = 0x02;
     pub const CHAR: u32 = 0x03;
