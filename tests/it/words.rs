@@ -2,6 +2,8 @@
 //! instead and where a word is right after all. Files are those that git knows; `docs/contributing/words.md`
 //! says how to write.
 
+use std::str::Utf8Error;
+
 use anyhow::{Context, ensure};
 use regex::Regex;
 use tandem_tests::fixture::root;
@@ -104,6 +106,11 @@ fn uses(path: &str, text: &str, words: &mut [RetiredWord]) -> Vec<String> {
     found
 }
 
+/// The text of a file, or where it is not UTF-8; `None` for a binary file, which has a NUL byte.
+fn text_of(bytes: &[u8]) -> Option<Result<&str, Utf8Error>> {
+    (!bytes.contains(&0)).then(|| std::str::from_utf8(bytes))
+}
+
 #[test]
 fn words_that_are_retired_are_not_used() -> anyhow::Result<()> {
     let mut words = retired(&std::fs::read_to_string(root().join(LIST))?)?;
@@ -116,10 +123,18 @@ fn words_that_are_retired_are_not_used() -> anyhow::Result<()> {
         if is_history || ABOUT.contains(&path) {
             continue;
         }
-        // Binary files, and deleted files that are not committed yet, have no words.
-        let Ok(text) = std::fs::read_to_string(root().join(path)) else { continue };
-        read += 1;
-        found.append(&mut uses(path, &text, &mut words));
+        // A deleted file that is not committed yet has no words.
+        let Ok(bytes) = std::fs::read(root().join(path)) else { continue };
+        match text_of(&bytes) {
+            Some(Ok(text)) => {
+                read += 1;
+                found.append(&mut uses(path, text, &mut words));
+            }
+            Some(Err(invalid)) => {
+                found.push(format!("{path}: not UTF-8 after byte {}", invalid.valid_up_to()))
+            }
+            None => {}
+        }
     }
     ensure!(read > 1000, "only {read} files were read");
     ensure!(found.is_empty(), "see {LIST}:\n{}", found.join("\n"));
@@ -145,6 +160,9 @@ fn a_retired_word_is_found_in_every_spelling() -> anyhow::Result<()> {
         "`wish`",
         "let old_wishes = 1;",
         "/// it was let\n/// it go",
+        "row! { wish => 1 }",
+        "r#\"a wish\"#",
+        "/* outer /* a wish */ */",
     ] {
         let found = uses("src/new.rs", text, &mut words()?);
         ensure!(found.len() == 1 || text.contains("let\n"), "{text}: {found:?}");
@@ -159,6 +177,10 @@ fn a_retired_word_is_found_in_every_spelling() -> anyhow::Result<()> {
     }
     let mut lawful = words()?;
     ensure!(uses("old/a.rs", "a wish", &mut lawful).is_empty() && lawful[0].exceptions[0].used);
+    ensure!(text_of(b"a wish").is_some_and(|text| text.is_ok()) && text_of(b"PE\0\xff").is_none());
+    ensure!(
+        text_of(b"a \xff wish").is_some_and(|text| text.is_err_and(|invalid| invalid.valid_up_to() == 2))
+    );
     ensure!(retired("wish").is_err() && retired("wish => want\n  except a.rs").is_err());
     Ok(())
 }
