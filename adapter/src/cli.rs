@@ -97,7 +97,7 @@ enum AdapterCommand {
         socket: PathBuf,
     },
     /// Becomes the program of the session at a socket (used by tandem-dap itself)
-    #[command(hide = true)]
+    #[command(hide = true, alias = "exec-ordered")]
     ExecShim {
         /// The socket that sends the command to run
         socket: PathBuf,
@@ -251,6 +251,13 @@ pub fn main() -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_former_name_of_the_exec_shim_still_works() {
+        let args = AdapterArgs::try_parse_from(["tandem-dap", "exec-ordered", "socket"]).ok();
+        let command = args.and_then(|args| args.command);
+        assert!(matches!(command, Some(AdapterCommand::ExecShim { .. })));
+    }
 
     /// `INSTA_UPDATE=always cargo test -p tandem-adapter --lib lists_every` regenerates the tables.
     #[test]

@@ -386,6 +386,8 @@ function M.setup(options)
     end,
   })
   command("DapClients", M.clients, { desc = "List the clients of the session" })
+  -- The former name of the command, in configurations that people have.
+  command("DapRiders", M.clients, { desc = "Former name of :DapClients" })
   command("TandemTest", function(call)
     M.test(call.bang)
   end, { bang = true, desc = "Debug the test at the cursor; with ! all tests of the file" })
