@@ -43,7 +43,7 @@ async fn a_runtime_that_stops_answering_is_reported_and_can_be_ended() -> anyhow
         for command in ["next", "continue"] {
             assert_eq!(editor.refused(command, on.clone()).await?, "ENGINE_FAILED", "{command}");
         }
-        assert!(editor.output[2].contains("End the session and launch again"), "{:?}", editor.output);
+        assert!(editor.output[2].contains("end the session and launch again"), "{:?}", editor.output);
         editor.ok(end, json!({})).await?;
         assert_eq!(editor.event("exited").await?["exitCode"], 137, "{end}");
         editor.event("terminated").await?;

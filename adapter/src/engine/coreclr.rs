@@ -142,9 +142,6 @@ pub struct CoreClr {
     broker: Broker,
     /// Set when the session must end, so that a build or launch in progress is abandoned.
     ending: Arc<AtomicBool>,
-    /// Set while the engine's thread waits for the program to stop, which may take for
-    /// ever in a busy program.
-    stopping: Arc<AtomicBool>,
     hang_watchdog: Arc<HangWatchdog>,
     /// Delivers clients' answers to the engine's thread while it waits for one.
     answers: mpsc::Sender<Result<Value, Failure>>,
@@ -162,9 +159,9 @@ impl CoreClr {
         let (inbox, inputs) = mpsc::channel();
         let ending = Arc::new(AtomicBool::new(false));
         let stopping = Arc::new(AtomicBool::new(false));
-        let hang_watchdog = Arc::new(HangWatchdog::default());
+        let hang_watchdog = Arc::new(HangWatchdog::new(stopping.clone()));
         let watchdog = hang_watchdog.clone();
-        let (flags, pipes) = ([ending.clone(), stopping.clone()], broker.clone());
+        let (flags, pipes) = ([ending.clone(), stopping], broker.clone());
         let (answers, answered) = mpsc::channel();
         let own = EngineInbox::new((inbox.clone(), inputs), answered);
         std::thread::Builder::new()
@@ -174,13 +171,14 @@ impl CoreClr {
             .map_err(|error| {
                 Failure::new(ErrorCode::EngineFailed, format!("cannot start the engine's thread: {error}"))
             })?;
-        Ok(Self { inbox, broker, ending, stopping, hang_watchdog, answers })
+        Ok(Self { inbox, broker, ending, hang_watchdog, answers })
     }
 }
 
 impl Engine for CoreClr {
     fn request(&self, mut request: EngineRequest, cancel: CancellationToken, reply: ReplyHandle) {
-        if request.command == "terminate" && self.hang_watchdog.hangs() {
+        let hang = self.hang_watchdog.hang_failure();
+        if request.command == "terminate" && hang.is_some() {
             // A hung runtime does not respond to a polite request.
             request.arguments = json!({ BY_FORCE: true });
         }
@@ -189,12 +187,11 @@ impl Engine for CoreClr {
         if is_end {
             self.ending.store(true, Ordering::Relaxed);
         }
-        let waits = is_end && self.stopping.load(Ordering::Relaxed);
-        if waits || (is_end && self.hang_watchdog.hangs()) {
+        if is_end && (hang.is_some() || self.hang_watchdog.is_stopping()) {
             // Only the program's end wakes the engine's thread now.
             self.broker.kill();
-        } else if self.hang_watchdog.hangs() {
-            return reply.send(Err(HangWatchdog::failure()));
+        } else if let Some(failure) = hang {
+            return reply.send(Err(failure));
         }
         // If the thread has ended, the request is dropped, which answers it.
         drop(self.inbox.send(EngineInput::Request { request, cancel, reply }));

@@ -1,11 +1,13 @@
 //! Watchdog for a runtime that hangs: detects and reports the hang, and keeps the session able to end.
 //!
-//! A runtime can hang in two ways. Either it does not return from a call of the debugging library, and the
+//! A runtime can hang in three ways. It does not return from a call of the debugging library, and the
 //! engine's thread waits in it for ever. Or it tries for ever to stop its threads: early .NET 9 does, about
 //! once in two thousand stops of a program whose threads start and end. Then the runtime reports nothing
 //! more, and a step never ends. A separate thread sees both from outside: nothing passes between Tandem and
-//! the runtime, and every thread of the program sleeps, though something is in progress. The second hang is
-//! fixed ([`dead_threads`]), and one cause of the first is prevented ([`first_calls`]); for the rest Tandem
+//! the runtime, and every thread of the program sleeps, though something is in progress. Or a stop never
+//! ends, because a busy thread reaches no point where the runtime can suspend it: .NET Core 3.1, and later
+//! versions after an evaluation was aborted in native code of the runtime. The second hang is fixed
+//! ([`dead_threads`]), and one cause of the first is prevented ([`first_calls`]); for the rest Tandem
 //! notifies the clients, refuses requests, and keeps the session able to end.
 
 mod dead_threads;
@@ -31,6 +33,8 @@ const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 /// How many consecutive samples must show the same hang before it is fixed, and before it is reported.
 const SAMPLES_BEFORE_FIX: u32 = 2;
 const SAMPLES_BEFORE_REPORT: u32 = 5;
+/// The same for a stop that does not end. A busy machine delays a stop, too.
+const SAMPLES_BEFORE_STOP_REPORT: u32 = 10;
 /// Name of the runtime's debugging threads (.NET 5 and later).
 const HELPER: &str = ".NET Debugger";
 /// Name of the engine's thread, and of those that the debugging library starts from it.
@@ -39,19 +43,70 @@ pub(super) const ENGINE: &str = "coreclr-engine";
 /// less on a busy machine.
 const MIN_TRIES: u64 = 5;
 
+/// Cause of a hang, which decides the text for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum HangCause {
+    /// The runtime reports nothing, and every thread sleeps.
+    Blocked,
+    /// The runtime cannot suspend a thread.
+    EndlessStop,
+}
+
+impl HangCause {
+    /// A sentence without its first word, "the", and a hint.
+    fn texts(self) -> [&'static str; 2] {
+        match self {
+            Self::Blocked => [
+                "program's .NET runtime hangs: it is blocked and reports nothing to the debugger",
+                "end the session and launch again; if it happens again, a newer patch of the runtime may \
+                    help",
+            ],
+            Self::EndlessStop => [
+                "program's .NET runtime cannot stop it: a busy thread reaches no point where the \
+                    runtime can suspend it",
+                "wait, or end the session and launch again; do not evaluate the code that the thread is in",
+            ],
+        }
+    }
+}
+
 /// Shared by the engine's thread, the engine's handle, and the watchdog's thread.
 #[derive(Default)]
 pub(super) struct HangWatchdog {
-    hangs: AtomicBool,
+    /// `None` while the runtime responds.
+    hang: Mutex<Option<HangCause>>,
+    /// Whether the engine's thread waits for the program to stop.
+    stopping: Arc<AtomicBool>,
     over: AtomicBool,
     /// The request that the engine's thread is answering.
     current: Mutex<Option<ReplyHandle>>,
 }
 
 impl HangWatchdog {
-    /// Whether the runtime hangs.
-    pub(super) fn hangs(&self) -> bool {
-        self.hangs.load(Ordering::Relaxed)
+    pub(super) fn new(stopping: Arc<AtomicBool>) -> Self {
+        Self { stopping, ..Self::default() }
+    }
+
+    /// The error that answers requests while the runtime hangs.
+    pub(super) fn hang_failure(&self) -> Option<Failure> {
+        self.hang().map(|cause| {
+            let [message, hint] = cause.texts();
+            Failure::new(ErrorCode::EngineFailed, format!("the {message}")).hint(hint)
+        })
+    }
+
+    /// Whether the engine's thread waits for the program to stop, which may take for ever in a busy program.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    fn hang(&self) -> Option<HangCause> {
+        *self.hang.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Replaces the current hang and returns the former one.
+    fn replace_hang(&self, hang: Option<HangCause>) -> Option<HangCause> {
+        std::mem::replace(&mut *self.hang.lock().unwrap_or_else(PoisonError::into_inner), hang)
     }
 
     /// The engine's thread begins to answer a request.
@@ -76,15 +131,6 @@ impl HangWatchdog {
         self.over.store(true, Ordering::Relaxed);
     }
 
-    /// The answer to requests while the runtime hangs.
-    pub(super) fn failure() -> Failure {
-        Failure::new(
-            ErrorCode::EngineFailed,
-            "the program's .NET runtime hangs: it is blocked and reports nothing to the debugger",
-        )
-        .hint("end the session and launch again; if it happens again, a newer patch of the runtime may help")
-    }
-
     /// Watches the process until it or the session ends; `note` is for people.
     pub(super) fn watch(
         self: &Arc<Self>,
@@ -101,29 +147,39 @@ impl HangWatchdog {
     }
 
     fn observe(&self, tasks: &Tasks, fix: &dyn Fn(), note: &dyn Fn(&str)) {
-        let (mut before, mut found) = (ActivitySample::take(tasks, None), 0);
+        let (mut before, mut found, mut stops) = (ActivitySample::take(tasks, None), 0, 0);
         while !self.over.load(Ordering::Relaxed) && tasks.folder.exists() {
             std::thread::sleep(SAMPLE_INTERVAL);
             let now = ActivitySample::take(tasks, Some(&before));
+            let is_same = now.activity == before.activity;
             found = if now.is_hung_since(&before) { found + 1 } else { 0 };
-            if now.activity != before.activity && self.hangs.swap(false, Ordering::Relaxed) {
+            stops = if is_same && self.is_stopping() { stops + 1 } else { 0 };
+            if !is_same && self.replace_hang(None).is_some() {
                 note("The program's runtime has resumed.");
             } else if found == SAMPLES_BEFORE_FIX && now.tries > before.tries {
                 fix();
-            } else if found == SAMPLES_BEFORE_REPORT && !self.hangs() {
-                tracing::warn!(?now, latest = activity::latest_call(), "the runtime hangs");
-                self.hangs.store(true, Ordering::Relaxed);
-                note(&format!(
-                    "The program's .NET runtime hangs ({}): it is blocked and reports nothing to the \
-                        debugger. End the session and \
-                     launch again; if it happens again, a newer patch of the runtime may help.",
-                    ErrorCode::EngineFailed
-                ));
-                self.reply(Err(Self::failure()));
+            } else if found == SAMPLES_BEFORE_REPORT {
+                self.report(HangCause::Blocked, &now, note);
+            } else if stops == SAMPLES_BEFORE_STOP_REPORT {
+                self.report(HangCause::EndlessStop, &now, note);
             }
             before = now;
         }
-        self.hangs.store(false, Ordering::Relaxed);
+        self.replace_hang(None);
+    }
+
+    /// Reports a hang, unless one is reported already, and answers the current request.
+    fn report(&self, cause: HangCause, sample: &ActivitySample, note: &dyn Fn(&str)) {
+        if self.hang().is_some() {
+            return;
+        }
+        tracing::warn!(?cause, ?sample, latest = activity::latest_call(), "the runtime hangs");
+        self.replace_hang(Some(cause));
+        let [message, hint] = cause.texts();
+        note(&format!("The {message} ({}): {hint}.", ErrorCode::EngineFailed));
+        if let Some(failure) = self.hang_failure() {
+            self.reply(Err(failure));
+        }
     }
 }
 

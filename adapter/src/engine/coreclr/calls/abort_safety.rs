@@ -54,6 +54,15 @@ impl ClrTypeSystem {
         if constructs { CallProgress::ClassConstructor } else { CallProgress::Method }
     }
 
+    /// Whether the innermost method of a thread is in .NET's libraries; also if it is unknown. The program
+    /// must be stopped.
+    pub(super) fn is_in_framework(&self, debuggee: &ClrDebuggee, thread: u32) -> bool {
+        let frames = debuggee.thread(thread).ok().and_then(|thread| thread.frames(MAX_DEPTH).ok());
+        let innermost = frames.iter().flatten().find_map(|frame| frame.function().ok()?.module().ok());
+        let loaded = innermost.and_then(|module| self.modules.of(&module));
+        loaded.is_none_or(|loaded| loaded.is_framework())
+    }
+
     /// Whether the outermost method can be the one that was called. An override has the same name; a delegate
     /// calls any method. The runtime itself calls static constructors and methods of the core library.
     fn is_called(&self, outermost: &Function, called: Option<&Function>) -> bool {

@@ -25,6 +25,9 @@ use crate::engine::coreclr::values::Path;
 
 /// How often a call checks whether the session ends.
 const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
+/// How often, and at what interval, a call that does not end is checked for an obstacle to its abort.
+const MAX_OBSTACLE_CHECKS: usize = 5;
+const OBSTACLE_CHECK_INTERVAL: Duration = Duration::from_millis(7);
 /// Shortest wait for an input.
 const MIN_WAIT: Duration = Duration::from_millis(1);
 
@@ -170,8 +173,8 @@ impl ClrSession {
                     action
                 }
                 CallAction::LookWhatKeepsIt => {
-                    call.halt(&mut self.debuggee, "stop a call that cannot be aborted")?;
-                    let keeper = call.abort_obstacle(&self.debuggee, &self.types);
+                    let keeper = call.look_for_obstacle(&mut self.debuggee, &self.types)?;
+                    tracing::debug!(what, obstacle = ?keeper, "an aborted call has not ended");
                     let action = phase.next(start.elapsed(), CallEvent::AbortBlocked(keeper));
                     if action == CallAction::AbortRudely {
                         call.eval.rude_abort().map_err(cor("abort a call that does not end"))?;
@@ -292,15 +295,40 @@ impl RunningCall<'_> {
         Ok(CallEvent::AbortTaken)
     }
 
+    /// Stops the program, a few times if no obstacle is seen: a loop that calls .NET's libraries is outside
+    /// of them now and then.
+    fn look_for_obstacle(
+        &self,
+        debuggee: &mut ClrDebuggee,
+        types: &ClrTypeSystem,
+    ) -> Result<Option<AbortObstacle>, Failure> {
+        let why = "stop a call that cannot be aborted";
+        self.halt(debuggee, why)?;
+        for _ in 1..MAX_OBSTACLE_CHECKS {
+            if let Some(found) = self.abort_obstacle(debuggee, types) {
+                return Ok(Some(found));
+            }
+            self.resume()?;
+            std::thread::sleep(OBSTACLE_CHECK_INTERVAL);
+            self.halt(debuggee, why)?;
+        }
+        Ok(self.abort_obstacle(debuggee, types))
+    }
+
     /// The obstacle that prevents an aborted call from ending. The program is stopped. A wait that did not
-    /// end on the first abort does not end on the second, and an unfinished static constructor would block
-    /// other threads for ever.
+    /// end on the first abort does not end on the second, an unfinished static constructor would block other
+    /// threads for ever, and the runtime may end the program when the second abort finds it in native code.
     fn abort_obstacle(&self, debuggee: &ClrDebuggee, types: &ClrTypeSystem) -> Option<AbortObstacle> {
         let progress = || types.eval_progress(debuggee, self.site.thread, self.top, self.function);
         if !self.is_core && progress() != CallProgress::Method {
             return Some(AbortObstacle::StaticConstructor);
         }
-        self.thread_waits(debuggee).then_some(AbortObstacle::Wait)
+        if self.thread_waits(debuggee) {
+            return Some(AbortObstacle::Wait);
+        }
+        // The second abort throws in the runtime's native code, where nothing may catch it.
+        let is_framework = self.is_core && types.is_in_framework(debuggee, self.site.thread);
+        is_framework.then_some(AbortObstacle::FrameworkCode)
     }
 
     fn abort_failure(&self, is_cancelled: bool) -> Failure {

@@ -57,6 +57,8 @@ pub(super) enum AbortSafety {
 pub(super) enum AbortObstacle {
     Wait,
     StaticConstructor,
+    /// It is inside .NET's libraries.
+    FrameworkCode,
 }
 
 /// The next action of the caller.
@@ -84,6 +86,7 @@ pub(super) enum GiveUpReason {
     WaitsRepeatedly,
     Wait,
     StaticConstructor,
+    FrameworkCode,
 }
 
 impl GiveUpReason {
@@ -100,6 +103,10 @@ impl GiveUpReason {
             }
             Self::Wait => "and cannot be aborted: the runtime does not end a wait",
             Self::StaticConstructor => "and cannot be aborted: the runtime does not end a static constructor",
+            Self::FrameworkCode => {
+                "and still runs: the first abort had no effect, and a second one inside .NET's libraries may \
+                    end the program"
+            }
         }
     }
 }
@@ -150,6 +157,9 @@ impl EvalPhase {
             }
             (Self::Aborting { .. }, CallEvent::AbortBlocked(Some(AbortObstacle::StaticConstructor))) => {
                 given_up(GiveUpReason::StaticConstructor)
+            }
+            (Self::Aborting { .. }, CallEvent::AbortBlocked(Some(AbortObstacle::FrameworkCode))) => {
+                given_up(GiveUpReason::FrameworkCode)
             }
             (Self::Aborting { .. }, CallEvent::AbortBlocked(Some(AbortObstacle::Wait)))
             | (Self::Aborting { rudely: true, .. }, CallEvent::AbortBlocked(None)) => {
@@ -261,10 +271,11 @@ mod tests {
     }
 
     #[test]
-    fn static_constructor_and_wait_are_not_aborted_rudely() {
+    fn static_constructor_wait_and_framework_code_are_not_aborted_rudely() {
         for (keeper, why) in [
             (AbortObstacle::Wait, GiveUpReason::Wait),
             (AbortObstacle::StaticConstructor, GiveUpReason::StaticConstructor),
+            (AbortObstacle::FrameworkCode, GiveUpReason::FrameworkCode),
         ] {
             drive(&[
                 (LONG_DELAY, WANTED, CallAction::Inspect),
