@@ -7,8 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use regex::Regex;
-use tandem_tests::fixture::root;
+use crate::sources::{code_of, pattern, root};
 
 /// Circles that are known, with the reason: the folder, and its modules.
 const KNOWN: &[(&str, &[&str], &str)] = &[
@@ -229,18 +228,6 @@ impl Crate {
         }
         folders
     }
-}
-
-#[expect(clippy::expect_used, reason = "the patterns are in this file")]
-fn pattern(text: &str) -> Regex {
-    Regex::new(text).expect("a pattern")
-}
-
-/// A source without comments, texts and the tests at its end.
-fn code_of(source: &str) -> String {
-    let source = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-    let noise = pattern(r#"(?m)//.*$|"(?:\\(?s:.)|[^"\\])*""#);
-    noise.replace_all(source, "").into_owned()
 }
 
 /// `a::{b, c::{d, e}}` as three paths.

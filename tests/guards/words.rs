@@ -6,11 +6,12 @@ use std::str::Utf8Error;
 
 use anyhow::{Context, ensure};
 use regex::Regex;
-use tandem_tests::fixture::root;
+
+use crate::sources::root;
 
 const LIST: &str = "docs/contributing/words.txt";
 /// These quote the words.
-const ABOUT: [&str; 3] = [LIST, "docs/contributing/words.md", "tests/it/words.rs"];
+const ABOUT: [&str; 3] = [LIST, "docs/contributing/words.md", "tests/guards/words.rs"];
 /// Characters of the next line that may belong to a phrase that begins in this one.
 const WRAPPED: usize = 60;
 

@@ -2,29 +2,9 @@
 //! crates.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use tandem_tests::fixture::root;
-
-fn sources() -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut folders: Vec<PathBuf> = ["adapter", "bridge", "tests"].map(|folder| root().join(folder)).into();
-    while let Some(folder) = folders.pop() {
-        for file in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-            let path = file.path();
-            if path.is_dir() && path.file_name().is_some_and(|name| name != "target" && name != "snapshots") {
-                folders.push(path);
-            } else if path.extension().is_some_and(|ending| ending == "rs") {
-                found.push(path);
-            }
-        }
-    }
-    found
-}
-
-fn text(path: &Path) -> String {
-    std::fs::read_to_string(path).unwrap_or_default()
-}
+use crate::sources::{root, sources, text};
 
 #[test]
 fn every_file_says_what_it_is_for() {

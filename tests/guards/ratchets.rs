@@ -1,0 +1,252 @@
+//! Counts of what the structure of the code still has too much of. Each has a ceiling that only goes down.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use crate::sources::{
+    code_of, is_test_file, pattern, root, sources_below, text, without_comments, without_tests,
+};
+
+/// Maximum number of lines of a file, with its tests.
+const MAX_LINES: usize = 400;
+/// Maximum number of fields of a struct.
+const MAX_FIELDS: usize = 12;
+/// Maximum number of files with inherent `impl`s of one type.
+const MAX_IMPL_FILES: usize = 3;
+
+/// How far a count may be below its ceiling before the ceiling must be lowered.
+const MAX_SLACK: usize = 10;
+
+/// Counts of one crate: uses of `json!` and of `["key"]`, and files over [`MAX_LINES`].
+#[derive(Debug, Default)]
+struct CrateCounts {
+    json_macros: usize,
+    string_keys: usize,
+    long_files: usize,
+}
+
+impl CrateCounts {
+    /// Whether each count is at its ceiling, or little below.
+    fn fits(&self, ceiling: &Self) -> bool {
+        [
+            (self.json_macros, ceiling.json_macros),
+            (self.string_keys, ceiling.string_keys),
+            (self.long_files, ceiling.long_files),
+        ]
+        .iter()
+        .all(|(count, ceiling)| count <= ceiling && count + MAX_SLACK >= *ceiling)
+    }
+}
+
+/// Ceilings of each crate: `json!`, `["key"]`, long files.
+const CEILINGS: [(&str, [usize; 3]); 14] = [
+    ("adapter", [495, 762, 28]),
+    ("adapter/clr-metadata", [0, 0, 3]),
+    ("adapter/cordebug", [0, 0, 1]),
+    ("adapter/csharp", [0, 7, 12]),
+    ("adapter/download", [0, 0, 0]),
+    ("adapter/error", [5, 15, 0]),
+    ("adapter/log", [0, 0, 0]),
+    ("adapter/pages", [0, 0, 0]),
+    ("adapter/peers", [0, 0, 0]),
+    ("adapter/registry", [0, 0, 0]),
+    ("adapter/wire", [1, 2, 1]),
+    ("bridge", [438, 840, 6]),
+    ("bridge/testing", [66, 171, 6]),
+    ("bridge/workspace", [8, 49, 0]),
+];
+
+/// Structs over [`MAX_FIELDS`], with the number of their fields.
+const LARGE_STRUCTS: &[(&str, usize)] = &[
+    ("ActiveStep", 13),
+    ("Actor", 19),
+    ("AdapterSession", 13),
+    ("AgentSession", 14),
+    ("BreakpointRequest", 14),
+    ("ChildState", 13),
+    ("Client", 23),
+    ("ClrDebuggee", 13),
+    ("ClrSession", 19),
+    ("ExperimentRun", 14),
+    ("Follow", 18),
+    ("Follower", 13),
+    ("FrameworkRun", 14),
+    ("InitializeRequestArguments", 18),
+    ("LoadedModule", 15),
+    ("Retrieval", 13),
+    ("SessionRecord", 13),
+    ("Snapshot", 18),
+    ("State", 28),
+    ("TestResult", 13),
+    ("VstestConnection", 14),
+];
+
+/// Types that are implemented in more than [`MAX_IMPL_FILES`] files, with the number of these.
+const SPREAD_TYPES: &[(&str, usize)] = &[
+    ("AdapterSession", 20),
+    ("Binder", 22),
+    ("Breakpoints", 5),
+    ("ClrDebuggee", 10),
+    ("ClrSession", 49),
+    ("ClrTypeSystem", 51),
+    ("CodePosition", 4),
+    ("Evaluator", 13),
+    ("Exceptions", 5),
+    ("Metadata", 5),
+    ("Parser", 8),
+    ("Pdb", 6),
+    ("SourceLocator", 5),
+    ("State", 15),
+    ("Stepping", 4),
+    ("StopContext", 26),
+    ("ValueStore", 8),
+];
+
+/// Folders of the hub and files beside them that connect it with sockets, clocks and threads.
+const CONNECTED: [&str; 7] = ["actor", "connection", "host", "inbox", "proxy", "queue", "writer"];
+
+/// The sources of a crate that are not generated, without its tests.
+fn product_sources(package: &str) -> Vec<PathBuf> {
+    let sources = root().join(package).join("src");
+    let mut found = sources_below(&sources);
+    found.retain(|path| {
+        let inside = path.strip_prefix(&sources).unwrap_or(path);
+        !is_test_file(inside) && !path.ends_with("cordebug/src/raw.rs")
+    });
+    found
+}
+
+fn count(package: &str) -> CrateCounts {
+    let (macros, keys) = (pattern(r"\bjson!\s*[(\[{]"), pattern(r#"\["[^"\\\]]+"\]"#));
+    let mut counts = CrateCounts::default();
+    for path in product_sources(package) {
+        let text = text(&path);
+        counts.json_macros += macros.find_iter(&code_of(&text)).count();
+        counts.string_keys += keys.find_iter(&without_comments(without_tests(&text))).count();
+        counts.long_files += usize::from(text.lines().count() > MAX_LINES);
+    }
+    counts
+}
+
+#[test]
+fn json_string_keys_and_long_files_become_fewer() {
+    let mut wrong = Vec::new();
+    for (package, [json_macros, string_keys, long_files]) in CEILINGS {
+        let (found, ceiling) = (count(package), CrateCounts { json_macros, string_keys, long_files });
+        if !found.fits(&ceiling) {
+            wrong.push(format!("{package}: {found:?} instead of {ceiling:?}"));
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "write typed code and divide long files; lower a ceiling when the count is lower: {wrong:#?}"
+    );
+}
+
+/// The structs of a source that rustfmt has formatted, with the number of their fields.
+fn structs(source: &str) -> Vec<(String, usize)> {
+    let (head, field) = (
+        pattern(r"^( *)(?:pub(?:\([^)]*\))? )?struct (\w+)[^;({]*\{$"),
+        pattern(r"^ *(?:pub(?:\([^)]*\))? )?(?:r#)?\w+: "),
+    );
+    let mut found: Vec<(String, usize)> = Vec::new();
+    let mut inside: Option<usize> = None;
+    for line in source.lines() {
+        let indent = line.len() - line.trim_start().len();
+        match inside {
+            Some(outer) if line.trim_end() == format!("{}}}", " ".repeat(outer)) => inside = None,
+            Some(outer) if indent == outer + 4 && field.is_match(line) => {
+                found.last_mut().unwrap().1 += 1;
+            }
+            Some(_) => {}
+            None => {
+                if let Some(parts) = head.captures(line) {
+                    inside = Some(parts[1].len());
+                    found.push((parts[2].to_owned(), 0));
+                }
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn large_structs_become_fewer_and_smaller() {
+    let mut found = BTreeMap::new();
+    for (package, _) in CEILINGS {
+        for path in product_sources(package) {
+            let source = text(&path);
+            let large =
+                structs(without_tests(&source)).into_iter().filter(|(_, fields)| *fields > MAX_FIELDS);
+            found.extend(large);
+        }
+    }
+    let known: BTreeMap<String, usize> =
+        LARGE_STRUCTS.iter().map(|(name, fields)| ((*name).to_owned(), *fields)).collect();
+    assert_eq!(found, known, "divide a struct over {MAX_FIELDS} fields; correct the list when it is smaller");
+}
+
+#[test]
+fn types_are_implemented_where_they_are_declared() {
+    let head = pattern(r"(?m)^ *impl(?:<[^{\n]*?>)? (?:\w+::)*(\w+)(?:<[^{\n]*>)? \{");
+    let mut files: BTreeMap<(String, String), BTreeSet<PathBuf>> = BTreeMap::new();
+    for (package, _) in CEILINGS {
+        for path in product_sources(package) {
+            for found in head.captures_iter(&code_of(&text(&path))) {
+                files.entry((package.to_owned(), found[1].to_owned())).or_default().insert(path.clone());
+            }
+        }
+    }
+    let found: BTreeMap<String, usize> = files
+        .into_iter()
+        .filter(|(_, files)| files.len() > MAX_IMPL_FILES)
+        .map(|((_, name), files)| (name, files.len()))
+        .collect();
+    let known: BTreeMap<String, usize> =
+        SPREAD_TYPES.iter().map(|(name, files)| ((*name).to_owned(), *files)).collect();
+    assert_eq!(
+        found, known,
+        "methods are in the file of their type; correct the list when they are in fewer files"
+    );
+}
+
+#[test]
+fn hub_decides_without_files_clocks_and_threads() {
+    let hub = root().join("adapter/src/hub");
+    let is_connected = |path: &Path| {
+        let first = path.strip_prefix(&hub).ok().and_then(|inside| inside.iter().next().map(Path::new));
+        first.is_some_and(|first| CONNECTED.contains(&&*first.with_extension("").to_string_lossy()))
+    };
+    let decisions: Vec<PathBuf> =
+        sources_below(&hub).into_iter().filter(|path| !is_connected(path) && !is_test_file(path)).collect();
+    assert!(decisions.len() > 30, "the hub is elsewhere: correct this test");
+    let effects =
+        pattern(r"\btokio\b|std::(?:fs|process|thread|net|env)\b|\bInstant\b|\bSystemTime\b|\basync fn\b");
+    for path in decisions {
+        let found = effects.find(&code_of(&text(&path))).map(|found| found.as_str().to_owned());
+        assert!(found.is_none(), "{} uses `{}`", path.display(), found.unwrap_or_default());
+    }
+}
+
+#[test]
+fn fields_of_structs_are_counted() {
+    let source = "\
+/// A doc comment with one word: and a colon.
+pub(crate) struct One<'a> {
+    /// Another doc comment that has one: a colon.
+    pub(super) a: u8,
+    r#type: Vec<
+        u8,
+    >,
+}
+struct Two;
+struct Three(u8);
+mod inner {
+    struct Four {
+        a: u8,
+    }
+}
+";
+    let expected = [("One", 2), ("Four", 1)].map(|(name, fields)| (name.to_owned(), fields));
+    assert_eq!(structs(source), expected);
+}
