@@ -10,11 +10,11 @@ use clap::{CommandFactory, Parser, Subcommand};
 use log_output::say;
 
 use crate::hub::access::AgentAccess;
-use crate::io::terminal::Pty;
 use crate::server::host::HostStart;
 use crate::server::listener::{ConnectionPolicy, ListenAddress};
 use crate::server::relay::{ChildOf, HostOptions};
-use crate::{engine, io, logging, server};
+use crate::{engine, logging, server};
+use tandem_process::terminal::Pty;
 
 /// Debug adapter whose sessions an editor and agents share.
 ///
@@ -164,28 +164,28 @@ pub fn main() -> ExitCode {
         && let Some((program, args)) = program.split_first()
     {
         let error = match gate {
-            Some(gate) => io::runner::exec_at_gate(gate, program.as_ref(), args, *parent),
+            Some(gate) => tandem_process::runner::exec_at_gate(gate, program.as_ref(), args, *parent),
             None => {
                 let dies_with = (!ends_by_itself).then_some(*parent);
-                io::child::exec_held(program.as_ref(), args, Pty::of(*terminal, *echo), dies_with)
+                tandem_process::child::exec_held(program.as_ref(), args, Pty::of(*terminal, *echo), dies_with)
             }
         };
         eprintln!("tandem-dap: cannot start `{}`: {error}", program.display());
         return ExitCode::from(127);
     }
     if let Some(AdapterCommand::ExecShim { socket }) = &flags.command {
-        let error = io::exec_shim::exec_shim(socket);
+        let error = tandem_process::exec_shim::exec_shim(socket);
         eprintln!("tandem-dap: cannot become the program of the debug session: {error}");
         return ExitCode::from(127);
     }
     if let Some(AdapterCommand::Watchdog { process }) = flags.command {
-        return match io::watchdog::run(process) {
+        return match tandem_process::watchdog::run(process) {
             Ok(()) => ExitCode::SUCCESS,
             Err(_nobody_reads_it) => ExitCode::FAILURE,
         };
     }
     if let Some(AdapterCommand::InTerminal { socket }) = &flags.command {
-        return match io::runner::run(socket) {
+        return match tandem_process::runner::run(socket) {
             Ok(code) => ExitCode::from(code),
             Err(error) => {
                 say(&format!("tandem-dap: {error:#}"));

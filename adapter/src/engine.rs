@@ -34,9 +34,9 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::io::{Broker, ExitInfo};
 pub use child_process::{ChildProcess, DebuggerEnd, EndNotice};
 pub use engine_facts::{LookOnlyRequests, StartedEngine};
+use tandem_process::{Broker, ExitInfo};
 
 /// Argument of `variables` that means that nothing may run: the client has look-only access.
 pub const LOOK_ONLY: &str = "tandemLookOnly";

@@ -129,6 +129,7 @@ fn dependencies_point_inward() {
         ("adapter/wire", &["cordebug", "tandem-adapter"]),
         ("adapter/error", &["tokio", "serde", "dap", "dap-wire", "cordebug", "tandem-adapter"]),
         ("adapter/download", &["cordebug", "dap-wire", "tandem-adapter", "clr-metadata", "serde"]),
+        ("adapter/process", &["dap", "dap-wire", "tandem-adapter", "clr-metadata"]),
         ("adapter/registry", &["tokio", "dap-wire", "cordebug", "tandem-adapter"]),
         ("adapter/cordebug", &["tokio", "serde", "dap-wire"]),
         ("adapter/clr-metadata", &["tokio", "serde", "cordebug", "dap-wire"]),

@@ -280,6 +280,7 @@ fn modules_of_a_folder_do_not_import_each_other_in_a_circle() {
         "adapter/log",
         "adapter/pages",
         "adapter/peers",
+        "adapter/process",
         "adapter/registry",
         "adapter/wire",
         "bridge",

@@ -39,8 +39,8 @@ impl CrateCounts {
 }
 
 /// Ceilings of each crate: `json!`, `["key"]`, long files.
-const CEILINGS: [(&str, [usize; 3]); 14] = [
-    ("adapter", [495, 762, 28]),
+const CEILINGS: [(&str, [usize; 3]); 15] = [
+    ("adapter", [494, 748, 24]),
     ("adapter/clr-metadata", [0, 0, 3]),
     ("adapter/cordebug", [0, 0, 1]),
     ("adapter/csharp", [0, 7, 12]),
@@ -49,6 +49,7 @@ const CEILINGS: [(&str, [usize; 3]); 14] = [
     ("adapter/log", [0, 0, 0]),
     ("adapter/pages", [0, 0, 0]),
     ("adapter/peers", [0, 0, 0]),
+    ("adapter/process", [1, 14, 4]),
     ("adapter/registry", [0, 0, 0]),
     ("adapter/wire", [1, 2, 1]),
     ("bridge", [438, 840, 6]),

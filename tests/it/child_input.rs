@@ -1,7 +1,7 @@
 //! Programs of each language and their input: they wait for it on a pipe and on a terminal, get Ctrl+C, and
 //! replace themselves.
 //!
-//! Not here: which system calls wait for input (`adapter/src/io/input_wait.rs`), what a terminal answers
+//! Not here: which system calls wait for input (`adapter/process/src/input_wait.rs`), what a terminal answers
 //! (`terminal_answers.rs`).
 
 use std::collections::HashMap;

@@ -153,7 +153,7 @@ const TIMES: [Limit; 9] = [
     Limit(
         "writing the program's stdin, which the program does not read",
         "{}",
-        &[("adapter/src/io/stdin.rs", "WRITE_TIMEOUT", Time)],
+        &[("adapter/process/src/stdin.rs", "WRITE_TIMEOUT", Time)],
         "`TIMEOUT`",
     ),
     Limit(

@@ -48,9 +48,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::description::Description;
 use super::{Engine, EngineEvent, EngineRequest, ReplyHandle, StartedEngine};
-use crate::io::Broker;
 use profile::Profile;
 use session::AdapterSession;
+use tandem_process::Broker;
 
 /// A handle to the session with a child adapter. Dropping it ends the adapter and the program.
 pub struct ChildEngine(Arc<AdapterSession>);

@@ -67,12 +67,12 @@ use tokio_util::sync::CancellationToken;
 use super::builds::EventSink;
 use super::description::{Description, EditorLanguage, Evidence, Recognition};
 use super::{BY_FORCE, Engine, EngineEvent, EngineRequest, ReplyHandle};
-use crate::io::{Broker, SpawnSpec};
 use hang_watchdog::HangWatchdog;
 use inbox::{EngineInbox, EngineInput};
 use outbox::Outbox;
 pub(crate) use runtimes::installed_runtimes;
 use session::ClrSession;
+use tandem_process::{Broker, SpawnSpec};
 
 /// Description of the built-in engine, available without starting it.
 pub const DESCRIPTION: Description = Description {

@@ -12,7 +12,7 @@ use super::child::ChildEngine;
 use super::condition_language::ConditionLanguage;
 use super::coreclr::CoreClr;
 use super::{Engine, EngineEvent, LookOnlyRequests, StartedEngine, coreclr, detect, process_name};
-use crate::io::Broker;
+use tandem_process::Broker;
 
 /// Makes the engine the attributes ask for. It starts nothing yet; the `launch` or `attach` request does.
 ///

@@ -39,10 +39,10 @@ use super::writer;
 use crate::engine::{
     CHILD_ATTACH, CHILD_SESSION_REQUEST, ChildProcess, ChildSession, Engine, EngineEvent, EngineReply,
 };
-use crate::io::Broker;
 use busy_poll::{BusyPoll, Sender};
 use deadlines::Deadlines;
 use requests::{FailedEngine, InFlight};
+use tandem_process::Broker;
 
 /// Maximum time for which the program's pipes may stay open after its end.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);

@@ -7,7 +7,7 @@ use dap_wire::{Failure, Message, MessageError};
 use serde_json::Value;
 
 use crate::engine::{EngineEvent, StartedEngine};
-use crate::io::terminal_size::TerminalSize;
+use tandem_process::terminal_size::TerminalSize;
 
 /// One connection to this session. Never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -13,7 +13,7 @@ use super::connection::Connection;
 use super::event::SessionDescription;
 use super::inbox::Inbox;
 use crate::engine::{ChildProcess, ChildSession, Engine, EngineEvent, StartedEngine};
-use crate::io::Broker;
+use tandem_process::Broker;
 
 /// The process that hosts a session.
 pub trait Host {

@@ -10,7 +10,7 @@ use dap_wire::Message;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use crate::io::{OutputCursor, StreamPositions};
+use tandem_process::{OutputCursor, StreamPositions};
 
 /// Maximum number of messages that wait for one client.
 pub const MAX_MESSAGES: usize = 4096;

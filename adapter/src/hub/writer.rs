@@ -14,7 +14,7 @@ use tokio_util::codec::FramedWrite;
 
 use super::queue::{ClientQueueReceiver, Outgoing};
 use super::reverse_seqs::ReverseSeqs;
-use crate::io::{OutputChunk, OutputCursor, StreamPositions};
+use tandem_process::{OutputChunk, OutputCursor, StreamPositions};
 
 /// Messages that wait are written together up to about so many bytes.
 const BATCH_BYTES: usize = 32 * 1024;

@@ -36,9 +36,9 @@ use crate::hub::connection::Connection;
 use crate::hub::event::{ClientOrigin, SessionDescription};
 use crate::hub::host::{Host, HostedChild};
 use crate::hub::inbox::Inbox;
-use crate::io::terminal_size::TerminalSize;
-use crate::io::{Broker, Redirection};
 use crate::logging::LogSettings;
+use tandem_process::terminal_size::TerminalSize;
+use tandem_process::{Broker, Redirection};
 
 /// `outputBufferBytes` when the launch does not say.
 const DEFAULT_BUFFER_LEN: usize = 8 * 1024 * 1024;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use dap_wire::Failure;
 use rustix::process::Signal;
 
-use crate::io::child::signal_group;
+use tandem_process::child::signal_group;
 
 /// How long a command may take that answers with a line: a cold interpreter on a busy machine takes seconds.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(20);

@@ -21,8 +21,8 @@ use super::chunked_reader::ChunkedReader;
 use super::debuggee;
 use super::profile::{LaunchPlan, ProgramIo, Transport};
 use super::socket::{self, Endpoint};
-use crate::io::child::ChildPipes;
-use crate::io::{Broker, Child, ExitInfo};
+use tandem_process::child::ChildPipes;
+use tandem_process::{Broker, Child, ExitInfo};
 
 /// How long an adapter may take until it can be talked to.
 const START_TIMEOUT: Duration = Duration::from_secs(20);

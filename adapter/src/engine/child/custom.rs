@@ -11,7 +11,7 @@ use super::find;
 use super::profile::{LaunchPlan, Profile, ProgramIo, Quirks, Transport, contains_pipe_name};
 use super::target::Target;
 use crate::engine::description::Description;
-use crate::io::SpawnSpec;
+use tandem_process::SpawnSpec;
 
 /// An adapter the user describes.
 #[derive(Debug, Clone)]

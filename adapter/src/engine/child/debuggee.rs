@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rustix::process::{Pid, Signal, getpgid, kill_process, kill_process_group};
 
-use crate::io::ExitInfo;
+use tandem_process::ExitInfo;
 
 /// Positions of the fields 3, 20, 22 and 52 of proc_pid_stat(5) in the result of [`stat_of`].
 const STATE: usize = 0;

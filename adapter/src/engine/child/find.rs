@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use dap_wire::{ErrorCode, Failure};
 
 use super::target::Target;
-use crate::io::SpawnSpec;
+use tandem_process::SpawnSpec;
 
 /// How much of a script's first line the kernel reads.
 const MAX_SHEBANG_LEN: u64 = 256;

@@ -17,7 +17,7 @@ use crate::engine::condition_language::ConditionLanguage;
 use crate::engine::description::Description;
 use crate::engine::kind;
 use crate::engine::{LookOnlyRequests, StartedEngine};
-use crate::io::SpawnSpec;
+use tandem_process::SpawnSpec;
 
 /// The placeholders for the paths of the program's pipes.
 const PIPES: [&str; 3] = ["{stdin}", "{stdout}", "{stderr}"];

@@ -52,8 +52,8 @@ use super::state::{ChildEffect, ChildEvent, ChildState, Knowledge, Link};
 use super::target::Target;
 use super::{capability_gate, translate};
 use crate::engine::{BY_FORCE, BreakpointSnapshot, EngineEvent, EngineRequest, STOPPED, record_breakpoints};
-use crate::io::{Broker, Child, NamedPipes};
 use subprocesses::SubprocessConnection;
+use tandem_process::{Broker, Child, NamedPipes};
 
 /// How long an adapter may take for its `initialize`.
 const INITIALIZE_TIMEOUT: Duration = Duration::from_secs(20);

@@ -18,11 +18,11 @@ use dap_wire::{Failure, Request};
 use serde_json::{Value, json};
 
 use super::connection::MAX_STDERR_TAIL_LEN;
-use crate::io::child::signal_name;
 use execution_state::{EndSignal, ExecutionState};
 pub(super) use knowledge::{Correction, Knowledge};
 use reverse::AdapterRequests;
 pub(super) use reverse::Link;
+use tandem_process::child::signal_name;
 
 /// How often the signal that asks the program to end waits for the program to run, if it
 /// stops again and again.

@@ -13,8 +13,8 @@ use super::socket::Endpoint;
 use super::test_files::{Runner, RunnerEntry};
 use crate::engine::console::Console;
 use crate::engine::path_map;
-use crate::io::executable::{self, HostSupport};
-use crate::io::terminal::Pty;
+use tandem_process::executable::{self, HostSupport};
+use tandem_process::terminal::Pty;
 
 /// The folder that the client has open.
 pub(super) const WORKSPACE: &str = "__workspaceFolder";

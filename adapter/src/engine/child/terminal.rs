@@ -7,7 +7,7 @@ use dap_wire::Failure;
 use serde_json::Value;
 
 use super::target::Target;
-use crate::io::SpawnSpec;
+use tandem_process::SpawnSpec;
 
 /// The command that the adapter asks to start. Its environment is the adapter's own, then `env` of the
 /// launch, then that of the request: some adapters omit variables that they need.
@@ -47,7 +47,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::io::terminal::Pty;
+    use tandem_process::terminal::Pty;
 
     #[test]
     fn the_environment_merges_that_of_adapter_launch_and_request_in_this_order() {

@@ -19,10 +19,10 @@ use tokio::sync::watch;
 
 use super::inbox::EngineInput;
 use crate::engine::{BreakpointSnapshot, DebuggerEnd, EngineEvent, record_breakpoints};
-use crate::io::Broker;
-use crate::io::descendants::Descendants;
 use follower::{Channels, Follower};
 pub(super) use identity::is_of_sdk;
+use tandem_process::Broker;
+use tandem_process::descendants::Descendants;
 
 /// Attribute of a child session's `attach`: the program of the process.
 pub(super) const PROGRAM: &str = "tandemProgram";

@@ -401,7 +401,7 @@ impl Compiler {
     fn begin(
         &self,
         session: &ClrSession,
-        spec: &crate::io::SpawnSpec,
+        spec: &tandem_process::SpawnSpec,
     ) -> Result<Helper, CompilerProcessError> {
         let process = CompilerProcess::start(&session.broker, spec).map_err(|failure| {
             tracing::warn!(%failure, "the C# compiler's process cannot be started");

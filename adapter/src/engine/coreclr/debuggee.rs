@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::cor;
 use super::threads::ManagedThreads;
-use crate::io::{Child, ExitInfo};
+use tandem_process::{Child, ExitInfo};
 
 /// Run state of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

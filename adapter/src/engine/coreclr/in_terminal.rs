@@ -1,7 +1,7 @@
 //! A program in a client's terminal: requests the terminal, and waits until the program is held there.
 //!
 //! From then on it is launched, debugged and ended as any other ([`super::start`]).
-//! [`crate::io::terminal_launch`] starts and watches it.
+//! [`tandem_process::terminal_launch`] starts and watches it.
 
 use std::sync::mpsc::TryRecvError;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use super::program::LaunchSpec;
 use super::services;
 use super::session::ClrSession;
 use crate::engine::console::Console;
-use crate::io::Child;
+use tandem_process::Child;
 
 /// How long a new terminal may take to start the program: its shell first reads its start-up files.
 const START_TIMEOUT: Duration = Duration::from_secs(20);

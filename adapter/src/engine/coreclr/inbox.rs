@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::retrieval::RetrievalResult;
 use crate::engine::{EngineRequest, ReplyHandle};
-use crate::io::ExitInfo;
+use tandem_process::ExitInfo;
 
 /// An input of the engine's thread.
 pub(super) enum EngineInput {

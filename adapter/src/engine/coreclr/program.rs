@@ -16,9 +16,9 @@ use super::services;
 use crate::engine::builds::{self, EventSink};
 use crate::engine::console::Console;
 use crate::engine::kind;
-use crate::io::SpawnSpec;
-use crate::io::executable::{self, HostSupport};
-use crate::io::terminal::Pty;
+use tandem_process::SpawnSpec;
+use tandem_process::executable::{self, HostSupport};
+use tandem_process::terminal::Pty;
 
 /// A program that is ready to be started.
 pub(super) struct LaunchSpec {

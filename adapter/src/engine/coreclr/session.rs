@@ -28,7 +28,7 @@ use super::stop_context::StopContext;
 use super::types::ClrTypeSystem;
 use super::values::ValueStore;
 use crate::engine::{BY_FORCE, EngineRequest, LOOK_ONLY};
-use crate::io::Broker;
+use tandem_process::Broker;
 
 /// How long a pause waits for callbacks that the runtime has already queued, and for one of them.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(3);

@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::io::Broker;
+use tandem_process::Broker;
 
 /// The beginning of the runtime's message.
 const SAID: &[u8] = b"Stack overflow.\n";

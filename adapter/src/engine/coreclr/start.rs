@@ -167,7 +167,7 @@ impl ClrSession {
 
     fn why_not_started(
         &self,
-        child: &crate::io::Child,
+        child: &tandem_process::Child,
         started: HoldResult,
         failed: &dyn Fn(String) -> Failure,
         gave_up: bool,

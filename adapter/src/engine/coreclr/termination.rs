@@ -17,8 +17,8 @@ use super::exceptions::ExceptionSuppression;
 use super::inbox::EngineInput;
 use super::session::ClrSession;
 use crate::engine::{SIGNAL_PENDING, exited_body};
-use crate::io::ExitInfo;
-use crate::io::child::{is_suspended, signal_group, signal_name};
+use tandem_process::ExitInfo;
+use tandem_process::child::{is_suspended, signal_group, signal_name};
 
 /// How long the callbacks must pause before a program counts as quiet, and the limit of waiting for
 /// that, before detaching.
@@ -328,7 +328,7 @@ impl ClrSession {
         self.values.references.clear();
         self.inbox.forget_deferred();
         if let Some(info) = info {
-            if self.debuggee.child.as_ref().is_some_and(crate::io::Child::lost_terminal) {
+            if self.debuggee.child.as_ref().is_some_and(tandem_process::Child::lost_terminal) {
                 self.outbox.note("The program's terminal was closed, and so the program has ended.");
             }
             if let Some(signal) = info.signal_name() {
@@ -355,7 +355,7 @@ impl ClrSession {
 
 /// Kills a program and waits for its end. If that takes longer than the limit, the end is
 /// reported when it comes.
-fn killed(child: &crate::io::Child) -> Result<ExitInfo, Failure> {
+fn killed(child: &tandem_process::Child) -> Result<ExitInfo, Failure> {
     child.signal(Signal::KILL);
     let deadline = Instant::now() + KILL_TIMEOUT;
     let mut pause = Duration::from_millis(1);

@@ -15,7 +15,7 @@ use crate::engine::{EngineEvent, exited_body};
 use crate::hub::event::{ClientId, HubEvent};
 use crate::hub::inbox::Inbox;
 use crate::hub::reverse_seqs::ReverseSeqs;
-use crate::io::Broker;
+use tandem_process::Broker;
 
 /// Where the message is looked for of which a program has died, bytes: a trace may be below it.
 const MAX_COMPLAINT_LEN: usize = 4096;

@@ -16,10 +16,10 @@ use super::readers::hint_event;
 use crate::engine::{Engine, EngineReply, EngineRequest, ReplyHandle};
 use crate::hub::event::{ClientId, HubEvent, IoRequest, ReadOutput, Ticket};
 use crate::hub::host::Host;
-use crate::io::input_wait::InputWaitKind;
-use crate::io::stdin::InputRecord;
-use crate::io::{Broker, ReadRequest};
 use crate::logging::message_structure;
+use tandem_process::input_wait::InputWaitKind;
+use tandem_process::stdin::InputRecord;
+use tandem_process::{Broker, ReadRequest};
 
 /// A request without a reply.
 pub(super) struct InFlight {

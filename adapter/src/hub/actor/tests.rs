@@ -218,7 +218,7 @@ async fn all_events_of_an_engine_before_it_detached_are_sent_before_the_session_
 }
 
 /// Answers nothing, and starts a program with each engine.
-struct Programs(UnboundedSender<(UnboundedSender<EngineEvent>, crate::io::Child)>);
+struct Programs(UnboundedSender<(UnboundedSender<EngineEvent>, tandem_process::Child)>);
 
 struct Silent;
 
@@ -238,7 +238,7 @@ impl Host for Programs {
         broker: &Broker,
         events: UnboundedSender<EngineEvent>,
     ) -> Result<(StartedEngine, Arc<dyn Engine>), Failure> {
-        let program = broker.spawn(&crate::io::SpawnSpec { cwd: "/".into(), ..Default::default() })?;
+        let program = broker.spawn(&tandem_process::SpawnSpec { cwd: "/".into(), ..Default::default() })?;
         self.0.send((events, program)).unwrap();
         Ok((StartedEngine::scripted(true), Arc::new(Silent)))
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::State;
 use crate::hub::event::{ClientRequest, IoRequest, ReadOutput, Ticket};
 use crate::hub::pending::ReplyAction;
-use crate::io::terminal_size::TerminalSize;
+use tandem_process::terminal_size::TerminalSize;
 
 /// Maximum size of what one request may write, bytes.
 const MAX_INPUT: usize = 16 * 1024 * 1024;

@@ -10,7 +10,7 @@ use super::super::profile::{IdlePause, LaunchPlan, Profile, ProgramIo, Quirks, T
 use super::super::target::Target;
 use crate::engine::LookOnlyRequests;
 use crate::engine::description::{Description, EditorLanguage, Recognition};
-use crate::io::SpawnSpec;
+use tandem_process::SpawnSpec;
 
 /// What Python runs instead of the module itself. The adapter reads what its half in the shell writes as
 /// UTF-8 and ends at a byte that is none, such as one in the name of a sourced file: it is to read such bytes

@@ -23,8 +23,8 @@ use crate::engine::LookOnlyRequests;
 use crate::engine::condition_language::ConditionLanguage;
 use crate::engine::console::Console;
 use crate::engine::description::{Description, EditorLanguage, Evidence, Recognition};
-use crate::io::SpawnSpec;
-use crate::io::terminal::Pty;
+use tandem_process::SpawnSpec;
+use tandem_process::terminal::Pty;
 
 /// Before a condition with a scope inside it, and after it. debugpy evaluates a condition with the function's
 /// variables as local names, which a lambda, a comprehension or a generator in it does not see: to them they

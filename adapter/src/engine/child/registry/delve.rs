@@ -10,7 +10,7 @@ use crate::engine::CONDITION_FAILURE;
 use crate::engine::LookOnlyRequests;
 use crate::engine::condition_language::ConditionLanguage;
 use crate::engine::description::{Description, EditorLanguage, Evidence, Recognition};
-use crate::io::SpawnSpec;
+use tandem_process::SpawnSpec;
 
 /// Metadata of Delve, known without starting it. The notes of Go's linker next to the debug information
 /// are not unique to Go.

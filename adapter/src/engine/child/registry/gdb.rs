@@ -19,8 +19,8 @@ use crate::engine::builds::command;
 use crate::engine::condition_language::ConditionLanguage;
 use crate::engine::description::Description;
 use crate::engine::path_map;
-use crate::io::SpawnSpec;
-use crate::io::terminal::Pty;
+use tandem_process::SpawnSpec;
+use tandem_process::terminal::Pty;
 
 /// The first version that speaks DAP.
 const MIN_VERSION: u32 = 14;

@@ -19,7 +19,7 @@ use crate::engine::LookOnlyRequests;
 use crate::engine::condition_language::{ConditionLanguage, either};
 use crate::engine::description::{Description, EditorLanguage, Evidence, Recognition};
 use crate::engine::path_map;
-use crate::io::SpawnSpec;
+use tandem_process::SpawnSpec;
 
 /// Files that mark a project's folder.
 const PROJECT: [&str; 3] = ["tsconfig.json", "package.json", ".git"];

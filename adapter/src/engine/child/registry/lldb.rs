@@ -15,7 +15,7 @@ use crate::engine::LookOnlyRequests;
 use crate::engine::condition_language::ConditionLanguage;
 use crate::engine::description::{Description, EditorLanguage, Evidence, Recognition};
 use crate::engine::kind;
-use crate::io::SpawnSpec;
+use tandem_process::SpawnSpec;
 
 /// Newest first: what Debian and Ubuntu call it. `lldb-vscode` is its name before LLVM 18.
 const NAMES: [&str; 8] = [

@@ -17,7 +17,7 @@ use crate::engine::LookOnlyRequests;
 use crate::engine::builds::EventSink;
 use crate::engine::coreclr;
 use crate::engine::description::Description;
-use crate::io::SpawnSpec;
+use tandem_process::SpawnSpec;
 
 /// Lets a runtime start where no ICU is installed.
 const NO_CULTURES: &str = "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT";

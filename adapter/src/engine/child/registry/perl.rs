@@ -18,7 +18,7 @@ use super::super::target::Target;
 use crate::engine::LookOnlyRequests;
 use crate::engine::condition_language::{ConditionLanguage, either};
 use crate::engine::description::{Description, EditorLanguage, Recognition};
-use crate::io::SpawnSpec;
+use tandem_process::SpawnSpec;
 
 /// Metadata of `Perl::LanguageServer`, known without starting it.
 const DESCRIPTION: Description = Description {

@@ -14,7 +14,7 @@ use super::super::test_files::{self, Runner};
 use crate::engine::LookOnlyRequests;
 use crate::engine::condition_language::{ConditionLanguage, either};
 use crate::engine::description::{Description, EditorLanguage, Recognition};
-use crate::io::SpawnSpec;
+use tandem_process::SpawnSpec;
 
 /// The code around a condition that makes it hold where it fails.
 const GUARD: (&str, &str) = (

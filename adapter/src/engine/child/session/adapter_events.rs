@@ -17,7 +17,7 @@ use super::{
     AdapterSession, INITIALIZE_TIMEOUT, LAUNCH_TIMEOUT, POLL_INTERVAL, PROCESS_EVENT_GRACE, READY_TIMEOUT,
 };
 use crate::engine::EngineEvent;
-use crate::io::Child;
+use tandem_process::Child;
 
 impl AdapterSession {
     /// Handles all messages of the adapter, until it hangs up.

@@ -20,8 +20,8 @@ use super::{
     AdapterSession, DISCONNECT_TIMEOUT, END_EVENT_GRACE, LiveAdapter, POLL_INTERVAL, PROGRAM_END_GRACE,
     RELEASE_TIMEOUT,
 };
-use crate::io::child::is_suspended;
-use crate::io::{Child, ExitInfo};
+use tandem_process::child::is_suspended;
+use tandem_process::{Child, ExitInfo};
 
 impl AdapterSession {
     /// The kernel knows of the program's end; an adapter that hangs may never say so.

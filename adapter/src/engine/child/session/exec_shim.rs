@@ -1,5 +1,5 @@
-//! A program that the adapter starts through our stub ([`crate::io::ExecShim`]): known from its beginning. So
-//! is its end, of which an adapter that still waits for the program's runtime says nothing.
+//! A program that the adapter starts through our stub ([`tandem_process::ExecShim`]): known from its
+//! beginning. So is its end, of which an adapter that still waits for the program's runtime says nothing.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::super::connection::MAX_STDERR_TAIL_LEN;
 use super::super::debuggee::DebuggeeProcess;
 use super::super::state::{ChildEvent, ChildState};
 use super::{AdapterSession, END_EVENT_GRACE};
-use crate::io::ExecShim;
+use tandem_process::ExecShim;
 
 impl AdapterSession {
     /// Sees the program begin, and end.

@@ -18,7 +18,7 @@ use super::subprocesses::SubprocessConnection;
 use super::{AdapterSession, FOREVER, INITIALIZE_TIMEOUT, LAUNCH_TIMEOUT, LiveAdapter};
 use crate::engine::console::Console;
 use crate::engine::{EngineEvent, env_file};
-use crate::io::NamedPipes;
+use tandem_process::NamedPipes;
 
 impl AdapterSession {
     pub(super) async fn launch(

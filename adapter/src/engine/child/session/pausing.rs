@@ -16,7 +16,7 @@ use super::super::nodelay;
 use super::super::profile::IdlePause;
 use super::super::state::{ChildEvent, ChildState};
 use super::AdapterSession;
-use crate::io::Child;
+use tandem_process::Child;
 
 /// How long a pause may take before the client learns why the program does not stop. debugpy waits 0.5
 /// s for the main thread.

@@ -20,8 +20,8 @@ use super::super::connection::{
 use super::super::profile::Profile;
 use super::super::state::{ChildEvent, ChildState};
 use super::{AdapterSession, REQUEST_TIMEOUT};
-use crate::io::child::signal_name;
-use crate::io::{Broker, Child, ExitInfo};
+use tandem_process::child::signal_name;
+use tandem_process::{Broker, Child, ExitInfo};
 
 /// How long the end of a program may take to be noticed after its adapter has refused to resume it.
 const LATE_END_GRACE: Duration = Duration::from_millis(500);

@@ -24,7 +24,7 @@ use super::super::target::Target;
 use super::launch::initialize_arguments;
 use super::{AdapterSession, INITIALIZE_TIMEOUT, LAUNCH_TIMEOUT};
 use crate::engine::{BreakpointSnapshot, ChildSession, EngineEvent};
-use crate::io::{Child, SpawnSpec};
+use tandem_process::{Child, SpawnSpec};
 
 /// A connection to an adapter for a program that another process has started.
 pub(super) struct SubprocessConnection {

@@ -22,7 +22,7 @@ use super::identity::{Identities, Identity, ProgramInfo};
 use super::watchdog::Watchdog;
 use super::{ChildProcessPolicy, FollowerCommand, HELD, PROGRAM, RootProcess};
 use crate::engine::{BreakpointSnapshot, ChildProcess, DebuggerEnd, EngineEvent};
-use crate::io::descendants::Descendants;
+use tandem_process::descendants::Descendants;
 
 /// Interval between two checks while runtimes are to be held: one takes at least 6 ms to reach the
 /// point where it can be.

@@ -21,7 +21,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::super::cor;
 use super::super::runtimes::only_runtime;
 use super::RootProcess;
-use crate::io::descendants::Descendants;
+use tandem_process::descendants::Descendants;
 
 /// How long a runtime that has found the semaphores may take until it is held.
 const HOLD_DELAY: Duration = Duration::from_millis(50);

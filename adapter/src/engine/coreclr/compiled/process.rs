@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use dap_wire::Failure;
 
-use crate::io::{Broker, Child, SpawnSpec};
+use tandem_process::{Broker, Child, SpawnSpec};
 
 /// Largest answer, bytes: an emitted assembly has a few thousand.
 const MAX_ANSWER: u32 = 64 << 20;

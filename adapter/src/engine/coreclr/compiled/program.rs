@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 
 use super::sdk::CompilerSdk;
 use crate::engine::builds;
-use crate::io::SpawnSpec;
+use tandem_process::SpawnSpec;
 
 /// The source files, by name.
 const SOURCES: [(&str, &str); 18] = [

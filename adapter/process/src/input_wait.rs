@@ -438,7 +438,7 @@ mod tests {
 
     #[test]
     fn a_program_that_opens_its_terminal_by_the_name_of_any_waits_for_it() {
-        let terminal = crate::io::terminal::PseudoTerminal::open().unwrap();
+        let terminal = crate::terminal::PseudoTerminal::open().unwrap();
         let own =
             |rest: &str| format!("use POSIX; POSIX::setsid; ioctl(STDIN, 0x540E, my $zero = 0); {rest}");
         let start = |script: &str| {
@@ -450,7 +450,7 @@ mod tests {
         assert!(waits_within(reads.0.id(), &input, TEST_TIMEOUT));
         drop(reads);
         // The terminal of this name may be another.
-        let other = InputFile::new(&crate::io::terminal::PseudoTerminal::open().unwrap().path);
+        let other = InputFile::new(&crate::terminal::PseudoTerminal::open().unwrap().path);
         let reads = start(&own("open(T, '<', '/dev/tty'); <T>"));
         assert!(!waits_within(reads.0.id(), &other, Duration::from_millis(300)));
     }
