@@ -5,8 +5,9 @@
 //! In reading order: [`system`] (type definitions), [`relations`] and [`type_text`], [`scope`], [`typed`]
 //! (the typed tree) and [`effects`]; then the binder: [`binder`], [`lookup`] and [`members`], [`type_names`],
 //! [`conversions`] and [`user_conversions`], [`inference`] and [`overloads`], [`calls`], [`operators`],
-//! [`logical`] and [`equality`], [`elements`], [`creation`], [`assignment`], [`patterns`], [`conditional`],
-//! [`lambdas`] and [`statements`], [`sequences`] and [`queries`], [`completions`].
+//! [`unary`] and [`user_operators`], [`logical`] and [`equality`], [`elements`], [`creation`],
+//! [`assignment`], [`patterns`], [`conditional`], [`lambdas`] and [`statements`], [`sequences`] and
+//! [`queries`], [`completions`].
 
 mod assignment;
 mod binder;
@@ -35,7 +36,9 @@ pub(crate) mod system;
 mod type_names;
 mod type_text;
 pub(crate) mod typed;
+mod unary;
 mod user_conversions;
+mod user_operators;
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fake;
