@@ -27,6 +27,7 @@ pub mod repeats;
 mod server_urls;
 mod session_list;
 pub mod sessions;
+mod shown_frame;
 pub mod snapshot;
 mod stops;
 pub mod test_launch;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::frames::{frame_of, scope};
-use super::stops::locals_scopes;
+use super::shown_frame::locals_scopes;
 use crate::call::ToolCall;
 use crate::session::{AgentSession, REQUEST_TIMEOUT};
 

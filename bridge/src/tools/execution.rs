@@ -7,9 +7,8 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::stops::{
-    add_other_stops, add_started, named_thread, prepend_message, report, report_related, stack,
-};
+use super::shown_frame::stack;
+use super::stops::{add_other_stops, add_started, named_thread, prepend_message, report, report_related};
 use super::waiting::{
     INPUT_CHECK_TIMEOUT, STEP_INPUT_CHECK_TIMEOUT, may_continue, wait_for_news, wait_longer,
 };

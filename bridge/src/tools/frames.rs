@@ -4,7 +4,8 @@
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
-use super::stops::{has_ended, locals_scopes, named_thread, shown_frame, stack, stopped_thread};
+use super::shown_frame::{has_ended, locals_scopes, shown_frame, stack};
+use super::stops::{named_thread, stopped_thread};
 use crate::bounds::Budget;
 use crate::call::ToolCall;
 use crate::session::AgentSession;

@@ -8,7 +8,8 @@ use std::time::Duration;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
-use super::stops::{has_source, named_thread, shown_frame, stack, stopped_thread};
+use super::shown_frame::{has_source, shown_frame, stack};
+use super::stops::{named_thread, stopped_thread};
 use super::values::{MAX_VALUE_LEN, VariableReader};
 use super::{assignment, frames};
 use crate::bounds::{Budget, cut};

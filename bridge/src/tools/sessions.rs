@@ -117,7 +117,8 @@ pub async fn state_of(session: &AgentSession) -> Result<Value, Failure> {
     }
     if !info["place"].is_null() {
         // Where the stop is shown, not where the thread is in a library.
-        let shown = super::stops::shown_frame(session, &info["threadId"]).await.ok().map(|(_, shown)| shown);
+        let shown =
+            super::shown_frame::shown_frame(session, &info["threadId"]).await.ok().map(|(_, shown)| shown);
         let mut at = json!({});
         crate::source::place(&mut at, shown.as_ref().unwrap_or(&info["place"]));
         answer["place"] = at;

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::frames::CallStack;
 use super::frames::frame_of;
-use super::stops::{locals_scopes, report, stopped_thread};
+use super::shown_frame::locals_scopes;
+use super::stops::{report, stopped_thread};
 use super::values::{VariableReader, flatten};
 use crate::agent_view::{StoredSnapshot, Values};
 use crate::bounds::Budget;

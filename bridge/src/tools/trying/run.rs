@@ -17,7 +17,8 @@ use crate::call::ToolCall;
 use crate::event_listener::ProgramState;
 use crate::session::{AgentSession, REQUEST_TIMEOUT};
 use crate::tools::assignment;
-use crate::tools::stops::{has_ended, report, shown_frame};
+use crate::tools::shown_frame::{has_ended, shown_frame};
+use crate::tools::stops::report;
 use crate::tools::values::MAX_VALUE_LEN;
 
 /// Output that is compared, bytes per stream.
