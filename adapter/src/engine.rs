@@ -30,6 +30,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dap_wire::{ErrorCode, Failure};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -188,8 +189,16 @@ pub fn exited_body(exit: ExitInfo) -> Value {
     body
 }
 
-/// Attribute of the `attach` by which a client opens a child session at the hub's request.
-pub const CHILD_ATTACH: &str = "tandemChild";
+/// The attributes by which a client joins a session with `attach`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct JoinAttributes {
+    /// The id of the session.
+    pub session: String,
+    /// It is a child session, which the client opens at the hub's request and which may have ended already.
+    #[serde(rename = "tandemChild", skip_serializing_if = "std::ops::Not::not")]
+    pub is_child: bool,
+}
 
 /// Makes the engine of a child session.
 type MakeEngine = Box<dyn FnOnce(Broker, mpsc::UnboundedSender<EngineEvent>) -> Arc<dyn Engine> + Send>;

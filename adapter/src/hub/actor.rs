@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure, Message, Response};
+use dap_wire::{ErrorCode, Failure, Message, Response, types};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
@@ -37,7 +37,7 @@ use super::reverse_seqs::ReverseSeqs;
 use super::state::State;
 use super::writer;
 use crate::engine::{
-    CHILD_ATTACH, CHILD_SESSION_REQUEST, ChildProcess, ChildSession, Engine, EngineEvent, EngineReply,
+    CHILD_SESSION_REQUEST, ChildProcess, ChildSession, Engine, EngineEvent, EngineReply, JoinAttributes,
 };
 use busy_poll::{BusyPoll, Sender};
 use deadlines::Deadlines;
@@ -264,13 +264,13 @@ impl<H: Host> Actor<H> {
         let HostedChild { id: session, joinable } = hosted
             .inspect_err(|failure| tracing::error!(%failure, name, "a child process is not debugged"))
             .ok()?;
+        let mut configuration = json!({ "type": "tandem", "request": "attach",
+            "name": format!("{name} ({session})") });
+        types::extend(&mut configuration, &JoinAttributes { session, is_child: true });
         let request = EngineEvent::ReverseRequest {
             id: CHILD_SESSION_REQUEST,
             command: "startDebugging".into(),
-            arguments: json!({ "request": "attach", "configuration": {
-                "type": "tandem", "request": "attach", "name": format!("{name} ({session})"),
-                "session": session,
-                CHILD_ATTACH: true } }),
+            arguments: json!({ "request": "attach", "configuration": configuration }),
         };
         let Some(joinable) = joinable else { return Some(HubEvent::EngineEvent(request)) };
         let (engine, inbox) = (self.engines, self.inbox.clone());

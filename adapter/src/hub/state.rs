@@ -55,7 +55,6 @@ use conditions::ConditionChecks;
 use follow_call::FollowRequest;
 use restart::Restart;
 use reverse::ReverseRequests;
-pub use session_info::NOTICES_CHILDREN;
 use terminate::Termination;
 
 /// Maximum time in which a client must present the token, or on the socket send `initialize`.

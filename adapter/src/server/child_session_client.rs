@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use dap_wire::peer::{Incoming, Peer};
+use dap_wire::types::{self, SessionInfoArguments};
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
@@ -14,7 +15,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::engine::BreakpointSnapshot;
 use crate::hub::clients::ParentClients;
-use crate::hub::state::NOTICES_CHILDREN;
 
 /// Maximum time of a request. A child that is not configured by then has ended.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
@@ -132,8 +132,8 @@ async fn update_access(peer: &Peer, clients: ParentClients) {
 /// Subscribes to learn when a client leaves, and on behalf of the parent's clients: a client that notices
 /// this child can find its children, too.
 async fn subscribe(peer: &Peer, notices_children: bool) {
-    let arguments = json!({ "subscribe": true, NOTICES_CHILDREN: notices_children });
-    if let Err(failure) = peer.request("sessionInfo", arguments, REQUEST_TIMEOUT).await {
+    let arguments = SessionInfoArguments { subscribe: Some(true), notices_children: Some(notices_children) };
+    if let Err(failure) = peer.request("sessionInfo", types::body(&arguments), REQUEST_TIMEOUT).await {
         tracing::debug!(%failure, "the child session refuses a subscription");
     }
 }
@@ -242,7 +242,7 @@ mod tests {
     #[tokio::test]
     async fn a_child_that_no_client_notices_is_resumed() {
         let mut child = ScriptedChild::start(false);
-        assert_eq!(child.receive("sessionInfo", &Value::Null).await[NOTICES_CHILDREN], false);
+        assert_eq!(child.receive("sessionInfo", &Value::Null).await["noticesChildren"], false);
         child.receive("attach", &Value::Null).await;
         child.stop().await;
         child.receive("sessionInfo", &joined_by(&[])).await;
@@ -272,7 +272,7 @@ mod tests {
         child.receive("attach", &Value::Null).await;
         child.stop().await;
         child.clients.send_modify(|clients| clients.notice_children = false);
-        assert_eq!(child.receive("sessionInfo", &Value::Null).await[NOTICES_CHILDREN], false);
+        assert_eq!(child.receive("sessionInfo", &Value::Null).await["noticesChildren"], false);
         child.receive("continue", &joined_by(&[])).await;
     }
 

@@ -53,7 +53,8 @@ pub static REQUESTS: [TandemRequest; 8] = [
     },
     TandemRequest {
         command: "sessionInfo",
-        arguments: "`subscribe`?",
+        arguments: "`subscribe`?; `noticesChildren`? (true): with `subscribe`, whether this client shows its \
+                    user the sessions of child processes",
         body: "`id`, `engine`, `state`, `reason`, `threadId`, `place`, `process`, `clients` (with their \
                breakpoints; `you` is true for the client that asks), `agentAccess`, `exitCode`, `signal` \
                (that ended it), `children` (the newest programs that this one started: `name`, and \

@@ -18,6 +18,19 @@ pub use dap::events::{ExitedEventBody, MemoryEventBody};
 pub use dap::types::Thread;
 pub use generated::*;
 
+/// Arguments of `sessionInfo`, a request of Tandem.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SessionInfoArguments {
+    /// Whether the client gets `sessionChanged` and `inputClosed` events from now on; absent changes nothing.
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub subscribe: Option<bool>,
+    /// Whether a subscriber shows its user the sessions of child processes, so that a stop in one of them is
+    /// noticed. Tandem's client in a child session passes on what holds for the parent session.
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub notices_children: Option<bool>,
+}
+
 /// Reads a request's arguments. Absent, `null` and `{}` are the same.
 ///
 /// # Errors
@@ -38,6 +51,13 @@ pub fn read<T: DeserializeOwned + Default>(body: &Value) -> T {
 pub fn body<T: Serialize>(body: &T) -> Value {
     // The structs contain only values that JSON can express.
     serde_json::to_value(body).unwrap_or_default()
+}
+
+/// Adds the fields of a struct to an object, such as the attributes of a launch.
+pub fn extend<T: Serialize>(object: &mut Value, fields: &T) {
+    if let (Some(object), Value::Object(fields)) = (object.as_object_mut(), body(fields)) {
+        object.extend(fields);
+    }
 }
 
 /// Reads an optional field; an invalid one counts as absent.
@@ -66,6 +86,19 @@ mod tests {
         let slips = json!({ "reason": 5, "threadId": "1", "text": "kept", "hitBreakpointIds": ["x"] });
         assert_eq!(body(&read::<StoppedEventBody>(&slips)), json!({ "reason": "", "text": "kept" }));
         assert_eq!(read::<StoppedEventBody>(&Value::Null), StoppedEventBody::default());
+    }
+
+    #[test]
+    fn a_subscription_is_read_as_it_was_written() {
+        let arguments = SessionInfoArguments { subscribe: Some(true), notices_children: Some(false) };
+        let written = body(&arguments);
+        assert_eq!(written, json!({ "subscribe": true, "noticesChildren": false }));
+        assert_eq!(read::<SessionInfoArguments>(&written), arguments);
+        let mut more = json!({ "a": 1 });
+        extend(&mut more, &arguments);
+        assert_eq!(more, json!({ "a": 1, "subscribe": true, "noticesChildren": false }));
+        let invalid = json!({ "subscribe": "yes" });
+        assert_eq!(read::<SessionInfoArguments>(&invalid), SessionInfoArguments::default());
     }
 
     #[test]

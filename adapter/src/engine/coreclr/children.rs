@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
@@ -24,10 +25,18 @@ pub(super) use identity::is_of_sdk;
 use tandem_process::Broker;
 use tandem_process::descendants::Descendants;
 
-/// Attribute of a child session's `attach`: the program of the process.
-pub(super) const PROGRAM: &str = "tandemProgram";
-/// Attribute of a child session's `attach`: the runtime is held before its first code.
-pub(super) const HELD: &str = "tandemHeld";
+/// The attributes of a child session's `attach` by which the parent session says what it knows of the
+/// process.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct ChildAttachAttributes {
+    /// The program of the process.
+    #[serde(rename = "tandemProgram")]
+    pub(super) program: Option<PathBuf>,
+    /// The runtime is held before its first code.
+    #[serde(rename = "tandemHeld")]
+    pub(super) is_held: bool,
+}
 
 /// Attributes of the parent session that apply to its child sessions.
 const INHERITED: [&str; 10] = [

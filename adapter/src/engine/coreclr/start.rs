@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use cordebug::runtime::{self, ClrRuntime};
 use cordebug::startup::{HoldResult, StartupHold};
-use dap_wire::{ErrorCode, Failure};
+use dap_wire::{ErrorCode, Failure, types};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::attributes;
-use super::children::{ChildProcessPolicy, HELD, PROGRAM, RootProcess};
+use super::children::{ChildAttachAttributes, ChildProcessPolicy, RootProcess};
 use super::compiled::Compiler;
 use super::cor;
 use super::debuggee::RunState;
@@ -269,11 +269,12 @@ impl ClrSession {
             return Err(Failure::new(ErrorCode::ProcessNotFound, format!("there is no process {pid}")));
         }
         let follow = Attributes(arguments).flag("followChildren", false)?;
-        let hold = match arguments[HELD] == true {
+        let child: ChildAttachAttributes = types::read(arguments);
+        let hold = match child.is_held {
             true => Some(take_hold(pid)?),
             false => None,
         };
-        let program = arguments[PROGRAM].as_str().map(Path::new);
+        let program = child.program.as_deref();
         let controlled = await_runtime(&self.types, pid, hold.as_ref(), program).and_then(|runtime| {
             self.take_control(pid, &runtime, &|reason| {
                 Failure::new(ErrorCode::NotDebuggable, format!("cannot attach to process {pid}: {reason}"))

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::session_changes::change;
 use super::{Configuration, ENGINE_TIMEOUT, Phase, State, output_line};
 use crate::engine::configurations;
-use crate::engine::{CHILD_ATTACH, StartedEngine};
+use crate::engine::{JoinAttributes, StartedEngine};
 use crate::hub::access::AgentAccess;
 use crate::hub::clients::{Client, ClientKind, HandshakeStage};
 use crate::hub::event::{ClientId, ClientOrigin, ClientRequest, HubEffect, SessionDescription, Timer};
@@ -211,7 +211,7 @@ impl State {
                 session: session.to_owned(),
                 initialize: client.initialize_arguments.clone(),
                 seq: request.seq,
-                child: arguments[CHILD_ATTACH] == true,
+                child: types::read::<JoinAttributes>(arguments).is_child,
             }),
             _ => {
                 let message = format!("this is session `{}`, not {session}", self.session);

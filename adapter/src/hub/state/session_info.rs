@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dap_wire::types::{self, StackTraceResponseBody};
+use dap_wire::types::{self, SessionInfoArguments, StackTraceResponseBody};
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
@@ -13,17 +13,12 @@ use crate::hub::event::{ClientId, ClientRequest, HubEffect};
 use crate::hub::launch;
 use crate::hub::pending::ReplyAction;
 
-/// An argument of `sessionInfo` for the client that drives a child session: whether a client of the parent
-/// session learns of the children of this child.
-pub const NOTICES_CHILDREN: &str = "__noticesChildren";
-
 impl State {
     pub(super) fn session_info(&mut self, request: ClientRequest, arguments: &Value) {
-        if let (Some(subscribe), Some(client)) =
-            (arguments["subscribe"].as_bool(), self.clients.get_mut(request.client))
-        {
+        let arguments: SessionInfoArguments = types::read(arguments);
+        if let (Some(subscribe), Some(client)) = (arguments.subscribe, self.clients.get_mut(request.client)) {
             client.subscribed = subscribe;
-            client.overlooks_children = arguments[NOTICES_CHILDREN] == false;
+            client.overlooks_children = arguments.notices_children == Some(false);
         }
         let has_no_access = self
             .clients

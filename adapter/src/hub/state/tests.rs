@@ -486,7 +486,7 @@ fn child_sessions_are_noticed_by_clients_that_open_them_or_subscribe() {
 
     for (subscription, expected) in [
         (json!({ "subscribe": true }), true),
-        (json!({ "subscribe": true, super::NOTICES_CHILDREN: false }), false),
+        (json!({ "subscribe": true, "noticesChildren": false }), false),
     ] {
         scenario.request(FIRST, "sessionInfo", subscription);
         assert_eq!(notices(&scenario), expected);

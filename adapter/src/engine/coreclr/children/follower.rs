@@ -11,6 +11,7 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use std::time::{Duration, Instant};
 
 use cordebug::startup::{StartupHold, has_pipes, raise_thread_priority};
+use dap_wire::types;
 use serde_json::json;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
@@ -20,7 +21,7 @@ use super::super::inbox::EngineInput;
 use super::super::services;
 use super::identity::{Identities, Identity, ProgramInfo};
 use super::watchdog::Watchdog;
-use super::{ChildProcessPolicy, FollowerCommand, HELD, PROGRAM, RootProcess};
+use super::{ChildAttachAttributes, ChildProcessPolicy, FollowerCommand, RootProcess};
 use crate::engine::{BreakpointSnapshot, ChildProcess, DebuggerEnd, EngineEvent};
 use tandem_process::descendants::Descendants;
 
@@ -420,8 +421,10 @@ impl Follower {
         self.console(&format!("Child process {pid}: {name} is debugged in a child session."));
         let mut attach = self.following.attach.clone();
         attach["processId"] = json!(pid);
-        attach[PROGRAM] = json!(path);
-        attach[HELD] = json!(hold.is_some());
+        // JSON cannot hold a path that is not UTF-8.
+        let program = path.to_str().map(PathBuf::from);
+        let known = ChildAttachAttributes { program, is_held: hold.is_some() };
+        types::extend(&mut attach, &known);
         let commands = self.channels.commands.clone();
         let ended = move |end| {
             // This thread may have ended.
