@@ -22,6 +22,7 @@ pub mod kind;
 pub mod log_message;
 pub mod path_map;
 pub mod process_name;
+mod request;
 pub mod select;
 #[cfg(test)]
 mod tables;
@@ -29,7 +30,7 @@ mod tables;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use dap_wire::{ErrorCode, Failure};
+use dap_wire::Failure;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
@@ -37,82 +38,19 @@ use tokio_util::sync::CancellationToken;
 
 pub use child_process::{ChildProcess, DebuggerEnd, EndNotice};
 pub use engine_facts::{LookOnlyRequests, StartedEngine};
+pub use request::{
+    EngineAnswer, EngineReply, EngineRequest, JoinedConditions, ReplyHandle, TerminateMode,
+    separate_conditions,
+};
 use tandem_process::{Broker, ExitInfo};
 
-/// Argument of `variables` that means that nothing may run: the client has look-only access.
-pub const LOOK_ONLY: &str = "tandemLookOnly";
-
-/// Argument of `terminate` that means that the engine kills the program.
-pub const BY_FORCE: &str = "tandemByForce";
-
-/// Argument of `terminate` that means that the program is stopped, as far as clients
-/// know, and will be resumed.
-pub const STOPPED: &str = "tandemStopped";
-
-/// Key of an engine's reply to `terminate`: the program got a signal, which a stopped program
-/// handles when it resumes.
-pub const SIGNAL_PENDING: &str = "signalPending";
-
-/// Key that an engine adds to the body of `stopped` when a breakpoint's condition could not be evaluated:
-/// `condition` if it is known, and `reason`. The hub removes it.
-pub const CONDITION_FAILURE: &str = "conditionFailure";
-
-/// Key that the hub adds to a breakpoint whose `condition` joins several: their texts. The engine removes it;
-/// where it cannot parse one of them, it has to stop each time.
-pub const JOINED_CONDITIONS: &str = "joinedConditions";
-
-/// A DAP request to an engine.
-#[derive(Debug, Clone)]
-pub struct EngineRequest {
-    /// DAP command, for example `stackTrace`.
-    pub command: String,
-    /// DAP arguments; `Null` when there are none.
-    pub arguments: Value,
-}
-
-/// An engine's reply to a request of the hub.
-#[derive(Debug)]
-pub struct EngineReply {
-    /// The hub's number of the request.
-    pub number: u64,
-    /// The DAP command of the request.
-    pub command: String,
-    /// The body, with the engine's ids.
-    pub result: Result<Value, Failure>,
-}
-
-/// The handle for the one reply to a request. Replies reach the hub in the order in which they are sent, from
-/// whatever thread: one queue carries them all.
-#[derive(Debug)]
-pub struct ReplyHandle {
-    number: u64,
-    /// Taken with the reply.
-    command: Option<String>,
-    replies: mpsc::UnboundedSender<EngineReply>,
-}
-
-impl ReplyHandle {
-    /// A handle for the request of this number and command.
-    pub fn new(number: u64, command: String, replies: mpsc::UnboundedSender<EngineReply>) -> Self {
-        Self { number, command: Some(command), replies }
-    }
-
-    pub fn send(mut self, result: Result<Value, Failure>) {
-        self.send_once(result);
-    }
-
-    fn send_once(&mut self, result: Result<Value, Failure>) {
-        if let Some(command) = self.command.take() {
-            // A hub that has ended needs no reply.
-            drop(self.replies.send(EngineReply { number: self.number, command, result }));
-        }
-    }
-}
-
-impl Drop for ReplyHandle {
-    fn drop(&mut self) {
-        self.send_once(Err(Failure::new(ErrorCode::EngineFailed, "the debug engine has ended")));
-    }
+/// A breakpoint's condition that could not be evaluated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedCondition {
+    /// Its text, if it is known.
+    pub condition: Option<String>,
+    /// The error message of the language.
+    pub reason: String,
 }
 
 /// An event of an engine, not a response to a request.
@@ -124,6 +62,13 @@ pub enum EngineEvent {
         event: String,
         /// Its body; `Null` when there is none.
         body: Value,
+    },
+    /// The program stopped at a breakpoint because it could not evaluate the condition.
+    ConditionFailed {
+        /// The body of DAP `stopped`.
+        body: Value,
+        /// The condition, and why.
+        failure: FailedCondition,
     },
     /// A reverse request (DAP `runInTerminal`, `startDebugging`): the hub finds the one client that carries
     /// it out, and [`Engine::reverse_reply`] gets exactly one reply, however that client behaves.
@@ -153,6 +98,7 @@ impl EngineEvent {
     pub fn name(&self) -> &str {
         match self {
             Self::Dap { event, .. } => event,
+            Self::ConditionFailed { .. } => "stopped",
             Self::ReverseRequest { command, .. } => command,
             Self::Capabilities(_) => "capabilities",
             Self::ChildSession(_) => "childSession",

@@ -61,12 +61,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::builds::EventSink;
 use super::description::{Description, EditorLanguage, Evidence, Recognition};
-use super::{BY_FORCE, Engine, EngineEvent, EngineRequest, ReplyHandle};
+use super::{Engine, EngineEvent, EngineRequest, ReplyHandle, TerminateMode};
 use hang_watchdog::HangWatchdog;
 use inbox::{EngineInbox, EngineInput};
 use outbox::Outbox;
@@ -178,12 +178,12 @@ impl CoreClr {
 impl Engine for CoreClr {
     fn request(&self, mut request: EngineRequest, cancel: CancellationToken, reply: ReplyHandle) {
         let hang = self.hang_watchdog.hang_failure();
-        if request.command == "terminate" && hang.is_some() {
+        let kill = EngineRequest::Terminate(TerminateMode::Force);
+        if matches!(request, EngineRequest::Terminate(_)) && hang.is_some() {
             // A hung runtime does not respond to a polite request.
-            request.arguments = json!({ BY_FORCE: true });
+            request = kill.clone();
         }
-        let is_end = request.command == "disconnect"
-            || (request.command == "terminate" && request.arguments[BY_FORCE] == true);
+        let is_end = request.command() == "disconnect" || request == kill;
         if is_end {
             self.ending.store(true, Ordering::Relaxed);
         }

@@ -349,8 +349,8 @@ impl<H: Host> Actor<H> {
             HubEffect::JoinSession { client, session, initialize, seq, child } => {
                 self.join_session(client, &session, initialize, seq, child);
             }
-            HubEffect::RequestEngine { ticket, command, arguments, deadline } => {
-                self.request_engine(ticket, command, arguments, deadline);
+            HubEffect::RequestEngine { ticket, request, deadline } => {
+                self.request_engine(ticket, request, deadline);
             }
             HubEffect::ReplyToEngine { id, result } => {
                 if let Some(engine) = &self.engine {

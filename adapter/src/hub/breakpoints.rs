@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dap_wire::types::Breakpoint;
 use serde_json::Value;
 
-pub use engine_breakpoints::{BreakpointSupport, EngineBreakpoint};
+pub use engine_breakpoints::{BreakpointSupport, EngineBreakpoint, joined_conditions};
 pub use merged_breakpoint::MergedBreakpoint;
 pub use request::{BreakpointRequest, SetBreakpoints, Trace, parse};
 pub use scope::BreakpointScope;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use dap_wire::{Failure, Message, MessageError};
 use serde_json::Value;
 
-use crate::engine::{EngineEvent, StartedEngine};
+use crate::engine::{EngineAnswer, EngineEvent, EngineRequest, StartedEngine};
 use tandem_process::terminal_size::TerminalSize;
 
 /// One connection to this session. Never reused.
@@ -76,7 +76,7 @@ pub enum HubEvent {
     /// The engine's reply to [`HubEffect::RequestEngine`], with the engine's ids.
     EngineReplied {
         ticket: Ticket,
-        result: Result<Value, Failure>,
+        result: Result<EngineAnswer, Failure>,
     },
     /// The engine reports something by itself.
     EngineEvent(EngineEvent),
@@ -205,8 +205,7 @@ pub enum HubEffect {
     /// `TIMEOUT` after `deadline`.
     RequestEngine {
         ticket: Ticket,
-        command: String,
-        arguments: Value,
+        request: EngineRequest,
         deadline: Duration,
     },
     /// Send the engine the one reply to its reverse request with this number of the engine's own.

@@ -7,7 +7,7 @@
 use dap_wire::command::{self, LookOnly};
 use serde_json::Value;
 
-use crate::engine::{LOOK_ONLY, StartedEngine};
+use crate::engine::{EngineRequest, StartedEngine};
 
 /// Whether this runs no code of the program. Before the engine is known nothing can be looked at, and the
 /// request is refused for that.
@@ -34,15 +34,20 @@ fn column(command: &str) -> LookOnly {
     command::find(command).map_or(LookOnly::Never, |spec| spec.look_only)
 }
 
-/// Removes from an allowed request what could still run code, and marks it so that the engine runs none.
+/// Removes from an allowed request what could still run code.
 pub fn restrict(command: &str, arguments: &mut Value) {
     let Some(arguments) = arguments.as_object_mut() else { return };
     // Parameters' values in a frame's name are shown as variables are.
     if command == "stackTrace" {
         arguments.shift_remove("format");
     }
-    if matches!(command, "variables" | "evaluate") {
-        arguments.insert(LOOK_ONLY.into(), Value::Bool(true));
+}
+
+/// The request for the engine, which runs no code for it.
+pub fn engine_request(command: &str, arguments: Value) -> EngineRequest {
+    match command {
+        "variables" | "evaluate" => EngineRequest::LookOnly { command: command.to_owned(), arguments },
+        _ => EngineRequest::dap(command, arguments),
     }
 }
 
@@ -80,6 +85,15 @@ mod tests {
         ] {
             assert_eq!(allows(Some(&engine), command), allowed, "{command}");
         }
+    }
+
+    #[test]
+    fn values_are_requested_from_an_engine_that_must_not_run_code_for_them() {
+        let arguments = serde_json::json!({ "variablesReference": 1 });
+        let request = engine_request("variables", arguments.clone());
+        assert!(matches!(&request, EngineRequest::LookOnly { .. }), "{request:?}");
+        assert_eq!((request.command(), request.arguments()), ("variables", &arguments));
+        assert_eq!(engine_request("scopes", arguments.clone()), EngineRequest::dap("scopes", arguments));
     }
 
     #[test]

@@ -50,7 +50,7 @@ use super::launch::Launch;
 use super::look_only;
 use super::pending::{PendingRequests, ReplyAction};
 use super::replay_state::ReplayState;
-use crate::engine::StartedEngine;
+use crate::engine::{EngineAnswer, EngineRequest, StartedEngine};
 use conditions::ConditionChecks;
 use follow_call::FollowRequest;
 use restart::Restart;
@@ -366,8 +366,11 @@ impl State {
         }
     }
 
-    fn receive_engine_reply(&mut self, ticket: Ticket, result: Result<Value, Failure>) {
-        match self.pending.take(ticket) {
+    fn receive_engine_reply(&mut self, ticket: Ticket, result: Result<EngineAnswer, Failure>) {
+        let action = self.pending.take(ticket);
+        let is_signal_pending = matches!(result, Ok(EngineAnswer::SignalPending));
+        let result = result.map(EngineAnswer::into_body);
+        match action {
             None | Some(ReplyAction::Ignore) => {}
             Some(ReplyAction::Inspect { request, stop, effect }) => {
                 self.receive_inspect_reply(&request, stop, effect, result);
@@ -378,7 +381,7 @@ impl State {
                 self.respond(&request, result)
             }
             Some(ReplyAction::Terminate { request, stop }) => {
-                self.receive_terminate_reply(request, stop, result)
+                self.receive_terminate_reply(request, stop, is_signal_pending, result)
             }
             Some(ReplyAction::Pause(request)) => self.receive_pause_reply(&request, result),
             Some(ReplyAction::RestartDisconnect) => self.relaunch(),
@@ -413,8 +416,13 @@ impl State {
     }
 
     fn request_engine(&mut self, action: ReplyAction, command: &str, arguments: Value, deadline: Duration) {
+        self.send_to_engine(action, EngineRequest::dap(command, arguments), deadline);
+    }
+
+    /// Sends a request that may hold more than DAP does.
+    fn send_to_engine(&mut self, action: ReplyAction, request: EngineRequest, deadline: Duration) {
         let ticket = self.pending.add(action);
-        self.effects.push(HubEffect::RequestEngine { ticket, command: command.into(), arguments, deadline });
+        self.effects.push(HubEffect::RequestEngine { ticket, request, deadline });
     }
 
     fn request_io(&mut self, request: ClientRequest, io: IoRequest) {

@@ -16,7 +16,7 @@ use crate::engine::builds::{self, EventSink};
 use crate::engine::condition_language::ConditionLanguage;
 use crate::engine::description::Description;
 use crate::engine::kind;
-use crate::engine::{LookOnlyRequests, StartedEngine};
+use crate::engine::{FailedCondition, LookOnlyRequests, StartedEngine};
 use tandem_process::SpawnSpec;
 
 /// The placeholders for the paths of the program's pipes.
@@ -178,15 +178,6 @@ pub(super) fn contains_pipe_name(value: &Value) -> bool {
         Value::Object(object) => object.values().any(contains_pipe_name),
         _ => false,
     }
-}
-
-/// A breakpoint's condition that could not be evaluated.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct FailedCondition {
-    /// Its text, if it is known.
-    pub(super) condition: Option<String>,
-    /// The error message of the language.
-    pub(super) reason: String,
 }
 
 /// How the debugger in a program that is attached to is corrected.
@@ -440,6 +431,11 @@ pub(super) trait Profile: Send + Sync {
     /// An expression, evaluated once in a frame of the program, that makes the debugger inside it show the
     /// fields of objects without a text.
     fn summaries(&self) -> Option<String> {
+        None
+    }
+
+    /// The condition that failed, if this `stopped` event reports that; corrects the event.
+    fn failure_in_stop(&self, _body: &mut Value) -> Option<FailedCondition> {
         None
     }
 

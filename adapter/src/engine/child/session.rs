@@ -39,6 +39,7 @@ use std::time::Duration;
 
 use dap_wire::Failure;
 use dap_wire::peer::Peer;
+use rustix::process::Signal;
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -51,7 +52,10 @@ use super::profile::{LaunchPlan, Profile};
 use super::state::{ChildEffect, ChildEvent, ChildState, Knowledge, Link};
 use super::target::Target;
 use super::{capability_gate, translate};
-use crate::engine::{BY_FORCE, BreakpointSnapshot, EngineEvent, EngineRequest, STOPPED, record_breakpoints};
+use crate::engine::{
+    BreakpointSnapshot, EngineAnswer, EngineEvent, EngineRequest, JoinedConditions, record_breakpoints,
+    separate_conditions,
+};
 use subprocesses::SubprocessConnection;
 use tandem_process::{Broker, Child, NamedPipes};
 
@@ -128,8 +132,6 @@ pub(super) struct AdapterSession {
     planning: TaskTracker,
     /// A debugger that Tandem opened in a running program and must still close.
     opened: Mutex<Option<OpenedPort>>,
-    /// Processes with a session of their own that the program has started.
-    children: Mutex<Vec<DebuggeeProcess>>,
     /// Set when no more connections are accepted.
     closing: CancellationToken,
 }
@@ -152,7 +154,6 @@ impl AdapterSession {
             give_up: CancellationToken::new(),
             planning: TaskTracker::new(),
             opened: Mutex::default(),
-            children: Mutex::default(),
             closing: CancellationToken::new(),
         }
     }
@@ -193,12 +194,16 @@ impl AdapterSession {
             ChildEffect::SendEvent { event, body } => {
                 drop(self.events.send(EngineEvent::Dap { event, body }))
             }
+            ChildEffect::ReportFailedCondition { body, failure } => {
+                drop(self.events.send(EngineEvent::ConditionFailed { body, failure }));
+            }
             ChildEffect::Died(failure) => drop(self.events.send(EngineEvent::Died(failure))),
             ChildEffect::Examine { body, paused } => drop(tokio::spawn(self.clone().examine(body, paused))),
             ChildEffect::AwaitOutside { stops } => {
                 drop(tokio::spawn(self.clone().wait_until_outside_debugger(stops)))
             }
             ChildEffect::SignalProgram => self.signal_program(),
+            ChildEffect::KillSubprocesses(all) => all.iter().for_each(|one| one.signal(Signal::KILL)),
             ChildEffect::AskClient { id, command, arguments } => {
                 drop(self.events.send(EngineEvent::ReverseRequest { id, command, arguments }));
             }
@@ -251,14 +256,31 @@ impl AdapterSession {
         self: Arc<Self>,
         request: EngineRequest,
         cancel: CancellationToken,
+    ) -> Result<EngineAnswer, Failure> {
+        let (command, arguments, joined) = match request {
+            EngineRequest::Terminate(mode) => return Box::pin(self.terminate(mode)).await,
+            // Which requests of such a client run no code is in the adapter's profile, and the hub asks that.
+            EngineRequest::Dap { command, arguments } | EngineRequest::LookOnly { command, arguments } => {
+                (command, arguments, Vec::new())
+            }
+            EngineRequest::JoinedBreakpoints { command, arguments, joined } => (command, arguments, joined),
+        };
+        self.handle_command(command, arguments, &joined, cancel).await.map(EngineAnswer::from)
+    }
+
+    async fn handle_command(
+        self: Arc<Self>,
+        command: String,
+        mut arguments: Value,
+        joined: &[JoinedConditions],
+        cancel: CancellationToken,
     ) -> Result<Value, Failure> {
-        let EngineRequest { command, mut arguments } = request;
         if self.has_no_debugger()
             && let Some(answer) = no_debug::answer(&command, &arguments, no_debug::WHY)
         {
             return Ok(answer);
         }
-        record_breakpoints(&self.marks, &command, &arguments);
+        record_breakpoints(&self.marks, &command, &separate_conditions(&arguments, joined));
         if let Some(answer) = self.answer_of_replaced(&command, &arguments) {
             return answer;
         }
@@ -276,11 +298,6 @@ impl AdapterSession {
                 Box::pin(self.disconnect(arguments["terminateDebuggee"] == true)).await;
                 Ok(Value::Null)
             }
-            "terminate" if arguments[BY_FORCE] == true => {
-                Box::pin(self.end_program()).await;
-                Ok(Value::Null)
-            }
-            "terminate" => Box::pin(self.ask_to_end(arguments[STOPPED] == true)).await,
             "setExceptionBreakpoints" => {
                 let capabilities = self.capabilities();
                 translate::exception_filters(&mut arguments, &capabilities);
@@ -321,7 +338,7 @@ impl AdapterSession {
                 let resumes_step = self.resumes_kept_step(&command, &arguments)?;
                 match command.as_str() {
                     "setBreakpoints" | "setFunctionBreakpoints" => {
-                        return Box::pin(self.set_conditional(&command, arguments, &cancel)).await;
+                        return Box::pin(self.set_conditional(&command, arguments, joined, &cancel)).await;
                     }
                     "variables" | "evaluate" | "stackTrace" if self.profile.is_native() => {
                         return Box::pin(self.ask_native(&command, arguments, &cancel)).await;

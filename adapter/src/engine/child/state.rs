@@ -18,6 +18,8 @@ use dap_wire::{Failure, Request};
 use serde_json::{Value, json};
 
 use super::connection::MAX_STDERR_TAIL_LEN;
+use super::debuggee::DebuggeeProcess;
+use crate::engine::FailedCondition;
 use execution_state::{EndSignal, ExecutionState};
 pub(super) use knowledge::{Correction, Knowledge};
 use reverse::AdapterRequests;
@@ -58,8 +60,9 @@ pub(super) enum ChildEvent {
     StoppedAtConnection,
     /// The adapter sent `stopped`, with this body.
     StopReported(Value),
-    /// The program is stopped: the body of `stopped` as the hub gets it.
-    Stopped(Value),
+    /// The program is stopped: the body of `stopped` as the hub gets it, and the condition that could not be
+    /// evaluated there.
+    Stopped { body: Value, failed: Option<FailedCondition> },
     /// Only our own request shows that the program is stopped, if there were `before` stops when
     /// the pause was requested.
     FoundStopped { before: u64, body: Value },
@@ -68,6 +71,11 @@ pub(super) enum ChildEvent {
     SignalOwed,
     /// The program that was resumed had time to leave the debugger; it may have stopped `again`.
     LeftDebugger { again: bool },
+    /// The program has started a process that is debugged in a session of its own; these of the earlier ones
+    /// have ended.
+    SubprocessStarted { process: DebuggeeProcess, ended: Vec<DebuggeeProcess> },
+    /// The processes that the program has started end with it.
+    SubprocessesEnd,
     /// The adapter wants a client's terminal for the program.
     WantsTerminal { link: Link, request: Request, external: bool },
     /// The client answered the request of the adapter with this number.
@@ -105,6 +113,8 @@ pub(super) enum ChildEvent {
 pub(super) enum ChildEffect {
     /// Send this DAP event to the hub.
     SendEvent { event: String, body: Value },
+    /// Report to the hub that the program stopped because it could not evaluate a condition.
+    ReportFailedCondition { body: Value, failure: FailedCondition },
     /// Report to the hub that the adapter broke.
     Died(Failure),
     /// Find out more about a stop that the adapter reported; [`ChildEvent::Stopped`] follows. `paused`: a
@@ -115,6 +125,8 @@ pub(super) enum ChildEffect {
     AwaitOutside { stops: u64 },
     /// Ask the program to end with a signal.
     SignalProgram,
+    /// Kill these, also a daemon, which is not below the program any more.
+    KillSubprocesses(Vec<DebuggeeProcess>),
     /// Have a client carry out a request of the adapter.
     AskClient { id: i64, command: String, arguments: Value },
     /// Answer a request of the adapter.
@@ -222,6 +234,8 @@ pub(super) struct ChildState {
     phase: EndProgress,
     /// The program has executed another one, according to the debugger in it.
     replaced: bool,
+    /// Processes with a session of their own that the program has started.
+    subprocesses: Vec<DebuggeeProcess>,
     pub(super) knowledge: Knowledge,
 }
 
@@ -240,6 +254,7 @@ impl Default for ChildState {
             kernel_code: None,
             phase: EndProgress::default(),
             replaced: false,
+            subprocesses: Vec::new(),
             knowledge: Knowledge::default(),
         }
     }
@@ -292,8 +307,10 @@ impl ChildState {
                 let paused = self.execution_state.stop(&mut body);
                 vec![ChildEffect::Examine { body, paused }]
             }
-            ChildEvent::Stopped(body) => self.stopped(body, false),
-            ChildEvent::FoundStopped { before, body } if self.stops == before => self.stopped(body, true),
+            ChildEvent::Stopped { body, failed } => self.stopped(body, failed, false),
+            ChildEvent::FoundStopped { before, body } if self.stops == before => {
+                self.stopped(body, None, true)
+            }
             // Meanwhile it has stopped by itself.
             ChildEvent::FoundStopped { .. } => Vec::new(),
             ChildEvent::SignalOwed => {
@@ -304,6 +321,15 @@ impl ChildState {
                 vec![ChildEffect::SignalProgram]
             }
             ChildEvent::LeftDebugger { .. } => Vec::new(),
+            ChildEvent::SubprocessStarted { process, ended } => {
+                self.subprocesses.retain(|known| !ended.contains(known));
+                self.subprocesses.push(process);
+                Vec::new()
+            }
+            ChildEvent::SubprocessesEnd => match std::mem::take(&mut self.subprocesses) {
+                none if none.is_empty() => Vec::new(),
+                all => vec![ChildEffect::KillSubprocesses(all)],
+            },
             ChildEvent::WantsTerminal { link, request, external } => {
                 let (command, mut arguments) = (request.command.clone(), request.arguments.clone());
                 if external {
@@ -393,10 +419,20 @@ impl ChildState {
         Vec::new()
     }
 
-    fn stopped(&mut self, body: Value, unreported: bool) -> Vec<ChildEffect> {
+    fn stopped(
+        &mut self,
+        body: Value,
+        failed: Option<FailedCondition>,
+        unreported: bool,
+    ) -> Vec<ChildEffect> {
         self.stops += 1;
         self.execution_state.reported(unreported);
-        self.report("stopped", body)
+        match failed {
+            Some(failure) if self.phase != EndProgress::Over => {
+                vec![ChildEffect::ReportFailedCondition { body, failure }]
+            }
+            _ => self.report("stopped", body),
+        }
     }
 
     fn begin_end(&mut self) -> Vec<ChildEffect> {

@@ -21,12 +21,11 @@ use std::time::Duration;
 use cordebug::activity::{self, Activity};
 use cordebug::runtime::ClrRuntime;
 use dap_wire::{ErrorCode, Failure};
-use serde_json::Value;
 
 pub(super) use first_calls::FirstCalls;
 
 use super::stack_overflow;
-use crate::engine::ReplyHandle;
+use crate::engine::{EngineAnswer, ReplyHandle};
 
 /// Time between two samples.
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
@@ -120,7 +119,7 @@ impl HangWatchdog {
     }
 
     /// Answers the request, unless the watchdog has answered already.
-    pub(super) fn reply(&self, result: Result<Value, Failure>) {
+    pub(super) fn reply(&self, result: Result<EngineAnswer, Failure>) {
         if let Some(reply) = self.take() {
             reply.send(result);
         }

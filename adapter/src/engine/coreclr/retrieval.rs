@@ -190,7 +190,7 @@ impl Retrieval {
             reply.send(fetched.map(|fetched| {
                 let text = (!fetched.is_kept).then(|| fetched.text.clone());
                 send_result(&inbox, RetrievalResult::Source { document, text });
-                text_body(&fetched.text)
+                text_body(&fetched.text).into()
             }));
         });
     }

@@ -27,7 +27,7 @@ use super::stepping::Stepping;
 use super::stop_context::StopContext;
 use super::types::ClrTypeSystem;
 use super::values::ValueStore;
-use crate::engine::{BY_FORCE, EngineRequest, LOOK_ONLY};
+use crate::engine::{EngineAnswer, EngineRequest, TerminateMode};
 use tandem_process::Broker;
 
 /// How long a pause waits for callbacks that the runtime has already queued, and for one of them.
@@ -101,7 +101,7 @@ impl ClrSession {
             let _assumed = is_stopped.then(cordebug::imports::memory::assume_stopped);
             match input {
                 EngineInput::Request { request, cancel, reply } => {
-                    self.debuggee.threads.begin(&request.command);
+                    self.debuggee.threads.begin(request.command());
                     self.cancel = cancel.clone();
                     self.hang_watchdog.begin(reply);
                     let result = if cancel.is_cancelled() {
@@ -111,7 +111,7 @@ impl ClrSession {
                             self.pass_first_calls();
                         }
                         let result = self.handle_request(&request, &cancel);
-                        result.map_err(|failure| self.debuggee.unless_ended(&request.command, failure))
+                        result.map_err(|failure| self.debuggee.unless_ended(request.command(), failure))
                     };
                     self.hang_watchdog.reply(result);
                     self.end_request();
@@ -133,31 +133,47 @@ impl ClrSession {
         self.calls.is_look_only = false;
     }
 
-    /// Dispatches a command by its name.
+    /// Carries out a request of the hub. It takes several breakpoints on one line, so no conditions are
+    /// joined.
     fn handle_request(
         &mut self,
         request: &EngineRequest,
         cancel: &CancellationToken,
+    ) -> Result<EngineAnswer, Failure> {
+        match request {
+            EngineRequest::Terminate(TerminateMode::Force) => {
+                return self.end_by_force().map(EngineAnswer::from);
+            }
+            EngineRequest::Terminate(TerminateMode::Ask { .. }) => {
+                return self.ask_to_end().map(|()| EngineAnswer::SignalPending);
+            }
+            EngineRequest::LookOnly { .. } => self.calls.is_look_only = true,
+            EngineRequest::Dap { .. } | EngineRequest::JoinedBreakpoints { .. } => {}
+        }
+        self.handle_command(request.command(), request.arguments(), cancel).map(EngineAnswer::from)
+    }
+
+    /// Dispatches a command by its name.
+    fn handle_command(
+        &mut self,
+        command: &str,
+        arguments: &Value,
+        cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
-        let arguments = &request.arguments;
-        self.children.record_breakpoints(&request.command, arguments);
-        let is_end = matches!(request.command.as_str(), "disconnect" | "terminate");
-        if !is_end {
-            self.debuggee.check_run(&request.command)?;
+        self.children.record_breakpoints(command, arguments);
+        if command == "disconnect" {
+            return self.disconnect(arguments);
         }
-        self.calls.is_look_only = arguments[LOOK_ONLY] == true;
-        if self.debuggee.no_debug && !is_end {
-            return self.handle_without_debugger(&request.command, arguments);
+        self.debuggee.check_run(command)?;
+        if self.debuggee.no_debug {
+            return self.handle_without_debugger(command, arguments);
         }
-        match request.command.as_str() {
+        match command {
             "launch" => self.launch(arguments, cancel),
             "attach" => self.attach(arguments),
             "configurationDone" => self.configured(),
-            "disconnect" => self.disconnect(arguments),
-            "terminate" if arguments[BY_FORCE] == true => self.end_by_force(),
-            "terminate" => self.ask_to_end(),
             "setBreakpoints" | "setFunctionBreakpoints" | "setInstructionBreakpoints" => {
-                self.set_breakpoints(&request.command, arguments)
+                self.set_breakpoints(command, arguments)
             }
             "setExceptionBreakpoints" => self.set_exception_filters(arguments),
             "threads" => self.list_threads(),
@@ -201,7 +217,7 @@ impl ClrSession {
                 self.stepping.goto_targets(&self.debuggee, &self.types, &self.sources, arguments)
             }
             "goto" => self.goto(arguments),
-            "next" | "stepIn" | "stepOut" => self.step(&request.command, arguments),
+            "next" | "stepIn" | "stepOut" => self.step(command, arguments),
             "pause" => self.pause(arguments),
             other => {
                 Err(Failure::new(ErrorCode::Unsupported, format!("the .NET engine does not offer `{other}`"))

@@ -16,7 +16,7 @@ use super::debuggee::RunState;
 use super::exceptions::ExceptionSuppression;
 use super::inbox::EngineInput;
 use super::session::ClrSession;
-use crate::engine::{SIGNAL_PENDING, exited_body};
+use crate::engine::exited_body;
 use tandem_process::ExitInfo;
 use tandem_process::child::{is_suspended, signal_group, signal_name};
 
@@ -217,12 +217,11 @@ impl ClrSession {
         }
     }
 
-    /// Requests the program to end. The hub decides how long to wait.
-    pub(super) fn ask_to_end(&self) -> Result<Value, Failure> {
-        let requested = Ok(json!({ SIGNAL_PENDING: true }));
+    /// Sends the program the signal that asks it to end. The hub decides how long to wait.
+    pub(super) fn ask_to_end(&self) -> Result<(), Failure> {
         let Some(child) = &self.debuggee.child else {
             let process = self.debuggee.pid.and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
-            let Some(process) = process else { return requested };
+            let Some(process) = process else { return Ok(()) };
             for signal in [Signal::TERM, Signal::CONT] {
                 kill_process(process, signal).map_err(|error| {
                     let what = format!(
@@ -234,7 +233,7 @@ impl ClrSession {
                         .hint("disconnect with `terminateDebuggee` to kill it")
                 })?;
             }
-            return requested;
+            return Ok(());
         };
         child.signal(Signal::TERM);
         // A program that was suspended from its terminal's keyboard receives the signal when it continues.
@@ -270,7 +269,7 @@ impl ClrSession {
             |error| {
                 Err(Failure::new(ErrorCode::EngineFailed, format!("cannot watch the program end: {error}")))
             },
-            |_| requested,
+            |_| Ok(()),
         )
     }
 

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::Actor;
 use super::deadlines::{ReplyDeadline, TimedOutRequest};
 use super::readers::hint_event;
-use crate::engine::{Engine, EngineReply, EngineRequest, ReplyHandle};
+use crate::engine::{Engine, EngineAnswer, EngineReply, EngineRequest, ReplyHandle};
 use crate::hub::event::{ClientId, HubEvent, IoRequest, ReadOutput, Ticket};
 use crate::hub::host::Host;
 use crate::logging::message_structure;
@@ -31,25 +31,20 @@ pub(super) struct InFlight {
 }
 
 impl<H: Host> Actor<H> {
-    pub(super) fn request_engine(
-        &mut self,
-        ticket: Ticket,
-        command: String,
-        arguments: Value,
-        deadline: Duration,
-    ) {
+    pub(super) fn request_engine(&mut self, ticket: Ticket, request: EngineRequest, deadline: Duration) {
         let Some(engine) = self.engine.clone() else { return };
+        let command = request.command().to_owned();
         tracing::trace!(
             number = ticket.0,
             command,
-            arguments = message_structure(&arguments),
+            arguments = message_structure(request.arguments()),
             "request to the engine"
         );
         let cancel = CancellationToken::new();
-        let reply = ReplyHandle::new(ticket.0, command.clone(), self.reply_sender.clone());
         let due = Some(self.deadlines.add(ticket, &command, deadline));
+        let reply = ReplyHandle::new(ticket.0, command, self.reply_sender.clone());
         self.in_flight.insert(ticket, InFlight { cancel: cancel.clone(), due, replied: false });
-        engine.request(EngineRequest { command, arguments }, cancel, reply);
+        engine.request(request, cancel, reply);
     }
 
     /// The engine has not replied in time: replies with `TIMEOUT`, and cancels the request.
@@ -88,13 +83,16 @@ impl<H: Host> Actor<H> {
     pub(super) fn receive_reply(&mut self, reply: EngineReply) {
         let EngineReply { number, command, mut result } = reply;
         if command == "exceptionInfo"
-            && let Ok(info) = &mut result
+            && let Ok(EngineAnswer::Body(info)) = &mut result
         {
             self.advise(info);
         }
         match &result {
-            Ok(body) => {
+            Ok(EngineAnswer::Body(body)) => {
                 tracing::trace!(number, command, body = message_structure(body), "reply of the engine")
+            }
+            Ok(EngineAnswer::SignalPending) => {
+                tracing::trace!(number, command, "the engine sent the program a signal");
             }
             Err(failure) => {
                 tracing::trace!(number, command, code = failure.code.as_str(), "refusal of the engine");

@@ -31,7 +31,7 @@ impl Scripted {
 
 impl Engine for Scripted {
     fn request(&self, request: EngineRequest, cancel: CancellationToken, reply: ReplyHandle) {
-        match request.command.as_str() {
+        match request.command() {
             "modules" => return drop(self.kept.send((cancel, reply))),
             "launch" => self.send_event("initialized", Value::Null),
             "disconnect" => {
@@ -40,7 +40,7 @@ impl Engine for Scripted {
             }
             _ => {}
         }
-        reply.send(Ok(Value::Null));
+        reply.send(Ok(Value::Null.into()));
     }
 
     fn reverse_reply(&self, ask: i64, result: Result<Value, Failure>) {
@@ -190,7 +190,7 @@ async fn unanswered_engine_request_times_out_once_and_the_session_continues() {
     assert_eq!(response.into_result().unwrap_err().code, ErrorCode::Timeout);
     assert!(start.elapsed() >= crate::hub::state::ENGINE_TIMEOUT, "{:?}", start.elapsed());
     tokio::time::timeout(Duration::from_secs(1), cancel.cancelled()).await.unwrap();
-    reply.send(Ok(Value::Null));
+    reply.send(Ok(Value::Null.into()));
     client.ask("threads", Value::Null).await;
     client
         .take(|message| {
@@ -271,7 +271,7 @@ async fn a_program_that_was_started_again_survives_the_late_answer_of_the_engine
         }
     };
     let (ticket, command, limit) = (event::Ticket(1), "disconnect".to_owned(), Duration::from_secs(6));
-    actor.request_engine(ticket, command.clone(), Value::Null, limit);
+    actor.request_engine(ticket, EngineRequest::dap(command.clone(), Value::Null), limit);
     talk(MAX_WAITING);
     // The clock jumps when no task has anything to do.
     tokio::time::sleep(Duration::from_secs(1)).await;

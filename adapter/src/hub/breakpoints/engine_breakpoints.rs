@@ -9,7 +9,7 @@ use super::merged_breakpoint::{Evaluation, MergedBreakpoint};
 use super::request::BreakpointRequest;
 use super::scope::BreakpointScope;
 use super::scope_breakpoints::ScopeBreakpoints;
-use crate::engine::JOINED_CONDITIONS;
+use crate::engine::JoinedConditions;
 use crate::engine::condition_language::ConditionLanguage;
 use crate::engine::hit_condition::HitTest;
 
@@ -34,6 +34,8 @@ pub struct EngineBreakpoint {
     pub ids: Vec<i64>,
     /// The request for the engine.
     pub request: BreakpointRequest,
+    /// The conditions that the one of the request joins; otherwise none.
+    pub joined: Vec<String>,
 }
 
 impl BreakpointSupport {
@@ -89,6 +91,12 @@ impl ScopeBreakpoints {
     }
 }
 
+/// The conditions that breakpoints of this list join.
+pub fn joined_conditions(list: &[EngineBreakpoint]) -> Vec<JoinedConditions> {
+    let joined = list.iter().enumerate().filter(|(_, one)| !one.joined.is_empty());
+    joined.map(|(index, one)| JoinedConditions { index, conditions: one.joined.clone() }).collect()
+}
+
 /// The single breakpoint of the engine for all of these at one location.
 fn merge(
     location: BreakpointRequest,
@@ -110,9 +118,9 @@ fn merge(
         (true, true) => Evaluation::EngineCondition,
         (true, false) => Evaluation::Hub,
     };
-    let mut request = location;
+    let (mut request, mut joined) = (location, Vec::new());
     if by_hub && let Some((condition, each)) = any_condition(&members, support) {
-        request.rest.insert(JOINED_CONDITIONS.into(), json!(each));
+        joined = each.into_iter().map(str::to_owned).collect();
         request.condition = Some(condition);
     }
     let mut access: Vec<Option<String>> = Vec::new();
@@ -134,7 +142,7 @@ fn merge(
         [one] => request.access_type.clone_from(one),
         _ => request.access_type = Some("readWrite".into()),
     }
-    EngineBreakpoint { ids, request }
+    EngineBreakpoint { ids, request, joined }
 }
 
 /// The condition without which none of these is hit, if their language has one, and what it joins.
@@ -173,7 +181,9 @@ fn filters(
                     same.request = bare;
                 }
             }
-            None => list.push(EngineBreakpoint { ids: id.into_iter().collect(), request }),
+            None => {
+                list.push(EngineBreakpoint { ids: id.into_iter().collect(), request, joined: Vec::new() });
+            }
         }
     }
     list.sort_by_key(|one| match (&one.request.filter_id, one.request.is_bare_filter()) {

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{BreakpointScope, BreakpointStore, BreakpointSupport, EchoesMirrors, SetOutcome, parse};
+use super::{
+    BreakpointScope, BreakpointStore, BreakpointSupport, EchoesMirrors, SetOutcome, joined_conditions, parse,
+};
+use crate::engine::JoinedConditions;
 use crate::engine::condition_language::ConditionLanguage;
 use crate::hub::event::ClientId;
 use crate::hub::ids::IdCounter;
@@ -233,7 +236,10 @@ fn conditions_on_one_location_are_joined_where_the_engine_takes_conditions() {
         A,
         json!([{ "line": 1, "condition": "a" }, { "line": 1, "condition": "b", "hitCondition": "2" }]),
     );
-    let joined = json!({ "line": 1, "condition": "(a) || (b)", "joinedConditions": ["a", "b"] });
+    let list = store.breakpoints.scope_mut(&scope).unwrap().engine_breakpoints(lldb, &[]);
+    let expected = JoinedConditions { index: 0, conditions: vec!["a".into(), "b".into()] };
+    assert_eq!(joined_conditions(&list), [expected]);
+    let joined = json!({ "line": 1, "condition": "(a) || (b)" });
     assert_eq!(store.engine_breakpoints(&scope, lldb), [(2, joined)]);
     assert_eq!(store.engine_breakpoints(&scope, ONE), [(2, json!({ "line": 1 }))]);
     let blunt = BreakpointSupport { conditions: false, ..lldb };

@@ -11,10 +11,11 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 
 use super::{ENGINE_TIMEOUT, State, invalidated};
+use crate::engine::EngineRequest;
 use crate::engine::condition_language::ConditionLanguage;
 use crate::hub::breakpoints::{
     BreakpointChanges, BreakpointRequest, BreakpointScope, BreakpointSupport, EchoesMirrors, PendingReply,
-    SetBreakpoints, parse,
+    SetBreakpoints, joined_conditions, parse,
 };
 use crate::hub::clients::{Client, ClientKind, HandshakeStage};
 use crate::hub::event::{ClientId, ClientRequest};
@@ -149,10 +150,15 @@ impl State {
         let mut engine_breakpoints = in_scope.engine_breakpoints(support, &defaults);
         engine_breakpoints
             .retain(|sent| sent.ids.is_empty() || !sent.ids.iter().all(|id| skipped.contains(id)));
-        let arguments = in_scope.arguments(&engine_breakpoints);
+        let (command, arguments) = (scope.command(), in_scope.arguments(&engine_breakpoints));
+        let joined = joined_conditions(&engine_breakpoints);
+        let request = match joined.is_empty() {
+            true => EngineRequest::dap(command, arguments),
+            false => EngineRequest::JoinedBreakpoints { command: command.to_owned(), arguments, joined },
+        };
         let ids = engine_breakpoints.into_iter().map(|sent| sent.ids).collect();
         let action = ReplyAction::Breakpoints { scope: scope.clone(), ids, engine: self.engines };
-        self.request_engine(action, scope.command(), arguments, ENGINE_TIMEOUT);
+        self.send_to_engine(action, request, ENGINE_TIMEOUT);
     }
 
     /// The engine's default filters, for a client that launched and never set any: the list of a client that

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use super::hit_output::{HitOutput, HitRecord};
 use super::{ENGINE_TIMEOUT, Phase, State, output_line};
-use crate::engine::CONDITION_FAILURE;
+use crate::engine::FailedCondition;
 use crate::engine::condition_language::ConditionLanguage;
 use crate::engine::hit_condition::{CONDITION_FAILED, HitTest, condition_failed};
 use crate::engine::log_message::line_body;
@@ -34,8 +34,8 @@ const QUERY_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Debug, Default)]
 pub(super) struct ConditionChecks {
     current: Option<ConditionCheck>,
-    /// Stops of other threads that came meanwhile.
-    next: VecDeque<StoppedEventBody>,
+    /// Stops of other threads that came meanwhile, each with the condition that could not be evaluated.
+    next: VecDeque<(StoppedEventBody, Option<FailedCondition>)>,
     /// A client requested a pause that has not come.
     pub(super) pause_wanted: bool,
     /// The breakpoints at which this program has stopped.
@@ -53,6 +53,8 @@ pub(super) struct ConditionChecks {
 struct ConditionCheck {
     /// The engine's `stopped`.
     stop: StoppedEventBody,
+    /// The condition that the engine could not evaluate.
+    failure: Option<FailedCondition>,
     /// The engine's id of the top frame, once it is known.
     frame: Option<i64>,
     /// Breakpoints that may want the stop; `None` until the location is known.
@@ -79,19 +81,11 @@ enum CheckStep {
     Values(HitOutput),
 }
 
-/// An engine's addition to `stopped` when it could not evaluate a condition ([`CONDITION_FAILURE`]).
-#[derive(Debug, Default, serde::Deserialize)]
-#[serde(default)]
-struct ConditionFailure {
-    condition: Option<String>,
-    reason: String,
-}
-
 impl State {
-    /// The engine reports a stop.
-    pub(super) fn receive_stop(&mut self, body: &Value) {
+    /// The engine reports a stop, perhaps because it could not evaluate a condition.
+    pub(super) fn receive_stop(&mut self, body: &Value, failure: Option<FailedCondition>) {
         self.finish_resume();
-        self.checks.next.push_back(types::read(body));
+        self.checks.next.push_back((types::read(body), failure));
         self.check_next_stop();
     }
 
@@ -99,9 +93,9 @@ impl State {
     /// if no owner wants any.
     fn check_next_stop(&mut self) {
         while self.checks.current.is_none()
-            && let Some(stop) = self.checks.next.pop_front()
+            && let Some((stop, failure)) = self.checks.next.pop_front()
         {
-            self.check_stop(stop);
+            self.check_stop(stop, failure);
         }
         if self.checks.current.is_none() {
             // If clients know of another stop the program is stopped, even if no client wants this one.
@@ -114,20 +108,17 @@ impl State {
     }
 
     /// Reports a stop, or finds out first which owners want it.
-    fn check_stop(&mut self, mut stop: StoppedEventBody) {
-        let failure = stop.rest.shift_remove(CONDITION_FAILURE);
+    fn check_stop(&mut self, stop: StoppedEventBody, mut failure: Option<FailedCondition>) {
         let engine_ids = stop.hit_breakpoint_ids.clone().unwrap_or_default();
         let mut hit = self.breakpoints.hit_candidates(&engine_ids);
         let named = !engine_ids.is_empty();
         let is_breakpoint = stop.reason.ends_with("breakpoint");
-        if let Some(failure) = failure {
+        if let Some(reported) = failure.take() {
             // Of several conditions that the engine had as one, only some have failed.
             match named {
                 true if hit.iter().any(Candidate::has_open_condition) => {}
-                false if is_breakpoint && self.breakpoints.need_hub() => {
-                    stop.rest.insert(CONDITION_FAILURE.into(), failure);
-                }
-                _ => return self.report_failed_condition(stop, &failure),
+                false if is_breakpoint && self.breakpoints.need_hub() => failure = Some(reported),
+                _ => return self.report_failed_condition(stop, reported),
             }
         }
         let late = hit.is_empty() && self.breakpoints.are_retired(&engine_ids);
@@ -142,6 +133,7 @@ impl State {
         let arguments = json!({ "threadId": stop.thread_id, "startFrame": 0, "levels": 1 });
         self.checks.current = Some(ConditionCheck {
             stop,
+            failure,
             frame: None,
             candidates: (named && !late).then(|| hit.into()),
             step: CheckStep::Frame,
@@ -200,9 +192,9 @@ impl State {
             return self.check_next_stop();
         }
         if !candidates.iter().any(Candidate::has_open_condition)
-            && let Some(failure) = check.stop.rest.shift_remove(CONDITION_FAILURE)
+            && let Some(failure) = check.failure
         {
-            self.report_failed_condition(check.stop, &failure);
+            self.report_failed_condition(check.stop, failure);
             return self.check_next_stop();
         }
         if !candidates.iter().any(|candidate| candidate.by_hub) {
@@ -264,8 +256,7 @@ impl State {
     }
 
     /// The engine stopped because it could not evaluate a condition; it reports the reason.
-    fn report_failed_condition(&mut self, mut stop: StoppedEventBody, failure: &Value) {
-        let failure: ConditionFailure = types::read(failure);
+    fn report_failed_condition(&mut self, mut stop: StoppedEventBody, failure: FailedCondition) {
         let hit =
             ids(&self.breakpoints.hit_candidates(stop.hit_breakpoint_ids.as_deref().unwrap_or_default()));
         let own = || hit.iter().find_map(|id| self.breakpoints.find(*id)?.request.condition.clone());
@@ -341,7 +332,6 @@ impl State {
         if !hit.is_empty() || stop.hit_breakpoint_ids.is_some() {
             stop.hit_breakpoint_ids = Some(hit.to_vec());
         }
-        stop.rest.shift_remove(CONDITION_FAILURE);
         if self.is_skipped(hit) {
             self.checks.unwanted = Some(stop);
             return;

@@ -4,7 +4,7 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 
 use super::{Phase, State, output_line};
-use crate::engine::EngineEvent;
+use crate::engine::{EngineEvent, FailedCondition};
 use crate::hub::clients::HandshakeStage;
 use crate::hub::event::{ClientId, HubEffect};
 
@@ -19,7 +19,10 @@ impl State {
             return;
         }
         match event {
-            EngineEvent::Dap { event, body } => self.receive_dap_event(&event, body),
+            EngineEvent::Dap { event, body } => self.receive_dap_event(&event, body, None),
+            EngineEvent::ConditionFailed { body, failure } => {
+                self.receive_dap_event("stopped", body, Some(failure));
+            }
             EngineEvent::ReverseRequest { id, command, arguments } => {
                 self.receive_reverse_request(id, command, arguments);
             }
@@ -36,7 +39,8 @@ impl State {
         }
     }
 
-    fn receive_dap_event(&mut self, event: &str, body: Value) {
+    /// `failure`: the program stopped because it could not evaluate this condition.
+    fn receive_dap_event(&mut self, event: &str, body: Value, failure: Option<FailedCondition>) {
         if self.is_over() && matches!(event, "initialized" | "stopped" | "continued" | "process" | "exited") {
             // A program that has ended does not come back, whatever its engine still reports.
             tracing::debug!(event, "event after the end");
@@ -51,7 +55,7 @@ impl State {
         self.replay_state.record(event, &body);
         match event {
             "initialized" => self.receive_initialized(),
-            "stopped" => self.receive_stop(&body),
+            "stopped" => self.receive_stop(&body, failure),
             "continued" => {
                 if self.is_stopped() && self.pending.resume().is_none() {
                     self.set_running(None);

@@ -10,14 +10,16 @@ use serde_json::{Value, json};
 
 use super::session_changes::excerpt;
 use super::{ENGINE_TIMEOUT, SOURCE_TIMEOUT, State, invalidated};
-use crate::engine::{LOOK_ONLY, builds};
+use crate::engine::{EngineRequest, builds};
 use crate::hub::access::AgentAccess;
 use crate::hub::clients::ClientKind;
 use crate::hub::event::{ClientId, ClientRequest, HubEffect};
+use crate::hub::look_only;
 use crate::hub::pending::{ReplyAction, SideEffect};
 
 /// The effect that a request of this kind of client may have.
-fn side_effect(kind: ClientKind, command: &str, arguments: &Value) -> SideEffect {
+fn side_effect(kind: ClientKind, request: &EngineRequest) -> SideEffect {
+    let (command, arguments) = (request.command(), request.arguments());
     let text = |key: &str| arguments[key].as_str().map(excerpt);
     match command::find(command).map_or(ChangedState::Nothing, |row| row.changes) {
         ChangedState::Value(name) => {
@@ -28,7 +30,8 @@ fn side_effect(kind: ClientKind, command: &str, arguments: &Value) -> SideEffect
             // An expression that a person types may assign or call; a watch or a hover must not, and an
             // editor evaluates them at each stop. An agent's expression may, in any context.
             let may_change = match evaluate.context.as_deref() {
-                _ if arguments["allowSideEffects"] == false || arguments[LOOK_ONLY] == true => false,
+                _ if arguments["allowSideEffects"] == false => false,
+                _ if matches!(request, EngineRequest::LookOnly { .. }) => false,
                 None | Some("repl") => true,
                 Some("hover") => false,
                 Some(_) => kind == ClientKind::Agent,
@@ -82,14 +85,20 @@ impl State {
         if let Err(failure) = self.prepare(&request, &mut arguments) {
             return self.refuse(&request, failure);
         }
-        let command = request.command.clone();
-        let kind = self.clients.get(request.client).map_or(ClientKind::Editor, |client| client.kind);
-        let effect = side_effect(kind, &command, &arguments);
-        let stop = command::needs_stop(&command).then_some(self.stops);
+        let client = self.clients.get(request.client);
+        let kind = client.map_or(ClientKind::Editor, |client| client.kind);
+        let is_look_only = client.is_some_and(|client| self.access_of(client) != AgentAccess::Full);
+        let command = request.command.as_str();
+        let engine_request = match is_look_only {
+            true => look_only::engine_request(command, arguments),
+            false => EngineRequest::dap(command, arguments),
+        };
+        let effect = side_effect(kind, &engine_request);
+        let stop = command::needs_stop(command).then_some(self.stops);
         let fetches =
             command == "source" && self.engine.as_ref().is_some_and(|engine| engine.fetches_sources);
         let deadline = if fetches { SOURCE_TIMEOUT } else { ENGINE_TIMEOUT };
-        self.request_engine(ReplyAction::Inspect { request, stop, effect }, &command, arguments, deadline);
+        self.send_to_engine(ReplyAction::Inspect { request, stop, effect }, engine_request, deadline);
     }
 
     /// Passes the engine's reply to the client with the client's ids; `stop` is the stop of the request.

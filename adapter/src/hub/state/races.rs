@@ -5,7 +5,7 @@ use dap_wire::{Failure, Message, Request};
 use serde_json::{Value, json};
 
 use super::State;
-use crate::engine::{EngineEvent, StartedEngine};
+use crate::engine::{EngineAnswer, EngineEvent, EngineRequest, StartedEngine};
 use crate::hub::event::{ClientId, ClientOrigin, HubEffect, HubEvent, Ticket, Timer};
 
 pub(super) const EDITOR: ClientId = ClientId(1);
@@ -15,7 +15,7 @@ pub(super) struct TwoClients {
     pub(super) state: State,
     seq: i64,
     /// Requests that the engine has not answered.
-    requests: Vec<(Ticket, String, Value)>,
+    requests: Vec<(Ticket, EngineRequest)>,
     /// Messages to each client, as short lines.
     received: Vec<String>,
     /// Timers that have not fired.
@@ -83,9 +83,14 @@ impl TwoClients {
 
     /// The engine answers the oldest question of this name.
     pub(super) fn reply(&mut self, command: &str, result: Result<Value, Failure>) {
-        let at = self.requests.iter().position(|(_, requested, _)| requested == command);
+        self.answer(command, result.map(EngineAnswer::Body));
+    }
+
+    /// The same with an answer that DAP has no body for.
+    pub(super) fn answer(&mut self, command: &str, result: Result<EngineAnswer, Failure>) {
+        let at = self.requests.iter().position(|(_, requested)| requested.command() == command);
         let at = at.unwrap_or_else(|| panic!("the engine was not asked `{command}` but {:?}", self.requests));
-        let (ticket, ..) = self.requests.remove(at);
+        let (ticket, _) = self.requests.remove(at);
         self.feed(HubEvent::EngineReplied { ticket, result });
     }
 
@@ -94,8 +99,8 @@ impl TwoClients {
         let list = self
             .requests
             .iter()
-            .find(|(_, requested, _)| requested == "setBreakpoints")
-            .map(|(_, _, list)| list.clone());
+            .find(|(_, requested)| requested.command() == "setBreakpoints")
+            .map(|(_, list)| list.arguments().clone());
         let list = list.expect("no list")["breakpoints"].clone();
         let received: Vec<Value> = ids
             .iter()
@@ -107,13 +112,13 @@ impl TwoClients {
     }
 
     pub(super) fn requested(&self) -> Vec<&str> {
-        self.requests.iter().map(|(_, command, _)| command.as_str()).collect()
+        self.requests.iter().map(|(_, requested)| requested.command()).collect()
     }
 
     /// The last unanswered request of this name to the engine.
-    pub(super) fn requested_arguments(&self, command: &str) -> Value {
-        let requested = self.requests.iter().rev().find(|(_, requested, _)| requested == command);
-        requested.map(|(_, _, arguments)| arguments.clone()).unwrap_or_default()
+    pub(super) fn last_request(&self, command: &str) -> Option<EngineRequest> {
+        let mut requested = self.requests.iter().rev().map(|(_, requested)| requested);
+        requested.find(|requested| requested.command() == command).cloned()
     }
 
     pub(super) fn feed(&mut self, event: HubEvent) {
@@ -143,9 +148,7 @@ impl TwoClients {
                     };
                     self.received.push(format!("{who}: {}", what.replace('"', "")));
                 }
-                HubEffect::RequestEngine { ticket, command, arguments, .. } => {
-                    self.requests.push((ticket, command, arguments))
-                }
+                HubEffect::RequestEngine { ticket, request, .. } => self.requests.push((ticket, request)),
                 HubEffect::StartTimer { timer, .. } => self.timers.push(timer),
                 _ => {}
             }
@@ -441,6 +444,9 @@ fn a_data_id_means_nothing_at_the_next_stop_unless_the_engine_holds_it() {
     session.reply("continue", Ok(Value::Null));
     let both = json!([{ "dataId": "stale" }, { "dataId": "held" }, { "dataId": "of an earlier session" }]);
     session.request(EDITOR, "setDataBreakpoints", json!({ "breakpoints": both }));
-    let (_, _, list) = session.requests.last().expect("no list");
-    assert_eq!(list["breakpoints"], json!([{ "dataId": "held" }, { "dataId": "of an earlier session" }]));
+    let (_, list) = session.requests.last().expect("no list");
+    assert_eq!(
+        list.arguments()["breakpoints"],
+        json!([{ "dataId": "held" }, { "dataId": "of an earlier session" }])
+    );
 }

@@ -178,7 +178,9 @@ impl Simulation {
             for effect in self.state.handle(event) {
                 match effect {
                     HubEffect::Send { client, message } => self.receive(client, &message),
-                    HubEffect::RequestEngine { ticket, command, arguments, .. } => {
+                    HubEffect::RequestEngine { ticket, request, .. } => {
+                        let (command, arguments) =
+                            (request.command().to_owned(), request.arguments().clone());
                         self.trace.push(format!("hub → engine {command} {arguments}"));
                         self.check_list(&command, &arguments);
                         self.configured |= command == "configurationDone";

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::lifecycle::ENDING_TIMEOUT;
 use super::{ENGINE_TIMEOUT, State, output_line};
-use crate::engine::{BY_FORCE, SIGNAL_PENDING, STOPPED};
+use crate::engine::{EngineRequest, TerminateMode};
 use crate::hub::event::{ClientId, ClientRequest, HubEffect, Timer};
 use crate::hub::launch::{DEFAULT_TERMINATE_TIMEOUT, TERMINATE_TIMEOUT};
 use crate::hub::pending::ReplyAction;
@@ -62,8 +62,9 @@ impl State {
             self.start_termination_timer();
             None
         };
-        let arguments = json!({ STOPPED: stop.is_some() });
-        self.request_engine(ReplyAction::Terminate { request, stop }, "terminate", arguments, ENGINE_TIMEOUT);
+        let mode = TerminateMode::Ask { is_stopped: stop.is_some() };
+        let action = ReplyAction::Terminate { request, stop };
+        self.send_to_engine(action, EngineRequest::Terminate(mode), ENGINE_TIMEOUT);
     }
 
     /// Skips the breakpoints at which the program has stopped: a loop would stop there again before the
@@ -80,29 +81,29 @@ impl State {
         terminating
     }
 
-    /// The engine asked the program to end, or could not; `stop` is where it was stopped then.
+    /// The engine asked the program to end, or could not; `stop` is where it was stopped then, and
+    /// `is_signal_pending` says that the program handles a signal when it resumes.
     pub(super) fn receive_terminate_reply(
         &mut self,
         request: ClientRequest,
         stop: Option<u64>,
+        is_signal_pending: bool,
         result: Result<Value, Failure>,
     ) {
         let forced = self.terminating.as_ref().is_some_and(|terminating| terminating.forced);
-        let body = match result {
-            Ok(body) => body,
-            Err(failure) if self.is_live() => {
-                if forced {
-                    self.effects.push(HubEffect::KillProgram);
-                } else {
-                    self.restore_skipped();
-                    self.terminating = None;
-                }
-                return self.refuse(&request, failure);
+        if let Err(failure) = result
+            && self.is_live()
+        {
+            if forced {
+                self.effects.push(HubEffect::KillProgram);
+            } else {
+                self.restore_skipped();
+                self.terminating = None;
             }
-            Err(_) => Value::Null,
-        };
+            return self.refuse(&request, failure);
+        }
         let same_stop = self.is_stopped() && stop == Some(self.stops);
-        if !same_stop || self.pending.resume().is_some() || body[SIGNAL_PENDING] != true {
+        if !same_stop || self.pending.resume().is_some() || !is_signal_pending {
             return self.respond(&request, Ok(Value::Null));
         }
         let arguments = json!({ "threadId": self.stopped_thread() });
@@ -163,7 +164,7 @@ impl State {
         if let Some(terminating) = &mut self.terminating {
             terminating.forced = true;
         }
-        self.request_engine(action, "terminate", json!({ BY_FORCE: true }), ENDING_TIMEOUT);
+        self.send_to_engine(action, EngineRequest::Terminate(TerminateMode::Force), ENDING_TIMEOUT);
     }
 
     fn write_ending(&mut self, line: &str) {
@@ -174,12 +175,13 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::EngineAnswer;
     use crate::hub::event::HubEvent;
     use crate::hub::state::races::{AGENT, EDITOR, TwoClients};
 
     /// The engine has sent the signal.
     fn sent(session: &mut TwoClients) {
-        session.reply("terminate", Ok(json!({ SIGNAL_PENDING: true })));
+        session.answer("terminate", Ok(EngineAnswer::SignalPending));
     }
 
     fn time_passes(session: &mut TwoClients) {
@@ -189,7 +191,7 @@ mod tests {
     }
 
     fn is_forced(session: &TwoClients) -> bool {
-        session.requested_arguments("terminate")[BY_FORCE] == true
+        session.last_request("terminate") == Some(EngineRequest::Terminate(TerminateMode::Force))
     }
 
     #[test]

@@ -130,14 +130,14 @@ impl Scenario {
             "stackTrace" => json!({ "stackFrames": [{ "id": 1, "name": "Main", "line": 1, "column": 1 }] }),
             _ => Value::Null,
         };
-        self.feed(HubEvent::EngineReplied { ticket, result: Ok(body) });
+        self.feed(HubEvent::EngineReplied { ticket, result: Ok(body.into()) });
     }
 
     /// The engine answers the first request of this command.
     fn reply_to(&mut self, command: &str, result: Result<Value, Failure>) {
         let at = self.requests.iter().position(|(_, requested, _)| requested == command).unwrap();
         let (ticket, ..) = self.requests.remove(at);
-        self.feed(HubEvent::EngineReplied { ticket, result });
+        self.feed(HubEvent::EngineReplied { ticket, result: result.map(Into::into) });
     }
 
     /// The timer of the first reverse request.
@@ -151,7 +151,9 @@ impl Scenario {
             for effect in self.state.handle(event) {
                 match effect {
                     HubEffect::Send { client, message } => self.receive(client, message),
-                    HubEffect::RequestEngine { ticket, command, arguments, .. } => {
+                    HubEffect::RequestEngine { ticket, request, .. } => {
+                        let (command, arguments) =
+                            (request.command().to_owned(), request.arguments().clone());
                         if command == "setBreakpoints" {
                             self.held = Some(arguments["breakpoints"].clone());
                         }

@@ -14,15 +14,15 @@ use std::process::Command;
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
-use super::super::profile::{FailedCondition, IdlePause, LaunchPlan, Profile, ProgramIo, Quirks, Transport};
+use super::super::profile::{IdlePause, LaunchPlan, Profile, ProgramIo, Quirks, Transport};
 use super::super::pydevd;
 use super::super::summaries;
 use super::super::target::Target;
 use super::super::test_files::{self, Runner};
-use crate::engine::LookOnlyRequests;
 use crate::engine::condition_language::ConditionLanguage;
 use crate::engine::console::Console;
 use crate::engine::description::{Description, EditorLanguage, Evidence, Recognition};
+use crate::engine::{FailedCondition, LookOnlyRequests};
 use tandem_process::SpawnSpec;
 use tandem_process::terminal::Pty;
 

@@ -6,10 +6,9 @@ use serde_json::{Value, json};
 use super::super::find::AdapterSearch;
 use super::super::profile::{LaunchPlan, Profile, ProgramIo, Quirks, Transport};
 use super::super::target::Target;
-use crate::engine::CONDITION_FAILURE;
-use crate::engine::LookOnlyRequests;
 use crate::engine::condition_language::ConditionLanguage;
 use crate::engine::description::{Description, EditorLanguage, Evidence, Recognition};
+use crate::engine::{FailedCondition, LookOnlyRequests};
 use tandem_process::SpawnSpec;
 
 /// Metadata of Delve, known without starting it. The notes of Go's linker next to the debug information
@@ -102,12 +101,14 @@ impl Profile for Delve {
         true
     }
 
-    fn correct_stop(&self, body: &mut Value, _pausing: bool) {
+    fn failure_in_stop(&self, body: &mut Value) -> Option<FailedCondition> {
         let failed = body["text"].as_str().filter(|text| text.starts_with("error evaluating expression: "));
-        if let Some(reason) = failed.filter(|_| body["reason"] == "exception").map(str::to_owned) {
-            body["reason"] = json!("breakpoint");
-            body[CONDITION_FAILURE] = json!({ "reason": reason });
-        }
+        let reason = failed.filter(|_| body["reason"] == "exception").map(str::to_owned)?;
+        body["reason"] = json!("breakpoint");
+        Some(FailedCondition { condition: None, reason })
+    }
+
+    fn correct_stop(&self, body: &mut Value, _pausing: bool) {
         // The trap of an `exec`, which Delve takes for its breakpoint 0, of no goroutine.
         let is_set = |id: &Value| id.as_i64().is_some_and(|id| id > 0);
         let hit = body["hitBreakpointIds"].as_array().is_some_and(|ids| ids.iter().any(is_set));
@@ -199,6 +200,17 @@ mod tests {
         assert_eq!(exit_code("Process 1 has exited with status -1\n"), Some(-1));
         assert_eq!(exit_code("my Process 1 has exited with status 7\n"), None);
         assert_eq!(exit_code("Process x has exited with status 7\n"), None);
+    }
+
+    #[test]
+    fn a_condition_that_fails_is_a_stop_at_its_breakpoint() {
+        let mut stop = json!({ "reason": "exception", "threadId": 1,
+            "text": "error evaluating expression: could not find symbol value for x" });
+        let failed = Delve.failure_in_stop(&mut stop);
+        assert_eq!(failed.map(|failed| failed.condition), Some(None));
+        assert_eq!(stop["reason"], "breakpoint");
+        let mut panic = json!({ "reason": "exception", "text": "index out of range" });
+        assert_eq!(Delve.failure_in_stop(&mut panic), None);
     }
 
     #[test]

@@ -6,15 +6,15 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 
 use super::super::find::AdapterSearch;
-use super::super::profile::{FailedCondition, LaunchPlan, Profile, ProgramIo, Quirks, Transport};
+use super::super::profile::{LaunchPlan, Profile, ProgramIo, Quirks, Transport};
 use super::super::rust;
 use super::super::signals;
 use super::super::summaries;
 use super::super::target::Target;
-use crate::engine::LookOnlyRequests;
 use crate::engine::condition_language::ConditionLanguage;
 use crate::engine::description::{Description, EditorLanguage, Evidence, Recognition};
 use crate::engine::kind;
+use crate::engine::{FailedCondition, LookOnlyRequests};
 use tandem_process::SpawnSpec;
 
 /// Newest first: what Debian and Ubuntu call it. `lldb-vscode` is its name before LLVM 18.

@@ -1,7 +1,6 @@
 //! Breakpoints whose conditions fail. Adapters differ: some treat a failed condition as false, some stop
 //! without a reason. Here conditions are checked before the adapter gets them, if the language can, and a
-//! stop at a failed one names the reason ([`CONDITION_FAILURE`]). Conditions that the hub evaluates never
-//! come here.
+//! stop at a failed one names the reason. Conditions that the hub evaluates never come here.
 
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -12,13 +11,12 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::super::connection::MAX_STDERR_TAIL_LEN;
-use super::super::profile::FailedCondition;
 use super::super::signals;
 use super::super::state::ChildEvent;
 use super::super::translate;
 use super::AdapterSession;
 use crate::engine::hit_condition::hit_condition;
-use crate::engine::{CONDITION_FAILURE, JOINED_CONDITIONS};
+use crate::engine::{FailedCondition, JoinedConditions};
 
 /// How long a check of a condition's text may take.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -44,6 +42,7 @@ impl AdapterSession {
         self: &Arc<Self>,
         command: &str,
         mut arguments: Value,
+        joined: &[JoinedConditions],
         cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
         let place = arguments["source"]["path"].as_str().unwrap_or(command).to_owned();
@@ -62,8 +61,7 @@ impl AdapterSession {
                 taken.push(refuse(problem, &breakpoint["line"]));
                 continue;
             }
-            let several =
-                breakpoint.as_object_mut().and_then(|breakpoint| breakpoint.shift_remove(JOINED_CONDITIONS));
+            let several = joined.iter().find(|joined| joined.index == index);
             let condition = breakpoint["condition"].as_str().filter(|_| several.is_none()).map(str::to_owned);
             if let Some(condition) = &condition {
                 if let Some(problem) = self.problem_of(condition).await {
@@ -73,8 +71,8 @@ impl AdapterSession {
                 }
                 breakpoint["condition"] = json!(self.profile.guarded_condition(condition));
             }
-            if let Some(several) = &several
-                && !self.all_conditions_parse(several).await
+            if let Some(several) = several
+                && !self.all_conditions_parse(&several.conditions).await
             {
                 drop_condition(&mut breakpoint);
             }
@@ -139,8 +137,8 @@ impl AdapterSession {
     }
 
     /// Whether the language has nothing against the text of any of these conditions.
-    async fn all_conditions_parse(self: &Arc<Self>, conditions: &Value) -> bool {
-        for condition in conditions.as_array().into_iter().flatten().filter_map(Value::as_str) {
+    async fn all_conditions_parse(self: &Arc<Self>, conditions: &[String]) -> bool {
+        for condition in conditions {
             if self.problem_of(condition).await.is_some() {
                 return false;
             }
@@ -163,6 +161,7 @@ impl AdapterSession {
 
     /// The program is stopped: finds out why, if a condition failed. `paused`: a client wants the stop.
     pub(super) async fn examine(self: Arc<Self>, mut body: Value, paused: bool) {
+        let reported = self.profile.failure_in_stop(&mut body);
         self.profile.correct_stop(&mut body, paused);
         self.complete_panic(&mut body).await;
         let signal = if self.profile.reports_signals() { signals::describe(&mut body) } else { None };
@@ -172,20 +171,16 @@ impl AdapterSession {
             known.conditions.take_failed()
         });
         let at_breakpoint = matches!(body["reason"].as_str(), Some("breakpoint" | "function breakpoint"));
-        if at_breakpoint && body[CONDITION_FAILURE].is_null() {
-            let failed = match failed_earlier {
-                Some(failed) => Some(failed),
-                None => self.failure_reason(&body).await,
-            };
-            if let Some(FailedCondition { condition, reason }) = failed {
-                body[CONDITION_FAILURE] = json!({ "condition": condition, "reason": reason });
-            }
+        let mut failed = match (reported, failed_earlier) {
+            (Some(failed), _) => Some(failed),
+            (None, Some(failed)) if at_breakpoint => Some(failed),
+            (None, None) if at_breakpoint => self.failure_reason(&body).await,
+            (None, _) => None,
+        };
+        if let Some(FailedCondition { condition: condition @ None, .. }) = &mut failed {
+            *condition = self.with_knowledge(|known| known.conditions.only());
         }
-        if body[CONDITION_FAILURE].is_object() && body[CONDITION_FAILURE]["condition"].is_null() {
-            body[CONDITION_FAILURE]["condition"] =
-                json!(self.with_knowledge(|known| known.conditions.only()));
-        }
-        self.handle(ChildEvent::Stopped(body));
+        self.handle(ChildEvent::Stopped { body, failed });
     }
 
     /// Finds out the reason for an adapter that stopped at a breakpoint with a condition

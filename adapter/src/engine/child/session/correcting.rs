@@ -47,7 +47,7 @@ impl AdapterSession {
         self.handle(ChildEvent::Configured);
         if self.state(ChildState::is_stopped_at_connection) {
             let body = json!({ "reason": "pause", "threadId": MAIN_THREAD, "allThreadsStopped": true });
-            self.handle(ChildEvent::Stopped(body));
+            self.handle(ChildEvent::Stopped { body, failed: None });
         }
         true
     }

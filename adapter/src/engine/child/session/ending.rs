@@ -223,7 +223,7 @@ impl AdapterSession {
         }
         self.send_disconnect(launched || terminate).await;
         if launched {
-            self.end_children();
+            self.handle(ChildEvent::SubprocessesEnd);
         }
         if terminate && let Some(live) = self.live().as_ref() {
             live.signal(Signal::KILL);
@@ -279,7 +279,7 @@ impl AdapterSession {
     pub(super) async fn end_program(self: Arc<Self>) {
         self.end_before_helpers().await;
         self.send_disconnect(true).await;
-        self.end_children();
+        self.handle(ChildEvent::SubprocessesEnd);
         if let Some(live) = self.live().as_ref() {
             live.signal(Signal::KILL);
         }

@@ -73,7 +73,7 @@ impl AdapterSession {
     async fn want_panics(self: &Arc<Self>, is_enabled: bool, cancel: &CancellationToken) {
         let Some(functions) = self.learn(|known| known.panics.choose(is_enabled)) else { return };
         if let Err(failure) =
-            Box::pin(self.set_conditional("setFunctionBreakpoints", functions, cancel)).await
+            Box::pin(self.set_conditional("setFunctionBreakpoints", functions, &[], cancel)).await
         {
             tracing::warn!(%failure, "the program will not stop at panics");
         }

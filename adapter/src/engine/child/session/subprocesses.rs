@@ -4,11 +4,10 @@
 //! Not here: child processes of .NET programs (`coreclr::children`).
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use dap_wire::peer::{Incoming, Peer};
 use dap_wire::{ErrorCode, Failure};
-use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
@@ -19,7 +18,7 @@ use super::super::debuggee::{self, DebuggeeProcess};
 use super::super::nodelay;
 use super::super::profile::{LaunchPlan, ProgramIo, Quirks, Transport};
 use super::super::socket;
-use super::super::state::Link;
+use super::super::state::{ChildEvent, Link};
 use super::super::target::Target;
 use super::launch::initialize_arguments;
 use super::{AdapterSession, INITIALIZE_TIMEOUT, LAUNCH_TIMEOUT};
@@ -145,10 +144,10 @@ impl AdapterSession {
         }) else {
             return;
         };
-        if let Some(child) = pid_in(name).and_then(DebuggeeProcess::of) {
-            let mut children = self.children.lock().unwrap_or_else(PoisonError::into_inner);
-            children.retain(DebuggeeProcess::is_there);
-            children.push(child);
+        if let Some(process) = pid_in(name).and_then(DebuggeeProcess::of) {
+            let mut ended = self.state(|state| state.subprocesses().to_vec());
+            ended.retain(|known| !known.is_there());
+            self.handle(ChildEvent::SubprocessStarted { process, ended });
         }
         let program: PathBuf = target.program.clone();
         let process = AdapterProcess::Elsewhere(lines);
@@ -166,12 +165,6 @@ impl AdapterSession {
         });
         // A hub that has ended needs no report.
         drop(self.events.send(EngineEvent::ChildSession(spawned)));
-    }
-
-    /// Kills what the program has started and is debugged, also a daemon, which is not below it any more.
-    pub(super) fn end_children(&self) {
-        let children = std::mem::take(&mut *self.children.lock().unwrap_or_else(PoisonError::into_inner));
-        children.iter().for_each(|child| child.signal(Signal::KILL));
     }
 
     /// Whether the program of this session is still to come, as a child of what was launched.

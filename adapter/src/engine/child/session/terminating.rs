@@ -13,7 +13,7 @@ use super::super::debuggee::DebuggeeProcess;
 use super::super::profile::ProgramIo;
 use super::super::state::ChildEvent;
 use super::{AdapterSession, LiveAdapter};
-use crate::engine::SIGNAL_PENDING;
+use crate::engine::{EngineAnswer, TerminateMode};
 
 /// How long the program's process may take to be known, of one that has just been started.
 const PROCESS_KNOWN_TIMEOUT: Duration = Duration::from_secs(2);
@@ -21,19 +21,30 @@ const PROCESS_KNOWN_TIMEOUT: Duration = Duration::from_secs(2);
 const LEAVE_DEBUGGER_TIMEOUT: Duration = Duration::from_millis(50);
 
 impl AdapterSession {
+    /// Asks the program to end, or kills it.
+    pub(super) async fn terminate(self: Arc<Self>, mode: TerminateMode) -> Result<EngineAnswer, Failure> {
+        match mode {
+            TerminateMode::Ask { is_stopped } => self.ask_to_end(is_stopped).await,
+            TerminateMode::Force => {
+                self.end_program().await;
+                Ok(EngineAnswer::Body(Value::Null))
+            }
+        }
+    }
+
     /// Asks the program to end: with SIGTERM where its process is known and its adapter does nothing gentler,
     /// else by the adapter. Without either it is ended.
-    pub(super) async fn ask_to_end(self: Arc<Self>, is_stopped: bool) -> Result<Value, Failure> {
+    async fn ask_to_end(self: Arc<Self>, is_stopped: bool) -> Result<EngineAnswer, Failure> {
         let cancel = CancellationToken::new();
         let gentle = self.live().as_ref().is_some_and(|live| self.profile.ends_gently(&live.plan.arguments));
         if gentle && self.can("supportsTerminateRequest") {
             self.wake_program();
-            return self.ask("terminate", json!({}), &cancel).await.map(|_| Value::Null);
+            return self.ask("terminate", json!({}), &cancel).await.map(|_| EngineAnswer::Body(Value::Null));
         }
         self.wait_for_state(PROCESS_KNOWN_TIMEOUT, |now| now.is_process_reported() || now.is_ending()).await;
         let Some(process) = self.program_itself() else {
             self.end_program().await;
-            return Ok(Value::Null);
+            return Ok(EngineAnswer::Body(Value::Null));
         };
         if is_stopped && self.profile.is_in_the_program() && process.handles(Signal::TERM) {
             self.handle(ChildEvent::SignalOwed);
@@ -41,7 +52,7 @@ impl AdapterSession {
             process.signal(Signal::TERM);
         }
         self.wake_program();
-        Ok(json!({ SIGNAL_PENDING: true }))
+        Ok(EngineAnswer::SignalPending)
     }
 
     /// Waits until no thread of the program is in the debugger any more. The program's own handler of the

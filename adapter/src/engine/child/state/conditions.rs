@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::super::profile::FailedCondition;
+use crate::engine::FailedCondition;
 
 /// Texts whose check is remembered.
 const MAX_CHECKED: usize = 256;

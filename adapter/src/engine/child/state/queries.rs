@@ -3,6 +3,7 @@
 use dap_wire::Failure;
 use serde_json::Value;
 
+use super::super::debuggee::DebuggeeProcess;
 use super::{
     ChildState, ConnectionState, DebuggeeState, EndKind, EndProgress, Handshake, LaunchReply, NO_CODE,
 };
@@ -131,6 +132,11 @@ impl ChildState {
     /// Whether the program reported that it executes another one.
     pub(in super::super) fn is_replaced(&self) -> bool {
         self.replaced
+    }
+
+    /// Processes with a session of their own that the program has started.
+    pub(in super::super) fn subprocesses(&self) -> &[DebuggeeProcess] {
+        &self.subprocesses
     }
 
     /// How the end is explained; `may_hang_up`: this adapter ends without a word.

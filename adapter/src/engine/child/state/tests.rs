@@ -91,12 +91,39 @@ fn a_program_may_end_before_its_process_is_reported() {
 #[test]
 fn a_pause_is_reported_only_if_nothing_else_has_stopped_the_program() {
     let found = |before| ChildEvent::FoundStopped { before, body: json!({ "reason": "pause" }) };
-    let mut state = after([ChildEvent::Stopped(Value::Null)]);
+    let mut state = after([ChildEvent::Stopped { body: Value::Null, failed: None }]);
     assert_eq!(state.handle(found(0)), []);
     assert_eq!(state.stops(), 1);
     assert_eq!(reported(&state.handle(found(1))), ["stopped"]);
     assert_eq!(state.stops(), 2);
     assert_eq!(state.handle(found(1)), []);
+}
+
+#[test]
+fn a_stop_at_a_condition_that_fails_is_reported_with_the_reason_unless_the_session_is_over() {
+    let failure = FailedCondition { condition: Some("x > 1".into()), reason: "no such name".into() };
+    let body = json!({ "reason": "breakpoint" });
+    let stopped = || ChildEvent::Stopped { body: body.clone(), failed: Some(failure.clone()) };
+    let mut state = ChildState::default();
+    let expected = ChildEffect::ReportFailedCondition { body: body.clone(), failure: failure.clone() };
+    assert_eq!(state.handle(stopped()), [expected]);
+    assert_eq!(state.stops(), 1);
+    assert_eq!(after([ChildEvent::Released]).handle(stopped()), []);
+}
+
+#[test]
+fn subprocesses_that_still_run_are_killed_once() {
+    let first = DebuggeeProcess::of(1).expect("every system has a first process");
+    let started = |ended: &[DebuggeeProcess]| ChildEvent::SubprocessStarted {
+        process: first.clone(),
+        ended: ended.to_vec(),
+    };
+    let mut state = after([started(&[]), started(&[])]);
+    assert_eq!(state.subprocesses().len(), 2);
+    drop(state.handle(started(std::slice::from_ref(&first))));
+    let kill = state.handle(ChildEvent::SubprocessesEnd);
+    assert_eq!(kill, [ChildEffect::KillSubprocesses(vec![first])]);
+    assert_eq!(state.handle(ChildEvent::SubprocessesEnd), []);
 }
 
 #[test]
@@ -145,7 +172,7 @@ fn the_end_is_reported_once_and_nothing_after_it() {
         ChildEvent::Terminated(Value::Null),
         ChildEvent::HungUp,
         ChildEvent::EndNoticed,
-        ChildEvent::Stopped(Value::Null),
+        ChildEvent::Stopped { body: Value::Null, failed: None },
         ChildEvent::Process(Value::Null),
         ChildEvent::Initialized,
         ChildEvent::Report { event: "output".into(), body: Value::Null },

@@ -61,7 +61,8 @@ impl ClrSession {
             self.retrieval.take_decompiled(module, failure.map_or(Ok(()), Err))
         {
             let gone = || Failure::invalid("the module was unloaded while it was decompiled");
-            reply.send(made.as_ref().ok_or_else(gone).and_then(|loaded| loaded.decompiled_text(method)));
+            let text = made.as_ref().ok_or_else(gone).and_then(|loaded| loaded.decompiled_text(method));
+            reply.send(text.map(Into::into));
         }
     }
 

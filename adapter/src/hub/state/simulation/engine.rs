@@ -4,7 +4,7 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use super::{FILES, RESUMES, Simulation};
-use crate::engine::{EngineEvent, SIGNAL_PENDING};
+use crate::engine::{EngineAnswer, EngineEvent};
 use crate::hub::event::HubEvent;
 
 impl Simulation {
@@ -69,7 +69,14 @@ impl Simulation {
         self.feed(HubEvent::EngineReplied { ticket, result });
     }
 
-    pub(super) fn engine(&mut self, command: &str, arguments: &Value, how: u8) -> Result<Value, Failure> {
+    fn engine(&mut self, command: &str, arguments: &Value, how: u8) -> Result<EngineAnswer, Failure> {
+        match command {
+            "terminate" if how & 1 == 0 => Ok(EngineAnswer::SignalPending),
+            _ => self.body(command, arguments, how).map(EngineAnswer::Body),
+        }
+    }
+
+    fn body(&mut self, command: &str, arguments: &Value, how: u8) -> Result<Value, Failure> {
         let fails = how % 16 == 15;
         match command {
             command if command.starts_with("set") => {
@@ -110,7 +117,6 @@ impl Simulation {
                 self.emit("stopped", json!({ "reason": "pause", "threadId": 1 }));
                 Ok(Value::Null)
             }
-            "terminate" => Ok(json!({ SIGNAL_PENDING: how & 1 == 0 })),
             "disconnect" => {
                 self.over = true;
                 Ok(Value::Null)

@@ -40,15 +40,16 @@ fn continue_may_stay_unanswered_only_after_our_own_stop() {
     drop(state.handle(ChildEvent::RequestSent(Execution::Continue)));
     assert!(!state.is_stop_unreported());
     // The adapter says it after all.
-    let state = after([found(), stop("pause"), ChildEvent::Stopped(Value::Null)]);
+    let state = after([found(), stop("pause"), ChildEvent::Stopped { body: Value::Null, failed: None }]);
     assert!(!state.is_stop_unreported());
     // Meanwhile the adapter has said it.
-    assert!(!after([ChildEvent::Stopped(Value::Null), found()]).is_stop_unreported());
+    assert!(!after([ChildEvent::Stopped { body: Value::Null, failed: None }, found()]).is_stop_unreported());
 }
 
 #[test]
 fn repeated_stop_at_the_connection_is_not_reported() {
-    let mut state = after([ChildEvent::StoppedAtConnection, ChildEvent::Stopped(Value::Null)]);
+    let mut state =
+        after([ChildEvent::StoppedAtConnection, ChildEvent::Stopped { body: Value::Null, failed: None }]);
     assert_eq!(state.handle(stop("pause")), []);
     drop(state.handle(ChildEvent::RequestSent(Execution::Continue)));
     drop(state.handle(ChildEvent::RequestSent(Execution::Pause)));
@@ -58,7 +59,7 @@ fn repeated_stop_at_the_connection_is_not_reported() {
 #[test]
 fn unrequested_pause_repeats_a_stop_until_the_program_is_resumed() {
     let pause = json!({ "reason": "pause" });
-    let mut state = after([stop("breakpoint"), ChildEvent::Stopped(Value::Null)]);
+    let mut state = after([stop("breakpoint"), ChildEvent::Stopped { body: Value::Null, failed: None }]);
     assert!(state.has_reported(&pause) && !state.has_reported(&json!({ "reason": "step" })));
     drop(state.handle(ChildEvent::RequestSent(Execution::Continue)));
     assert!(!state.has_reported(&pause));
@@ -66,10 +67,10 @@ fn unrequested_pause_repeats_a_stop_until_the_program_is_resumed() {
 
 #[test]
 fn an_owed_signal_is_sent_once_the_program_has_left_the_debugger() {
-    let mut state = after([ChildEvent::Stopped(Value::Null), ChildEvent::SignalOwed]);
+    let mut state = after([ChildEvent::Stopped { body: Value::Null, failed: None }, ChildEvent::SignalOwed]);
     assert_eq!(state.handle(ChildEvent::Resumed), [ChildEffect::AwaitOutside { stops: 1 }]);
     assert_eq!(state.handle(ChildEvent::LeftDebugger { again: true }), []);
-    drop(state.handle(ChildEvent::Stopped(Value::Null)));
+    drop(state.handle(ChildEvent::Stopped { body: Value::Null, failed: None }));
     assert_eq!(state.handle(ChildEvent::Resumed), [ChildEffect::AwaitOutside { stops: 2 }]);
     assert_eq!(state.handle(ChildEvent::LeftDebugger { again: false }), [ChildEffect::SignalProgram]);
     assert_eq!(state.handle(ChildEvent::LeftDebugger { again: false }), []);
