@@ -24,6 +24,7 @@ pub mod path_map;
 pub mod process_name;
 mod request;
 pub mod select;
+mod shell_words;
 #[cfg(test)]
 mod tables;
 

@@ -2,7 +2,7 @@
  * attributes (docs/launch-configuration.md); this module only recognizes them. Independent of VS Code. */
 
 /** The `type` of configurations that `tandem-dap` understands. */
-export const OTHER_TYPES: readonly string[] = ["coreclr", "debugpy", "python", "lldb", "lldb-dap", "cppdbg", "go", "node", "pwa-node", "rdbg"];
+export const OTHER_TYPES: readonly string[] = ["coreclr", "dotnet", "debugpy", "python", "lldb", "lldb-dap", "cppdbg", "go", "node", "pwa-node", "rdbg"];
 
 /** Tells `tandem-dap` what a configuration was before it was made one of Tandem's. */
 export const ORIGINAL_TYPE = "__configurationType";

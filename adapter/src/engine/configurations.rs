@@ -7,10 +7,14 @@ mod table;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Map, Value, json};
 
+use super::shell_words;
 use table::{Attribute, DebuggerFamily, TABLE};
 
 /// The `type` that a configuration had before its editor converted it to Tandem's.
 const ORIGINAL: &str = "__configurationType";
+
+/// The launch profile of a .NET project; an empty name is none.
+const PROFILE: &str = "launchSettingsProfile";
 
 /// The translation of an attribute.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +32,8 @@ enum AttributeTranslation {
     Ignored(&'static str),
     /// The launch is refused, unless the value is what holds anyway; with what to do instead.
     Refused(&'static str),
+    /// As [`Self::Refused`], and these values hold anyway.
+    RefusedUnless(&'static [&'static str], &'static str),
     /// It is for the editor only; no adapter gets it.
     Editor,
 }
@@ -43,6 +49,10 @@ pub fn translate_configuration(arguments: &mut Value) -> Result<Vec<String>, Fai
     let Some(family) = kind.and_then(DebuggerFamily::of) else { return Ok(Vec::new()) };
     let Some(attributes) = arguments.as_object_mut() else { return Ok(Vec::new()) };
     let mut remarks = Vec::new();
+    // `null` and an absent attribute differ for this one alone.
+    if family.reads_profiles() && attributes.get(PROFILE).is_some_and(Value::is_null) {
+        attributes.insert(PROFILE.into(), json!(""));
+    }
     for Attribute { name, meaning, .. } in
         TABLE.iter().filter(|attribute| attribute.families.contains(&family))
     {
@@ -64,7 +74,12 @@ pub fn translate_configuration(arguments: &mut Value) -> Result<Vec<String>, Fai
             AttributeTranslation::Refused(_) if is_empty(&value) => {
                 attributes.shift_remove(*name);
             }
-            AttributeTranslation::Refused(instead) => {
+            AttributeTranslation::RefusedUnless(values, _)
+                if is_empty(&value) || value.as_str().is_some_and(|value| values.contains(&value)) =>
+            {
+                attributes.shift_remove(*name);
+            }
+            AttributeTranslation::Refused(instead) | AttributeTranslation::RefusedUnless(_, instead) => {
                 let message = format!("`{name}` of a `{}` configuration is not supported", family.name());
                 return Err(Failure::new(ErrorCode::Unsupported, message).hint(*instead));
             }
@@ -119,6 +134,95 @@ fn environment(attributes: &mut Map<String, Value>, value: Value) {
         }
     }
     attributes.insert("env".into(), Value::Object(env));
+}
+
+/// Arguments in one string.
+fn arguments(attributes: &mut Map<String, Value>, value: Value) {
+    let list = value.as_str().map(shell_words::split);
+    attributes.insert("args".into(), list.map_or(value, Value::from));
+}
+
+/// `["NAME=value"]`, as lldb-dap accepts it beside an object.
+fn env_list(attributes: &mut Map<String, Value>, value: Value) {
+    let Value::Array(list) = value else {
+        attributes.insert("env".into(), value);
+        return;
+    };
+    let pairs = list.iter().filter_map(Value::as_str);
+    let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    let env = pairs.map(|(name, value)| (name.to_owned(), json!(value))).collect();
+    attributes.insert("env".into(), Value::Object(env));
+}
+
+/// One file for all streams, or a list whose last file is for the other streams, too.
+fn stdio(attributes: &mut Map<String, Value>, value: Value) {
+    let mut list = match value {
+        Value::Array(list) => list,
+        Value::String(_) => vec![value],
+        other => {
+            attributes.insert("stdio".into(), other);
+            return;
+        }
+    };
+    if let Some(last) = list.last().cloned() {
+        list.resize(list.len().max(3), last);
+    }
+    attributes.insert("stdio".into(), Value::Array(list));
+}
+
+/// A file for stdout and stderr.
+fn output_log(attributes: &mut Map<String, Value>, value: Value) {
+    let owned = matches!(attributes.get("console").and_then(Value::as_str), None | Some("piped"));
+    if owned && value.as_str().is_some_and(|path| !path.is_empty()) {
+        attributes.entry("stdio").or_insert(json!({ "stdout": value, "stderr": value }));
+    }
+}
+
+/// Sets the file of one stream.
+fn redirect(attributes: &mut Map<String, Value>, stream: &str, file: Value) {
+    let stdio = attributes.entry("stdio").or_insert(json!({}));
+    if let Some(streams) = stdio.as_object_mut() {
+        streams.insert(stream.into(), file);
+    }
+}
+
+fn stdin_file(attributes: &mut Map<String, Value>, value: Value) {
+    redirect(attributes, "stdin", value);
+}
+
+fn stdout_file(attributes: &mut Map<String, Value>, value: Value) {
+    redirect(attributes, "stdout", value);
+}
+
+fn stderr_file(attributes: &mut Map<String, Value>, value: Value) {
+    redirect(attributes, "stderr", value);
+}
+
+/// `TargetFramework=net10.0;PROFILE`; either part may be missing.
+fn launch_configuration_id(attributes: &mut Map<String, Value>, value: Value) {
+    for part in value.as_str().unwrap_or_default().split(';').filter(|part| !part.is_empty()) {
+        match part.split_once('=') {
+            Some(("TargetFramework", "")) => {}
+            Some(("TargetFramework", framework)) => {
+                attributes.entry("framework").or_insert(json!(framework));
+            }
+            _ => drop(attributes.entry(PROFILE).or_insert(json!(part))),
+        }
+    }
+}
+
+/// `true` shows the code of libraries.
+fn debug_libraries(attributes: &mut Map<String, Value>, value: Value) {
+    if value == true {
+        attributes.entry("justMyCode").or_insert(json!(false));
+    }
+}
+
+/// lldb-dap's former word for a terminal of the client.
+fn run_in_terminal(attributes: &mut Map<String, Value>, value: Value) {
+    if value == true {
+        attributes.entry("console").or_insert(json!("integratedTerminal"));
+    }
 }
 
 /// `gdb`, unless the configuration names another.

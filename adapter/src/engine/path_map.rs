@@ -31,7 +31,9 @@ pub fn read(attributes: &Value) -> Result<PathMap, Failure> {
             // A mapping without a path is an adapter's own attribute (`sourceMap: true`).
             ("sourceMap", Value::Bool(_) | Value::String(_)) => continue,
             (_, Value::Object(pairs)) if matches!(key, "sourceFileMap" | "sourceMap") => {
-                pairs.iter().map(|(there, here)| Some((there.clone(), here.as_str()?.to_owned()))).collect()
+                // cppdbg has objects that say whether breakpoints use the path, too.
+                let path = |here: &Value| here.as_str().or(here["editorPath"].as_str()).map(str::to_owned);
+                pairs.iter().map(|(there, here)| Some((there.clone(), path(here)?))).collect()
             }
             (_, Value::Array(list)) => list.iter().map(|item| pair(key, item)).collect(),
             _ => None,
@@ -69,6 +71,7 @@ mod tests {
     fn every_spelling_means_the_same() {
         for attributes in [
             json!({ "sourceFileMap": { "/there": "/here" } }),
+            json!({ "sourceFileMap": { "/there": { "editorPath": "/here", "useForBreakpoints": true } } }),
             json!({ "pathMappings": [{ "localRoot": "/here", "remoteRoot": "/there" }] }),
             json!({ "substitutePath": [{ "from": "/here", "to": "/there" }] }),
             json!({ "sourceMap": [["/there", "/here"]] }),

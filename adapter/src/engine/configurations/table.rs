@@ -1,9 +1,11 @@
 //! The table: which attribute of which other debugger's configurations is honoured, mapped, left out or
 //! refused. No code but its rows' names; what they do is in the parent.
 
-use super::AttributeTranslation::{self, Editor, Ignored, Mapped, Named, Refused, Same};
+use super::AttributeTranslation::{self, Editor, Ignored, Mapped, Named, Refused, RefusedUnless, Same};
 use super::{
-    console, debug_port, environment, external_console, go_mode, host, mi_mode, port, setup_commands,
+    arguments, console, debug_libraries, debug_port, env_list, environment, external_console, go_mode, host,
+    launch_configuration_id, mi_mode, output_log, port, run_in_terminal, setup_commands, stderr_file,
+    stdin_file, stdio, stdout_file,
 };
 
 /// Debuggers whose configurations are of one form.
@@ -11,6 +13,8 @@ use super::{
 pub(super) enum DebuggerFamily {
     /// `coreclr`, of C# extensions.
     Coreclr,
+    /// `dotnet`, of C# Dev Kit: a project instead of a program.
+    Dotnet,
     /// `debugpy`, and `python` before it.
     Python,
     /// `lldb`, of CodeLLDB, and `lldb-dap`, of LLVM.
@@ -23,11 +27,11 @@ pub(super) enum DebuggerFamily {
     Rdbg,
 }
 
-use DebuggerFamily::{Coreclr, Cppdbg, Go, Lldb, Node, Python, Rdbg};
+use DebuggerFamily::{Coreclr, Cppdbg, Dotnet, Go, Lldb, Node, Python, Rdbg};
 
 impl DebuggerFamily {
     /// All, in the order of the documentation.
-    pub(super) const ALL: [Self; 7] = [Coreclr, Python, Lldb, Cppdbg, Go, Node, Rdbg];
+    pub(super) const ALL: [Self; 8] = [Coreclr, Dotnet, Python, Lldb, Cppdbg, Go, Node, Rdbg];
 
     /// The family of debuggers whose configurations have this `type`.
     pub(super) fn of(kind: &str) -> Option<Self> {
@@ -38,6 +42,7 @@ impl DebuggerFamily {
     pub(super) fn types(self) -> &'static [&'static str] {
         match self {
             Coreclr => &["coreclr"],
+            Dotnet => &["dotnet"],
             Python => &["debugpy", "python"],
             Lldb => &["lldb", "lldb-dap"],
             Cppdbg => &["cppdbg"],
@@ -52,10 +57,15 @@ impl DebuggerFamily {
         self.types().first().copied().unwrap_or_default()
     }
 
+    /// Whether its configurations name a profile of `launchSettings.json`.
+    pub(super) fn reads_profiles(self) -> bool {
+        matches!(self, Coreclr | Dotnet)
+    }
+
     /// Which engine debugs its programs.
     pub(super) fn engine(self) -> &'static str {
         match self {
-            Coreclr => "coreclr",
+            Coreclr | Dotnet => "coreclr",
             Python => "debugpy",
             Lldb => "lldb",
             Cppdbg => "gdb",
@@ -86,21 +96,27 @@ const fn row(
 pub(super) const TABLE: &[Attribute] = &[
     row(&[Coreclr, Python, Lldb, Cppdbg, Go, Node], "program", Same),
     row(&[Rdbg], "script", Named("program")),
-    row(&DebuggerFamily::ALL, "args", Same),
+    row(&[Dotnet], "projectPath", Named("project")),
+    row(&[Dotnet], "launchConfigurationId", Mapped("`framework` and `launchSettingsProfile`",
+        launch_configuration_id)),
+    row(&DebuggerFamily::ALL, "args", Mapped("`args`; a string is split into words as a shell does",
+        arguments)),
     row(&DebuggerFamily::ALL, "cwd", Same),
-    row(&[Coreclr, Python, Lldb, Go, Node, Rdbg], "env", Same),
+    row(&[Coreclr, Dotnet, Python, Go, Node, Rdbg], "env", Same),
+    row(&[Lldb], "env", Mapped("`env`; also a list of `NAME=value`", env_list)),
     row(&[Cppdbg], "environment", Mapped("`env`", environment)),
-    row(&[Coreclr, Python, Lldb, Cppdbg, Go, Node], "envFile", Same),
-    row(&[Coreclr, Python, Go, Node], "console", Mapped("`console`; `internalConsole` is `piped`", console)),
+    row(&[Coreclr, Dotnet, Python, Lldb, Cppdbg, Go, Node], "envFile", Same),
+    row(&[Coreclr, Dotnet, Python, Lldb, Go, Node], "console", Mapped("`console`; `internalConsole` is \
+        `piped`", console)),
     row(&[Lldb], "terminal", Mapped("`console`", console)),
-    row(&[Cppdbg], "externalConsole", Mapped("`console: \"externalTerminal\"`", external_console)),
-    row(&[Coreclr, Cppdbg], "stopAtEntry", Same),
+    row(&[Lldb], "runInTerminal", Mapped("`console: \"integratedTerminal\"`", run_in_terminal)),
+    row(&[Coreclr, Cppdbg], "externalConsole", Mapped("`console: \"externalTerminal\"`", external_console)),
+    row(&[Coreclr, Dotnet, Cppdbg], "stopAtEntry", Same),
     row(&[Python, Lldb, Go, Node], "stopOnEntry", Same),
-    row(&[Coreclr, Python], "justMyCode", Same),
-    row(&[Coreclr, Python, Cppdbg, Go], "processId", Same),
+    row(&[Coreclr, Dotnet, Python], "justMyCode", Same),
+    row(&[Coreclr, Python, Cppdbg, Go, Node], "processId", Same),
     row(&[Lldb], "pid", Named("processId")),
-    row(&[Node], "processId", Same),
-    row(&[Coreclr, Cppdbg], "sourceFileMap", Same),
+    row(&[Coreclr, Dotnet, Cppdbg], "sourceFileMap", Same),
     row(&[Python], "pathMappings", Same),
     row(&[Lldb], "sourceMap", Same),
     row(&[Go], "substitutePath", Same),
@@ -112,25 +128,26 @@ pub(super) const TABLE: &[Attribute] = &[
     row(&DebuggerFamily::ALL, "internalConsoleOptions", Editor),
     row(&DebuggerFamily::ALL, "presentation", Editor),
 
-    row(&[Coreclr], "launchSettingsFilePath", Same),
-    row(&[Coreclr], "launchSettingsProfile", Same),
-    row(&[Coreclr], "enableStepFiltering", Same),
-    row(&[Coreclr], "expressionEvaluationOptions", Same),
-    row(&[Coreclr], "requireExactSource", Same),
-    row(&[Coreclr], "symbolOptions", Same),
-    row(&[Coreclr], "sourceLinkOptions", Same),
-    row(&[Coreclr], "suppressJITOptimizations", Same),
+    row(&[Coreclr, Dotnet], "launchSettingsFilePath", Same),
+    row(&[Coreclr, Dotnet], "launchSettingsProfile", Same),
+    row(&[Coreclr, Dotnet], "enableStepFiltering", Same),
+    row(&[Coreclr, Dotnet], "expressionEvaluationOptions", Same),
+    row(&[Coreclr, Dotnet], "allowFastEvaluate", Ignored("the engine reads simple properties without \
+        running them")),
+    row(&[Coreclr, Dotnet], "requireExactSource", Same),
+    row(&[Coreclr, Dotnet], "symbolOptions", Same),
+    row(&[Coreclr, Dotnet], "sourceLinkOptions", Same),
+    row(&[Coreclr, Dotnet], "suppressJITOptimizations", Same),
+    row(&[Coreclr, Dotnet], "logging", Same),
+    row(&[Coreclr, Dotnet], "targetArchitecture", Same),
     row(&[Coreclr], "processName", Same),
+    row(&[Coreclr, Dotnet], "targetOutputLogPath", Mapped("`stdio` of stdout and stderr, without a client's \
+        terminal", output_log)),
     row(&[Coreclr], "pipeTransport", Refused("open the folder there with the editor's remote support")),
-    row(&[Coreclr], "launchBrowser", Ignored("`serverReadyAction`, or `launchBrowser` of a launch profile, \
-        opens the page")),
-    row(&[Coreclr], "checkForDevCert", Ignored("no certificate is made: `dotnet dev-certs https --trust` \
-        does it once")),
-    row(&[Coreclr], "logging", Ignored("`tandem-dap --log FILE` logs")),
-    row(&[Coreclr], "targetOutputLogPath", Refused("read the output with `processReadOutput`, or redirect \
-        it in the program")),
-    row(&[Coreclr], "targetArchitecture", Ignored("the engine debugs x86-64, and says so of any other \
-        program")),
+    row(&[Coreclr, Dotnet], "launchBrowser", Ignored("`serverReadyAction`, or `launchBrowser` of a launch \
+        profile, opens the page")),
+    row(&[Coreclr, Dotnet], "checkForDevCert", Ignored("no certificate is made: `dotnet dev-certs https \
+        --trust` does it once")),
 
     row(&[Python], "module", Same),
     row(&[Python], "code", Same),
@@ -156,6 +173,13 @@ pub(super) const TABLE: &[Attribute] = &[
     row(&[Python], "autoReload", Ignored("`restart` restarts the program")),
     row(&[Python], "logToFile", Ignored("`tandem-dap --log FILE` logs")),
     row(&[Python], "debugAdapterPath", Named("enginePath")),
+    row(&[Python], "debugStdLib", Mapped("`justMyCode: false`", debug_libraries)),
+    row(&[Python], "guiEventLoop", Same),
+    row(&[Python], "maxExceptionStackFrames", Same),
+    row(&[Python], "steppingResumesAllThreads", Same),
+    row(&[Python], "variablePresentation", Same),
+    row(&[Python], "autoStartBrowser", Ignored("`serverReadyAction` opens the page")),
+    row(&[Python], "consoleName", Ignored("the editor names its terminals")),
 
     row(&[Lldb], "initCommands", Same),
     row(&[Lldb], "preRunCommands", Same),
@@ -166,7 +190,29 @@ pub(super) const TABLE: &[Attribute] = &[
     row(&[Lldb], "preTerminateCommands", Named("exitCommands")),
     row(&[Lldb], "waitFor", Same),
     row(&[Lldb], "coreFile", Same),
-    row(&[Lldb], "stdio", Same),
+    row(&[Lldb], "stdio", Mapped("`stdio`; one file is for all streams, the last of a list for the rest",
+        stdio)),
+    row(&[Lldb], "attachCommands", Same),
+    row(&[Lldb], "launchCommands", Same),
+    row(&[Lldb], "commandEscapePrefix", Same),
+    row(&[Lldb], "customFrameFormat", Same),
+    row(&[Lldb], "customThreadFormat", Same),
+    row(&[Lldb], "debuggerRoot", Same),
+    row(&[Lldb], "detachOnError", Same),
+    row(&[Lldb], "disableASLR", Same),
+    row(&[Lldb], "displayExtendedBacktrace", Same),
+    row(&[Lldb], "enableAutoVariableSummaries", Same),
+    row(&[Lldb], "enableSyntheticChildDebugging", Same),
+    row(&[Lldb], "gdb-remote-hostname", Same),
+    row(&[Lldb], "gdb-remote-port", Same),
+    row(&[Lldb], "platformName", Same),
+    row(&[Lldb], "sourcePath", Same),
+    row(&[Lldb], "targetTriple", Same),
+    row(&[Lldb], "timeout", Same),
+    row(&[Lldb], "breakpointMode", RefusedUnless(&["path"], "breakpoints bind by path: map folders with \
+        `sourceMap`")),
+    row(&[Lldb], "gracefulShutdown", Ignored("`terminate` asks the program to end; `terminateTimeout` limits \
+        it")),
     row(&[Lldb], "cargo", Refused("name the package's `Cargo.toml` as `program`: it is built first")),
     row(&[Lldb], "targetCreateCommands", Refused("name the program as `program`, and use `preRunCommands`")),
     row(&[Lldb], "processCreateCommands", Refused("`preRunCommands` run before the program starts")),
@@ -186,6 +232,25 @@ pub(super) const TABLE: &[Attribute] = &[
     row(&[Cppdbg], "miDebuggerServerAddress", Refused("`attach` with `engine: \"gdb\"` and `target: \
         \"HOST:PORT\"`")),
     row(&[Cppdbg], "pipeTransport", Refused("start `tandem-dap` over there, for example by ssh")),
+    row(&[Cppdbg], "useExtendedRemote", Refused("`attach` with `engine: \"gdb\"` and `target: \
+        \"HOST:PORT\"`")),
+    row(&[Cppdbg], "debugServerPath", Refused("start the server, and `attach` with `engine: \"gdb\"` and \
+        `target: \"HOST:PORT\"`")),
+    row(&[Cppdbg], "debugServerArgs", Refused("start the server, and `attach` with `engine: \"gdb\"` and \
+        `target: \"HOST:PORT\"`")),
+    row(&[Cppdbg], "serverStarted", Ignored("no server is started")),
+    row(&[Cppdbg], "serverLaunchTimeout", Ignored("no server is started")),
+    row(&[Cppdbg], "filterStdout", Ignored("no server is started")),
+    row(&[Cppdbg], "filterStderr", Ignored("no server is started")),
+    row(&[Cppdbg], "stopAtConnect", Refused("`attach`, then pause the program")),
+    row(&[Cppdbg], "postRemoteConnectCommands", Refused("`setupCommands` run in gdb before it connects")),
+    row(&[Cppdbg], "deploySteps", Refused("copy the program in a `preLaunchTask`")),
+    row(&[Cppdbg], "variables", Ignored("only `deploySteps` uses them")),
+    row(&[Cppdbg], "hardwareBreakpoints", Ignored("the debugger chooses the kind of each breakpoint")),
+    row(&[Cppdbg], "unknownBreakpointHandling", Ignored("the program stops at any breakpoint")),
+    row(&[Cppdbg], "symbolLoadInfo", Ignored("the debugger loads all symbols")),
+    row(&[Cppdbg], "svdPath", Ignored("registers of devices are not shown")),
+    row(&[Cppdbg], "avoidWindowsConsoleRedirection", Ignored("it is for Windows")),
     row(&[Cppdbg], "customLaunchSetupCommands", Refused("name the program as `program`, and use \
         `setupCommands`")),
     row(&[Cppdbg], "launchCompleteCommand", Ignored("the program runs once breakpoints are set")),
@@ -210,6 +275,18 @@ pub(super) const TABLE: &[Attribute] = &[
     row(&[Go], "coreFilePath", Same),
     row(&[Go], "traceDirPath", Same),
     row(&[Go], "dlvToolPath", Named("enginePath")),
+    row(&[Go], "dlvCwd", Same),
+    row(&[Go], "followExec", Same),
+    row(&[Go], "followExecRegex", Same),
+    row(&[Go], "guessSubstitutePath", Same),
+    row(&[Go], "showPprofLabels", Same),
+    row(&[Go], "waitFor", Same),
+    row(&[Go], "stdinFrom", Mapped("`stdio`", stdin_file)),
+    row(&[Go], "stdoutTo", Mapped("`stdio`", stdout_file)),
+    row(&[Go], "stderrTo", Mapped("`stdio`", stderr_file)),
+    row(&[Go], "outputMode", Ignored("the session has the program's output")),
+    row(&[Go], "remotePath", Refused("`substitutePath` maps folders")),
+    row(&[Go], "dlvLoadConfig", Ignored("Delve loads values when they are shown")),
     row(&[Go], "host", Mapped("`connect.host`", host)),
     row(&[Go], "port", Mapped("`connect.port`", port)),
     row(&[Go], "asRoot", Refused("start Tandem itself as root")),
@@ -222,13 +299,34 @@ pub(super) const TABLE: &[Attribute] = &[
 
     row(&[Node], "runtimeExecutable", Same),
     row(&[Node], "runtimeArgs", Same),
-    row(&[Node], "runtimeVersion", Refused("name the Node of that version as `runtimeExecutable`")),
+    row(&[Node], "runtimeVersion", RefusedUnless(&["default"], "name the Node of that version as \
+        `runtimeExecutable`")),
     row(&[Node], "outFiles", Same),
     row(&[Node], "sourceMaps", Same),
     row(&[Node], "skipFiles", Same),
     row(&[Node], "smartStep", Same),
     row(&[Node], "resolveSourceMapLocations", Same),
     row(&[Node], "autoAttachChildProcesses", Same),
+    row(&[Node], "attachExistingChildren", Same),
+    row(&[Node], "continueOnAttach", Same),
+    row(&[Node], "customDescriptionGenerator", Same),
+    row(&[Node], "customPropertiesGenerator", Same),
+    row(&[Node], "enableContentValidation", Same),
+    row(&[Node], "enableDWARF", Same),
+    row(&[Node], "killBehavior", Same),
+    row(&[Node], "nodeVersionHint", Same),
+    row(&[Node], "pauseForSourceMap", Same),
+    row(&[Node], "remoteHostHeader", Same),
+    row(&[Node], "runtimeSourcemapPausePatterns", Same),
+    row(&[Node], "showAsyncStacks", Same),
+    row(&[Node], "sourceMapPathOverrides", Same),
+    row(&[Node], "sourceMapRenames", Same),
+    row(&[Node], "timeout", Same),
+    row(&[Node], "timeouts", Same),
+    row(&[Node], "websocketAddress", Same),
+    row(&[Node], "cascadeTerminateToConfigurations", Editor),
+    row(&[Node], "profileStartup", Ignored("Tandem has no profiler")),
+    row(&[Node], "trace", Ignored("`tandem-dap --log FILE` logs")),
     row(&[Node], "outputCapture", Ignored("all that the program prints is captured")),
     row(&[Node], "address", Mapped("`connect.host`", host)),
     row(&[Node], "port", Mapped("`connect.port`", port)),
@@ -238,12 +336,14 @@ pub(super) const TABLE: &[Attribute] = &[
 
     row(&[Rdbg], "rdbgPath", Named("enginePath")),
     row(&[Rdbg], "debugPort", Mapped("`connect`", debug_port)),
-    row(&[Rdbg], "command", Refused("name the script as `script`; a `Gemfile` beside it is found")),
+    row(&[Rdbg], "command", RefusedUnless(&["ruby", "bundle exec ruby"], "name the script as `script`; a \
+        `Gemfile` beside it is found")),
     row(&[Rdbg], "useBundler", Ignored("a `Gemfile` of the project is found")),
+    row(&[Rdbg], "bundlePath", Ignored("a `Gemfile` of the project is found")),
     row(&[Rdbg], "askParameters", Ignored("there is no prompt: set `script` and `args`")),
     row(&[Rdbg], "useTerminal", Ignored("the program's input and output are the session's")),
     row(&[Rdbg], "localfs", Ignored("files are those of this machine")),
-    row(&[Rdbg], "localfsMap", Refused("`sourceFileMap` maps folders")),
+    row(&[Rdbg], "localfsMap", Refused("run the program where its sources have the same paths as here")),
     row(&[Rdbg], "waitLaunchTime", Ignored("the debugger is waited for")),
     row(&[Rdbg], "showProtocolLog", Ignored("`tandem-dap --log FILE` logs")),
 ];

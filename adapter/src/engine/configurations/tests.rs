@@ -26,6 +26,31 @@ fn a_configuration_of_each_type_becomes_one_of_ours() {
                 "console": "piped", "engine": "coreclr" }),
         ),
         (
+            json!({ "type": "coreclr", "program": "a.dll", "args": "--name 'a b'",
+                "logging": { "moduleLoad": true }, "targetArchitecture": "x86_64",
+                "launchSettingsProfile": null, "targetOutputLogPath": "log.txt" }),
+            json!({ "type": "coreclr", "program": "a.dll", "logging": { "moduleLoad": true },
+                "targetArchitecture": "x86_64", "launchSettingsProfile": "", "args": ["--name", "a b"],
+                "stdio": { "stdout": "log.txt", "stderr": "log.txt" }, "engine": "coreclr" }),
+        ),
+        (
+            json!({ "type": "coreclr", "program": "a.dll", "console": "integratedTerminal",
+                "targetOutputLogPath": "log.txt" }),
+            json!({ "type": "coreclr", "program": "a.dll", "console": "integratedTerminal",
+                "engine": "coreclr" }),
+        ),
+        (
+            json!({ "type": "dotnet", "projectPath": "shop.csproj",
+                "launchConfigurationId": "TargetFramework=net10.0;https" }),
+            json!({ "type": "dotnet", "project": "shop.csproj", "framework": "net10.0",
+                "launchSettingsProfile": "https", "engine": "coreclr" }),
+        ),
+        (
+            json!({ "type": "dotnet", "projectPath": "shop.csproj",
+                "launchConfigurationId": "TargetFramework=;" }),
+            json!({ "type": "dotnet", "project": "shop.csproj", "engine": "coreclr" }),
+        ),
+        (
             json!({ "type": "python", "module": "flask", "pythonPath": "py", "flask": true, "sudo": false,
                 "console": "integratedTerminal" }),
             json!({ "type": "python", "module": "flask", "console": "integratedTerminal", "python": "py",
@@ -42,6 +67,24 @@ fn a_configuration_of_each_type_becomes_one_of_ours() {
             json!({ "type": "lldb", "program": "a", "stdio": [null, null, null], "initCommands": ["x"],
                 "console": "externalTerminal",
                 "processId": 5, "engine": "lldb" }),
+        ),
+        (
+            json!({ "type": "lldb", "program": "a", "args": "one two", "stdio": [null, "log"],
+                "env": { "A": "1" }, "breakpointMode": "path" }),
+            json!({ "type": "lldb", "program": "a", "args": ["one", "two"], "env": { "A": "1" },
+                "stdio": [null, "log", "log"], "engine": "lldb" }),
+        ),
+        (
+            json!({ "type": "lldb-dap", "program": "a", "env": ["A=1", "B=x=y", "C"], "runInTerminal": true,
+                "stdio": "/dev/null", "attachCommands": [] }),
+            json!({ "type": "lldb-dap", "program": "a", "env": { "A": "1", "B": "x=y", "C": "" },
+                "attachCommands": [], "console": "integratedTerminal",
+                "stdio": ["/dev/null", "/dev/null", "/dev/null"], "engine": "lldb" }),
+        ),
+        (
+            json!({ "type": "go", "program": ".", "stdinFrom": "in", "stderrTo": "err" }),
+            json!({ "type": "go", "program": ".", "stdio": { "stdin": "in", "stderr": "err" },
+                "engine": "delve" }),
         ),
         (
             json!({ "type": "cppdbg", "program": "a", "environment": [{ "name": "A", "value": "1" }],
@@ -88,6 +131,14 @@ fn a_configuration_of_each_type_becomes_one_of_ours() {
             json!({ "type": "tandem", "__configurationType": "cppdbg", "program": "a" }),
             json!({ "type": "tandem", "__configurationType": "cppdbg", "program": "a", "engine": "gdb" }),
         ),
+        (
+            json!({ "type": "rdbg", "script": "a.rb", "command": "bundle exec ruby" }),
+            json!({ "type": "rdbg", "program": "a.rb", "engine": "rdbg" }),
+        ),
+        (
+            json!({ "type": "debugpy", "program": "a.py", "debugStdLib": true }),
+            json!({ "type": "debugpy", "program": "a.py", "justMyCode": false, "engine": "debugpy" }),
+        ),
         (json!({ "type": "tandem", "sudo": true }), json!({ "type": "tandem", "sudo": true })),
         (json!({ "program": "a" }), json!({ "program": "a" })),
     ] {
@@ -117,6 +168,10 @@ fn omitted_attributes_are_reported_and_unsupported_ones_are_refused_by_name() {
         refusal_of(json!({ "type": "rdbg", "command": "rails s" })),
         "`command` of a `rdbg` configuration is not supported"
     );
+    assert_eq!(
+        refusal_of(json!({ "type": "lldb", "breakpointMode": "file" })),
+        "`breakpointMode` of a `lldb` configuration is not supported"
+    );
 }
 
 #[test]
@@ -143,6 +198,9 @@ fn documented() -> String {
             AttributeTranslation::Mapped(words, _) => format!("mapped to {words}"),
             AttributeTranslation::Ignored(why) => format!("left out: {why}"),
             AttributeTranslation::Refused(instead) => format!("refused: {instead}"),
+            AttributeTranslation::RefusedUnless(values, instead) => {
+                format!("refused, unless `{}`: {instead}", values.join("`, `"))
+            }
             AttributeTranslation::Editor => "the editor's".to_owned(),
         };
         text.push_str(&format!("| `{name}` | {whose} | {here} |\n"));

@@ -46,7 +46,11 @@ impl SessionOptions {
             step_filters: attributes.flag("enableStepFiltering", true)?,
             allow_to_string: match &arguments["expressionEvaluationOptions"] {
                 Value::Null => true,
-                options @ Value::Object(_) => Attributes(options).flag("allowToString", true)?,
+                options @ Value::Object(map) => {
+                    let unknown = map.keys().filter(|name| *name != "allowToString");
+                    ignored.extend(unknown.map(|name| format!("expressionEvaluationOptions.{name}")));
+                    Attributes(options).flag("allowToString", true)?
+                }
                 other => {
                     let text = format!("`expressionEvaluationOptions` must be an object, not {other}");
                     return Err(Failure::invalid(text));
@@ -55,5 +59,22 @@ impl SessionOptions {
             suppress_optimizations: attributes.flag("suppressJITOptimizations", false)?,
             logging: LoggingOptions::parse(&arguments["logging"], ignored)?,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn unknown_evaluation_options_are_reported() {
+        let mut ignored = Vec::new();
+        let options =
+            json!({ "expressionEvaluationOptions": { "allowToString": false, "showRawValues": true } });
+        let read = SessionOptions::parse(&options, &mut ignored);
+        assert!(read.is_ok_and(|options| !options.allow_to_string));
+        assert_eq!(ignored, ["expressionEvaluationOptions.showRawValues"]);
     }
 }
