@@ -15,6 +15,9 @@
 -- A notification appears when an agent joins, types into the program or has a request refused; `setup { announce = false }` turns these off.
 local M = { activity = {} }
 
+--- Types of other debuggers' configurations that `tandem-dap` understands: it debugs them unless another adapter is registered.
+M.types = { "coreclr", "dotnet", "debugpy", "python", "lldb", "lldb-dap", "cppdbg", "go", "node", "pwa-node", "rdbg" }
+
 --- How many lines of activity are kept.
 local KEPT = 500
 
@@ -341,7 +344,13 @@ function M.setup(options)
   M.bridge = options.bridge or (beside and vim.fn.executable(beside .. "tandem-mcp") == 1 and beside .. "tandem-mcp") or "tandem-mcp"
   M.announce = options.announce ~= false
   local nvim = dap()
-  nvim.adapters.tandem = { type = "executable", command = M.adapter }
+  local previous, own = nvim.adapters.tandem, { type = "executable", command = M.adapter }
+  nvim.adapters.tandem = own
+  for _, type in ipairs(M.types) do
+    if nvim.adapters[type] == nil or nvim.adapters[type] == previous then
+      nvim.adapters[type] = own
+    end
+  end
   nvim.adapters.tandem_join = function(callback, config)
     callback({ type = "pipe", pipe = config.socket })
   end
@@ -364,7 +373,8 @@ function M.setup(options)
   add("cpp", c_program)
   -- Only subscribers learn what other clients do; before `configurationDone` this client is not in the session yet.
   nvim.listeners.after.configurationDone.tandem = function(current)
-    if current.config and (current.config.type == "tandem" or current.config.type == "tandem_join") then
+    local type = current.config and current.config.type
+    if type and (type == "tandem_join" or nvim.adapters[type] == nvim.adapters.tandem) then
       current:request("sessionInfo", { subscribe = true }, function() end)
     end
   end

@@ -17,3 +17,9 @@ test("the types are those that the documentation names", () => {
   const named = [...section.replace("`type`", "").matchAll(/`([a-z-]+)`/g)].map((match) => match[1]);
   assert.deepEqual(named, OTHER_TYPES);
 });
+
+test("Neovim has an adapter for each of them", () => {
+  const text = readFileSync("../editors/neovim/tandem.lua", "utf8");
+  const [, list = ""] = /^M\.types = \{([^}]*)\}$/m.exec(text) ?? [];
+  assert.deepEqual([...list.matchAll(/"([^"]+)"/g)].map((match) => match[1]), OTHER_TYPES);
+});

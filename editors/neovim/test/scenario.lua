@@ -14,12 +14,17 @@ local function said(pattern)
 end
 
 local tandem = require("tandem")
+local other = { type = "executable", command = "other" }
+dap.adapters.go = other
 tandem.setup({ adapter = "/no/such/tandem-dap" })
 vim.cmd("DapJoin")
 said("`/no/such/tandem%-dap` cannot be started")
 tandem.setup({ adapter = adapter })
 assert(dap.configurations.cs[1].type == "tandem")
 assert(#dap.configurations.cs == 1, "a second setup adds nothing")
+-- Configurations of other debuggers, as in a launch.json, unless they have an adapter already.
+assert(dap.adapters.coreclr == dap.adapters.tandem and dap.adapters.debugpy.command == adapter)
+assert(dap.adapters.go == other)
 for _, language in ipairs({ "c", "cpp", "rust" }) do
   assert(#dap.configurations[language] == 1, language)
 end
@@ -33,7 +38,7 @@ for _, place in ipairs({ "/CMakeLists.txt", "/part/CMakeLists.txt" }) do
 end
 assert(dap.configurations.c[1].program() == scratch, dap.configurations.c[1].program())
 vim.fn.delete(scratch, "rf")
-dap.run({ type = "tandem", request = "launch", name = "echo", program = program,
+dap.run({ type = "coreclr", request = "launch", name = "echo", program = program, console = "internalConsole",
   breakpoint = { path = source, line = tonumber(line) } })
 local first = dap.session()
 
