@@ -63,6 +63,12 @@ enum AdapterCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Report which debuggers are installed, their versions, and how to install the missing ones
+    Doctor {
+        /// Print the report as JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Print the man page or a shell's completions
     Generate {
         /// Print this page, or the completions of this shell
@@ -197,6 +203,16 @@ pub fn main() -> ExitCode {
         return match pages::write(page, AdapterArgs::command(), &mut std::io::stdout().lock()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(_nobody_reads_it) => ExitCode::FAILURE,
+        };
+    }
+    if let Some(AdapterCommand::Doctor { json }) = flags.command {
+        return match server::doctor::run(json) {
+            Ok(true) => ExitCode::SUCCESS,
+            Ok(false) => ExitCode::FAILURE,
+            Err(error) => {
+                say(&format!("tandem-dap: {error:#}"));
+                ExitCode::FAILURE
+            }
         };
     }
     let logging = logging::LogSettings { file: flags.log, level: flags.log_level };

@@ -2,13 +2,15 @@
 //!
 //! [`relay`] (an editor's stdio), [`listener`] (`--listen`) and [`host`] (the process of one session) with
 //! [`child_session_client`] and [`child_hosts`]; [`sessions`] (the list of live sessions), `stale_files`
-//! (files of hosts that were killed). The folder of live sessions is a separate crate: `session-registry`.
+//! (files of hosts that were killed), [`engines`] and [`doctor`] (what is installed). The folder of live
+//! sessions is a separate crate: `session-registry`.
 //!
 //! One process hosts one session: a crash costs that session and no other, and an editor that kills its
 //! adapter kills only the relay.
 
 mod child_hosts;
 pub mod child_session_client;
+pub mod doctor;
 pub mod engines;
 mod fd_passing;
 pub mod host;

@@ -10,6 +10,8 @@ use tandem_tests::fixture::binary;
 fn run(home: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(binary("tandem-mcp"));
     command.args(args).env("HOME", home).env_remove("XDG_CONFIG_HOME").env_remove("XDG_STATE_HOME");
+    // Hosts on this machine do not count.
+    command.env("PATH", "/usr/bin:/bin");
     command.output().expect("tandem-mcp is started")
 }
 
@@ -143,6 +145,21 @@ fn doctor_reports_missing_parts_and_how_to_fix_them() {
     assert!(
         netcoredbg.is_some_and(|one| one["hint"].as_str().unwrap_or_default().contains("Samsung/netcoredbg"))
     );
+    // Both programs report the same, and the bridge adds what it knows of agents.
+    let mut own = Command::new(binary("tandem-dap"));
+    own.args(["doctor", "--json"]).env("HOME", home.path()).env("PATH", "/usr/bin:/bin");
+    let own = own.output().expect("tandem-dap is started");
+    let own: Vec<Value> = serde_json::from_slice(&own.stdout).expect("JSON");
+    let shared = results.iter().filter(|one| one["about"] != "tandem-mcp" && one["about"] != "host");
+    let without_count = |one: &Value| one["what"].to_string().split(" live").last().map(str::to_owned);
+    assert_eq!(
+        shared.map(without_count).collect::<Vec<_>>(),
+        own.iter().map(without_count).collect::<Vec<_>>()
+    );
+    let lldb =
+        own.iter().find_map(|one| one["what"].as_str()?.strip_prefix("lldb (C, C++, Rust, Swift, Zig): "));
+    let has_version = |found: &str| found.starts_with(|first: char| first.is_ascii_digit());
+    assert!(lldb.is_some_and(|found| has_version(found) || found.starts_with("the engine `lldb` needs")));
     assert_eq!(about(&results, "host")[0]["hint"], "`tandem-mcp install cursor`");
     run(home.path(), &["install", "cursor"]);
     assert_eq!(about(&report(&[]).1, "host")[0]["well"], true);

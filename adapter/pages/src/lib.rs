@@ -1,4 +1,5 @@
-//! Man pages, shell completions and Markdown tables, generated from the flags of any program.
+//! Man pages, shell completions and Markdown tables, generated from the flags of any program; and the form of
+//! the [`report`] that `doctor` prints.
 
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -8,6 +9,7 @@ use clap_complete::Shell;
 
 #[cfg(test)]
 mod limits;
+pub mod report;
 
 /// A page that can be generated from a program's flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -83,12 +83,23 @@ pub fn exception_filters(name: &str) -> Option<Value> {
 /// `ENGINE_NOT_FOUND` with where it was looked for and how to install it; another when it is
 /// there and cannot be used.
 pub fn adapter_in(name: &str, folder: &std::path::Path) -> Result<std::path::PathBuf, Failure> {
+    let (profile, target) = profile_in(name, folder)?;
+    Ok(profile.launch(&target)?.spec.program)
+}
+
+/// The version of that adapter, which is started for a moment; `None` when it does not report one.
+pub fn adapter_version(name: &str, folder: &std::path::Path) -> Option<String> {
+    let (profile, target) = profile_in(name, folder).ok()?;
+    profile.version(&target)
+}
+
+/// The profile of this name, and a target for it: any file will do for the program, which is not started.
+fn profile_in(name: &str, folder: &std::path::Path) -> Result<(Arc<dyn Profile>, target::Target), Failure> {
     let unknown = || Failure::invalid(format!("there is no engine `{name}`"));
     let profile = registry::find(name).ok_or_else(unknown)?;
-    // Any file will do for the program: it is not started.
     let own = std::env::current_exe().unwrap_or_default();
     let attributes = serde_json::json!({ "program": own, "cwd": folder, "mode": "exec" });
-    Ok(profile.launch(&target::Target::parse(&attributes)?)?.spec.program)
+    Ok((profile, target::Target::parse(&attributes)?))
 }
 
 impl ChildEngine {

@@ -1,5 +1,5 @@
 //! `tandem-dap engines`: which debuggers a launch from this folder would find, for people and for scripts.
-//! Starts no program.
+//! Starts no program. [`super::doctor`] also queries their versions.
 
 use std::io::Write;
 use std::path::Path;
@@ -8,6 +8,12 @@ use serde_json::{Value, json};
 
 use crate::engine::description::Description;
 use crate::engine::{child, coreclr};
+
+/// No runtime of .NET was found.
+pub(super) const NO_RUNTIME: &str = "no .NET runtime in DOTNET_ROOT, PATH, ~/.dotnet or the usual places";
+/// The instruction for users without a runtime of .NET.
+pub(super) const INSTALL_RUNTIME: &str = "install .NET (`apt-get install dotnet-runtime-10.0`, where the \
+    distribution has it); programs that bring their runtime along are debugged without";
 
 /// Lists the engines: a table, or as JSON an array of `{engine, languages, found}`, or
 /// `{engine, languages, missing, hint}`.
@@ -40,8 +46,7 @@ fn dotnet() -> Value {
     let runtimes = coreclr::installed_runtimes();
     if runtimes.is_empty() {
         return json!({ "engine": engine, "languages": languages,
-            "missing": "no .NET runtime in DOTNET_ROOT, PATH, ~/.dotnet or the usual places",
-            "hint": "install .NET; programs that bring their runtime along are debugged without" });
+            "missing": NO_RUNTIME, "hint": INSTALL_RUNTIME });
     }
     let found: Vec<String> = runtimes.iter().map(|runtime| runtime.display().to_string()).collect();
     json!({ "engine": engine, "languages": languages, "found": found.join(", ") })

@@ -5,14 +5,20 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
 
 use dap_wire::{ErrorCode, Failure};
 
 use super::target::Target;
+use crate::engine::builds::command;
 use tandem_process::SpawnSpec;
 
 /// How much of a script's first line the kernel reads.
 const MAX_SHEBANG_LEN: u64 = 256;
+
+/// How long a debugger may take to print its version.
+const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A search for one file, with the locations for the error message.
 pub(super) struct AdapterSearch<'a> {
@@ -130,6 +136,22 @@ pub(super) fn missing(engine: &str, what: &str, looked: &[String]) -> Failure {
     )
 }
 
+/// The version that a command prints: in the first line with one, the rightmost word that begins with a digit
+/// and has a dot. `None` when there is none within [`VERSION_TIMEOUT`].
+pub(super) fn printed_version(query: Command) -> Option<String> {
+    let mut found = None;
+    let each = &mut |line: &str| found = found.take().or_else(|| version_in(line));
+    command::run(query, VERSION_TIMEOUT, &|| false, &|reason| Failure::invalid(reason), each).ok()?;
+    found
+}
+
+fn version_in(line: &str) -> Option<String> {
+    let words = line.split(|letter: char| letter.is_whitespace() || "(),:".contains(letter));
+    let is_version =
+        |word: &&str| word.starts_with(|first: char| first.is_ascii_digit()) && word.contains('.');
+    words.rev().find(is_version).map(str::to_owned)
+}
+
 /// Checks that the interpreter of an adapter script is installed: the error of the kernel, or of `env`, would
 /// not name it. `package_of` returns the Debian package of an interpreter.
 ///
@@ -225,6 +247,26 @@ pub(super) fn is_executable(file: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn versions_are_found_in_what_debuggers_print() {
+        for (line, version) in [
+            ("GNU gdb (Debian 13.1-3) 13.1", Some("13.1")),
+            ("GNU gdb (GDB; openSUSE) 15.2", Some("15.2")),
+            ("lldb version 19.1.7", Some("19.1.7")),
+            ("Version: 1.20.2", Some("1.20.2")),
+            ("rdbg 1.4.0", Some("1.4.0")),
+            ("NET Core debugger 3.1.2-1054 (48c5ea7, Release)", Some("3.1.2-1054")),
+            ("Delve Debugger", None),
+            ("Build: $Id: 1234 $", None),
+        ] {
+            assert_eq!(version_in(line).as_deref(), version, "{line}");
+        }
+        let mut two = Command::new("sh");
+        two.args(["-c", "echo Debugger; echo Version: 1.2.3; echo 4.5"]);
+        assert_eq!(printed_version(two).as_deref(), Some("1.2.3"));
+        assert_eq!(printed_version(Command::new("/no/such/debugger")), None);
+    }
 
     #[test]
     fn a_script_whose_interpreter_is_missing_is_refused_with_where_it_was_looked_for() {

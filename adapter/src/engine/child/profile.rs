@@ -255,6 +255,15 @@ pub(super) trait Profile: Send + Sync {
     /// `INVALID_PARAMETER`, `LAUNCH_FAILED`.
     fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure>;
 
+    /// The version of the adapter that a launch would start; `None` when it does not report one. May run a
+    /// short command: the caller may block.
+    fn version(&self, target: &Target) -> Option<String> {
+        let adapter = self.launch(target).ok()?.spec.program;
+        let mut query = Command::new(adapter);
+        query.arg("--version");
+        find::printed_version(query)
+    }
+
     /// The adapter's requests beyond DAP, if any other request crashes it; `None` if the
     /// adapter may get any request.
     fn own_requests(&self) -> Option<&'static [&'static str]> {

@@ -89,6 +89,14 @@ impl Profile for Bash {
         }
     }
 
+    /// That of its package, which the adapter does not print.
+    fn version(&self, target: &Target) -> Option<String> {
+        let mut query =
+            Command::new(self.launch(target).ok().filter(|plan| !plan.spec.args.is_empty())?.spec.program);
+        query.args(["-c", "import importlib.metadata; print(importlib.metadata.version('bash-dap'))"]);
+        find::printed_version(query)
+    }
+
     fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure> {
         let program = target.existing_program()?.display().to_string();
         let own = target.project_folders().into_iter().map(|folder| folder.join(".venv/bin/bash-dap"));

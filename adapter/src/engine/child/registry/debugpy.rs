@@ -14,6 +14,7 @@ use std::process::Command;
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
+use super::super::find;
 use super::super::profile::{IdlePause, LaunchPlan, Profile, ProgramIo, Quirks, Transport};
 use super::super::pydevd;
 use super::super::summaries;
@@ -126,6 +127,13 @@ impl Profile for Debugpy {
 
     fn runner_of_tests(&self, target: &Target) -> Option<Runner> {
         test_files::python(target, |module| interpreter::of_target_has(target, module))
+    }
+
+    fn version(&self, target: &Target) -> Option<String> {
+        let python = interpreter::find_python(target).ok()?;
+        let mut query = Command::new(python.interpreter);
+        query.args(python.debugpy).arg("--version");
+        find::printed_version(query)
     }
 
     fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure> {

@@ -1,9 +1,11 @@
 //! Go through `dlv dap`, which dials our port. It passes its stdio, which are our pipes, on to the program.
 
+use std::process::Command;
+
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
-use super::super::find::AdapterSearch;
+use super::super::find::{self, AdapterSearch};
 use super::super::profile::{LaunchPlan, Profile, ProgramIo, Quirks, Transport};
 use super::super::target::Target;
 use crate::engine::condition_language::ConditionLanguage;
@@ -117,6 +119,12 @@ impl Profile for Delve {
             body["description"] = json!("Paused on exec");
             body["text"] = json!(REPLACED);
         }
+    }
+
+    fn version(&self, target: &Target) -> Option<String> {
+        let mut query = Command::new(self.launch(target).ok()?.spec.program);
+        query.arg("version");
+        find::printed_version(query)
     }
 
     fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure> {

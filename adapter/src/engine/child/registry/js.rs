@@ -179,6 +179,16 @@ impl Profile for Js {
         test_files::javascript(target)
     }
 
+    /// That of its package, which the adapter does not print.
+    fn version(&self, target: &Target) -> Option<String> {
+        let spec = self.launch(target).ok()?.spec;
+        let script = spec.args.first().map(Path::new).filter(|script| script.is_absolute())?;
+        let manifest = script.ancestors().skip(1).take(3).map(|folder| folder.join("package.json"));
+        let texts = manifest.filter_map(|file| std::fs::read_to_string(file).ok());
+        let mut versions = texts.filter_map(|text| serde_json::from_str::<Value>(&text).ok());
+        versions.find_map(|manifest| manifest["version"].as_str().map(str::to_owned))
+    }
+
     fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure> {
         let program = target.existing_program()?;
         // Without `outputCapture` what the program prints would come a second time, as events.

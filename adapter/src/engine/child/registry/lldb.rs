@@ -1,11 +1,12 @@
 //! C, C++, Rust and other native code through lldb-dap (LLVM 18 and later): it asks us to start the program.
 
 use std::path::Path;
+use std::process::Command;
 
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
-use super::super::find::AdapterSearch;
+use super::super::find::{self, AdapterSearch};
 use super::super::profile::{LaunchPlan, Profile, ProgramIo, Quirks, Transport};
 use super::super::rust;
 use super::super::signals;
@@ -187,6 +188,15 @@ impl Profile for Lldb {
     /// A `gdbserver` or an `lldb-server`.
     fn connect_attributes(&self, host: &str, port: &Value) -> Option<Value> {
         Some(json!({ "gdb-remote-port": port, "gdb-remote-hostname": host }))
+    }
+
+    /// That of the lldb beside it: before version 20 lldb-dap does not print its own.
+    fn version(&self, target: &Target) -> Option<String> {
+        let adapter = self.launch(target).ok()?.spec.program.canonicalize().ok()?;
+        let beside = adapter.with_file_name("lldb");
+        let mut query = Command::new(if beside.is_file() { beside } else { adapter });
+        query.arg("--version");
+        find::printed_version(query)
     }
 
     fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure> {

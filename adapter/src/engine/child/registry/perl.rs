@@ -436,6 +436,12 @@ impl Profile for Perl {
         }
     }
 
+    fn version(&self, target: &Target) -> Option<String> {
+        let mut query = Command::new(find_perl(target).ok()?);
+        query.args(["-MPerl::LanguageServer", "-e", "print $Perl::LanguageServer::VERSION"]);
+        find::printed_version(query)
+    }
+
     fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure> {
         let program = target.existing_program()?.display().to_string();
         let perl = find_perl(target)?;
