@@ -62,6 +62,8 @@ struct BridgeArgs {
 enum BridgeCommand {
     /// Add Tandem to the configuration of an agent, such as claude-code, cursor or codex
     Install(install::InstallArgs),
+    /// Remove what `install` wrote from the configuration of an agent
+    Uninstall(install::UninstallArgs),
     /// Report which programs, runtimes, debuggers and hosts are installed, and which are missing
     Doctor {
         /// Print the report as JSON
@@ -114,6 +116,7 @@ fn run_command(command: &BridgeCommand, adapter: Option<&std::path::Path>) -> an
     let mut out = std::io::stdout().lock();
     match command {
         BridgeCommand::Install(flags) => install::run(flags, &mut out).map(|()| true),
+        BridgeCommand::Uninstall(flags) => install::run(&flags.clone().into(), &mut out).map(|()| true),
         BridgeCommand::Doctor { json } => {
             let adapter = adapter.map_or_else(find_adapter, |named| Ok(named.to_path_buf()));
             doctor::run(adapter, *json, &mut out)

@@ -1,7 +1,8 @@
-//! `tandem-mcp install HOST`: writes the bridge into the configuration of an agent's host, and removes it
-//! again. It changes only entries that it wrote: it refuses an entry of the same name from another source,
-//! and keeps comments and layout.
+//! `tandem-mcp install HOST`: writes the bridge into the configuration of an agent's host; `uninstall`
+//! removes it again. Both change only entries that `install` wrote: they refuse an entry of the same name
+//! from another source, and keep comments and layout. Either every file changes, or none.
 
+mod changes;
 mod edit;
 mod hosts;
 mod record;
@@ -14,6 +15,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use serde_json::Value;
 
+use changes::FileChanges;
 use edit::EditOutcome;
 pub(crate) use hosts::{ConfigFolders, HOSTS, McpHost};
 use record::InstallRecord;
@@ -33,9 +35,12 @@ pub struct InstallArgs {
     /// Also install the skill, which tells the model when and how to debug
     #[arg(long)]
     skill: bool,
-    /// Remove the entry, if it is unchanged
+    /// Remove the entry, if it is unchanged, as `uninstall` does
     #[arg(long)]
     remove: bool,
+    /// Also configure an agent that does not seem to be installed
+    #[arg(long)]
+    force: bool,
     /// Print what would be written, without writing it
     #[arg(long)]
     dry_run: bool,
@@ -44,116 +49,164 @@ pub struct InstallArgs {
     args: Vec<String>,
 }
 
-/// Writes the configurations, or prints what it would write.
+/// Host, file and options of a removal.
+#[derive(Debug, Clone, Args)]
+pub struct UninstallArgs {
+    /// Remove the entry of this agent; `all` removes each one that `install` wrote
+    #[arg(value_name = "HOST", required = true)]
+    hosts: Vec<String>,
+    /// Change the configuration of the project in this folder instead of your own
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
+    /// Remove the entry with this name
+    #[arg(long, default_value = "tandem")]
+    name: String,
+    /// Also remove the skill
+    #[arg(long)]
+    skill: bool,
+    /// Print what would be removed, without removing it
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl From<UninstallArgs> for InstallArgs {
+    fn from(UninstallArgs { hosts, project, name, skill, dry_run }: UninstallArgs) -> Self {
+        Self { hosts, project, name, skill, dry_run, remove: true, force: true, args: Vec::new() }
+    }
+}
+
+/// Plans all changes, then writes them, or prints what it would write.
 ///
 /// # Errors
-/// When a host is unknown, or a file cannot be read, understood or written, or has an entry that this command
-/// did not write. Hosts before it have been done by then.
+/// When a host is unknown or not installed, or a file cannot be read, understood or written, or has an entry
+/// that this command did not write. Nothing has been changed then.
 pub fn run(flags: &InstallArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     let places = ConfigFolders::of_this_user()?;
     if flags.hosts.is_empty() {
         for host in &HOSTS {
-            writeln!(out, "{:<15} {:<15} {}", host.id, host.name, host.file(&places).display())?;
+            let file = host.file(&places);
+            let absent = if host.is_here(&places) { "" } else { " (not installed)" };
+            writeln!(out, "{:<15} {:<15} {}{absent}", host.id, host.name, file.display())?;
         }
         return Ok(());
     }
     let launch = ServerCommand::of_this_program(&flags.args)?;
-    let mut record = InstallRecord::load(&places.state.join("tandem/installed.json"))?;
-    for host in choose_hosts(&flags.hosts, &places)? {
+    let record_file = places.state.join("tandem/installed.json");
+    let mut installation = Installation {
+        flags,
+        launch,
+        record: InstallRecord::load(&record_file)?,
+        changes: FileChanges::default(),
+        lines: Vec::new(),
+    };
+    for host in choose_hosts(flags, &places, &installation.record)? {
         let file = match &flags.project {
             Some(folder) => host
                 .project_file(folder)
                 .with_context(|| format!("{} has no project configuration: omit --project", host.name))?,
             None => host.file(&places),
         };
-        install_host(host, &file, flags, &launch, &mut record, out)?;
+        installation.plan_host(host, &file)?;
         if flags.skill {
-            skill::install_skill(host, &places, flags, &mut record, out)?;
+            skill::plan_skill(host, &places, &mut installation)?;
         }
+    }
+    let Installation { record, mut changes, lines, .. } = installation;
+    if !flags.dry_run {
+        if let Some(text) = record.changed_text()? {
+            changes.write(record_file, text);
+        }
+        changes.apply()?;
+    }
+    for line in lines {
+        writeln!(out, "{line}")?;
     }
     Ok(())
 }
 
-fn choose_hosts(names: &[String], places: &ConfigFolders) -> anyhow::Result<Vec<&'static McpHost>> {
+/// The hosts with these names, each installed unless `--force` or a project's folder is given.
+fn choose_hosts(
+    flags: &InstallArgs,
+    places: &ConfigFolders,
+    record: &InstallRecord,
+) -> anyhow::Result<Vec<&'static McpHost>> {
     let mut found = Vec::new();
-    for name in names {
+    for name in &flags.hosts {
         if name == "all" {
-            found.extend(HOSTS.iter().filter(|host| host.is_here(places)));
+            let is_chosen = |host: &&McpHost| match flags.remove {
+                true => record.entry(&actual_file(&host.file(places)), &flags.name).is_some(),
+                false => host.is_here(places),
+            };
+            found.extend(HOSTS.iter().filter(is_chosen));
             continue;
         }
         let known = || HOSTS.map(|host| host.id).join(", ");
         let host = HOSTS.iter().find(|host| host.id == name);
-        found.push(host.with_context(|| format!("unknown host `{name}`; choose from: {}, all", known()))?);
+        let host = host.with_context(|| format!("unknown host `{name}`; choose from: {}, all", known()))?;
+        if !flags.remove && !flags.force && flags.project.is_none() && !host.is_here(places) {
+            bail!(
+                "{} does not seem to be installed: there is no {}. Install it, or add --force to write its \
+                    configuration anyway; nothing was changed",
+                host.name,
+                host.signs(places)
+            );
+        }
+        found.push(host);
     }
     Ok(found)
 }
 
-fn install_host(
-    host: &McpHost,
-    file: &Path,
-    flags: &InstallArgs,
-    launch: &ServerCommand,
-    record: &mut InstallRecord,
-    out: &mut dyn Write,
-) -> anyhow::Result<()> {
-    // A symbolic link, as in a folder of dot files, stays a link.
-    let file = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
-    let text = match std::fs::read_to_string(&file) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(error).with_context(|| format!("cannot read `{}`", file.display())),
-    };
-    let ours = record.entry(&file, &flags.name).cloned();
-    let entry = host.entry(&launch.command, &launch.args);
-    let outcome = if flags.remove {
-        edit::take(host.form, &text, &flags.name, ours.as_ref())
-    } else {
-        edit::put(host.form, &text, &flags.name, &entry, ours.as_ref())
-    };
-    let outcome = outcome.with_context(|| format!("`{}` was not changed", file.display()))?;
-    let shown = file.display();
-    let (done, would) = if flags.remove { ("removed", "remove") } else { ("wrote", "write") };
-    match outcome {
-        EditOutcome::Same if flags.remove => {
-            writeln!(out, "{}: `{}` is not in {shown}", host.name, flags.name)?
-        }
-        EditOutcome::Same => {
-            if !flags.dry_run {
-                record.note(&file, &flags.name, Some(entry))?;
-            }
-            writeln!(out, "{}: `{}` is in {shown} already", host.name, flags.name)?;
-        }
-        EditOutcome::Foreign(existing) => bail!(
-            "`{}` was not changed: it has a `{}` that this command did not write ({existing}). Remove it \
-                there, or choose another \
-             --name",
-            file.display(),
-            flags.name
-        ),
-        EditOutcome::Changed(_) if flags.dry_run => {
-            writeln!(out, "{}: would {would} `{}` in {shown}: {entry}", host.name, flags.name)?;
-        }
-        EditOutcome::Changed(new) => {
-            replace(&file, &new).with_context(|| format!("cannot write `{}`", file.display()))?;
-            record.note(&file, &flags.name, (!flags.remove).then_some(entry))?;
-            writeln!(out, "{}: {done} `{}` in {shown}. {}", host.name, flags.name, host.then)?;
-        }
-    }
-    Ok(())
+/// The file that a symbolic link, as in a folder of dot files, leads to: the link stays a link.
+fn actual_file(file: &Path) -> PathBuf {
+    file.canonicalize().unwrap_or_else(|_| file.to_path_buf())
 }
 
-/// Replaces the file atomically and keeps its permissions. A new file is readable by its user alone, because
-/// it may later hold secrets of other servers.
-fn replace(file: &Path, text: &str) -> anyhow::Result<()> {
-    let folder = file.parent().context("it is in no folder")?;
-    std::fs::create_dir_all(folder)?;
-    let mut new = tempfile::NamedTempFile::new_in(folder)?;
-    new.write_all(text.as_bytes())?;
-    if let Ok(old) = std::fs::metadata(file) {
-        new.as_file().set_permissions(old.permissions())?;
+/// The changes of one run, and the lines that report them.
+struct Installation<'a> {
+    flags: &'a InstallArgs,
+    launch: ServerCommand,
+    record: InstallRecord,
+    changes: FileChanges,
+    lines: Vec<String>,
+}
+
+impl Installation<'_> {
+    fn plan_host(&mut self, host: &McpHost, file: &Path) -> anyhow::Result<()> {
+        let InstallArgs { name, remove, dry_run, .. } = self.flags;
+        let file = actual_file(file);
+        let text = self.changes.read(&file)?.unwrap_or_default();
+        let ours = self.record.entry(&file, name).cloned();
+        let entry = host.entry(&self.launch.command, &self.launch.args);
+        let outcome = if *remove {
+            edit::take(host.form, &text, name, ours.as_ref())
+        } else {
+            edit::put(host.form, &text, name, &entry, ours.as_ref())
+        };
+        let shown = file.display();
+        let outcome = outcome.with_context(|| format!("`{shown}` was not changed"))?;
+        let (done, would) = if *remove { ("removed", "remove") } else { ("wrote", "write") };
+        self.lines.push(match outcome {
+            EditOutcome::Same if *remove => format!("{}: `{name}` is not in {shown}", host.name),
+            EditOutcome::Same => {
+                self.record.note(&file, name, Some(entry));
+                format!("{}: `{name}` is in {shown} already", host.name)
+            }
+            EditOutcome::Foreign(existing) => bail!(
+                "`{shown}` was not changed: it has a `{name}` that this command did not write ({existing}). \
+                    Remove it there, or choose another --name"
+            ),
+            EditOutcome::Changed(_) if *dry_run => {
+                format!("{}: would {would} `{name}` in {shown}: {entry}", host.name)
+            }
+            EditOutcome::Changed(new) => {
+                let line = format!("{}: {done} `{name}` in {shown}. {}", host.name, host.then);
+                self.record.note(&file, name, (!remove).then_some(entry));
+                self.changes.write(file, new);
+                line
+            }
+        });
+        Ok(())
     }
-    new.persist(file)?;
-    Ok(())
 }
 
 /// The command with which a host starts the bridge.

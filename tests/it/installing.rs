@@ -39,6 +39,15 @@ fn every_host_is_configured_once_brought_up_to_date_and_cleaned_again() {
     let mut all = vec!["install"];
     all.extend(&hosts);
 
+    // None of the hosts is installed but the one with a configuration.
+    let absent = run(home.path(), &["install", "claude-code", "cursor"]);
+    assert!(
+        !absent.status.success() && output_of(&absent).contains("Cursor does not seem to be installed"),
+        "{}",
+        output_of(&absent)
+    );
+    assert!(read(&own)["mcpServers"]["tandem"].is_null(), "nothing was changed");
+    all.push("--force");
     let dry = run(home.path(), &[&all[..], &["--dry-run"]].concat());
     assert!(
         dry.status.success() && output_of(&dry).matches("would write `tandem`").count() == 12,
@@ -80,8 +89,8 @@ fn every_host_is_configured_once_brought_up_to_date_and_cleaned_again() {
     // A user changes an entry by hand: it is theirs from then on.
     let cursor = home.path().join(".cursor/mcp.json");
     std::fs::write(&cursor, r#"{"mcpServers": {"tandem": {"command": "mine"}}}"#).expect("written");
-    for more in [&[][..], &["--remove"]] {
-        let refused = run(home.path(), &[&["install", "cursor"][..], more].concat());
+    for command in ["install", "uninstall"] {
+        let refused = run(home.path(), &[command, "cursor"]);
         assert!(
             !refused.status.success() && output_of(&refused).contains("did not write"),
             "{}",
@@ -90,7 +99,9 @@ fn every_host_is_configured_once_brought_up_to_date_and_cleaned_again() {
         assert_eq!(read(&cursor), json!({ "mcpServers": { "tandem": { "command": "mine" } } }));
     }
     std::fs::remove_file(&cursor).expect("removed");
-    let removed = run(home.path(), &[&all[..], &["--remove"]].concat());
+    let dry = run(home.path(), &["uninstall", "all", "--dry-run"]);
+    assert_eq!(output_of(&dry).matches("would remove `tandem`").count(), 11, "{}", output_of(&dry));
+    let removed = run(home.path(), &["uninstall", "all"]);
     assert!(
         removed.status.success() && output_of(&removed).matches(": removed `tandem`").count() == 11,
         "{}",
@@ -115,12 +126,42 @@ fn a_configuration_that_is_a_link_or_damaged_is_respected() {
     let mode = std::fs::metadata(&dots).expect("it is there").permissions().mode();
     assert_eq!(mode & 0o777, 0o640);
     std::fs::write(home.path().join(".claude.json"), "{ \"half\": ").expect("written");
-    let refused = run(home.path(), &["install", "claude-code"]);
+    let refused = run(home.path(), &["install", "gemini", "claude-code", "--", "--read-only"]);
     assert!(
         !refused.status.success() && output_of(&refused).contains("it is not JSON"),
         "{}",
         output_of(&refused)
     );
+    assert_eq!(read(&dots)["mcpServers"]["tandem"]["args"], json!([]), "no other host was configured");
+}
+
+#[test]
+fn files_that_cannot_be_written_leave_every_configuration_as_it_was() {
+    let home = tempfile::tempdir().expect("a folder");
+    let own = home.path().join(".claude.json");
+    std::fs::write(&own, "{}").expect("written");
+    std::fs::create_dir(home.path().join(".cursor")).expect("made");
+    // A limit of the size of files, as a full disk.
+    let script = "trap '' XFSZ; ulimit -f 0; exec \"$0\" install claude-code cursor";
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).arg(binary("tandem-mcp")).env("HOME", home.path());
+    command.env_remove("XDG_CONFIG_HOME").env_remove("XDG_STATE_HOME").env("PATH", "/usr/bin:/bin");
+    let full = command.output().expect("sh is started");
+    assert!(
+        !full.status.success() && output_of(&full).contains("nothing was changed: File too large"),
+        "{}",
+        output_of(&full)
+    );
+    // The folder of the record cannot be made.
+    std::fs::write(home.path().join(".local"), "").expect("written");
+    let refused = run(home.path(), &["install", "claude-code", "cursor"]);
+    assert!(
+        !refused.status.success() && output_of(&refused).contains("installed.json`: Not a directory"),
+        "{}",
+        output_of(&refused)
+    );
+    assert_eq!(std::fs::read_to_string(&own).expect("it is there"), "{}");
+    assert!(!home.path().join(".cursor/mcp.json").exists());
 }
 
 #[test]
@@ -171,6 +212,7 @@ fn doctor_reports_missing_parts_and_how_to_fix_them() {
 fn install_writes_and_removes_the_skill_of_each_host() {
     let home = tempfile::tempdir().expect("a folder");
     let skill = home.path().join(".claude/skills/tandem");
+    std::fs::create_dir(home.path().join(".claude")).expect("made");
     let install = |more: &[&str]| run(home.path(), &[&["install", "claude-code", "--skill"], more].concat());
     assert!(output_of(&install(&["--dry-run"])).contains("would write the skill"));
     assert!(!skill.exists());
@@ -197,7 +239,7 @@ fn install_writes_and_removes_the_skill_of_each_host() {
             && output_of(&shared).contains("OpenCode: the skill is in")
     );
     assert!(project.path().join(".agents/skills/tandem/SKILL.md").is_file());
-    let refused = run(home.path(), &["install", "claude-desktop", "--skill"]);
+    let refused = run(home.path(), &["install", "claude-desktop", "--skill", "--force"]);
     assert!(
         !refused.status.success() && output_of(&refused).contains("leave out --skill"),
         "{}",

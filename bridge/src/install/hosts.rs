@@ -15,6 +15,8 @@ pub(crate) struct ConfigFolders {
     pub(crate) config: PathBuf,
     /// XDG_STATE_HOME, else `~/.local/state`.
     pub(crate) state: PathBuf,
+    /// The variable PATH, with the folders of programs.
+    pub(crate) programs: std::ffi::OsString,
 }
 
 impl ConfigFolders {
@@ -24,7 +26,13 @@ impl ConfigFolders {
         let home = folder("HOME").context("HOME is not set, so the configuration cannot be found")?;
         let config = folder("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
         let state = folder("XDG_STATE_HOME").unwrap_or_else(|| home.join(".local/state"));
-        Ok(Self { home, config, state })
+        let programs = std::env::var_os("PATH").unwrap_or_default();
+        Ok(Self { home, config, state, programs })
+    }
+
+    /// The folders that PATH names, in its order.
+    fn program_folders(&self) -> impl Iterator<Item = PathBuf> {
+        std::env::split_paths(&self.programs)
     }
 }
 
@@ -64,6 +72,10 @@ pub(crate) struct McpHost {
     pub(crate) name: &'static str,
     base: BaseFolder,
     path: &'static str,
+    /// Files or folders that the host creates, in the same base folder as `path`.
+    made: &'static [&'static str],
+    /// Programs that start it, on PATH.
+    programs: &'static [&'static str],
     project: Option<&'static str>,
     pub(crate) form: ConfigFormat,
     shape: EntryFormat,
@@ -83,6 +95,8 @@ pub(crate) const HOSTS: [McpHost; 12] = [
         name: "Claude Code",
         base: BaseFolder::Home,
         path: ".claude.json",
+        made: &[".claude.json", ".claude"],
+        programs: &["claude"],
         project: Some(".mcp.json"),
         form: ConfigFormat::Json("mcpServers"),
         shape: EntryFormat::Typed,
@@ -94,6 +108,8 @@ pub(crate) const HOSTS: [McpHost; 12] = [
         name: "Claude Desktop",
         base: BaseFolder::Config,
         path: "Claude/claude_desktop_config.json",
+        made: &["Claude"],
+        programs: &["claude-desktop"],
         project: None,
         form: ConfigFormat::Json("mcpServers"),
         shape: EntryFormat::Plain,
@@ -105,6 +121,8 @@ pub(crate) const HOSTS: [McpHost; 12] = [
         name: "VS Code",
         base: BaseFolder::Config,
         path: "Code/User/mcp.json",
+        made: &["Code"],
+        programs: &["code"],
         project: Some(".vscode/mcp.json"),
         form: ConfigFormat::Json("servers"),
         shape: EntryFormat::Typed,
@@ -116,6 +134,8 @@ pub(crate) const HOSTS: [McpHost; 12] = [
         name: "Cursor",
         base: BaseFolder::Home,
         path: ".cursor/mcp.json",
+        made: &[".cursor"],
+        programs: &["cursor"],
         project: Some(".cursor/mcp.json"),
         form: ConfigFormat::Json("mcpServers"),
         shape: EntryFormat::Plain,
@@ -127,6 +147,8 @@ pub(crate) const HOSTS: [McpHost; 12] = [
         name: "Windsurf",
         base: BaseFolder::Home,
         path: ".codeium/windsurf/mcp_config.json",
+        made: &[".codeium/windsurf"],
+        programs: &["windsurf"],
         project: None,
         form: ConfigFormat::Json("mcpServers"),
         shape: EntryFormat::Plain,
@@ -138,6 +160,8 @@ pub(crate) const HOSTS: [McpHost; 12] = [
         name: "Codex",
         base: BaseFolder::Home,
         path: ".codex/config.toml",
+        made: &[".codex"],
+        programs: &["codex"],
         project: Some(".codex/config.toml"),
         form: ConfigFormat::Toml("mcp_servers"),
         shape: EntryFormat::Plain,
@@ -149,6 +173,8 @@ pub(crate) const HOSTS: [McpHost; 12] = [
         name: "Gemini CLI",
         base: BaseFolder::Home,
         path: ".gemini/settings.json",
+        made: &[".gemini"],
+        programs: &["gemini"],
         project: Some(".gemini/settings.json"),
         form: ConfigFormat::Json("mcpServers"),
         shape: EntryFormat::Plain,
@@ -160,6 +186,8 @@ pub(crate) const HOSTS: [McpHost; 12] = [
         name: "OpenCode",
         base: BaseFolder::Config,
         path: "opencode/opencode.json",
+        made: &["opencode"],
+        programs: &["opencode"],
         project: Some("opencode.json"),
         form: ConfigFormat::Json("mcp"),
         shape: EntryFormat::OneList,
@@ -171,6 +199,8 @@ pub(crate) const HOSTS: [McpHost; 12] = [
         name: "Zed",
         base: BaseFolder::Config,
         path: "zed/settings.json",
+        made: &["zed"],
+        programs: &["zed", "zeditor"],
         project: Some(".zed/settings.json"),
         form: ConfigFormat::Json("context_servers"),
         shape: EntryFormat::Plain,
@@ -182,6 +212,8 @@ pub(crate) const HOSTS: [McpHost; 12] = [
         name: "Cline",
         base: BaseFolder::Config,
         path: "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+        made: &["Code/User/globalStorage/saoudrizwan.claude-dev"],
+        programs: &["cline"],
         project: None,
         form: ConfigFormat::Json("mcpServers"),
         shape: EntryFormat::Plain,
@@ -194,6 +226,8 @@ pub(crate) const HOSTS: [McpHost; 12] = [
         name: "Continue",
         base: BaseFolder::Home,
         path: ".continue/mcpServers/tandem.json",
+        made: &[".continue"],
+        programs: &["cn"],
         project: Some(".continue/mcpServers/tandem.json"),
         form: ConfigFormat::Json("mcpServers"),
         shape: EntryFormat::Plain,
@@ -207,6 +241,8 @@ pub(crate) const HOSTS: [McpHost; 12] = [
         name: "JetBrains Junie",
         base: BaseFolder::Home,
         path: ".junie/mcp/mcp.json",
+        made: &[".junie"],
+        programs: &["junie"],
         project: Some(".junie/mcp/mcp.json"),
         form: ConfigFormat::Json("mcpServers"),
         shape: EntryFormat::Plain,
@@ -218,11 +254,7 @@ pub(crate) const HOSTS: [McpHost; 12] = [
 impl McpHost {
     /// The user's configuration.
     pub(crate) fn file(&self, places: &ConfigFolders) -> PathBuf {
-        let base = match self.base {
-            BaseFolder::Home => &places.home,
-            BaseFolder::Config => &places.config,
-        };
-        base.join(self.path)
+        self.base(places).join(self.path)
     }
 
     /// Configuration file in a project folder; `None` when the host has none.
@@ -230,14 +262,32 @@ impl McpHost {
         self.project.map(|path| folder.join(path))
     }
 
-    /// Whether the user seems to have this host: its file, or the folder that it creates, exists.
+    /// Whether the user seems to have this host: a file or folder that it creates exists, or its program is
+    /// on PATH.
     pub(crate) fn is_here(&self, places: &ConfigFolders) -> bool {
-        let file = self.file(places);
-        let own = self.path.split('/').next().filter(|first| *first != self.path);
-        file.is_file()
-            || own.is_some_and(|_| file.parent().is_some_and(Path::is_dir))
-            || (self.id == "continue" && places.home.join(".continue").is_dir())
-            || (self.id == "jetbrains" && places.home.join(".junie").is_dir())
+        self.made_paths(places).any(|path| path.exists())
+            || self
+                .programs
+                .iter()
+                .any(|program| places.program_folders().any(|one| one.join(program).is_file()))
+    }
+
+    /// The missing signs of a host that is not installed, for a message.
+    pub(crate) fn signs(&self, places: &ConfigFolders) -> String {
+        let made = self.made_paths(places).map(|path| format!("`{}`", path.display()));
+        let programs = self.programs.iter().map(|program| format!("`{program}` on PATH"));
+        made.chain(programs).collect::<Vec<_>>().join(" or ")
+    }
+
+    fn base<'a>(&self, places: &'a ConfigFolders) -> &'a Path {
+        match self.base {
+            BaseFolder::Home => &places.home,
+            BaseFolder::Config => &places.config,
+        }
+    }
+
+    fn made_paths(&self, places: &ConfigFolders) -> impl Iterator<Item = PathBuf> {
+        self.made.iter().map(|path| self.base(places).join(path))
     }
 
     /// The entry that starts this command.

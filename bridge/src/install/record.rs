@@ -1,7 +1,7 @@
 //! Record of the entries that `install` wrote, file by file, so that nothing else is ever changed. The record
 //! is a file with a version.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, bail};
 use serde_json::{Map, Value, json};
@@ -12,8 +12,8 @@ const VERSION: u64 = 1;
 /// The entries that were written.
 #[derive(Debug)]
 pub(super) struct InstallRecord {
-    file: PathBuf,
     entries: Map<String, Value>,
+    changed: bool,
 }
 
 impl InstallRecord {
@@ -22,7 +22,7 @@ impl InstallRecord {
     /// # Errors
     /// When the file exists and is not a record, or is of a later version.
     pub(super) fn load(file: &Path) -> anyhow::Result<Self> {
-        let empty = Self { file: file.to_path_buf(), entries: Map::new() };
+        let empty = Self { entries: Map::new(), changed: false };
         let text = match std::fs::read_to_string(file) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(empty),
@@ -43,19 +43,24 @@ impl InstallRecord {
         self.entries.get(file.to_str()?)?.get(name)
     }
 
-    /// Records that the entry was written, or removed (`None`).
-    ///
-    /// # Errors
-    /// When the record cannot be written.
-    pub(super) fn note(&mut self, file: &Path, name: &str, entry: Option<Value>) -> anyhow::Result<()> {
+    /// Records that the entry is written, or removed (`None`).
+    pub(super) fn note(&mut self, file: &Path, name: &str, entry: Option<Value>) {
         let of_file = self.entries.entry(file.display().to_string()).or_insert_with(|| json!({}));
         if let Some(names) = of_file.as_object_mut() {
+            self.changed |= names.get(name) != entry.as_ref();
             match entry {
                 Some(entry) => names.insert(name.to_owned(), entry),
                 None => names.shift_remove(name),
             };
         }
-        let text = serde_json::to_string_pretty(&json!({ "version": VERSION, "entries": self.entries }))?;
-        super::replace(&self.file, &text).with_context(|| format!("cannot write `{}`", self.file.display()))
+    }
+
+    /// The new text of its file; `None` if nothing changed.
+    ///
+    /// # Errors
+    /// When the entries cannot be serialized.
+    pub(super) fn changed_text(&self) -> anyhow::Result<Option<String>> {
+        let text = || serde_json::to_string_pretty(&json!({ "version": VERSION, "entries": self.entries }));
+        Ok(self.changed.then(text).transpose()?)
     }
 }

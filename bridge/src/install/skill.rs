@@ -1,14 +1,12 @@
 //! The skill: recipes for debugging that an agent's host offers to its model, and the folder that each host
 //! reads skills from. Not here: the plugin that has the same skill with a subagent and a hook (`plugin/`).
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use serde_json::{Map, Value};
 
-use super::record::InstallRecord;
-use super::{ConfigFolders, InstallArgs, McpHost, replace};
+use super::{ConfigFolders, Installation, McpHost, actual_file};
 
 /// The skill's name, and its folder's.
 const NAME: &str = "tandem";
@@ -46,81 +44,53 @@ fn folder(host: &McpHost, places: &ConfigFolders, project: Option<&Path>) -> any
     Ok(skills.join(NAME))
 }
 
-/// Writes the skill, or takes it out again.
+/// Plans to write the skill, or to remove it.
 ///
 /// # Errors
-/// When the host reads no skills, or when a file of the skill was changed by others, or cannot be read or
-/// written. Nothing is changed then.
-pub(super) fn install_skill(
+/// When the host reads no skills, or when a file of the skill was changed by others, or cannot be read.
+pub(super) fn plan_skill(
     host: &McpHost,
     places: &ConfigFolders,
-    flags: &InstallArgs,
-    record: &mut InstallRecord,
-    out: &mut dyn Write,
+    installation: &mut Installation<'_>,
 ) -> anyhow::Result<()> {
-    let folder = folder(host, places, flags.project.as_deref())?;
-    let folder = folder.canonicalize().unwrap_or(folder);
+    let Installation { flags, record, changes, lines, .. } = installation;
+    let folder = actual_file(&folder(host, places, flags.project.as_deref())?);
     let shown = folder.display();
     let written = record.entry(&folder, NAME).cloned().unwrap_or_default();
-    let mut found = 0;
+    let (mut found, mut current) = (0, 0);
     for (name, text) in FILES {
-        let file = folder.join(name);
-        match std::fs::read_to_string(&file) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error).with_context(|| format!("cannot read `{}`", file.display())),
-            Ok(there) if there == *text || written[*name].as_str() == Some(there.as_str()) => found += 1,
-            Ok(_) => bail!(
+        match changes.read(&folder.join(name))? {
+            None => {}
+            Some(there) if there == *text => (found, current) = (found + 1, current + 1),
+            Some(there) if written[*name].as_str() == Some(there.as_str()) => found += 1,
+            Some(_) => bail!(
                 "the skill in `{shown}` was not changed: this command did not write its `{name}`. Remove or \
                     rename that folder"
             ),
         }
     }
-    let is_whole = FILES
-        .iter()
-        .all(|(name, text)| std::fs::read_to_string(folder.join(name)).is_ok_and(|there| there == *text));
-    let does_nothing = if flags.remove { found == 0 } else { is_whole };
-    match (flags.remove, does_nothing) {
-        (true, true) => writeln!(out, "{}: the skill is not in {shown}", host.name)?,
-        (false, true) => writeln!(out, "{}: the skill is in {shown} already", host.name)?,
+    let does_nothing = if flags.remove { found == 0 } else { current == FILES.len() };
+    lines.push(match (flags.remove, does_nothing) {
+        (true, true) => format!("{}: the skill is not in {shown}", host.name),
+        (false, true) => format!("{}: the skill is in {shown} already", host.name),
         _ if flags.dry_run => {
             let what = if flags.remove { "remove" } else { "write" };
-            writeln!(out, "{}: would {what} the skill in {shown}", host.name)?;
+            format!("{}: would {what} the skill in {shown}", host.name)
         }
         (true, false) => {
-            take(&folder)?;
-            writeln!(out, "{}: removed the skill from {shown}", host.name)?;
+            FILES.iter().for_each(|(name, _)| changes.remove(folder.join(name)));
+            changes.remove_if_empty(folder.join("references"));
+            changes.remove_if_empty(folder.clone());
+            format!("{}: removed the skill from {shown}", host.name)
         }
         (false, false) => {
-            for (name, text) in FILES {
-                let file = folder.join(name);
-                replace(&file, text).with_context(|| format!("cannot write `{}`", file.display()))?;
-            }
-            writeln!(out, "{}: wrote the skill to {shown}", host.name)?;
+            FILES.iter().for_each(|(name, text)| changes.write(folder.join(name), (*text).to_owned()));
+            format!("{}: wrote the skill to {shown}", host.name)
         }
-    }
-    if !flags.dry_run {
-        let files: Map<String, Value> =
-            FILES.iter().map(|(name, text)| ((*name).into(), (*text).into())).collect();
-        record.note(&folder, NAME, (!flags.remove).then_some(Value::Object(files)))?;
-    }
-    Ok(())
-}
-
-/// Removes its files, and the folders that are empty then.
-fn take(folder: &Path) -> anyhow::Result<()> {
-    for (name, _) in FILES {
-        let file = folder.join(name);
-        match std::fs::remove_file(&file) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(error).with_context(|| format!("cannot remove `{}`", file.display()));
-            }
-            _ => {}
-        }
-    }
-    for folder in [&folder.join("references"), folder] {
-        // The folder stays if it has another file.
-        drop(std::fs::remove_dir(folder));
-    }
+    });
+    let files: Map<String, Value> =
+        FILES.iter().map(|(name, text)| ((*name).into(), (*text).into())).collect();
+    record.note(&folder, NAME, (!flags.remove).then_some(Value::Object(files)));
     Ok(())
 }
 

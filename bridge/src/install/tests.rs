@@ -28,8 +28,12 @@ fn changed_text(outcome: EditOutcome) -> String {
 
 #[test]
 fn each_host_gets_what_its_documentation_says() {
-    let places =
-        ConfigFolders { home: "/h".into(), config: "/h/.config".into(), state: "/h/.local/state".into() };
+    let places = ConfigFolders {
+        home: "/h".into(),
+        config: "/h/.config".into(),
+        state: "/h/.local/state".into(),
+        programs: std::ffi::OsString::new(),
+    };
     let plain = json!({ "command": "/bin/tandem-mcp", "args": ["--read-only"] });
     let typed = json!({ "type": "stdio", "command": "/bin/tandem-mcp", "args": ["--read-only"] });
     let list = json!({ "type": "local", "command": ["/bin/tandem-mcp", "--read-only"], "enabled": true });
