@@ -12,8 +12,8 @@
 //! Objects are not `Send`: they stay on the engine's thread. Only a [`callback::Callback`] moves COM pointers
 //! to another thread.
 
-#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
-compile_error!("the .NET engine runs on Linux x86-64 so far");
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+compile_error!("this crate is for 64-bit Linux: it was tried on x86-64, and is only compiled for AArch64");
 
 pub mod activity;
 pub mod allocator;

@@ -12,7 +12,7 @@ use std::path::Path;
 use tandem_error::{ErrorCode, Failure};
 
 /// Machines as ELF counts them (System V ABI, `e_machine`).
-const MACHINES: [(u16, &str); 10] = [
+const MACHINES: [(u16, &str); 11] = [
     (2, "SPARC"),
     (3, "x86"),
     (8, "MIPS"),
@@ -20,13 +20,17 @@ const MACHINES: [(u16, &str); 10] = [
     (21, "64-bit PowerPC"),
     (22, "S/390"),
     (40, "32-bit ARM"),
+    (62, "x86-64"),
     (183, "64-bit ARM (AArch64)"),
     (243, "RISC-V"),
     (258, "LoongArch"),
 ];
-/// Of ELF: x86-64, which this machine is, and 32-bit x86, which its kernel may run.
-const NATIVE_MACHINE: u16 = 62;
-const X86: u16 = 3;
+/// The machine that this program is for, as ELF counts it; 32-bit programs that its kernel may run; the name
+/// that .NET has for it.
+#[cfg(target_arch = "x86_64")]
+const NATIVE: (u16, Option<u16>, &str) = (62, Some(3), "linux-x64");
+#[cfg(not(target_arch = "x86_64"))]
+const NATIVE: (u16, Option<u16>, &str) = (183, Some(40), "linux-arm64");
 /// Machines as Windows counts them (PE format, `Machine`).
 const WINDOWS: [(u16, &str); 4] =
     [(0x14c, "x86"), (0x1c4, "32-bit ARM"), (0x8664, "x86-64"), (0xaa64, "64-bit ARM (AArch64)")];
@@ -71,7 +75,7 @@ pub fn refuse_foreign(file: &Path, support: HostSupport) -> Result<(), Failure> 
     Err(Failure::new(ErrorCode::LaunchFailed, message).hint(hint))
 }
 
-fn describe_foreign(file: &Path, support: HostSupport) -> Option<(String, &'static str)> {
+fn describe_foreign(file: &Path, support: HostSupport) -> Option<(String, String)> {
     let mut header = Vec::new();
     // A pipe that waits for its writer is not an executable.
     file.metadata().ok().filter(std::fs::Metadata::is_file)?;
@@ -91,29 +95,28 @@ fn named(known: &[(u16, &str)], machine: u64) -> String {
     found.map_or_else(|| format!("machine number {machine}"), |(_, name)| (*name).into())
 }
 
-fn elf(header: &[u8], support: HostSupport) -> Option<(String, &'static str)> {
+fn elf(header: &[u8], support: HostSupport) -> Option<(String, String)> {
     let [0x7f, b'E', b'L', b'F', class, order, ..] = header else { return None };
     let machine = number(header, 0x12, 2, *order == 2)?;
-    match (machine == u64::from(NATIVE_MACHINE), *class) {
+    let (native, compatible, identifier) = NATIVE;
+    let is_native = machine == u64::from(native);
+    match (is_native, *class) {
         (true, 2) => return None,
-        _ if support == HostSupport::Kernel && machine == u64::from(X86) => return None,
+        _ if support == HostSupport::Kernel && compatible.map(u64::from) == Some(machine) => return None,
         _ => {}
     }
-    let name = if machine == u64::from(NATIVE_MACHINE) {
-        "x86-64 with 32-bit addresses".into()
-    } else {
-        named(&MACHINES, machine)
-    };
+    let own = named(&MACHINES, native.into());
+    let name = if is_native { format!("{own} with 32-bit addresses") } else { named(&MACHINES, machine) };
     let bits = if *class == 1 && !name.contains("32") { "32-bit " } else { "" };
-    let what = format!("a Linux program for {bits}{name}, and this machine is x86-64");
-    Some((
-        what,
-        "build it for x86-64 (.NET: `-r linux-x64`; a .NET program's .dll runs anywhere), or debug it on \
-            such a machine",
-    ))
+    let what = format!("a Linux program for {bits}{name}, and this machine is {own}");
+    let hint = format!(
+        "build it for {own} (.NET: `-r {identifier}`; a .NET program's .dll runs anywhere), or debug it on \
+            such a machine"
+    );
+    Some((what, hint))
 }
 
-fn windows(header: &[u8]) -> Option<(String, &'static str)> {
+fn windows(header: &[u8]) -> Option<(String, String)> {
     if !header.starts_with(b"MZ") {
         return None;
     }
@@ -126,20 +129,22 @@ fn windows(header: &[u8]) -> Option<(String, &'static str)> {
         return None;
     }
     let what = format!("a Windows program for {}, and this machine runs Linux", named(&WINDOWS, machine));
-    Some((what, "build it for Linux; a .NET program starts from the .dll beside it, or with `-r linux-x64`"))
+    Some((what, hint_for_linux()))
 }
 
 /// Mach-O, of one machine or of several; what Java compiles begins like the latter, with a version where
 /// that has a small count.
-fn macos(header: &[u8]) -> Option<(String, &'static str)> {
+fn macos(header: &[u8]) -> Option<(String, String)> {
     const MAX_ARCHITECTURES: u64 = 20;
     let magic = number(header, 0, 4, true)?;
     let is_one = [0xfeed_face, 0xfeed_facf, 0xcefa_edfe, 0xcffa_edfe].contains(&magic);
     let has_several = magic == 0xcafe_babe && number(header, 4, 4, true)? < MAX_ARCHITECTURES;
-    (is_one || has_several).then(|| {
-        let what = "a macOS program, and this machine runs Linux".into();
-        (what, "build it for Linux; a .NET program starts from the .dll beside it, or with `-r linux-x64`")
-    })
+    (is_one || has_several).then(|| ("a macOS program, and this machine runs Linux".into(), hint_for_linux()))
+}
+
+fn hint_for_linux() -> String {
+    let (_, _, identifier) = NATIVE;
+    format!("build it for Linux; a .NET program starts from the .dll beside it, or with `-r {identifier}`")
 }
 
 /// Whether the kernel has another program run files that begin so (binfmt_misc of the

@@ -124,6 +124,26 @@ pub(super) fn program_of(
     Ok(program::resolve(&program::Attributes(attributes), send_event, give_up)?.spec)
 }
 
+/// Refuses the machine that this program was built for, if the engine does not support it. Disassembly, and
+/// the recognition of hangs, read x86-64 instructions; nothing was tried on other machines.
+///
+/// # Errors
+/// `UNSUPPORTED`, naming the machine and the alternatives.
+pub fn check_machine() -> Result<(), Failure> {
+    check_architecture(std::env::consts::ARCH)
+}
+
+fn check_architecture(architecture: &str) -> Result<(), Failure> {
+    if architecture == "x86_64" {
+        return Ok(());
+    }
+    let message = format!("the .NET engine supports x86-64, and this is a build for {architecture}");
+    Err(Failure::new(ErrorCode::Unsupported, message).hint(
+        "install netcoredbg and set `engine: \"netcoredbg\"`, or debug on an x86-64 machine; the engines of \
+            other languages support both",
+    ))
+}
+
 /// Runs as the watchdog of the child processes of a session, until stdin ends: it ends those of `root` if the
 /// host was killed, and releases runtimes that are still held.
 ///
@@ -151,11 +171,13 @@ impl CoreClr {
     /// Starts the engine's thread, idle.
     ///
     /// # Errors
-    /// `ENGINE_FAILED` when there can be no more threads.
+    /// `UNSUPPORTED` on a machine that the engine does not support, `ENGINE_FAILED` when there can be no more
+    /// threads.
     pub fn start(
         broker: Broker,
         events: tokio::sync::mpsc::UnboundedSender<EngineEvent>,
     ) -> Result<Self, Failure> {
+        check_machine()?;
         let (inbox, inputs) = mpsc::channel();
         let ending = Arc::new(AtomicBool::new(false));
         let stopping = Arc::new(AtomicBool::new(false));
@@ -219,5 +241,19 @@ fn cor(what: impl std::fmt::Display) -> impl FnOnce(cordebug::CorError) -> Failu
             _ => ErrorCode::EngineFailed,
         };
         Failure::new(code, format!("cannot {what}: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_machine_is_refused_by_name_with_the_alternatives() {
+        assert_eq!(check_architecture("x86_64"), Ok(()));
+        let refused = check_architecture("aarch64").expect_err("the engine does not support it");
+        assert_eq!(refused.code, ErrorCode::Unsupported);
+        assert!(refused.message.contains("aarch64"), "{refused}");
+        assert!(refused.hint.is_some_and(|hint| hint.contains("netcoredbg")));
     }
 }

@@ -30,6 +30,9 @@ pub fn run(as_json: bool) -> anyhow::Result<bool> {
 
 fn dotnet() -> CheckResult {
     let name = format!("{} ({})", coreclr::DESCRIPTION.name, coreclr::DESCRIPTION.languages);
+    if let Err(failure) = coreclr::check_machine() {
+        return CheckResult::optional("engine", format!("{name}: {}", failure.message), failure.hint);
+    }
     let runtimes = coreclr::installed_runtimes();
     if runtimes.is_empty() {
         let what = format!("{name}: {}", super::engines::NO_RUNTIME);

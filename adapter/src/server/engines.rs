@@ -43,6 +43,10 @@ pub fn list(as_json: bool) -> anyhow::Result<()> {
 
 fn dotnet() -> Value {
     let (engine, languages) = (coreclr::DESCRIPTION.name, coreclr::DESCRIPTION.languages);
+    if let Err(failure) = coreclr::check_machine() {
+        return json!({ "engine": engine, "languages": languages, "missing": failure.message,
+            "hint": failure.hint });
+    }
     let runtimes = coreclr::installed_runtimes();
     if runtimes.is_empty() {
         return json!({ "engine": engine, "languages": languages,
