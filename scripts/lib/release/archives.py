@@ -6,8 +6,8 @@ from .archive import FILE, PROGRAM
 from .facts import DESCRIPTION, LICENCES, PUBLISHER, VERSION, text_of
 
 
-def tarball(programs, pages, third_parties):
-    top = f"tandem-{VERSION}-linux-x64"
+def tarball(platform, programs, pages, third_parties):
+    top = f"tandem-{VERSION}-{platform.name}"
     members = [(f"{top}/bin/{name}", content, PROGRAM) for name, content in sorted(programs.items())]
     members += [(f"{top}/share/{name}", content, FILE) for name, content in sorted(pages.items())]
     members += [(f"{top}/{name}", text_of(name), FILE) for name in (*LICENCES, "README.md", "CHANGELOG.md")]
@@ -15,7 +15,7 @@ def tarball(programs, pages, third_parties):
     return f"{top}.tar.gz", archive.gz(archive.tar(members))
 
 
-def debian(programs, pages, third_parties):
+def debian(platform, programs, pages, third_parties):
     members = [(f"usr/bin/{name}", content, PROGRAM) for name, content in sorted(programs.items())]
     places = {"zsh/site-functions/": "zsh/vendor-completions/"}
     for name, content in sorted(pages.items()):
@@ -33,7 +33,7 @@ def debian(programs, pages, third_parties):
     members.sort()
     size = sum(len(content) for _, content, _ in members) // 1024
     # What C library it needs, and that alone: debuggers of other languages are the user's choice.
-    control = (f"Package: tandem\nVersion: {VERSION}\nArchitecture: amd64\nMaintainer: {PUBLISHER['authors']} <{PUBLISHER['email']}>\n"
+    control = (f"Package: tandem\nVersion: {VERSION}\nArchitecture: {platform.debian}\nMaintainer: {PUBLISHER['authors']} <{PUBLISHER['email']}>\n"
                f"Installed-Size: {size}\nDepends: libc6 (>= 2.28)\nSuggests: gdb, lldb, python3-debugpy, delve, ruby-debug\n"
                f"Section: devel\nPriority: optional\nHomepage: {PUBLISHER['homepage']}\nDescription: debugger that an editor and an AI agent share\n"
                + "".join(f" {line}\n" for line in DESCRIPTION.splitlines()))
@@ -43,4 +43,4 @@ def debian(programs, pages, third_parties):
     inner = archive.tar([("./control", control.encode(), FILE), ("./md5sums", sums.encode(), FILE)])
     package = archive.ar([("debian-binary", b"2.0\n"), ("control.tar.xz", archive.xz(inner)),
                           ("data.tar.xz", archive.xz(archive.tar(dotted, folders=True)))])
-    return f"tandem_{VERSION}_amd64.deb", package
+    return f"tandem_{VERSION}_{platform.debian}.deb", package

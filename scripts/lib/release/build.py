@@ -7,26 +7,33 @@ from tools import tool
 
 from .facts import GLIBC, PROGRAMS
 
-TARGET = "x86_64-unknown-linux-gnu"
 # page -> where it goes beneath `share`
 PAGES = {"man": "man/man1/{}.1", "bash": "bash-completion/completions/{}", "zsh": "zsh/site-functions/_{}",
          "fish": "fish/vendor_completions.d/{}.fish"}
 
 
-def programs():
-    """name -> bytes. The binaries do not contain the paths of this build."""
+def has_library(platform):
+    """Whether Rust's standard library for the platform is installed: `rustup target add` brings it."""
+    done = subprocess.run(["rustc", "--print", "target-libdir", "--target", platform.rust], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    return done.returncode == 0 and any(pathlib.Path(done.stdout.strip()).glob("libstd-*"))
+
+
+def programs(platform):
+    """Builds for the platform: returns name -> bytes, and their folder. The binaries do not contain the paths of this build."""
+    if not has_library(platform):
+        sys.exit(f"release: Rust's library for {platform.machine} is missing: run `rustup target add {platform.rust}`")
     zigbuild, zig = tool("cargo-zigbuild"), tool("zig")
     home = pathlib.Path(os.environ.get("CARGO_HOME") or pathlib.Path.home() / ".cargo").resolve()
     remapped = [f"--remap-path-prefix={home}=/cargo", f"--remap-path-prefix={ROOT}=/tandem"]
     environment = {**os.environ, "CARGO_ZIGBUILD_ZIG_PATH": str(zig), "PATH": f"{zigbuild.parent}:{os.environ['PATH']}",
                    "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(remapped), "SOURCE_DATE_EPOCH": "1577836800"}
-    say(f"building the programs for glibc {'.'.join(map(str, GLIBC))} and later")
-    command = ["cargo", "zigbuild", "--release", "--locked", "--target", f"{TARGET}.{'.'.join(map(str, GLIBC))}",
+    say(f"building the programs for {platform.machine}, glibc {'.'.join(map(str, GLIBC))} and later")
+    command = ["cargo", "zigbuild", "--release", "--locked", "--target", f"{platform.rust}.{'.'.join(map(str, GLIBC))}",
                "-p", "tandem-adapter", "-p", "tandem-bridge"]
     done = subprocess.run(command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL)
     if done.returncode != 0:
-        sys.exit("release: the programs were not built")
-    folder = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target") / TARGET / "release"
+        sys.exit(f"release: the programs for {platform.machine} were not built")
+    folder = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target") / platform.rust / "release"
     built = {name: (folder / name).read_bytes() for name in PROGRAMS}
     for name, content in built.items():
         too_new = [version for version in glibc_versions(content) if version > GLIBC]

@@ -1,5 +1,5 @@
 """What packages say of Tandem and its publisher: from Cargo.toml and publisher.json, the one place for each fact."""
-import json, tomllib
+import dataclasses, json, tomllib
 
 from setup.places import ROOT
 
@@ -18,6 +18,27 @@ through their own adapters: Python, C, C++, Rust, Go, Ruby, JavaScript, shell sc
 EPOCH = 1577836800
 # The oldest C library that the programs run on.
 GLIBC = (2, 28)
+
+
+@dataclasses.dataclass(frozen=True)
+class Platform:
+    """A platform with programs, and its name in each registry."""
+    # npm, NuGet and VS Code agree on it.
+    name: str
+    rust: str
+    machine: str
+    debian: str
+    node_cpu: str
+    wheel: str
+    mason: str
+    # The architecture of an image.
+    image: str
+
+
+X64 = Platform("linux-x64", "x86_64-unknown-linux-gnu", "x86-64", "amd64", "x64", "py3-none-manylinux_2_28_x86_64", "linux_x64_gnu", "amd64")
+# Without the .NET engine, which refuses it by name.
+ARM64 = Platform("linux-arm64", "aarch64-unknown-linux-gnu", "AArch64", "arm64", "arm64", "py3-none-manylinux_2_28_aarch64", "linux_arm64_gnu", "arm64")
+PLATFORMS = (X64, ARM64)
 DOWNLOADS = f"{PUBLISHER['repository']}/releases/download/v{VERSION}"
 LICENCES = ("LICENSE-MIT", "LICENSE-APACHE")
 

@@ -7,7 +7,7 @@ from .facts import DESCRIPTION, DOWNLOADS, LICENCE, LICENCES, PUBLISHER, SHORT, 
 from .registries import registry_entry
 
 
-def bundle(programs, third_parties):
+def bundle(platform, programs, third_parties):
     manifest = {
         "manifest_version": "0.3", "name": "tandem", "display_name": "Tandem", "version": VERSION, "description": SHORT,
         "long_description": DESCRIPTION, "author": {"name": PUBLISHER["authors"], "url": PUBLISHER["homepage"]},
@@ -22,24 +22,29 @@ def bundle(programs, third_parties):
     members = [("manifest.json", dumps(manifest), FILE), ("icon.png", text_of("vscode-extension/images/icon.png"), FILE)]
     members += [(name, text_of(name), FILE) for name in LICENCES] + [("THIRD-PARTY.txt", third_parties, FILE)]
     members += [(f"server/{name}", content, PROGRAM) for name, content in sorted(programs.items())]
-    return f"tandem-{VERSION}-linux-x64.mcpb", archive.zipped(members)
+    return f"tandem-{VERSION}-{platform.name}.mcpb", archive.zipped(members)
 
 
-def server_json(bundle_name, bundle_content):
-    """One package for each registry that has Tandem."""
+def server_json(bundles):
+    """One package for each registry that has Tandem, and one for each bundle: (name, content)."""
     entry = registry_entry("npm", "tandem-mcp", VERSION)
     stdio = {"transport": {"type": "stdio"}}
     entry["packages"] += [
         {"registryType": "pypi", "identifier": "tandem-mcp", "version": VERSION, "runtimeHint": "uvx", **stdio},
         {"registryType": "nuget", "identifier": "tandem", "version": VERSION, "runtimeHint": "dnx", **stdio},
         {"registryType": "oci", "identifier": f"{PUBLISHER['image']}:{VERSION}", "runtimeHint": "docker", **stdio},
-        {"registryType": "mcpb", "identifier": f"{DOWNLOADS}/{bundle_name}", "fileSha256": hashlib.sha256(bundle_content).hexdigest(), **stdio},
     ]
+    entry["packages"] += [{"registryType": "mcpb", "identifier": f"{DOWNLOADS}/{name}", "fileSha256": hashlib.sha256(content).hexdigest(), **stdio}
+                          for name, content in bundles]
     return "server.json", dumps(entry)
 
 
-def mason():
-    """For the registry of mason.nvim: from the archive of the release, by its two programs."""
+def mason(platforms):
+    """For the registry of mason.nvim: from the archives of the release, by their two programs."""
+    assets = "".join(f"""
+    - target: {platform.mason}
+      file: tandem-{VERSION}-{platform.name}.tar.gz
+      folder: tandem-{VERSION}-{platform.name}""" for platform in platforms)
     owner = PUBLISHER["repository"].removeprefix("https://github.com/")
     return "mason-package.yaml", f"""---
 name: tandem
@@ -62,10 +67,7 @@ categories:
 
 source:
   id: pkg:github/{owner}@v{VERSION}
-  asset:
-    - target: linux_x64_gnu
-      file: tandem-{VERSION}-linux-x64.tar.gz
-      folder: tandem-{VERSION}-linux-x64
+  asset:{assets}
 
 bin:
   tandem-dap: "{{{{source.asset.folder}}}}/bin/tandem-dap"
@@ -73,21 +75,27 @@ bin:
 """.encode()
 
 
-def dockerfile():
-    """Beside the archive of the release. For agents (`docker run -i`), and as the image of `kubectl debug`."""
-    top = f"tandem-{VERSION}-linux-x64"
+def dockerfile(platforms):
+    """Beside the archives of the release. For agents (`docker run -i`), and as the image of `kubectl debug`."""
+    stages = "".join(f"""
+FROM debian:12-slim AS {platform.image}
+ADD tandem-{VERSION}-{platform.name}.tar.gz /opt
+ENV PATH=/opt/tandem-{VERSION}-{platform.name}/bin:$PATH
+""" for platform in platforms)
     return "Dockerfile", f"""# docker build -t {PUBLISHER['image']}:{VERSION} .   (in the folder of the release's files)
 # An agent:       docker run -i --rm -v "$PWD:/work" {PUBLISHER['image']}:{VERSION}
 # A program in a pod: kubectl debug -it POD --image={PUBLISHER['image']}:{VERSION} --target=CONTAINER -- tandem-dap --listen 127.0.0.1:4711
-FROM debian:12-slim
+# The builder sets it; `docker build --platform linux/arm64` chooses another.
+ARG TARGETARCH={platforms[0].image}
+{stages}
+# hadolint ignore=DL3006
+FROM ${{TARGETARCH}}
 LABEL io.modelcontextprotocol.server.name="{PUBLISHER['mcpName']}" \\
       org.opencontainers.image.title="Tandem" \\
       org.opencontainers.image.description="{SHORT}" \\
       org.opencontainers.image.source="{PUBLISHER['repository']}" \\
       org.opencontainers.image.version="{VERSION}" \\
       org.opencontainers.image.licenses="{LICENCE}"
-ADD {top}.tar.gz /opt
-ENV PATH=/opt/{top}/bin:$PATH
 WORKDIR /work
 ENTRYPOINT ["tandem-mcp"]
 """.encode()

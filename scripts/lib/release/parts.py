@@ -3,13 +3,13 @@ import hashlib, json, pathlib, re, subprocess, uuid
 
 from setup.places import ROOT
 
-from .build import TARGET
-from .facts import LICENCE, PROGRAMS, PUBLISHER, VERSION, dumps
+from .facts import LICENCE, PLATFORMS, PUBLISHER, VERSION, dumps
 
 
 def libraries():
     """Packages of crates.io that end up in the programs, in order; each with its folder. What only builds or tests is left out."""
-    described = subprocess.run(["cargo", "metadata", "--format-version", "1", "--locked", "--offline", "--filter-platform", TARGET],
+    platforms = [word for platform in PLATFORMS for word in ("--filter-platform", platform.rust)]
+    described = subprocess.run(["cargo", "metadata", "--format-version", "1", "--locked", "--offline", *platforms],
                                cwd=ROOT, stdout=subprocess.PIPE, check=True)
     metadata = json.loads(described.stdout)
     packages = {package["id"]: package for package in metadata["packages"]}
@@ -40,7 +40,8 @@ def checksums():
     return found
 
 
-def bill(programs):
+def bill(built):
+    """`built`: platform -> name -> bytes."""
     sums = checksums()
     components = [{
         "type": "library", "bom-ref": f"pkg:cargo/{one['name']}@{one['version']}", "name": one["name"], "version": one["version"],
@@ -48,13 +49,15 @@ def bill(programs):
         "licenses": [{"expression": one["license"].replace("/", " OR ")}] if one["license"] else [],
         "hashes": [{"alg": "SHA-256", "content": sums[one["name"], one["version"]]}],
     } for one in libraries()]
-    files = [{"type": "application", "bom-ref": name, "name": name, "version": VERSION,
-              "licenses": [{"expression": LICENCE}], "hashes": [{"alg": "SHA-256", "content": hashlib.sha256(content).hexdigest()}]}
-             for name, content in sorted(programs.items())]
+    programs = {f"{name}-{platform.name}": content for platform, programs in built.items() for name, content in sorted(programs.items())}
+    files = [{"type": "application", "bom-ref": name, "name": name.removesuffix(f"-{platform.name}"), "version": VERSION,
+              "licenses": [{"expression": LICENCE}], "hashes": [{"alg": "SHA-256", "content": hashlib.sha256(programs[name]).hexdigest()}],
+              "properties": [{"name": "platform", "value": platform.name}]}
+             for platform in built for name in sorted(programs) if name.endswith(platform.name)]
     everything = [one["bom-ref"] for one in components]
     return dumps({
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json", "bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1,
-        "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, hashlib.sha256(b''.join(programs[name] for name in PROGRAMS)).hexdigest())}",
+        "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, hashlib.sha256(b''.join(programs.values())).hexdigest())}",
         "metadata": {"component": {"type": "application", "bom-ref": "tandem", "name": "tandem", "version": VERSION,
                                    "licenses": [{"expression": LICENCE}]},
                      "supplier": {"name": PUBLISHER["authors"], "url": [PUBLISHER["homepage"]]}},

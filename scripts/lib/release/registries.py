@@ -5,7 +5,7 @@ from xml.sax.saxutils import escape
 
 from . import archive
 from .archive import FILE, PROGRAM
-from .facts import DESCRIPTION, LICENCE, LICENCES, PUBLISHER, SHORT, SUMMARY, VERSION, dumps, text_of
+from .facts import DESCRIPTION, LICENCE, LICENCES, PROGRAMS, PUBLISHER, SHORT, SUMMARY, VERSION, dumps, text_of
 
 README = f"""# Tandem
 
@@ -14,7 +14,7 @@ README = f"""# Tandem
     tandem-mcp install claude-code     # or cursor, vscode, codex, gemini, …: writes the configuration
     tandem-mcp doctor                  # says what is here and what is missing
 
-Linux x86-64, glibc 2.28 or later. More: {PUBLISHER['homepage']}
+Linux x86-64 and AArch64 (without the .NET engine), glibc 2.28 or later. More: {PUBLISHER['homepage']}
 
 <!-- mcp-name: {PUBLISHER['mcpName']} -->
 """.encode()
@@ -25,6 +25,17 @@ SHIM = """#!/usr/bin/env node
 const { spawn } = require("node:child_process");
 const name = require("node:path").basename(__filename, ".js");
 const needed = `@SCOPE@/${process.platform}-${process.arch}`;
+const report = process.platform === "linux" && process.report?.getReport();
+const glibc = report && report.header.glibcVersionRuntime;
+if (report && !glibc) {
+  console.error(`${name}: its programs need glibc 2.28 or later, and this system has another C library, such as musl. Run it in a container or on a system with glibc.`);
+  process.exit(1);
+}
+const [major = 0, minor = 0] = (glibc || "2.28").split(".").map(Number);
+if (major < 2 || (major === 2 && minor < 28)) {
+  console.error(`${name}: its programs need glibc 2.28 or later, and this system has ${glibc}. Run it in a container or on a newer system.`);
+  process.exit(1);
+}
 let program;
 try {
   program = require.resolve(`${needed}/bin/${name}`);
@@ -55,30 +66,30 @@ child.on("exit", (code, signal) => {
 """
 
 
-def npm(programs, third_parties):
-    """Both packages: the one of the platform first, for the other names it."""
+def npm(built, third_parties):
+    """The packages of the platforms first, for the last one names them."""
     scope = PUBLISHER["npmScope"]
     shared = {"version": VERSION, "license": f"({LICENCE})", "author": PUBLISHER["authors"], "homepage": PUBLISHER["homepage"],
               "repository": {"type": "git", "url": f"git+{PUBLISHER['repository']}.git"}, "bugs": PUBLISHER["issues"],
               "keywords": PUBLISHER["keywords"]}
     licences = [(f"package/{name}", text_of(name), FILE) for name in LICENCES]
-    platform = {"name": f"{scope}/linux-x64", "description": "The programs of tandem-mcp for Linux x86-64", **shared,
-                "os": ["linux"], "cpu": ["x64"], "libc": ["glibc"], "preferUnplugged": True, "files": ["bin", "THIRD-PARTY.txt"]}
-    members = [("package/package.json", dumps(platform), FILE), ("package/README.md", README, FILE), *licences,
-               ("package/THIRD-PARTY.txt", third_parties, FILE)]
-    members += [(f"package/bin/{name}", content, PROGRAM) for name, content in sorted(programs.items())]
-    yield f"{scope.lstrip('@')}-linux-x64-{VERSION}.tgz", archive.gz(archive.tar(members))
+    for platform, programs in built.items():
+        manifest = {"name": f"{scope}/{platform.name}", "description": f"The programs of tandem-mcp for Linux {platform.machine}", **shared,
+                    "os": ["linux"], "cpu": [platform.node_cpu], "libc": ["glibc"], "preferUnplugged": True, "files": ["bin", "THIRD-PARTY.txt"]}
+        members = [("package/package.json", dumps(manifest), FILE), ("package/README.md", README, FILE), *licences,
+                   ("package/THIRD-PARTY.txt", third_parties, FILE)]
+        members += [(f"package/bin/{name}", content, PROGRAM) for name, content in sorted(programs.items())]
+        yield f"{scope.lstrip('@')}-{platform.name}-{VERSION}.tgz", archive.gz(archive.tar(members))
     starter = {"name": "tandem-mcp", "description": SUMMARY, **shared, "mcpName": PUBLISHER["mcpName"],
-               "bin": {name: f"bin/{name}.js" for name in sorted(programs)}, "engines": {"node": ">=18"}, "files": ["bin"],
-               "optionalDependencies": {f"{scope}/linux-x64": VERSION}}
+               "bin": {name: f"bin/{name}.js" for name in PROGRAMS}, "engines": {"node": ">=18"}, "files": ["bin"],
+               "optionalDependencies": {f"{scope}/{platform.name}": VERSION for platform in built}}
     members = [("package/package.json", dumps(starter), FILE), ("package/README.md", README, FILE), *licences]
-    members += [(f"package/bin/{name}.js", SHIM.replace("@SCOPE@", scope).encode(), PROGRAM) for name in sorted(programs)]
+    members += [(f"package/bin/{name}.js", SHIM.replace("@SCOPE@", scope).encode(), PROGRAM) for name in sorted(PROGRAMS)]
     yield f"tandem-mcp-{VERSION}.tgz", archive.gz(archive.tar(members))
 
 
-def wheel(programs, third_parties):
-    info = f"tandem_mcp-{VERSION}.dist-info"
-    tag = "py3-none-manylinux_2_28_x86_64"
+def wheel(platform, programs, third_parties):
+    info, tag = f"tandem_mcp-{VERSION}.dist-info", platform.wheel
     metadata = "\n".join([
         "Metadata-Version: 2.4", "Name: tandem-mcp", f"Version: {VERSION}", f"Summary: {SUMMARY}",
         f"Author: {PUBLISHER['authors']}", f"License-Expression: {LICENCE}", *(f"License-File: {name}" for name in LICENCES),
@@ -131,16 +142,18 @@ def nupkg(name, kinds, description, members):
     return f"{name}.{VERSION}.nupkg", archive.zipped(whole)
 
 
-def dotnet_tool(programs, third_parties):
-    """`tandem`, which names the package of each platform, and that of this one."""
+def dotnet_tool(built, third_parties):
+    """`tandem`, which names the package of each platform, and these."""
     command = '<?xml version="1.0" encoding="utf-8"?>\n<DotNetCliTool Version="2">\n  <Commands>\n    <Command Name="tandem-mcp"{} />\n  </Commands>{}\n</DotNetCliTool>\n'
     own = command.format(' EntryPoint="tandem-mcp" Runner="executable"', "").encode()
-    folder = "tools/any/linux-x64"
-    members = [(f"{folder}/DotnetToolSettings.xml", own, FILE), (f"{folder}/THIRD-PARTY.txt", third_parties, FILE)]
-    members += [(f"{folder}/{name}", text_of(name), FILE) for name in LICENCES]
-    members += [(f"{folder}/{name}", content, PROGRAM) for name, content in sorted(programs.items())]
-    yield nupkg("tandem.linux-x64", ["DotnetToolRidPackage"], f"{SHORT} The programs for Linux x86-64.", members)
-    platforms = '\n  <RuntimeIdentifierPackages>\n    <RuntimeIdentifierPackage RuntimeIdentifier="linux-x64" Id="tandem.linux-x64" />\n  </RuntimeIdentifierPackages>'
+    for platform, programs in built.items():
+        folder = f"tools/any/{platform.name}"
+        members = [(f"{folder}/DotnetToolSettings.xml", own, FILE), (f"{folder}/THIRD-PARTY.txt", third_parties, FILE)]
+        members += [(f"{folder}/{name}", text_of(name), FILE) for name in LICENCES]
+        members += [(f"{folder}/{name}", content, PROGRAM) for name, content in sorted(programs.items())]
+        yield nupkg(f"tandem.{platform.name}", ["DotnetToolRidPackage"], f"{SHORT} The programs for Linux {platform.machine}.", members)
+    listed = "".join(f'\n    <RuntimeIdentifierPackage RuntimeIdentifier="{platform.name}" Id="tandem.{platform.name}" />' for platform in built)
+    platforms = f"\n  <RuntimeIdentifierPackages>{listed}\n  </RuntimeIdentifierPackages>"
     server = dumps(registry_entry("nuget", "tandem", VERSION))
     yield nupkg("tandem", ["DotnetTool", "McpServer"], SHORT, [
         ("tools/any/any/DotnetToolSettings.xml", command.format("", platforms).encode(), FILE), (".mcp/server.json", server, FILE)])

@@ -1,10 +1,10 @@
 """Checks the release files, built twice with placeholders for the programs: the same bytes, what each catalogue asks of a manifest, and
 installed by the package managers that are here. With the real programs, in a bare root: `scripts/try-release`."""
-import hashlib, json, pathlib, re, shutil, subprocess, sys, tarfile, tempfile, xml.etree.ElementTree as xml, zipfile
+import hashlib, json, os, pathlib, re, shutil, subprocess, sys, tarfile, tempfile, xml.etree.ElementTree as xml, zipfile
 
 from tools import tool
 
-from .facts import PROGRAMS, PUBLISHER, VERSION
+from .facts import PLATFORMS, PROGRAMS, PUBLISHER, VERSION, X64
 
 failures = []
 
@@ -33,7 +33,7 @@ def sums(folder):
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(folder.iterdir())}
 
 
-def run(make):
+def run(make, platforms=PLATFORMS):
     with tempfile.TemporaryDirectory(prefix="tandem-release-") as scratch:
         scratch = pathlib.Path(scratch)
         programs = stand_ins(scratch / "programs")
@@ -42,7 +42,7 @@ def run(make):
         first, second = sums(scratch / "one"), sums(scratch / "two")
         that(first == second, f"two runs differ: {[name for name in first if first[name] != second.get(name)]}")
         for look in (archive_and_debian, npm, wheel, nuget, catalogues, bill, image):
-            look(scratch / "one", scratch)
+            look(scratch / "one", scratch, platforms)
     if failures:
         sys.exit("release: " + "\nrelease: ".join(failures))
     print(f"release: {len(first)} files are well formed, and the same in two runs")
@@ -52,28 +52,34 @@ def only(folder, pattern):
     return next(folder.glob(pattern))
 
 
-def archive_and_debian(out, scratch):
-    with tarfile.open(only(out, "tandem-*.tar.gz")) as tar:
+def archive_and_debian(out, scratch, platforms):
+    with tarfile.open(only(out, "tandem-*-linux-x64.tar.gz")) as tar:
         names = {name.split("/", 1)[1] for name in tar.getnames()}
         that({member.mtime for member in tar} == {1577836800}, "the archive has times of its own")
     wanted = {"bin/tandem-dap", "bin/tandem-mcp", "share/man/man1/tandem-mcp.1", "share/bash-completion/completions/tandem-dap",
               "LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY.txt"}
     that(wanted <= names, f"the archive lacks {wanted - names}")
+    for platform in platforms:
+        that((out / f"tandem-{VERSION}-{platform.name}.tar.gz").is_file(), f"there is no archive for {platform.name}")
     if shutil.which("dpkg-deb"):
-        package = only(out, "*.deb")
+        for platform in platforms:
+            found = output("dpkg-deb", "-f", out / f"tandem_{VERSION}_{platform.debian}.deb", "Architecture").strip()
+            that(found == platform.debian, f"the .deb of {platform.name} is for {found}")
+        package = only(out, f"*_{X64.debian}.deb")
         that(output("dpkg-deb", "-f", package, "Depends").strip() == "libc6 (>= 2.28)", "the .deb depends on something else")
         output("dpkg-deb", "-x", package, scratch / "deb")
         that(VERSION in output(scratch / "deb/usr/bin/tandem-mcp", "--version"), "the .deb's program does not run")
 
 
-def npm(out, scratch):
+def npm(out, scratch, platforms):
     packages = [only(out, "*-linux-x64-*.tgz"), only(out, "tandem-mcp-*.tgz")]
     manifests = []
     for package in packages:
         with tarfile.open(package) as tar:
             manifests.append(json.load(tar.extractfile("package/package.json")))
     platform, starter = manifests
-    that(starter["optionalDependencies"] == {platform["name"]: platform["version"]}, "the starter names another platform package")
+    wanted = {f"{PUBLISHER['npmScope']}/{one.name}": VERSION for one in platforms}
+    that(platform["name"] in wanted and starter["optionalDependencies"] == wanted, "the starter names other platform packages")
     that(starter["mcpName"] == PUBLISHER["mcpName"], "the MCP registry would not know whose npm package it is")
     if shutil.which("npm"):
         folder = scratch / "npm"
@@ -81,13 +87,18 @@ def npm(out, scratch):
         (folder / "package.json").write_text("{}")
         output("npm", "install", "--silent", "--offline", "--no-audit", "--no-fund", *packages, cwd=folder)
         that(output(folder / "node_modules/.bin/tandem-mcp", "--version").strip() == f"tandem-mcp {VERSION}", "npm's tandem-mcp does not run")
+        for library, words in (("undefined", "has another C library, such as musl"), ("'2.27'", "this system has 2.27")):
+            (folder / "libc.cjs").write_text(f"process.report.getReport = () => ({{ header: {{ glibcVersionRuntime: {library} }} }});")
+            done = subprocess.run([folder / "node_modules/.bin/tandem-mcp"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                  env={**os.environ, "NODE_OPTIONS": f"--require={folder / 'libc.cjs'}"})
+            that(done.returncode == 1 and words in done.stdout, f"npm's tandem-mcp does not refuse the C library: {done.stdout}")
         shutil.rmtree(folder / "node_modules" / platform["name"])
         done = subprocess.run([folder / "node_modules/.bin/tandem-mcp"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         that(done.returncode == 1 and "optional dependencies were left out" in done.stdout, f"npm's tandem-mcp does not say what is missing: {done.stdout}")
 
 
-def wheel(out, scratch):
-    package = only(out, "*.whl")
+def wheel(out, scratch, platforms):
+    package = only(out, f"*-{X64.wheel}.whl")
     with zipfile.ZipFile(package) as archive:
         listed = {line.split(",")[0] for line in archive.read(f"tandem_mcp-{VERSION}.dist-info/RECORD").decode().splitlines()}
         that(listed == set(archive.namelist()), "RECORD does not list the files of the wheel")
@@ -98,8 +109,8 @@ def wheel(out, scratch):
     that(output(scratch / "wheel/bin/tandem-mcp", "--version").strip() == f"tandem-mcp {VERSION}", "the wheel's program does not run")
 
 
-def nuget(out, _scratch):
-    for name, kind in (("tandem", "DotnetTool"), ("tandem.linux-x64", "DotnetToolRidPackage")):
+def nuget(out, _scratch, platforms):
+    for name, kind in (("tandem", "DotnetTool"), *((f"tandem.{platform.name}", "DotnetToolRidPackage") for platform in platforms)):
         with zipfile.ZipFile(out / f"{name}.{VERSION}.nupkg") as archive:
             text = archive.read(f"{name}.nuspec").decode()
             that(f'<packageType name="{kind}" />' in text, f"{name} is not a {kind}")
@@ -110,7 +121,7 @@ def nuget(out, _scratch):
                     xml.fromstring(archive.read(part))
 
 
-def catalogues(out, _scratch):
+def catalogues(out, _scratch, platforms):
     server = json.loads((out / "server.json").read_text())
     that(re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", server["name"]) is not None, "server.json: its name is of no namespace")
     that(1 <= len(server["description"]) <= 100, f"server.json: its description has {len(server['description'])} characters")
@@ -119,19 +130,20 @@ def catalogues(out, _scratch):
         that(one["transport"] == {"type": "stdio"}, f"server.json: {one['identifier']} is not started")
         that(("version" in one) == (one["registryType"] in ("npm", "pypi", "nuget")), f"server.json: the version of {one['identifier']}")
         that(("fileSha256" in one) == (one["registryType"] == "mcpb"), f"server.json: the hash of {one['identifier']}")
-    package = only(out, "*.mcpb")
-    bundled = next(one for one in server["packages"] if one["registryType"] == "mcpb")
-    that(bundled["fileSha256"] == hashlib.sha256(package.read_bytes()).hexdigest(), "server.json has the hash of another bundle")
-    that(bundled["identifier"].endswith(f"/{package.name}"), "server.json names another bundle")
+    bundled = {one["identifier"].rsplit("/", 1)[1]: one["fileSha256"] for one in server["packages"] if one["registryType"] == "mcpb"}
+    found = {package.name: hashlib.sha256(package.read_bytes()).hexdigest() for package in out.glob("*.mcpb")}
+    that(bundled == found and len(found) == len(platforms), "server.json has other bundles, or other hashes of them")
+    package = only(out, f"*-{X64.name}.mcpb")
     with zipfile.ZipFile(package) as archive:
         manifest = json.loads(archive.read("manifest.json"))
         that({"manifest_version", "name", "version", "description", "author", "server"} <= set(manifest), "the bundle's manifest lacks fields")
         that(manifest["server"]["entry_point"] in archive.namelist(), "the bundle's entry point is not in it")
         that(archive.getinfo(manifest["server"]["entry_point"]).external_attr >> 16 & 0o111, "the bundle's program cannot be run")
-    that(f"tandem-{VERSION}-linux-x64.tar.gz" in (out / "mason-package.yaml").read_text(), "Mason would fetch another file")
+    for platform in platforms:
+        that(f"tandem-{VERSION}-{platform.name}.tar.gz" in (out / "mason-package.yaml").read_text(), "Mason would fetch another file")
 
 
-def bill(out, _scratch):
+def bill(out, _scratch, platforms):
     listed = json.loads(only(out, "*.cdx.json").read_text())
     that(listed["bomFormat"] == "CycloneDX" and listed["specVersion"] == "1.6", "the bill of materials is of another form")
     known = {one["bom-ref"] for one in listed["components"]} | {"tandem"}
@@ -141,8 +153,9 @@ def bill(out, _scratch):
     that(not {"insta", "proptest", "syn"} & {one["name"] for one in listed["components"]}, "what only builds or tests is listed")
 
 
-def image(out, _scratch):
+def image(out, _scratch, platforms):
     text = (out / "Dockerfile").read_text()
     that(f'io.modelcontextprotocol.server.name="{PUBLISHER["mcpName"]}"' in text, "the MCP registry would not know whose image it is")
-    that((out / re.search(r"^ADD (\S+)", text, re.M).group(1)).is_file(), "the image adds a file that is not there")
+    added = re.findall(r"^ADD (\S+)", text, re.M)
+    that(len(added) == len(platforms) and all((out / name).is_file() for name in added), "the image adds a file that is not there")
     output(tool("hadolint"), out / "Dockerfile")
