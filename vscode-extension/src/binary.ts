@@ -45,6 +45,14 @@ function expand(configured: string, around: Surroundings): string {
   return atHome.replaceAll("${workspaceFolder}", around.workspaceFolder ?? "");
 }
 
+/** The name of a platform that has no programs; undefined for one that has. `glibc` is the version of that library, if it is the C library. */
+export function unsupportedPlatform(system: string, architecture: string, glibc: string | undefined): string | undefined {
+  if (system !== "linux" || !["x64", "arm64"].includes(architecture)) {
+    return `${system}-${architecture}`;
+  }
+  return glibc === undefined ? `${system}-${architecture} (musl)` : undefined;
+}
+
 /** Why a program of this `--version` does not fit the extension; undefined when it does. */
 export function misfit(versionOutput: string, extensionVersion: string): string | undefined {
   const found = /(\d+)\.(\d+)\.(\d+)/.exec(versionOutput);

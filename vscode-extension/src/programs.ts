@@ -5,7 +5,7 @@ import * as os from "node:os";
 import * as path from "node:path";
 import { promisify } from "node:util";
 import * as vscode from "vscode";
-import { findProgram, misfit, type Found, type Surroundings } from "./binary";
+import { findProgram, misfit, unsupportedPlatform, type Found, type Surroundings } from "./binary";
 import { log } from "./log";
 import { t } from "./l10n";
 
@@ -29,9 +29,9 @@ export class Programs {
   public async usableAdapter(): Promise<string | undefined> {
     const { file, looked } = this.adapter();
     if (file === undefined) {
-      const platform = `${process.platform}-${process.arch}`;
-      void this.complain(looked.length > 1 && platform !== "linux-x64"
-        ? t("Tandem does not run on {0} yet, only on Linux x86-64: open the folder there, in WSL, in a container or over SSH.", platform)
+      const platform = unsupportedPlatform(process.platform, process.arch, cLibrary());
+      void this.complain(looked.length > 1 && platform !== undefined
+        ? t("Tandem does not run on {0} yet, only on Linux with glibc, x86-64 or ARM64: open the folder there, in WSL, in a container or over SSH.", platform)
         : looked.length === 1
         ? t("Tandem cannot debug: there is no program at {0}, the path in the setting tandem.adapterPath.", looked[0] ?? "")
         : t("Tandem cannot debug: tandem-dap is neither in the extension nor in PATH."));
@@ -99,4 +99,10 @@ function setting(name: string): string {
 
 function isFile(file: string): boolean {
   return statSync(file, { throwIfNoEntry: false })?.isFile() === true;
+}
+
+/** The version of glibc that runs this; undefined with another C library, such as musl. */
+function cLibrary(): string | undefined {
+  const report = process.report.getReport() as { readonly header?: { readonly glibcVersionRuntime?: string } };
+  return report.header?.glibcVersionRuntime;
 }

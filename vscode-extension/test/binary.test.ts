@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { findProgram, misfit, type Surroundings } from "../src/binary";
+import { findProgram, misfit, unsupportedPlatform, type Surroundings } from "../src/binary";
 
 const around: Surroundings = { extensionFolder: "/extension", pathVariable: "/a::/b", home: "/home/me", workspaceFolder: "/work" };
 
@@ -25,4 +25,12 @@ test("before 1.0 the minor versions must agree, later the major ones", () => {
   assert.notEqual(misfit("tandem-dap 1.1.0", "1.2.0"), undefined);
   assert.notEqual(misfit("tandem-dap 2.0.0", "1.2.0"), undefined);
   assert.match(misfit("bash: not a program", "0.1.0") ?? "", /does not report its version/);
+});
+
+test("a platform without programs is named, also for its C library", () => {
+  assert.equal(unsupportedPlatform("linux", "x64", "2.36"), undefined);
+  assert.equal(unsupportedPlatform("linux", "arm64", "2.36"), undefined);
+  assert.equal(unsupportedPlatform("linux", "x64", undefined), "linux-x64 (musl)");
+  assert.equal(unsupportedPlatform("linux", "riscv64", "2.39"), "linux-riscv64");
+  assert.equal(unsupportedPlatform("darwin", "arm64", undefined), "darwin-arm64");
 });
