@@ -40,10 +40,10 @@ impl CrateCounts {
 
 /// Ceilings of each crate: `json!`, `["key"]`, long files.
 const CEILINGS: [(&str, [usize; 3]); 15] = [
-    ("adapter", [494, 748, 24]),
+    ("adapter", [493, 751, 24]),
     ("adapter/clr-metadata", [0, 0, 3]),
     ("adapter/cordebug", [0, 0, 1]),
-    ("adapter/csharp", [0, 7, 12]),
+    ("adapter/csharp", [0, 7, 11]),
     ("adapter/download", [0, 0, 0]),
     ("adapter/error", [5, 15, 0]),
     ("adapter/log", [0, 0, 0]),
@@ -52,7 +52,7 @@ const CEILINGS: [(&str, [usize; 3]); 15] = [
     ("adapter/process", [1, 14, 4]),
     ("adapter/registry", [0, 0, 0]),
     ("adapter/wire", [1, 2, 1]),
-    ("bridge", [438, 840, 6]),
+    ("bridge", [437, 862, 5]),
     ("bridge/testing", [66, 171, 6]),
     ("bridge/workspace", [8, 49, 0]),
 ];
@@ -61,10 +61,9 @@ const CEILINGS: [(&str, [usize; 3]); 15] = [
 const LARGE_STRUCTS: &[(&str, usize)] = &[
     ("ActiveStep", 13),
     ("Actor", 19),
-    ("AdapterSession", 13),
     ("AgentSession", 14),
     ("BreakpointRequest", 14),
-    ("ChildState", 13),
+    ("ChildState", 14),
     ("Client", 23),
     ("ClrDebuggee", 13),
     ("ClrSession", 19),
@@ -85,7 +84,7 @@ const LARGE_STRUCTS: &[(&str, usize)] = &[
 /// Types that are implemented in more than [`MAX_IMPL_FILES`] files, with the number of these.
 const SPREAD_TYPES: &[(&str, usize)] = &[
     ("AdapterSession", 20),
-    ("Binder", 22),
+    ("Binder", 24),
     ("Breakpoints", 5),
     ("ClrDebuggee", 10),
     ("ClrSession", 49),
