@@ -9,11 +9,11 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use log_output::say;
 
-use crate::hub::access::AgentAccess;
 use crate::server::host::HostStart;
 use crate::server::listener::{ConnectionPolicy, ListenAddress};
 use crate::server::relay::{ChildOf, HostOptions};
-use crate::{engine, logging, server};
+use crate::{logging, server};
+use tandem_hub::access::AgentAccess;
 use tandem_process::terminal::Pty;
 
 /// Debug adapter whose sessions an editor and agents share.
@@ -239,7 +239,7 @@ pub fn main() -> ExitCode {
             server::host::run(start)
         }
         (Some(AdapterCommand::ChildWatchdog { ends_with, symbols }), _) => {
-            engine::coreclr::watch_children(ends_with, &symbols)
+            tandem_coreclr::watch_children(ends_with, &symbols)
         }
         (None, Some(address)) => {
             let policy = ConnectionPolicy { remote: flags.remote, token_file: flags.token_file };

@@ -2,4 +2,4 @@
 //! each action.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| adapter::hub::state::simulation::simulate(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| tandem_hub::state::simulation::simulate(bytes));

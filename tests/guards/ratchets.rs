@@ -39,13 +39,18 @@ impl CrateCounts {
 }
 
 /// Ceilings of each crate: `json!`, `["key"]`, long files.
-const CEILINGS: [(&str, [usize; 3]); 15] = [
-    ("adapter", [493, 751, 24]),
+const CEILINGS: [(&str, [usize; 3]); 20] = [
+    ("adapter", [23, 29, 1]),
+    ("adapter/child", [158, 306, 6]),
     ("adapter/clr-metadata", [0, 0, 3]),
     ("adapter/cordebug", [0, 0, 1]),
+    ("adapter/coreclr", [166, 228, 11]),
     ("adapter/csharp", [0, 7, 11]),
     ("adapter/download", [0, 0, 0]),
+    ("adapter/dotnet-launch", [12, 28, 0]),
+    ("adapter/engine", [31, 38, 0]),
     ("adapter/error", [5, 15, 0]),
+    ("adapter/hub", [103, 122, 6]),
     ("adapter/log", [0, 0, 0]),
     ("adapter/pages", [0, 0, 0]),
     ("adapter/peers", [0, 0, 0]),
@@ -212,7 +217,7 @@ fn types_are_implemented_where_they_are_declared() {
 
 #[test]
 fn hub_decides_without_files_clocks_and_threads() {
-    let hub = root().join("adapter/src/hub");
+    let hub = root().join("adapter/hub/src");
     let is_connected = |path: &Path| {
         let first = path.strip_prefix(&hub).ok().and_then(|inside| inside.iter().next().map(Path::new));
         first.is_some_and(|first| CONNECTED.contains(&&*first.with_extension("").to_string_lossy()))

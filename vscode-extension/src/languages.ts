@@ -1,5 +1,5 @@
 /** The languages F5 works in, and how a program of each is found. Knows nothing of VS Code. The table is made from what the adapter
- * knows of each engine (adapter/src/engine/tables.rs). */
+ * knows of each engine (adapter/src/engines/tables.rs). */
 import * as path from "node:path";
 
 export interface Language {

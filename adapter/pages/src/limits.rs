@@ -44,15 +44,15 @@ const RESOURCES: [Limit; 11] = [
     Limit(
         "pending requests of a DAP client",
         "{}",
-        &[("adapter/src/hub/state/open_requests.rs", "MAX_OPEN_REQUESTS", Count)],
+        &[("adapter/hub/src/state/open_requests.rs", "MAX_OPEN_REQUESTS", Count)],
         "refused until some are answered",
     ),
     Limit(
         "unread messages for a DAP client",
         "{}, and {}",
         &[
-            ("adapter/src/hub/queue.rs", "MAX_MESSAGES", Count),
-            ("adapter/src/hub/queue.rs", "MAX_BYTES", Bytes),
+            ("adapter/hub/src/queue.rs", "MAX_MESSAGES", Count),
+            ("adapter/hub/src/queue.rs", "MAX_BYTES", Bytes),
         ],
         "the client is disconnected",
     ),
@@ -68,27 +68,27 @@ const RESOURCES: [Limit; 11] = [
     Limit(
         "messages of clients and engine to the hub",
         "{}",
-        &[("adapter/src/hub/inbox.rs", "MAX_WAITING", Count)],
+        &[("adapter/hub/src/inbox.rs", "MAX_WAITING", Count)],
         "the sender waits",
     ),
     Limit(
         "reverse requests that a client leaves unanswered",
         "{}",
-        &[("adapter/src/hub/reverse_seqs.rs", "MAX_OPEN", Count)],
+        &[("adapter/hub/src/reverse_seqs.rs", "MAX_OPEN", Count)],
         "the oldest is forgotten",
     ),
     Limit(
         "a connection to a session that has not sent `initialize`",
         "{}",
-        &[("adapter/src/hub/state.rs", "HANDSHAKE_TIMEOUT", Time)],
+        &[("adapter/hub/src/state.rs", "HANDSHAKE_TIMEOUT", Time)],
         "it is closed",
     ),
     Limit(
         "what an adapter prints to stderr",
         "{} lines of {} characters",
         &[
-            ("adapter/src/engine/child/connection.rs", "MAX_STDERR_LINES", Count),
-            ("adapter/src/engine/child/connection.rs", "MAX_LINE_LEN", Count),
+            ("adapter/child/src/connection.rs", "MAX_STDERR_LINES", Count),
+            ("adapter/child/src/connection.rs", "MAX_LINE_LEN", Count),
         ],
         "the oldest line is dropped",
     ),
@@ -108,25 +108,25 @@ const TIMES: [Limit; 9] = [
     Limit(
         "a request that the engine answers",
         "{}",
-        &[("adapter/src/hub/state.rs", "ENGINE_TIMEOUT", Time)],
+        &[("adapter/hub/src/state.rs", "ENGINE_TIMEOUT", Time)],
         "`TIMEOUT`; the session continues, and you can end it",
     ),
     Limit(
         "the source of a .NET method, which may be fetched or decompiled",
         "{}",
-        &[("adapter/src/hub/state.rs", "SOURCE_TIMEOUT", Time)],
+        &[("adapter/hub/src/state.rs", "SOURCE_TIMEOUT", Time)],
         "`TIMEOUT`; the session continues",
     ),
     Limit(
         "a launch, with its build",
         "{}",
-        &[("adapter/src/hub/state/lifecycle.rs", "LAUNCH_TIMEOUT", Time)],
+        &[("adapter/hub/src/state/lifecycle.rs", "LAUNCH_TIMEOUT", Time)],
         "`TIMEOUT`",
     ),
     Limit(
         "the start of a child adapter",
         "{}",
-        &[("adapter/src/engine/child/connection.rs", "START_TIMEOUT", Time)],
+        &[("adapter/child/src/connection.rs", "START_TIMEOUT", Time)],
         "the launch fails, with the last lines of the adapter's stderr",
     ),
     Limit(
@@ -147,7 +147,7 @@ const TIMES: [Limit; 9] = [
     Limit(
         "an evaluation that runs code of a .NET program",
         "{}",
-        &[("adapter/src/engine/coreclr/calls.rs", "CALL_TIMEOUT", Time)],
+        &[("adapter/coreclr/src/calls.rs", "CALL_TIMEOUT", Time)],
         "`EVALUATION_TIMEOUT`; the evaluation is aborted",
     ),
     Limit(
@@ -159,7 +159,7 @@ const TIMES: [Limit; 9] = [
     Limit(
         "`terminate`",
         "`terminateTimeout`, {}",
-        &[("adapter/src/hub/launch.rs", "DEFAULT_TERMINATE_TIMEOUT", Time)],
+        &[("adapter/hub/src/launch.rs", "DEFAULT_TERMINATE_TIMEOUT", Time)],
         "the program is killed",
     ),
 ];

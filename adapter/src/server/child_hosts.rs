@@ -19,10 +19,10 @@ use tokio_util::task::TaskTracker;
 
 use super::child_session_client;
 use super::relay::{ChildOf, HostOptions, HostStdin, start_host};
-use crate::engine::{ChildProcess, DebuggerEnd};
-use crate::hub::clients::ParentClients;
-use crate::hub::host::HostedChild;
 use crate::logging::LogSettings;
+use tandem_engine::{ChildProcess, DebuggerEnd};
+use tandem_hub::clients::ParentClients;
+use tandem_hub::host::HostedChild;
 
 /// Interval between two looks whether a child session can be joined.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);

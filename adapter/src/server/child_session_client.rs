@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::engine::BreakpointSnapshot;
-use crate::hub::clients::ParentClients;
+use tandem_engine::BreakpointSnapshot;
+use tandem_hub::clients::ParentClients;
 
 /// Maximum time of a request. A child that is not configured by then has ended.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);

@@ -7,8 +7,6 @@ use std::path::Path;
 
 use pages::report::{self, CheckResult};
 
-use crate::engine::{child, coreclr};
-
 /// Kernel setting that decides whether a debugger may attach to processes that it has not started.
 const PTRACE_SCOPE: &str = "/proc/sys/kernel/yama/ptrace_scope";
 
@@ -29,11 +27,11 @@ pub fn run(as_json: bool) -> anyhow::Result<bool> {
 }
 
 fn dotnet() -> CheckResult {
-    let name = format!("{} ({})", coreclr::DESCRIPTION.name, coreclr::DESCRIPTION.languages);
-    if let Err(failure) = coreclr::check_machine() {
+    let name = format!("{} ({})", tandem_coreclr::DESCRIPTION.name, tandem_coreclr::DESCRIPTION.languages);
+    if let Err(failure) = tandem_coreclr::check_machine() {
         return CheckResult::optional("engine", format!("{name}: {}", failure.message), failure.hint);
     }
-    let runtimes = coreclr::installed_runtimes();
+    let runtimes = tandem_coreclr::installed_runtimes();
     if runtimes.is_empty() {
         let what = format!("{name}: {}", super::engines::NO_RUNTIME);
         return CheckResult::optional("engine", what, Some(super::engines::INSTALL_RUNTIME.into()));
@@ -47,9 +45,9 @@ fn dotnet() -> CheckResult {
 fn adapters(folder: &Path) -> Vec<CheckResult> {
     let look = |name: &'static str, languages: &str| {
         let name_and_languages = format!("{name} ({languages})");
-        match child::adapter_in(name, folder) {
+        match tandem_child::adapter_in(name, folder) {
             Ok(found) => {
-                let version = child::adapter_version(name, folder);
+                let version = tandem_child::adapter_version(name, folder);
                 let version = version.map(|version| format!("{version}, ")).unwrap_or_default();
                 CheckResult::well("engine", format!("{name_and_languages}: {version}{}", found.display()))
             }
@@ -60,7 +58,7 @@ fn adapters(folder: &Path) -> Vec<CheckResult> {
         }
     };
     std::thread::scope(|scope| {
-        let started: Vec<_> = child::descriptions()
+        let started: Vec<_> = tandem_child::descriptions()
             .map(|engine| (engine.name, scope.spawn(|| look(engine.name, engine.languages))))
             .collect();
         let failed = |name: &str| CheckResult::optional("engine", format!("{name}: the check failed"), None);

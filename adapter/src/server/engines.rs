@@ -6,8 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::engine::description::Description;
-use crate::engine::{child, coreclr};
+use tandem_engine::description::Description;
 
 /// No runtime of .NET was found.
 pub(super) const NO_RUNTIME: &str = "no .NET runtime in DOTNET_ROOT, PATH, ~/.dotnet or the usual places";
@@ -23,7 +22,7 @@ pub(super) const INSTALL_RUNTIME: &str = "install .NET (`apt-get install dotnet-
 pub fn list(as_json: bool) -> anyhow::Result<()> {
     let folder = std::env::current_dir()?;
     let mut engines = vec![dotnet()];
-    engines.extend(child::descriptions().map(|engine| adapter(engine, &folder)));
+    engines.extend(tandem_child::descriptions().map(|engine| adapter(engine, &folder)));
     let mut out = std::io::stdout().lock();
     if as_json {
         serde_json::to_writer_pretty(&mut out, &engines)?;
@@ -42,12 +41,12 @@ pub fn list(as_json: bool) -> anyhow::Result<()> {
 }
 
 fn dotnet() -> Value {
-    let (engine, languages) = (coreclr::DESCRIPTION.name, coreclr::DESCRIPTION.languages);
-    if let Err(failure) = coreclr::check_machine() {
+    let (engine, languages) = (tandem_coreclr::DESCRIPTION.name, tandem_coreclr::DESCRIPTION.languages);
+    if let Err(failure) = tandem_coreclr::check_machine() {
         return json!({ "engine": engine, "languages": languages, "missing": failure.message,
             "hint": failure.hint });
     }
-    let runtimes = coreclr::installed_runtimes();
+    let runtimes = tandem_coreclr::installed_runtimes();
     if runtimes.is_empty() {
         return json!({ "engine": engine, "languages": languages,
             "missing": NO_RUNTIME, "hint": INSTALL_RUNTIME });
@@ -58,7 +57,7 @@ fn dotnet() -> Value {
 
 fn adapter(engine: &Description, folder: &Path) -> Value {
     let Description { name, languages, .. } = engine;
-    match child::adapter_in(name, folder) {
+    match tandem_child::adapter_in(name, folder) {
         Ok(found) => json!({ "engine": name, "languages": languages, "found": found }),
         Err(failure) => {
             json!({ "engine": name, "languages": languages, "missing": failure.message,

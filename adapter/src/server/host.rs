@@ -26,17 +26,16 @@ use session_registry::{PublishedSession, ReservedId};
 use super::child_hosts::ChildHosts;
 use super::relay::ChildOf;
 use super::{child_session_client, fd_passing, stale_files};
-use crate::engine::{
-    ChildProcess, ChildSession, Engine, EngineEvent, StartedEngine, expected_filters, select,
-};
-use crate::hub::access::{AgentAccess, Token};
-use crate::hub::actor::Actor;
-use crate::hub::clients::ParentClients;
-use crate::hub::connection::Connection;
-use crate::hub::event::{ClientOrigin, SessionDescription};
-use crate::hub::host::{Host, HostedChild};
-use crate::hub::inbox::Inbox;
+use crate::engines::{expected_filters, select};
 use crate::logging::LogSettings;
+use tandem_engine::{ChildProcess, ChildSession, Engine, EngineEvent, StartedEngine};
+use tandem_hub::access::{AgentAccess, Token};
+use tandem_hub::actor::Actor;
+use tandem_hub::clients::ParentClients;
+use tandem_hub::connection::Connection;
+use tandem_hub::event::{ClientOrigin, SessionDescription};
+use tandem_hub::host::{Host, HostedChild};
+use tandem_hub::inbox::Inbox;
 use tandem_process::terminal_size::TerminalSize;
 use tandem_process::{Broker, Redirection};
 

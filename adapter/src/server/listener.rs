@@ -17,8 +17,8 @@ use tokio::net::TcpStream;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::relay::{HostOptions, HostStdin, TOKEN_VARIABLE, start_host};
-use crate::hub::access::AgentAccess;
 use crate::logging::LogSettings;
+use tandem_hub::access::AgentAccess;
 
 /// The address that a listener binds.
 #[derive(Debug, Clone)]

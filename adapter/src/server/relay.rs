@@ -16,8 +16,8 @@ use serde_json::json;
 
 use super::fd_passing;
 use super::partial_write::{self, FramePosition};
-use crate::hub::access::AgentAccess;
 use crate::logging::LogSettings;
+use tandem_hub::access::AgentAccess;
 
 /// The variable that a listener's token may come from; no host inherits it.
 pub const TOKEN_VARIABLE: &str = "TANDEM_TOKEN";

@@ -1,0 +1,351 @@
+//! Building before launching: a Cargo package, example, binary or test; a Go package or file; one C, C++ or
+//! Rust file; a folder with a CMakeLists.txt or (`project`) a Makefile. The compiler's errors come back as
+//! places ([`readers`]).
+
+mod cmake;
+mod readers;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::Value;
+
+use super::find;
+use super::target::Target;
+use readers::{CompilerOutput, gnu, go, rustc};
+use tandem_engine::builds::{self, BuildProgress, EventSink};
+
+/// The arguments that a program of Rust's tests takes, for messages.
+const LIBTEST: &str = "libtest (`NAME`, `--exact`)";
+/// The arguments that a program of Go's tests takes, for messages.
+const GO_TEST: &str = "`go test` (`-test.run=NAME`)";
+/// How long a build may take.
+const BUILD_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+
+/// The target with the program that was built, or as it is when there is nothing to build.
+///
+/// # Errors
+/// `BUILD_FAILED` with `data.diagnostics`, `ENGINE_NOT_FOUND` when there is no compiler, `CANCELLED`.
+pub(super) fn build_target(
+    target: Target,
+    tell: EventSink<'_>,
+    give_up: &dyn Fn() -> bool,
+) -> Result<Target, Failure> {
+    let build = Build { target: &target, tell, give_up };
+    if let Some(project) = target.text("project")? {
+        let built = build.project(&target.cwd.join(project))?;
+        return match built {
+            _ if !target.program.as_os_str().is_empty() => Ok(target),
+            Some(program) => Ok(target.with_program(program)),
+            None => Err(unknown_program_failure(&target.cwd.join(project))),
+        };
+    }
+    let program = &target.program;
+    let ending = program.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    let built = if program.is_dir() || program.file_name().is_some_and(|name| name == "Cargo.toml") {
+        match build.project(program)? {
+            Some(built) => Some(built),
+            None => return Err(unknown_program_failure(program)),
+        }
+    } else {
+        match ending {
+            "rs" if program.is_file() => match manifest_above(program) {
+                Some(manifest) => Some(build.cargo(&manifest, cargo_target(&manifest, program))?),
+                None => Some(build.single("rustc", &["-g"])?),
+            },
+            "c" if program.is_file() => Some(build.single("cc", &["-g", "-O0"])?),
+            "go" if program.is_file() => Some(build.go(program)?),
+            "cc" | "cpp" | "cxx" if program.is_file() => Some(build.single("c++", &["-g", "-O0"])?),
+            _ => None,
+        }
+    };
+    Ok(match built {
+        Some(program) => target.with_program(program),
+        None => target,
+    })
+}
+
+/// The failure of a launch that has built a project and does not know which program to run.
+fn unknown_program_failure(project: &Path) -> Failure {
+    let message = format!("`{}` was built, but it is not known which program to run", project.display());
+    Failure::new(ErrorCode::LaunchFailed, message)
+        .hint("name the folder as `project`, and the executable it builds as `program`")
+}
+
+struct Build<'a> {
+    target: &'a Target,
+    tell: EventSink<'a>,
+    give_up: &'a dyn Fn() -> bool,
+}
+
+impl Build<'_> {
+    /// A folder, or a `Cargo.toml`; returns the program where the build says which it is.
+    fn project(&self, project: &Path) -> Result<Option<PathBuf>, Failure> {
+        let folder = if project.is_dir() { project } else { project.parent().unwrap_or(project) };
+        let has = |name: &str| folder.join(name).is_file();
+        if has("Cargo.toml") {
+            return self.cargo(&folder.join("Cargo.toml"), Vec::new()).map(Some);
+        }
+        if has("CMakeLists.txt") {
+            return self.cmake(folder);
+        }
+        if has("go.mod") || find::any_file(folder, "go") {
+            return self.go(folder).map(Some);
+        }
+        if has("Makefile") || has("makefile") || has("GNUmakefile") {
+            let mut make = self.command("make", folder)?;
+            make.arg("-C").arg(folder);
+            return self.run(make, folder, gnu).map(|_| None);
+        }
+        let message = format!(
+            "cannot build `{}`: there is no Cargo.toml, go.mod, CMakeLists.txt or Makefile",
+            folder.display()
+        );
+        Err(Failure::new(ErrorCode::BuildFailed, message).hint("name an executable as `program`"))
+    }
+
+    fn cargo(&self, manifest: &Path, chosen: Vec<String>) -> Result<PathBuf, Failure> {
+        let folder = manifest.parent().unwrap_or(manifest);
+        let mut cargo = self.command("cargo", folder)?;
+        let own: Vec<String> = self.target.attribute("cargo")["args"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|word| word.as_str().map(str::to_owned))
+            .collect();
+        let is_chosen = !own.is_empty() || !chosen.is_empty();
+        let words = match (own.is_empty(), chosen.is_empty()) {
+            (false, _) => own,
+            (true, false) => chosen,
+            (true, true) => vec!["build".to_owned()],
+        };
+        cargo.args(&words).arg("--message-format=json").arg("--manifest-path").arg(manifest);
+        let mut compiler_output = self.run(cargo, folder, rustc)?;
+        let is_test = words.first().is_some_and(|word| word == "test");
+        if is_test {
+            self.announce_tests(&self.target.program, LIBTEST);
+        } else if compiler_output.executables.is_empty() && !is_chosen {
+            // Of a library there is nothing else to run.
+            let mut cargo = self.command("cargo", folder)?;
+            cargo
+                .args(["test", "--no-run", "--lib", "--message-format=json", "--manifest-path"])
+                .arg(manifest);
+            compiler_output = self.run(cargo, folder, rustc)?;
+            if !compiler_output.executables.is_empty() {
+                self.announce_tests(manifest, LIBTEST);
+            }
+        }
+        if compiler_output.executables.is_empty() {
+            let message = format!("`{}` was built, but it has no program", folder.display());
+            return Err(Failure::new(ErrorCode::LaunchFailed, message)
+                .hint("name an example (`examples/x.rs`) or a test (`tests/x.rs`) as `program`"));
+        }
+        single_program(
+            folder,
+            &compiler_output.executables,
+            "choose one: `cargo: { \"args\": [\"build\", \"--bin\", \"NAME\"] }`",
+        )
+    }
+
+    /// Says that tests are debugged; `runner`: whose arguments choose them.
+    fn announce_tests(&self, what: &Path, runner: &str) {
+        let name = what.file_name().unwrap_or_default().to_string_lossy();
+        builds::print_line(self.tell, &format!("{name}: debugging its tests; `args` are those of {runner}"));
+    }
+
+    /// A Go package, one file, or the tests of a package, which one of their files or `mode: "test"` asks
+    /// for; without optimisation, as `dlv` would build it.
+    fn go(&self, program: &Path) -> Result<PathBuf, Failure> {
+        let folder = if program.is_dir() { program } else { program.parent().unwrap_or(program) };
+        let tests = is_go_test(program) || self.target.attribute("mode") == "test";
+        let mut name =
+            program.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        if tests && !is_go_test(program) {
+            // Beside the program of the same package.
+            name.push_str(".test");
+        }
+        let out = own_folder(folder)?.join(name);
+        let mut build = self.command("go", folder)?;
+        build.args(if tests { ["test", "-c"].as_slice() } else { &["build"] });
+        build.args(["-gcflags=all=-N -l", "-o"]).arg(&out);
+        if tests {
+            // Without a test in it nothing is built, and what is there is of another time.
+            drop(std::fs::remove_file(&out));
+        }
+        match self.target.attribute("buildFlags") {
+            Value::String(flags) => drop(build.args(flags.split_ascii_whitespace())),
+            Value::Array(flags) => drop(build.args(flags.iter().filter_map(Value::as_str))),
+            _ => {}
+        }
+        build.arg(if program.is_dir() || tests { Path::new(".") } else { program });
+        self.run(build, folder, go)?;
+        if find::is_executable(&out) {
+            if tests {
+                self.announce_tests(program, GO_TEST);
+            }
+            return Ok(out);
+        }
+        if tests {
+            let message = format!("`{}` was built, but it has no tests", folder.display());
+            return Err(Failure::new(ErrorCode::LaunchFailed, message)
+                .hint("check the files' build constraints: `buildFlags: \"-tags=…\"`"));
+        }
+        let message = format!("`{}` was built, but it has no `package main`", folder.display());
+        Err(Failure::new(ErrorCode::LaunchFailed, message)
+            .hint("name the folder of a command as `program`, or a `_test.go` file"))
+    }
+
+    /// Builds one source file into our folder next to it.
+    fn single(&self, compiler: &str, flags: &[&str]) -> Result<PathBuf, Failure> {
+        let source = &self.target.program;
+        let folder = source.parent().unwrap_or(source);
+        let name = source.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        let out = own_folder(folder)?.join(&name);
+        let mut command = self.command(compiler, folder)?;
+        command.args(flags).arg("-o");
+        if compiler == "rustc" {
+            // Its linker takes a percent sign in an absolute path for a placeholder.
+            command.arg(out.strip_prefix(folder).unwrap_or(&out)).arg("--crate-name").arg(crate_name(&name));
+        } else {
+            command.arg(&out);
+        }
+        command.arg(source);
+        self.run(command, folder, gnu)?;
+        Ok(out)
+    }
+
+    fn command(&self, name: &str, folder: &Path) -> Result<Command, Failure> {
+        let path = self.target.variable("PATH").unwrap_or_default();
+        let cargo_home =
+            self.target.variable("HOME").map(|home| Path::new(&home).join(".cargo/bin").join(name));
+        let found = find::on_path(&path, name).or_else(|| cargo_home.filter(|file| file.is_file()));
+        let program = found.ok_or_else(|| {
+            let message =
+                format!("cannot build `{}`: `{name}` is not on PATH", self.target.program.display());
+            Failure::new(ErrorCode::EngineNotFound, message).hint(format!(
+                "install it, or build the program yourself and name the executable (`{name}` builds it)"
+            ))
+        })?;
+        let mut command = Command::new(program);
+        command.current_dir(folder);
+        for (name, value) in &self.target.env {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        Ok(command)
+    }
+
+    /// The path that messages name: the source that was launched, or the folder of the project.
+    fn what<'p>(&'p self, folder: &'p Path) -> &'p Path {
+        let program = self.target.program.as_path();
+        if program.is_file() && program.starts_with(folder) { program } else { folder }
+    }
+
+    fn run(
+        &self,
+        command: Command,
+        folder: &Path,
+        read: fn(&str, &Path, &mut CompilerOutput) -> Option<String>,
+    ) -> Result<CompilerOutput, Failure> {
+        let failed = |reason: String| builds::failure(folder, reason);
+        let telling = BuildProgress::begin(self.tell, self.what(folder));
+        let mut compiler_output = CompilerOutput::default();
+        let status = builds::command::run(command, BUILD_TIMEOUT, self.give_up, &failed, &mut |line| {
+            if let Some(shown) = read(line, folder, &mut compiler_output) {
+                telling.line(shown.trim_end());
+                // Compilers end with a count of errors.
+                if !shown.trim().is_empty() && !compiler_output.last.starts_with("error") {
+                    compiler_output.last = shown.trim().to_owned();
+                }
+            }
+        })?;
+        if status.success() {
+            return Ok(compiler_output);
+        }
+        Err(builds::build_failure(folder, &compiler_output.diagnostics, &compiler_output.last))
+    }
+}
+
+/// The one program that was built.
+fn single_program(folder: &Path, programs: &[(String, PathBuf)], hint: &str) -> Result<PathBuf, Failure> {
+    if let [(_, only)] = programs {
+        return Ok(only.clone());
+    }
+    let names: Vec<&str> = programs.iter().map(|(name, _)| name.as_str()).collect();
+    let message = format!("`{}` has several programs: {}", folder.display(), names.join(", "));
+    Err(Failure::new(ErrorCode::LaunchFailed, message).hint(hint))
+}
+
+/// The folder for our own builds; hidden from tools that search for sources, and from git.
+fn own_folder(folder: &Path) -> Result<PathBuf, Failure> {
+    let out = folder.join(".tandem");
+    let made = std::fs::create_dir_all(&out).and_then(|()| std::fs::write(out.join(".gitignore"), "*\n"));
+    made.map_err(|error| {
+        Failure::new(ErrorCode::BuildFailed, format!("cannot write to `{}`: {error}", out.display()))
+    })?;
+    Ok(out)
+}
+
+/// The name of the crate of a file with this name: rustc refuses a file whose name is not an identifier.
+fn crate_name(stem: &str) -> String {
+    let letter = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
+    let name: String = stem.chars().map(letter).collect();
+    if name.starts_with(|first: char| first.is_ascii_digit()) { format!("_{name}") } else { name }
+}
+
+/// Whether it is a file of a Go package's tests: what is run is all of them.
+fn is_go_test(program: &Path) -> bool {
+    program.file_name().is_some_and(|name| name.to_string_lossy().ends_with("_test.go"))
+}
+
+/// The package a source belongs to.
+fn manifest_above(source: &Path) -> Option<PathBuf> {
+    source.ancestors().skip(1).map(|folder| folder.join("Cargo.toml")).find(|manifest| manifest.is_file())
+}
+
+/// Which target of the package a source is, by Cargo's conventions; nothing when only
+/// the manifest would tell.
+fn cargo_target(manifest: &Path, source: &Path) -> Vec<String> {
+    let inside = manifest.parent().and_then(|folder| source.strip_prefix(folder).ok());
+    let words: Vec<String> = inside
+        .into_iter()
+        .flat_map(Path::components)
+        .map(|part| part.as_os_str().to_string_lossy().into_owned())
+        .collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let build =
+        |kind: &str, name: &str| vec!["build".into(), kind.into(), name.trim_end_matches(".rs").into()];
+    match words.as_slice() {
+        ["src", "bin", name] | ["src", "bin", name, "main.rs"] => build("--bin", name),
+        ["examples", name] | ["examples", name, "main.rs"] => build("--example", name),
+        ["tests", name] | ["tests", name, "main.rs"] => {
+            vec!["test".into(), "--no-run".into(), "--test".into(), name.trim_end_matches(".rs").into()]
+        }
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_of_a_package_is_built_as_what_it_is() {
+        let target =
+            |inside: &str| cargo_target(Path::new("/p/Cargo.toml"), &Path::new("/p").join(inside)).join(" ");
+        assert_eq!(target("src/main.rs"), "");
+        assert_eq!(target("src/bin/tool.rs"), "build --bin tool");
+        assert_eq!(target("examples/shown/main.rs"), "build --example shown");
+        assert_eq!(target("tests/it.rs"), "test --no-run --test it");
+    }
+
+    #[test]
+    fn a_file_with_any_name_has_a_crate_name() {
+        let names = ["main", "my-app", "größe #1", "2048", "a.b"].map(crate_name);
+        assert_eq!(names, ["main", "my_app", "gr__e__1", "_2048", "a_b"]);
+    }
+}

@@ -1,0 +1,152 @@
+//! A DAP adapter that the launch describes, by `engine: { command, args?, connection?, adapterID? }`.
+//! Attributes reach it unchanged, except for `{stdin}`, `{stdout}` and `{stderr}`, which Tandem replaces
+//! by its pipes: many adapters let the user redirect the program's stdio.
+
+use std::path::PathBuf;
+
+use dap_wire::Failure;
+use serde_json::{Value, json};
+
+use super::find;
+use super::profile::{LaunchPlan, Profile, ProgramIo, Quirks, Transport, contains_pipe_name};
+use super::target::Target;
+use tandem_engine::description::Description;
+use tandem_process::SpawnSpec;
+
+/// An adapter the user describes.
+#[derive(Debug, Clone)]
+pub(super) struct Custom {
+    command: String,
+    args: Vec<String>,
+    transport: Transport,
+    adapter_id: String,
+}
+
+impl Custom {
+    /// Reads the attribute. `connection` is `stdio` (the default), `listen` (it listens on the port that
+    /// `{port}` in `args` stands for) or `dial` (it connects to that port).
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` naming the field that is missing or has the wrong type.
+    pub(super) fn parse(engine: &Value) -> Result<Self, Failure> {
+        let Some(command) = engine["command"].as_str().filter(|command| !command.is_empty()) else {
+            return Err(Failure::invalid("`engine.command` is missing: the adapter's executable"));
+        };
+        let wrong = || Failure::invalid("`engine.args` must be an array of strings");
+        let args = match &engine["args"] {
+            Value::Null => Vec::new(),
+            Value::Array(list) => list
+                .iter()
+                .map(|item| item.as_str().map(str::to_owned).ok_or_else(wrong))
+                .collect::<Result<_, _>>()?,
+            _ => return Err(wrong()),
+        };
+        let transport = match engine["connection"].as_str() {
+            None | Some("stdio") => Transport::Stdio,
+            Some("listen") => Transport::Listens,
+            Some("dial") => Transport::DialsBack,
+            Some(other) => {
+                return Err(Failure::invalid(format!(
+                    "`engine.connection` is `{other}`; it must be `stdio`, `listen` or `dial`"
+                )));
+            }
+        };
+        if transport != Transport::Stdio && !args.iter().any(|argument| argument.contains("{port}")) {
+            return Err(Failure::invalid(
+                "`engine.args` must have `{port}` in it, for the port Tandem chose",
+            ));
+        }
+        let adapter_id = engine["adapterID"].as_str().unwrap_or("tandem").to_owned();
+        Ok(Self { command: command.to_owned(), args, transport, adapter_id })
+    }
+
+    fn plan(&self, target: &Target, command: &'static str, ours: Value) -> Result<LaunchPlan, Failure> {
+        let path = target.variable("PATH").unwrap_or_default();
+        let program = if self.command.contains('/') {
+            Some(target.cwd.join(&self.command)).filter(|file| file.is_file())
+        } else {
+            find::on_path(&path, &self.command)
+        };
+        let program: PathBuf = program.ok_or_else(|| {
+            let looked = if self.command.contains('/') { "the file system" } else { "PATH" };
+            find::missing("{command}", &format!("`{}`", self.command), &[looked.into()])
+                .hint("correct `engine.command`, or give its absolute path")
+        })?;
+        let arguments = target.for_adapter(ours);
+        let pipes = command == "launch"
+            && (contains_pipe_name(&arguments)
+                || self.args.iter().any(|argument| argument.contains("{stdout}")));
+        Ok(LaunchPlan {
+            spec: SpawnSpec {
+                program,
+                args: self.args.iter().map(Into::into).collect(),
+                cwd: target.cwd.clone(),
+                ..SpawnSpec::default()
+            },
+            transport: self.transport.clone(),
+            program_io: if pipes { ProgramIo::PipePaths } else { ProgramIo::OutputEvents },
+            adapter_id: self.adapter_id.clone(),
+            command,
+            arguments,
+            launched: command == "launch",
+            quirks: Quirks { accepts_pipe_paths: true, ..Quirks::default() },
+            opened: None,
+        })
+    }
+}
+
+impl Profile for Custom {
+    /// The user describes the adapter in the launch attributes.
+    fn description(&self) -> &'static Description {
+        const { &Description { connects: true, reads_cores: true, ..Description::NONE } }
+    }
+
+    fn has_own_hit_conditions(&self) -> bool {
+        true
+    }
+
+    fn name(&self) -> &str {
+        &self.command
+    }
+
+    /// As DAP defines `terminate`.
+    fn ends_gently(&self, _arguments: &Value) -> bool {
+        true
+    }
+
+    fn sends_initialized(&self) -> bool {
+        false
+    }
+
+    fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure> {
+        // An adapter may spell `console` as we do.
+        let console = target.attribute("console").clone();
+        let ours = if console.is_null() { json!({}) } else { json!({ "console": console }) };
+        self.plan(target, "launch", ours)
+    }
+
+    fn attach(&self, target: &Target) -> Result<LaunchPlan, Failure> {
+        match LaunchPlan::to_running(target, &self.adapter_id, json!({}))? {
+            Some(plan) => Ok(plan),
+            None => self.plan(target, "attach", json!({})),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_description_that_cannot_work_is_refused_with_what_is_wrong() {
+        for (engine, part) in [
+            (json!({}), "engine.command"),
+            (json!({ "command": "x", "args": "y" }), "engine.args"),
+            (json!({ "command": "x", "connection": "udp" }), "engine.connection"),
+            (json!({ "command": "x", "connection": "dial" }), "{port}"),
+        ] {
+            let failure = Custom::parse(&engine).unwrap_err();
+            assert!(failure.message.contains(part), "{failure}");
+        }
+    }
+}

@@ -1,0 +1,524 @@
+//! The interface to a child adapter: how to find, start and configure it, and the owner of the program's
+//! stdio. Each adapter has a file in the registry, which is mostly data.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use dap_wire::Failure;
+use serde_json::Value;
+
+use super::inspector::OpenedPort;
+use super::socket::Endpoint;
+use super::target::Target;
+use super::test_files::{self, Runner};
+use super::{build, find};
+use tandem_engine::builds::{self, EventSink};
+use tandem_engine::condition_language::ConditionLanguage;
+use tandem_engine::description::Description;
+use tandem_engine::kind;
+use tandem_engine::{FailedCondition, LookOnlyRequests, StartedEngine};
+use tandem_process::SpawnSpec;
+
+/// The placeholders for the paths of the program's pipes.
+const PIPES: [&str; 3] = ["{stdin}", "{stdout}", "{stderr}"];
+
+/// How DAP reaches the adapter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Transport {
+    /// The adapter uses its stdin and stdout.
+    Stdio,
+    /// It connects to our port, which replaces `{port}` in its arguments.
+    DialsBack,
+    /// It listens on the port that replaces `{port}` in its arguments.
+    Listens,
+    /// It listens on the socket that replaces `{socket}` in its arguments, in a folder that
+    /// only this user may enter.
+    ListensLocally,
+    /// The adapter already runs and listens at this address: no process is started.
+    Runs(Endpoint),
+}
+
+/// How the program gets its stdin, stdout and stderr.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ProgramIo {
+    /// The adapter asks us with `runInTerminal` to start the program; we do, with our pipes.
+    Terminal,
+    /// The process that we start is the program, or passes its own stdio on to it.
+    Inherited,
+    /// The adapter starts the program with our pipes, which replace `{stdin}`, `{stdout}` and `{stderr}`.
+    PipePaths,
+    /// The adapter starts the program we name after its own arguments and `--`: a stub, which becomes this
+    /// program with our pipes.
+    ExecShim(SpawnSpec),
+    /// They belong to the session whose program started this one.
+    Elsewhere,
+    /// The adapter keeps them: it sends `output` events, and there is no stdin.
+    OutputEvents,
+}
+
+/// The process to start for a launch, and the requests that it gets.
+#[derive(Debug, Clone)]
+pub(super) struct LaunchPlan {
+    /// The adapter, or the program that has it inside.
+    pub(super) spec: SpawnSpec,
+    pub(super) transport: Transport,
+    /// How the program gets its stdio.
+    pub(super) program_io: ProgramIo,
+    /// `adapterID` of our `initialize`.
+    pub(super) adapter_id: String,
+    /// `launch` or `attach`: the request that the adapter gets.
+    pub(super) command: &'static str,
+    /// The arguments of `command`.
+    pub(super) arguments: Value,
+    /// We launch the program: it ends with the session.
+    pub(super) launched: bool,
+    /// Behaviour in which the adapter differs from others.
+    pub(super) quirks: Quirks,
+    /// A debugger that Tandem opened in a running program, to be closed again.
+    pub(super) opened: Option<OpenedPort>,
+}
+
+/// Behaviour of an adapter that its capabilities do not announce.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Quirks {
+    /// The started process is not the program but passes its stdio on: its exit code is not the program's.
+    pub(super) forwards_stdio: bool,
+    /// Its connection closes with the program, without an event.
+    pub(super) ends_silently: bool,
+    /// The launched process is not the program: the program is its first child.
+    pub(super) first_child_is_program: bool,
+    /// The adapter makes us start a launcher, which runs the program in a new process group before the
+    /// adapter reports the process.
+    pub(super) has_launcher: bool,
+    /// Its `stdout` output is the adapter's (log points): the program's output comes through our pipes.
+    pub(super) emits_own_stdout: bool,
+    /// Its attributes contain the paths of the program's pipes.
+    pub(super) accepts_pipe_paths: bool,
+    /// It answers `launch` immediately, and starts the program when it is configured: the answer to
+    /// `configurationDone` reports the result.
+    pub(super) starts_when_configured: bool,
+    /// Without a debugger (`noDebug`) it starts the program immediately, does not send `initialized`, and
+    /// must not be configured.
+    pub(super) skips_initialized_without_debug: bool,
+    /// The program is Rust's: its panics are exceptions to stop at.
+    pub(super) panics: bool,
+    /// The contents of the file whose path replaces `{socket}.rb` in its arguments.
+    pub(super) socket_script: Option<&'static str>,
+    /// It leaves temporary files behind when it is killed: it gets a folder that is removed with the session.
+    pub(super) leaves_temp_files: bool,
+}
+
+/// Result of a `pause` while the program runs none of its own code: it waits in a call, or for an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum IdlePause {
+    /// The program stops anyway.
+    Stops,
+    /// No thread runs the program's own code, and stacks are known; the adapter just never reports the stop.
+    StopsUnreported,
+    /// It stops when the program's own code runs again; the reason why it does not stop now.
+    Deferred(&'static str),
+}
+
+impl LaunchPlan {
+    /// Puts the paths of the program's pipes where they belong.
+    pub(super) fn substitute_pipe_paths(&mut self, paths: &[PathBuf; 3]) {
+        let filled = |text: &str| {
+            PIPES
+                .iter()
+                .zip(paths)
+                .fold(text.to_owned(), |text, (name, path)| text.replace(name, &path.display().to_string()))
+        };
+        for argument in &mut self.spec.args {
+            *argument = filled(&argument.to_string_lossy()).into();
+        }
+        if self.quirks.accepts_pipe_paths {
+            replace_pipe_names(&mut self.arguments, &filled);
+        }
+    }
+
+    /// To attach through an adapter that runs already; `None` when the attributes name none (`connect`).
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` for an invalid address, `PROCESS_NOT_FOUND` for an unknown host.
+    pub(super) fn to_running(
+        target: &Target,
+        adapter_id: &str,
+        ours: Value,
+    ) -> Result<Option<Self>, Failure> {
+        let Some(place) = target.connect()? else { return Ok(None) };
+        Ok(Some(Self {
+            spec: SpawnSpec { program: place.to_string().into(), ..SpawnSpec::default() },
+            transport: Transport::Runs(place),
+            program_io: ProgramIo::OutputEvents,
+            adapter_id: adapter_id.to_owned(),
+            command: "attach",
+            arguments: target.for_adapter(ours),
+            launched: false,
+            quirks: Quirks::default(),
+            opened: None,
+        }))
+    }
+}
+
+/// Replaces strings that consist only of the name of a pipe.
+fn replace_pipe_names(value: &mut Value, filled: &impl Fn(&str) -> String) {
+    match value {
+        Value::String(text) if PIPES.contains(&text.as_str()) => *text = filled(text),
+        Value::Array(list) => list.iter_mut().for_each(|item| replace_pipe_names(item, filled)),
+        Value::Object(object) => object.values_mut().for_each(|item| replace_pipe_names(item, filled)),
+        _ => {}
+    }
+}
+
+/// Whether there is such a string.
+pub(super) fn contains_pipe_name(value: &Value) -> bool {
+    match value {
+        Value::String(text) => PIPES.contains(&text.as_str()),
+        Value::Array(list) => list.iter().any(contains_pipe_name),
+        Value::Object(object) => object.values().any(contains_pipe_name),
+        _ => false,
+    }
+}
+
+/// How the debugger in a program that is attached to is corrected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct AttachCorrection {
+    /// Evaluated in a frame of the program; its value is the debugger's version.
+    pub(super) expression: &'static str,
+    /// The message of a breakpoint that is refused because the correction could not be made yet.
+    pub(super) refusal: &'static str,
+}
+
+/// Interface of a child adapter; the defaults describe one that follows DAP.
+pub(super) trait Profile: Send + Sync {
+    /// Metadata of the adapter, known without starting it.
+    fn description(&self) -> &'static Description;
+
+    /// The launch attribute `engine`.
+    fn name(&self) -> &str {
+        self.description().name
+    }
+
+    /// DAP `ExceptionBreakpointsFilter`s that the adapters of today announce.
+    fn exception_filters(&self) -> Value {
+        Value::Array(Vec::new())
+    }
+
+    /// The attach attributes for a debugger that listens at this host and port (`connect`), for an adapter
+    /// that does not read `connect`.
+    fn connect_attributes(&self, _host: &str, _port: &Value) -> Option<Value> {
+        None
+    }
+
+    /// Requests that run no code of the program, apart from those about the stop itself.
+    fn look_only_requests(&self) -> LookOnlyRequests {
+        LookOnlyRequests::Unknown
+    }
+
+    /// The language in which it evaluates conditions.
+    fn condition_language(&self) -> ConditionLanguage {
+        ConditionLanguage::OTHER
+    }
+
+    /// The facts the hub needs. No child adapter keeps several breakpoints on one line.
+    fn started(&self) -> StartedEngine {
+        StartedEngine {
+            name: self.name().to_owned(),
+            several_per_line: false,
+            look_only: self.look_only_requests(),
+            conditions: self.condition_language(),
+            fetches_sources: false,
+        }
+    }
+
+    /// Whether its programs must be compiled: then packages and sources are built first.
+    fn builds(&self, _target: &Target) -> bool {
+        false
+    }
+
+    /// Whether it sends `initialized` when it can be configured, as DAP requires, however long that takes.
+    fn sends_initialized(&self) -> bool {
+        true
+    }
+
+    /// Whether it sends `process`, at least in some versions, or whether clients must not see the
+    /// program at its very beginning: Delve shows no stack before the first goroutine, and bash-dap
+    /// loses an early pause.
+    fn reports_process(&self) -> bool {
+        true
+    }
+
+    /// Plans a launch. May read files and run short commands: the caller may block.
+    ///
+    /// # Errors
+    /// `ENGINE_NOT_FOUND` with the locations that were searched and how to install it,
+    /// `INVALID_PARAMETER`, `LAUNCH_FAILED`.
+    fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure>;
+
+    /// The version of the adapter that a launch would start; `None` when it does not report one. May run a
+    /// short command: the caller may block.
+    fn version(&self, target: &Target) -> Option<String> {
+        let adapter = self.launch(target).ok()?.spec.program;
+        let mut query = Command::new(adapter);
+        query.arg("--version");
+        find::printed_version(query)
+    }
+
+    /// The adapter's requests beyond DAP, if any other request crashes it; `None` if the
+    /// adapter may get any request.
+    fn own_requests(&self) -> Option<&'static [&'static str]> {
+        None
+    }
+
+    /// The unknown request that this line of the adapter's stderr names, for an adapter that never
+    /// answers unknown requests.
+    fn unknown_request_in<'line>(&self, _line: &'line str) -> Option<&'line str> {
+        None
+    }
+
+    /// Whether the adapter survives a data breakpoint with this `dataId`, which only the adapter can parse.
+    fn accepts_data_id(&self, _id: &str) -> bool {
+        true
+    }
+
+    /// The test runner for a program that is a test source, which does not run by itself.
+    fn runner_of_tests(&self, _target: &Target) -> Option<Runner> {
+        None
+    }
+
+    /// As [`Profile::launch`], after building the program if necessary. `tell` gets the build's events.
+    ///
+    /// # Errors
+    /// As [`Profile::launch`], and `BUILD_FAILED` with `data.diagnostics`.
+    fn launch_built(
+        &self,
+        target: &Target,
+        tell: EventSink<'_>,
+        give_up: &dyn Fn() -> bool,
+    ) -> Result<LaunchPlan, Failure> {
+        let target = &test_files::with_runner(target, self.runner_of_tests(target), tell);
+        if self.builds(target) {
+            let target = build::build_target(target.clone(), tell, give_up)?;
+            let program = target.existing_program().ok().filter(|_| self.is_native());
+            if let Some(line) = program.and_then(|path| kind::remark_on_native_dotnet(path, self.name())) {
+                builds::print_line(tell, &line);
+            }
+            self.launch(&target)
+        } else {
+            self.launch(target)
+        }
+    }
+
+    /// The program's exit code, if the adapter reports it in this console output.
+    fn exit_code_in(&self, _output: &str) -> Option<i64> {
+        None
+    }
+
+    /// Whether the adapter's `terminate` lets the program end by itself; most adapters kill the program.
+    fn ends_gently(&self, _arguments: &Value) -> bool {
+        false
+    }
+
+    /// Whether the debugger is code in the program's language, so that signal handlers also interrupt it.
+    fn is_in_the_program(&self) -> bool {
+        false
+    }
+
+    /// Whether it loses a program that executes another one (`exec`).
+    fn loses_replaced_programs(&self) -> bool {
+        self.is_in_the_program()
+    }
+
+    /// Whether `exited` only reports that the program will execute another one.
+    fn reports_exec(&self, _exited: &Value) -> bool {
+        false
+    }
+
+    /// The correction of the debugger in an attached program, if its capabilities show that it needs one: it
+    /// stops the program when a client connects, and reports that stop several times.
+    fn correction(&self, _capabilities: &Value) -> Option<AttachCorrection> {
+        None
+    }
+
+    /// The reason why it cannot step the thread `thread`, for an adapter that keeps a step which a
+    /// breakpoint in another thread has interrupted, here that of the thread `stepping`. A `continue`
+    /// resumes the kept step.
+    fn refusal_of_step(&self, _thread: i64, _stepping: i64) -> Option<Failure> {
+        None
+    }
+
+    /// An expression that evaluates a value to assign and keeps the result, and one for the kept result, for
+    /// an adapter that does not report why a value cannot be evaluated.
+    fn kept_value(&self, _value: &str) -> Option<(String, &'static str)> {
+        None
+    }
+
+    /// An expression for the number of the signal that ended the program, for an adapter that
+    /// reports only exit codes.
+    fn signal_expression(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether its `hitCondition` has the usual meaning: `5` for only the fifth hit, `> 5`, `>= 5`, `% 5`.
+    /// If not, the hub counts.
+    fn counts_hits(&self) -> bool {
+        true
+    }
+
+    /// Whether it may have hit conditions that only it understands.
+    fn has_own_hit_conditions(&self) -> bool {
+        false
+    }
+
+    /// A short command that runs no code of the program and prints the error in the text of a condition, or
+    /// nothing if it is valid; for adapters that do not report such errors. Building it may read files.
+    fn syntax_check(&self, _target: &Target, _condition: &str) -> Option<Command> {
+        None
+    }
+
+    /// A breakpoint's condition as the adapter gets it. For an adapter that treats a failing condition as
+    /// false, an expression that is also true when the condition fails; for one that does not find every
+    /// name, an expression in which it finds them.
+    fn guarded_condition(&self, condition: &str) -> String {
+        condition.to_owned()
+    }
+
+    /// An expression, evaluated at a stop, for the reason why a guarded condition failed; an empty
+    /// string if it did not fail.
+    fn failure_query(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// The condition that failed, if it is known, and the reason, if the adapter reports a
+    /// failure in this output.
+    fn failed_condition_in(&self, _output: &str) -> Option<FailedCondition> {
+        None
+    }
+
+    /// Whether it refuses a breakpoint whose condition it cannot parse.
+    fn refuses_conditions(&self) -> bool {
+        false
+    }
+
+    /// Whether it stops where a condition fails without an earlier report: then the condition is evaluated
+    /// again at each of its stops.
+    fn rechecks_conditions(&self) -> bool {
+        false
+    }
+
+    /// The adapter's own request that makes it stop where a condition fails; sent before the program runs.
+    fn settings(&self) -> Option<(&'static str, Value)> {
+        None
+    }
+
+    /// Whether it debugs machine code: its values have addresses, and the sources of its frames may
+    /// be on another machine.
+    fn is_native(&self) -> bool {
+        false
+    }
+
+    /// Whether a stop may be at a signal, which each adapter describes differently.
+    fn reports_signals(&self) -> bool {
+        self.is_native()
+    }
+
+    /// Whether a stop at a panic may come without the panic's message.
+    fn loses_panics(&self) -> bool {
+        false
+    }
+
+    /// The function that every Rust panic calls, spelled for this adapter; for one that debugs Rust.
+    fn panic_function(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether the value of an object shows its parts.
+    fn summarizes(&self) -> bool {
+        true
+    }
+
+    /// An expression, evaluated once in a frame of the program, that makes the debugger inside it show the
+    /// fields of objects without a text.
+    fn summaries(&self) -> Option<String> {
+        None
+    }
+
+    /// The condition that failed, if this `stopped` event reports that; corrects the event.
+    fn failure_in_stop(&self, _body: &mut Value) -> Option<FailedCondition> {
+        None
+    }
+
+    /// Corrects a `stopped` event; `pausing`: a client has requested a pause.
+    fn correct_stop(&self, _body: &mut Value, _pausing: bool) {}
+
+    /// Whether programs have helpers ([`Profile::is_helper`]).
+    fn has_helpers(&self) -> bool {
+        false
+    }
+
+    /// Whether a process with these arguments ends by itself after the program, and cleans up after it.
+    fn is_helper(&self, _words: &[String]) -> bool {
+        false
+    }
+
+    /// Removes files that a launched program may have left behind because it was killed.
+    fn clean_up_after(&self, _program: u32) {}
+
+    /// Label of a process that the program has started, from its command line, for users.
+    fn name_of_child(&self, words: &[String], _parent: &Path) -> Option<String> {
+        let name = Path::new(words.first()?).file_name()?.to_string_lossy().into_owned();
+        (!name.is_empty()).then_some(name)
+    }
+
+    /// Changes a request to the form that this adapter understands.
+    fn adapt_request(&self, _command: &str, _arguments: &mut Value) {}
+
+    /// Changes an answer, or the body of an event, that clients would misunderstand.
+    fn adapt_incoming(&self, _what: &str, _body: &mut Value) {}
+
+    /// Adds capabilities that the adapter does not announce, and removes those that clients must not use.
+    fn complete_capabilities(&self, _capabilities: &mut Value) {}
+
+    /// Its behaviour on a `pause` of a program that runs none of its code.
+    fn idle_pause(&self) -> IdlePause {
+        IdlePause::Stops
+    }
+
+    /// Whether the adapter sends the program small TCP segments that wait for acknowledgements.
+    fn has_slow_connections(&self) -> bool {
+        false
+    }
+
+    /// Whether the adapter answers a pause while the program is about to run, and then does not stop it.
+    fn misses_pauses(&self) -> bool {
+        false
+    }
+
+    /// Whether it may report a stop once more, as a pause, while the program is still stopped.
+    fn repeats_stops(&self) -> bool {
+        false
+    }
+
+    /// Whether a value that announces elements (`indexedVariables`) may also have other children.
+    fn mixes_children(&self) -> bool {
+        true
+    }
+
+    /// Whether `variables` without a filter leaves out the elements that a value has announced.
+    fn hides_elements(&self) -> bool {
+        false
+    }
+
+    /// The index of the row that represents further elements among the children of a value.
+    fn further_elements(&self, _rows: &[Value]) -> Option<usize> {
+        None
+    }
+
+    /// Plans an attach to a running process, usually by `processId`.
+    ///
+    /// # Errors
+    /// As [`Profile::launch`]; `UNSUPPORTED` if the adapter cannot attach.
+    fn attach(&self, target: &Target) -> Result<LaunchPlan, Failure> {
+        Err(find::unsupported(self.name(), target, "attach to a running process"))
+    }
+}

@@ -1,0 +1,162 @@
+//! Shell scripts through bash-dap (a Python package): it asks us to start the program.
+
+use std::process::Command;
+
+use dap_wire::Failure;
+use serde_json::{Value, json};
+
+use super::super::find::{self, AdapterSearch};
+use super::super::profile::{IdlePause, LaunchPlan, Profile, ProgramIo, Quirks, Transport};
+use super::super::target::Target;
+use tandem_engine::LookOnlyRequests;
+use tandem_engine::description::{Description, EditorLanguage, Recognition};
+use tandem_process::SpawnSpec;
+
+/// What Python runs instead of the module itself. The adapter reads what its half in the shell writes as
+/// UTF-8 and ends at a byte that is none, such as one in the name of a sourced file: it is to read such bytes
+/// as lone surrogates, which it then writes to us.
+const ADAPTER: &str = r#"
+import sys
+sys.path[:] = [folder for folder in sys.path if folder]
+import builtins, runpy, bash_dap.adapter
+def opened(path, mode="r", *rest, **more):
+    if "b" not in mode:
+        more.setdefault("errors", "surrogateescape")
+    return builtins.open(path, mode, *rest, **more)
+bash_dap.adapter.open = opened
+runpy.run_module("bash_dap", run_name="__main__", alter_sys=True)
+"#;
+
+/// Metadata of bash-debug, known without starting it.
+const DESCRIPTION: Description = Description {
+    name: "bash",
+    languages: "shell scripts",
+    summary: "Shell scripts: bash-dap.",
+    needs: "the Python package `bash-dap`",
+    stdio: "the adapter asks Tandem to start the program",
+    recognition: Recognition {
+        extensions: &["sh", "bash"],
+        interpreters: &["sh", "bash", "dash"],
+        ..Recognition::NONE
+    },
+    editor_languages: &[EditorLanguage {
+        id: "shellscript",
+        name: "Shell",
+        projects: &[],
+        endings: &["sh"],
+        runs_files: true,
+    }],
+    ..Description::NONE
+};
+
+/// How Tandem launches bash-dap, and where it differs from other adapters.
+pub(super) struct Bash;
+
+impl Profile for Bash {
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    /// It evaluates in the shell itself.
+    fn look_only_requests(&self) -> LookOnlyRequests {
+        LookOnlyRequests::Known(&[])
+    }
+
+    fn is_in_the_program(&self) -> bool {
+        true
+    }
+
+    /// It stops between two commands.
+    fn idle_pause(&self) -> IdlePause {
+        IdlePause::Deferred("it is executing a command, and bash stops only between commands")
+    }
+
+    /// A condition is a command: one that fails does not hold, as in `if`.
+    fn syntax_check(&self, target: &Target, condition: &str) -> Option<Command> {
+        let bash = find::on_path(&target.variable("PATH").unwrap_or_default(), "bash")?;
+        let mut command = Command::new(bash);
+        command.env_remove("BASH_ENV").args(["--norc", "-n", "-c", condition]);
+        Some(command)
+    }
+
+    /// Its adapter expands an expression that is not a name as bare words, and joins the words that come of
+    /// it without what was between them: in quotes it stays one word.
+    fn adapt_request(&self, command: &str, arguments: &mut Value) {
+        if command == "evaluate"
+            && let Some(quoted) = arguments["expression"].as_str().and_then(quote)
+        {
+            arguments["expression"] = json!(quoted);
+        }
+    }
+
+    /// That of its package, which the adapter does not print.
+    fn version(&self, target: &Target) -> Option<String> {
+        let mut query =
+            Command::new(self.launch(target).ok().filter(|plan| !plan.spec.args.is_empty())?.spec.program);
+        query.args(["-c", "import importlib.metadata; print(importlib.metadata.version('bash-dap'))"]);
+        find::printed_version(query)
+    }
+
+    fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure> {
+        let program = target.existing_program()?.display().to_string();
+        let own = target.project_folders().into_iter().map(|folder| folder.join(".venv/bin/bash-dap"));
+        let adapter = AdapterSearch::new("bash", "`bash-dap`", "pip install bash-dap")
+            .with_engine_path(target)?
+            .files(own.collect(), "`.venv` of the project")
+            .on_path(target, &["bash-dap"])
+            .end()?;
+        // `enginePath` may also be a Python that has the package.
+        let is_python = adapter.file_name().is_some_and(|name| name.to_string_lossy().starts_with("python"));
+        let python = if is_python { Some(adapter.clone()) } else { find::python_of_command(&adapter) };
+        let args = if python.is_some() { vec!["-c".into(), ADAPTER.into()] } else { Vec::new() };
+        let program_of_adapter = python.unwrap_or(adapter);
+        Ok(LaunchPlan {
+            spec: SpawnSpec {
+                program: program_of_adapter,
+                args,
+                cwd: target.cwd.clone(),
+                ..SpawnSpec::default()
+            },
+            transport: Transport::Stdio,
+            program_io: ProgramIo::Terminal,
+            adapter_id: "bashdap".into(),
+            command: "launch",
+            arguments: target.for_adapter(json!({
+                "program": program, "cwd": target.cwd, "console": "integratedTerminal",
+            })),
+            launched: true,
+            // Its folder of pipes for the program.
+            quirks: Quirks { leaves_temp_files: true, ..Quirks::default() },
+            opened: None,
+        })
+    }
+}
+
+/// The expansion in double quotes; `None` if the expression contains quotes: its author
+/// decided how it splits.
+fn quote(expression: &str) -> Option<String> {
+    let plain = expression.contains('$') && !expression.contains(['"', '\'', '`', '\\']);
+    // All elements are one word with `*`, and one each with `@`.
+    plain.then(|| format!("\"{}\"", expression.trim().replace("[@]}", "[*]}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expansion_is_one_word() {
+        for (expression, expected) in [
+            ("$todo", Some("\"$todo\"")),
+            ("${#todo}", Some("\"${#todo}\"")),
+            ("${list[@]}", Some("\"${list[*]}\"")),
+            (" $a and $b ", Some("\"$a and $b\"")),
+            ("$((1 + 2))", Some("\"$((1 + 2))\"")),
+            ("todo", None),
+            ("\"$todo\"", None),
+            ("${todo:-'none'}", None),
+        ] {
+            assert_eq!(quote(expression).as_deref(), expected, "{expression}");
+        }
+    }
+}

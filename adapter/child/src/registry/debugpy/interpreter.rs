@@ -1,0 +1,146 @@
+//! The Python of a launch, and the debugpy that it can load. Not how they are started.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::Value;
+
+use crate::find;
+use crate::target::Target;
+use tandem_engine::builds::command;
+
+/// A Python interpreter and the debugpy to use with it.
+pub(super) struct Python {
+    pub(super) interpreter: PathBuf,
+    /// `-m debugpy`, or the folder of one that is not installed there.
+    pub(super) debugpy: Vec<String>,
+}
+
+/// The interpreter the user names, the project's own, or that of PATH; with a debugpy it can load.
+pub(super) fn find_python(target: &Target) -> Result<Python, Failure> {
+    let mut looked = Vec::new();
+    let interpreter = find(target, &mut looked)?;
+    let given = target.text("enginePath")?.map(|path| target.cwd.join(path));
+    if given.is_none() && has_debugpy(&interpreter) {
+        return Ok(Python { interpreter, debugpy: vec!["-m".into(), "debugpy".into()] });
+    }
+    let shown = interpreter.display().to_string();
+    // Debian and others refuse to install packages for the system's own Python.
+    let install = if interpreter.parent() == Some(Path::new("/usr/bin")) {
+        format!("{shown} -m venv .venv && .venv/bin/pip install debugpy")
+    } else {
+        format!("{shown} -m pip install debugpy")
+    };
+    looked.push(format!("the modules of {shown}"));
+    let found = match given {
+        // Either the folder `debugpy` itself or the one it lies in.
+        Some(given) => {
+            let folder = if given.join("__main__.py").exists() { given } else { given.join("debugpy") };
+            let place = format!("`enginePath` ({})", folder.display());
+            folder.join("__main__.py").exists().then_some(folder).ok_or_else(|| {
+                find::missing("debugpy", "the Python package `debugpy`", &[place])
+                    .hint("set `enginePath` to the folder of the package `debugpy`")
+            })?
+        }
+        None => find::AdapterSearch::new("debugpy", "the Python package `debugpy`", &install)
+            .with_searched(looked)
+            .in_extensions("ms-python.debugpy-", "bundled/libs/debugpy")
+            .or_else(|| debugpy_of_path(target), "the modules of PATH's python3 and python")
+            .end()?,
+    };
+    Ok(Python { interpreter, debugpy: vec![found.display().to_string()] })
+}
+
+/// The interpreter alone; `looked` gets the places in which there was none.
+pub(super) fn find(target: &Target, looked: &mut Vec<String>) -> Result<PathBuf, Failure> {
+    let given = match target.attribute("python") {
+        Value::Array(words) => words.first().and_then(Value::as_str),
+        other => other.as_str(),
+    };
+    let path = target.variable("PATH").unwrap_or_default();
+    if let Some(given) = given.filter(|given| !given.is_empty()) {
+        let (found, looked) = if given.contains('/') {
+            (target.file(given), format!("`python`, which begins in `{}`", target.cwd.display()))
+        } else {
+            (find::on_path(&path, given), format!("PATH ({path})"))
+        };
+        return found.ok_or_else(|| {
+            find::missing("debugpy", &format!("the Python `{given}`"), &[looked])
+                .hint("correct the attribute `python`, or omit it to search for an interpreter")
+        });
+    }
+    if let Some(python) = find::python_of_command(&target.program) {
+        return Ok(python);
+    }
+    for folder in target.environments() {
+        // A virtual environment has its own marker; any other folder `env` is just a folder.
+        let python = folder.join("bin/python");
+        if python.is_file() && (folder.join("pyvenv.cfg").is_file() || folder.join("conda-meta").is_dir()) {
+            return Ok(python);
+        }
+        // Another Python would run the program without the project's packages, for no visible reason.
+        if folder.join("pyvenv.cfg").is_file() && python.is_symlink() {
+            return Err(broken_environment(&folder, &python));
+        }
+    }
+    looked.push("`.venv` and `venv` of the project".into());
+    looked.push("PATH (python3, python)".into());
+    find::on_path(&path, "python3").or_else(|| find::on_path(&path, "python")).ok_or_else(|| {
+        find::missing("debugpy", "a Python", looked)
+            .hint("install it: `apt-get install python3-venv`, then `python3 -m venv .venv`; or set `python`")
+    })
+}
+
+/// The folder of a debugpy that another Python has: it is written in Python, and runs with each.
+fn debugpy_of_path(target: &Target) -> Option<PathBuf> {
+    let path = target.variable("PATH").unwrap_or_default();
+    ["python3", "python"].into_iter().filter_map(|name| find::on_path(&path, name)).find_map(|python| {
+        let code = "import importlib.util as u; print(u.find_spec('debugpy').submodule_search_locations[0])";
+        let mut query = Command::new(python);
+        query.args(["-c", code]).current_dir("/");
+        let folder = PathBuf::from(command::first_line(query)?);
+        folder.join("__main__.py").exists().then_some(folder)
+    })
+}
+
+/// A virtual environment whose Python was removed or replaced since.
+fn broken_environment(folder: &Path, python: &Path) -> Failure {
+    let there = std::fs::read_link(python).unwrap_or_default();
+    let message = format!(
+        "the project's environment `{}` is broken: `{}` leads to `{}`, which is not there",
+        folder.display(),
+        python.display(),
+        there.display()
+    );
+    Failure::new(ErrorCode::EngineNotFound, message).hint(format!(
+        "recreate it: `python3 -m venv --clear {}`, then install its packages and `debugpy`; or set `python`",
+        folder.display()
+    ))
+}
+
+/// Whether the Python of a launch has a module, with the launch's environment.
+pub(super) fn of_target_has(target: &Target, module: &str) -> bool {
+    let Ok(interpreter) = find(target, &mut Vec::new()) else { return false };
+    let mut query = module_query(module, &interpreter);
+    for (name, value) in &target.env {
+        match value {
+            Some(value) => query.env(name, value),
+            None => query.env_remove(name),
+        };
+    }
+    command::succeeds(query)
+}
+
+/// Runs the interpreter: only it knows where its modules are.
+fn has_debugpy(interpreter: &Path) -> bool {
+    command::succeeds(module_query("debugpy", interpreter))
+}
+
+/// Asks a Python whether it has a module.
+fn module_query(module: &str, interpreter: &Path) -> Command {
+    let code = "import importlib.util,sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)";
+    let mut command = Command::new(interpreter);
+    command.args(["-c", code, module]).current_dir("/");
+    command
+}

@@ -1,0 +1,239 @@
+//! Go through `dlv dap`, which dials our port. It passes its stdio, which are our pipes, on to the program.
+
+use std::process::Command;
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+
+use super::super::find::{self, AdapterSearch};
+use super::super::profile::{LaunchPlan, Profile, ProgramIo, Quirks, Transport};
+use super::super::target::Target;
+use tandem_engine::condition_language::ConditionLanguage;
+use tandem_engine::description::{Description, EditorLanguage, Evidence, Recognition};
+use tandem_engine::{FailedCondition, LookOnlyRequests};
+use tandem_process::SpawnSpec;
+
+/// Metadata of Delve, known without starting it. The notes of Go's linker next to the debug information
+/// are not unique to Go.
+const DESCRIPTION: Description = Description {
+    name: "delve",
+    languages: "Go",
+    summary: "Go: Delve.",
+    needs: "`dlv`, and `go` to build sources",
+    stdio: "Tandem starts dlv with its pipes, which the program inherits",
+    recognition: Recognition {
+        extensions: &["go"],
+        project_files: &[("go.mod", Evidence::Certain), ("main.go", Evidence::Certain)],
+        sections: &[(".go.buildinfo", Evidence::Certain), (".note.go.buildid", Evidence::Certain)],
+        ..Recognition::NONE
+    },
+    editor_languages: &[EditorLanguage {
+        id: "go",
+        name: "Go",
+        projects: &["go.mod"],
+        endings: &["go"],
+        runs_files: true,
+    }],
+    connects: true,
+    ..Description::NONE
+};
+
+/// The text of a stop at an `exec`.
+const REPLACED: &str = "the program has become another one (exec), in which Delve's breakpoints do not stop: \
+    continue to run it";
+
+/// How Tandem launches Delve, and where it differs from other adapters.
+pub(super) struct Delve;
+
+impl Profile for Delve {
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    /// Older ones say nothing of their filters, and stop at both.
+    fn exception_filters(&self) -> Value {
+        json!([
+            { "filter": "unrecovered-panic", "label": "Unrecovered Panics", "default": true },
+            { "filter": "runtime-fatal-throw", "label": "Fatal Throws", "default": true }
+        ])
+    }
+
+    /// Delve evaluates none of the program's code for these.
+    fn look_only_requests(&self) -> LookOnlyRequests {
+        LookOnlyRequests::Known(&["variables", "source", "exceptionInfo", "readMemory", "disassemble"])
+    }
+
+    fn condition_language(&self) -> ConditionLanguage {
+        ConditionLanguage::NATIVE
+    }
+
+    fn refuses_conditions(&self) -> bool {
+        true
+    }
+
+    /// DAP has no request that ends the step, and Delve answers a second one with a stop.
+    fn refusal_of_step(&self, requested: i64, stepping: i64) -> Option<Failure> {
+        let message = format!(
+            "Delve cannot step goroutine {requested}: a breakpoint has interrupted the step of goroutine \
+                {stepping}, and Delve keeps that step"
+        );
+        Some(Failure::new(ErrorCode::Unsupported, message).hint(format!(
+            "step goroutine {stepping} or continue, which ends that step; a breakpoint at its next line \
+                stops goroutine {requested}"
+        )))
+    }
+
+    fn exit_code_in(&self, output: &str) -> Option<i64> {
+        exit_code(output)
+    }
+
+    /// All that it would build itself: our builds have a longer limit, can be cancelled, and
+    /// report errors as places.
+    fn builds(&self, target: &Target) -> bool {
+        matches!(target.attribute("mode").as_str(), None | Some("auto" | "debug" | "test"))
+    }
+
+    /// A condition that fails is a runtime error to it.
+    fn reports_signals(&self) -> bool {
+        true
+    }
+
+    /// Version 1.20 in programs of a newer Go.
+    fn loses_panics(&self) -> bool {
+        true
+    }
+
+    fn failure_in_stop(&self, body: &mut Value) -> Option<FailedCondition> {
+        let failed = body["text"].as_str().filter(|text| text.starts_with("error evaluating expression: "));
+        let reason = failed.filter(|_| body["reason"] == "exception").map(str::to_owned)?;
+        body["reason"] = json!("breakpoint");
+        Some(FailedCondition { condition: None, reason })
+    }
+
+    fn correct_stop(&self, body: &mut Value, _pausing: bool) {
+        // The trap of an `exec`, which Delve takes for its breakpoint 0, of no goroutine.
+        let is_set = |id: &Value| id.as_i64().is_some_and(|id| id > 0);
+        let hit = body["hitBreakpointIds"].as_array().is_some_and(|ids| ids.iter().any(is_set));
+        if body["reason"] == "breakpoint" && body["threadId"].as_i64().unwrap_or(0) <= 0 && !hit {
+            body["reason"] = json!("exec");
+            body["description"] = json!("Paused on exec");
+            body["text"] = json!(REPLACED);
+        }
+    }
+
+    fn version(&self, target: &Target) -> Option<String> {
+        let mut query = Command::new(self.launch(target).ok()?.spec.program);
+        query.arg("version");
+        find::printed_version(query)
+    }
+
+    fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure> {
+        let program = target.existing_program()?;
+        let mut ours = json!({ "program": program.display().to_string(), "cwd": target.cwd });
+        if self.builds(target) {
+            ours["mode"] = json!("exec");
+        }
+        plan(target, "launch", ours)
+    }
+
+    fn attach(&self, target: &Target) -> Result<LaunchPlan, Failure> {
+        // A `dlv --headless --accept-multiclient` that has the program.
+        if let Some(mut plan) = LaunchPlan::to_running(target, "go", json!({ "mode": "remote" }))? {
+            map_paths(target, &mut plan.arguments)?;
+            return Ok(LaunchPlan { quirks: Quirks { forwards_stdio: true, ..Quirks::default() }, ..plan });
+        }
+        plan(target, "attach", json!({ "mode": "local", "processId": target.process_id()? }))
+    }
+}
+
+fn map_paths(target: &Target, arguments: &mut Value) -> Result<(), Failure> {
+    target.map_paths(arguments, "substitutePath", |there, here| json!({ "from": here, "to": there }))
+}
+
+fn plan(target: &Target, command: &'static str, ours: Value) -> Result<LaunchPlan, Failure> {
+    let home = |folder: &str| target.variable("HOME").map(|home| std::path::Path::new(&home).join(folder));
+    let own = target.variable("GOPATH").map(|path| std::path::Path::new(&path).join("bin/dlv"));
+    let adapter = AdapterSearch::new("delve", "`dlv`", "go install github.com/go-delve/delve/cmd/dlv@latest")
+        .with_engine_path(target)?
+        .on_path(target, &["dlv"])
+        .files(own.into_iter().chain(home("go/bin/dlv")).collect(), "GOPATH/bin")
+        .end()?;
+    let launched = command == "launch";
+    // Its log would mix with the program's output.
+    let mut args = ["dap", "--client-addr=127.0.0.1:{port}", "--log-dest=/dev/null"].map(Into::into).to_vec();
+    let flags = target.attribute("dlvFlags").as_array().into_iter().flatten();
+    args.extend(flags.filter_map(|flag| flag.as_str().map(Into::into)));
+    let mut arguments = target.for_adapter(ours);
+    map_paths(target, &mut arguments)?;
+    Ok(LaunchPlan {
+        // dlv starts the program, and `go` to build it, with its own environment.
+        spec: SpawnSpec {
+            program: adapter,
+            args,
+            cwd: target.cwd.clone(),
+            env: target.env.clone(),
+            pty: target.pty,
+            ends_by_itself: false,
+        },
+        transport: Transport::DialsBack,
+        program_io: if launched { ProgramIo::Inherited } else { ProgramIo::OutputEvents },
+        adapter_id: "go".into(),
+        command,
+        arguments,
+        launched,
+        quirks: Quirks {
+            forwards_stdio: true,
+            skips_initialized_without_debug: launched && target.no_debug,
+            ..Quirks::default()
+        },
+        opened: None,
+    })
+}
+
+/// Versions before 1.27 report the program's end only in this way, and only after `disconnect`.
+fn exit_code(output: &str) -> Option<i64> {
+    let rest = output.strip_prefix("Process ")?;
+    let (pid, status) = rest.split_once(" has exited with status ")?;
+    pid.parse::<u32>().ok()?;
+    status.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_code_is_parsed_from_delves_own_output_only() {
+        assert_eq!(exit_code("Process 11739 has exited with status 7\n"), Some(7));
+        assert_eq!(exit_code("Process 1 has exited with status -1\n"), Some(-1));
+        assert_eq!(exit_code("my Process 1 has exited with status 7\n"), None);
+        assert_eq!(exit_code("Process x has exited with status 7\n"), None);
+    }
+
+    #[test]
+    fn a_condition_that_fails_is_a_stop_at_its_breakpoint() {
+        let mut stop = json!({ "reason": "exception", "threadId": 1,
+            "text": "error evaluating expression: could not find symbol value for x" });
+        let failed = Delve.failure_in_stop(&mut stop);
+        assert_eq!(failed.map(|failed| failed.condition), Some(None));
+        assert_eq!(stop["reason"], "breakpoint");
+        let mut panic = json!({ "reason": "exception", "text": "index out of range" });
+        assert_eq!(Delve.failure_in_stop(&mut panic), None);
+    }
+
+    #[test]
+    fn a_stop_at_an_exec_is_not_a_breakpoint_and_others_are_what_they_are() {
+        let reason = |mut body: Value| {
+            Delve.correct_stop(&mut body, false);
+            body["reason"].as_str().map(str::to_owned)
+        };
+        let exec = json!({ "reason": "breakpoint", "allThreadsStopped": true, "hitBreakpointIds": [0] });
+        assert_eq!(reason(exec).as_deref(), Some("exec"));
+        for (key, value) in [("threadId", json!(1)), ("hitBreakpointIds", json!([2]))] {
+            let mut hit = json!({ "reason": "breakpoint" });
+            hit[key] = value;
+            assert_eq!(reason(hit).as_deref(), Some("breakpoint"));
+        }
+        assert_eq!(reason(json!({ "reason": "pause" })).as_deref(), Some("pause"));
+    }
+}

@@ -1,0 +1,415 @@
+//! Native code through `gdb -i dap` (gdb 14 and later). It never sends `runInTerminal`, so it starts
+//! it through a shell that puts our pipes in place.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+
+use super::super::find::{self, AdapterSearch};
+use super::super::profile::{LaunchPlan, Profile, ProgramIo, Quirks, Transport};
+use super::super::rust;
+use super::super::signals;
+use super::super::summaries;
+use super::super::target::Target;
+use tandem_engine::LookOnlyRequests;
+use tandem_engine::builds::command;
+use tandem_engine::condition_language::ConditionLanguage;
+use tandem_engine::description::Description;
+use tandem_engine::path_map;
+use tandem_process::SpawnSpec;
+use tandem_process::terminal::Pty;
+
+/// The first version that speaks DAP.
+const MIN_VERSION: u32 = 14;
+
+/// The folder of the printers of GCC's C++ library below `share`: Debian's name; others add a version.
+const CPP_PRINTERS: &str = "gcc";
+/// The printers in such a folder.
+const PRINTERS: &str = "libstdcxx/v6/printers.py";
+
+/// gdb takes what its DAP thread has posted in batches, one batch at a time. A function that resumes the
+/// program returns when it stops, and meanwhile gdb looks at later batches only: a request that was posted
+/// right behind, in the same batch, was answered at the next stop. Posted this way each batch runs one
+/// function, and what is left is in the next batch.
+const ONE_BY_ONE: &str = r#"python exec("""
+def tandem():
+    import collections, gdb
+    waiting, post = collections.deque(), gdb.post_event
+    def run():
+        if waiting:
+            function = waiting.popleft()
+            if waiting:
+                post(run)
+            function()
+    def post_one(function):
+        waiting.append(function)
+        post(run)
+    gdb.post_event = post_one
+tandem()
+del tandem
+""")"#;
+
+/// gdb takes names of threads and files for UTF-8, and fails a request in whose answer there is one that is
+/// not. Its bytes that are none are to be lone surrogates, as in Python's own names of files.
+const ANY_NAMES: &str = r#"python exec("""
+def tandem():
+    import functools, gdb.FrameDecorator, gdb.dap.threads
+    def any_name(read, otherwise):
+        @functools.wraps(read)
+        def name(*given):
+            try:
+                return read(*given)
+            except UnicodeDecodeError as error:
+                return otherwise(error.object)
+        return name
+    def text(name):
+        return name.decode('utf-8', 'surrogateescape')
+    gdb.dap.threads._thread_name = any_name(gdb.dap.threads._thread_name, text)
+    for kind in [kind for kind in vars(gdb.FrameDecorator).values() if isinstance(kind, type)]:
+        for name, read in list(vars(kind).items()):
+            if name == 'filename':
+                kind.filename = any_name(read, text)
+            if name.endswith('__is_limited_frame'):
+                setattr(kind, name, staticmethod(any_name(read.__func__, lambda name: False)))
+try:
+    tandem()
+except (AttributeError, ImportError):
+    pass
+del tandem
+""")"#;
+
+/// gdb takes a call of a function of the program for a run with a stop behind it: it reports both, and
+/// forgets every frame and value that clients hold. Here it only forgets the contents of values, which the
+/// function may have changed. A breakpoint inside the called function is still a stop.
+const CALLS_ARE_NOT_RUNS: &str = r#"python exec("""
+def tandem():
+    import sys, gdb, gdb.dap.events, gdb.dap.varref
+    calls, resumed, calling = gdb.events.inferior_call, gdb.events.cont, []
+    def call(event):
+        calling[:] = [event] if isinstance(event, gdb.InferiorCallPreEvent) else []
+        if not calling:
+            for variable in gdb.dap.varref.all_variables:
+                variable.reset_children()
+    def outside_calls(listener):
+        def resume(event):
+            if not calling:
+                listener(event)
+        return resume
+    calls.disconnect(gdb.dap.events._on_inferior_call)
+    calls.connect(call)
+    for name, module in list(sys.modules.items()):
+        for listener in list(vars(module).values()) if name.startswith('gdb.dap.') else []:
+            try:
+                resumed.disconnect(listener)
+            except (ValueError, SystemError):
+                continue
+            resumed.connect(outside_calls(listener))
+try:
+    tandem()
+except (AttributeError, ImportError, ValueError, SystemError):
+    pass
+del tandem
+""")"#;
+
+/// gdb disables a breakpoint whose source is not in the program that the debugged one has become, such as a
+/// shell that starts the next program. Disabled it waits for its source, but does not stop. Enabled again, it
+/// stops in a later program that has the source.
+const BREAKPOINTS_OUTLIVE_EXEC: &str = r#"python exec("""
+def tandem():
+    import gdb
+    enabled = set()
+    def replaced(event):
+        enabled.update(one.number for one in gdb.breakpoints() if one.enabled)
+    def loaded(event):
+        for one in gdb.breakpoints():
+            # Only one without an address: another address may be in the program before.
+            if one.number in enabled and one.pending and not one.enabled:
+                one.enabled = True
+    gdb.events.executable_changed.connect(replaced)
+    gdb.events.new_objfile.connect(loaded)
+try:
+    tandem()
+except AttributeError:
+    pass
+del tandem
+""")"#;
+
+/// Metadata of gdb, known without starting it. No kind of program selects it: users choose it by name.
+const DESCRIPTION: Description = Description {
+    name: "gdb",
+    languages: "C, C++, Rust",
+    summary: "C, C++, Rust, Ada and other native code: gdb 14 or later.",
+    needs: "gdb 14 or later",
+    stdio: "gdb starts the program through a shell that opens Tandem's pipes",
+    connects: true,
+    reads_cores: true,
+    ..Description::NONE
+};
+
+/// How Tandem launches gdb, and where it differs from other adapters.
+pub(super) struct Gdb;
+
+impl Profile for Gdb {
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn exception_filters(&self) -> Value {
+        json!([
+            { "filter": "assert", "label": "Ada assertions", "supportsCondition": true },
+            { "filter": "exception", "label": "Ada exceptions", "supportsCondition": true },
+            { "filter": "unhandled", "label": "Ada exceptions without a handler", "supportsCondition": true },
+            { "filter": "throw", "label": "C++ exceptions, when thrown", "supportsCondition": true },
+            { "filter": "rethrow", "label": "C++ exceptions, when re-thrown", "supportsCondition": true },
+            { "filter": "catch", "label": "C++ exceptions, when caught", "supportsCondition": true }
+        ])
+    }
+
+    /// It reads memory; pretty-printers that come with it run in the debugger.
+    fn look_only_requests(&self) -> LookOnlyRequests {
+        LookOnlyRequests::Known(&[
+            "variables",
+            "source",
+            "readMemory",
+            "disassemble",
+            "locations",
+            "exceptionInfo",
+        ])
+    }
+
+    fn condition_language(&self) -> ConditionLanguage {
+        ConditionLanguage::NATIVE
+    }
+
+    /// gdb reports 0 for a program that a signal ended.
+    fn signal_expression(&self) -> Option<&'static str> {
+        Some("$_exitsignal")
+    }
+
+    /// It takes a number for how many hits to ignore, and never stops where it is anything else.
+    fn counts_hits(&self) -> bool {
+        false
+    }
+
+    fn is_native(&self) -> bool {
+        true
+    }
+
+    fn panic_function(&self) -> Option<&'static str> {
+        // It wants the whole name.
+        Some("std::panicking::rust_panic")
+    }
+
+    fn summarizes(&self) -> bool {
+        false
+    }
+
+    fn rechecks_conditions(&self) -> bool {
+        true
+    }
+
+    fn refuses_conditions(&self) -> bool {
+        true
+    }
+
+    fn builds(&self, _target: &Target) -> bool {
+        true
+    }
+
+    fn mixes_children(&self) -> bool {
+        false
+    }
+
+    /// The address of a `gdbserver`.
+    fn connect_attributes(&self, host: &str, port: &Value) -> Option<Value> {
+        let port = port.as_str().map_or_else(|| port.to_string(), str::to_owned);
+        Some(json!({ "target": format!("{host}:{port}") }))
+    }
+
+    fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure> {
+        let program = target.existing_program()?.display().to_string();
+        let mut ours = json!({ "program": program, "cwd": target.cwd, "env": environment(target) });
+        // At the first line of the user's code, not of the loader's.
+        if target.flag("stopOnEntry", false)? {
+            ours["stopOnEntry"] = json!(false);
+            ours["stopAtBeginningOfMainSubprogram"] = json!(true);
+        }
+        let mut plan = plan(target, "launch", ours)?;
+        // gdb has the user's shell start the program; some shells cannot (fish, nologin). The program's own
+        // variable is set above.
+        plan.spec.env.push(("SHELL".into(), Some("/bin/sh".into())));
+        // With this gdb makes the terminal the program's own; redirected, it would have none.
+        let redirect = match target.pty {
+            Pty::No => "set exec-wrapper sh -c 'exec \"$0\" \"$@\" <{stdin} >{stdout} 2>{stderr}'",
+            Pty::Quiet | Pty::Echoing => "set inferior-tty {stdin}",
+        };
+        plan.spec.args.extend(["-iex".into(), redirect.into()]);
+        plan.program_io = ProgramIo::PipePaths;
+        // With the program's symbols at hand it says at once what is wrong with a breakpoint; without them it
+        // takes any condition, and drops the breakpoint silently when it finds that the condition means
+        // nothing.
+        plan.spec.args.extend(["--".into(), program.into()]);
+        Ok(plan)
+    }
+
+    fn attach(&self, target: &Target) -> Result<LaunchPlan, Failure> {
+        // It knows more ways than by number: they reach it as they are.
+        let otherwise = !target.names_any(&["processId"]) && target.names_any(&["target", "coreFile"]);
+        let ours = if otherwise { json!({}) } else { json!({ "pid": target.process_id()? }) };
+        let mut plan = plan(target, "attach", ours)?;
+        plan.spec.ends_by_itself = true;
+        Ok(plan)
+    }
+}
+
+fn plan(target: &Target, command: &'static str, ours: Value) -> Result<LaunchPlan, Failure> {
+    let gdb = AdapterSearch::new("gdb", "gdb 14 or later", "apt-get install gdb")
+        .with_engine_path(target)?
+        .on_path(target, &["gdb"])
+        .end()?;
+    check_version(&gdb)?;
+    let mut args: Vec<OsString> =
+        ["-q", "-nx", "-i", "dap", "-iex", "set debuginfod enabled off", "-iex"].map(Into::into).to_vec();
+    args.push(ONE_BY_ONE.replace('\n', "\\n").into());
+    for correction in [ANY_NAMES, CALLS_ARE_NOT_RUNS, BREAKPOINTS_OUTLIVE_EXEC] {
+        args.extend(["-iex".into(), correction.replace('\n', "\\n").into()]);
+    }
+    args.extend(signals::for_gdb().into_iter().flat_map(|command| ["-iex".into(), command.into()]));
+    let panics = rust::is_compiled_by_rustc(&target.program);
+    if panics && let Some(folder) = rust::formatters(target) {
+        let folder = folder.display().to_string();
+        args.extend(["-d".into(), folder.clone().into()]);
+        args.extend(["-iex".into(), format!("add-auto-load-safe-path {folder}").into()]);
+        let found = format!("python import sys; sys.path.insert(0, {})", json!(folder));
+        args.extend(["-iex".into(), found.into()]);
+    }
+    if let Some(folder) = cpp_printers(target) {
+        args.extend(["-iex".into(), load_cpp_printers(&folder).into()]);
+    }
+    args.extend(["-iex".into(), summaries::for_gdb(panics).into()]);
+    for command in target.attribute("initCommands").as_array().into_iter().flatten().filter_map(Value::as_str)
+    {
+        args.extend(["-ex".into(), command.into()]);
+    }
+    for (there, here) in path_map::read(target.attributes())? {
+        let found = format!("set substitute-path {} {}", quote(&there), quote(&here));
+        args.extend(["-iex".into(), found.into()]);
+    }
+    Ok(LaunchPlan {
+        spec: SpawnSpec { program: gdb, args, cwd: target.cwd.clone(), ..SpawnSpec::default() },
+        transport: Transport::Stdio,
+        program_io: ProgramIo::OutputEvents,
+        adapter_id: "gdb".into(),
+        command,
+        arguments: target.for_adapter(ours),
+        launched: command == "launch",
+        quirks: Quirks { panics, ..Quirks::default() },
+        opened: None,
+    })
+}
+
+/// One word of a gdb command.
+fn quote(word: &str) -> String {
+    format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// The folder with the printers of the C++ library: the system's, or that of the compiler on PATH.
+fn cpp_printers(target: &Target) -> Option<PathBuf> {
+    let compiler = find::on_path(&target.variable("PATH").unwrap_or_default(), "g++");
+    let own = compiler.and_then(|file| Some(file.canonicalize().ok()?.parent()?.parent()?.to_owned()));
+    [PathBuf::from("/usr")].into_iter().chain(own).find_map(|prefix| printers_below(&prefix.join("share")))
+}
+
+/// The printers in `gcc/python`, else in the last `gcc-…/python`.
+fn printers_below(share: &Path) -> Option<PathBuf> {
+    let entries = std::fs::read_dir(share).ok()?.take(10_000).filter_map(Result::ok);
+    let mut names: Vec<_> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.retain(|name| name == CPP_PRINTERS || name.starts_with("gcc-"));
+    names.sort_unstable_by_key(|name| (name != CPP_PRINTERS, std::cmp::Reverse(name.clone())));
+    let folders = names.into_iter().map(|name| share.join(name).join("python"));
+    folders.into_iter().find(|folder| folder.join(PRINTERS).is_file())
+}
+
+/// Has gdb show the C++ library's strings and containers: one that does not come from where the library does
+/// finds none by itself.
+fn load_cpp_printers(folder: &Path) -> String {
+    format!(
+        "python import sys; sys.path.insert(0, {}); \
+         from libstdcxx.v6.printers import register_libstdcxx_printers; register_libstdcxx_printers(None)",
+        json!(folder.display().to_string())
+    )
+}
+
+/// All variables of the program: gdb knows no `null`, and takes the given ones for all there are. What JSON
+/// cannot say is left out.
+fn environment(target: &Target) -> Value {
+    let own = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let mut all: serde_json::Map<String, Value> = own.map(|(name, value)| (name, json!(value))).collect();
+    for (name, value) in &target.env {
+        match value {
+            Some(value) => drop(all.insert(name.clone(), json!(value))),
+            None => drop(all.shift_remove(name)),
+        }
+    }
+    Value::Object(all)
+}
+
+/// The major version of a gdb; none where it does not say.
+pub(super) fn version(gdb: &Path) -> Option<u32> {
+    let mut version_query = Command::new(gdb);
+    version_query.arg("--version");
+    major(&command::first_line(version_query)?)
+}
+
+fn check_version(gdb: &Path) -> Result<(), Failure> {
+    match version(gdb) {
+        Some(version) if version < MIN_VERSION => Err(Failure::new(
+            ErrorCode::EngineNotFound,
+            format!(
+                "`{}` does not support DAP: its version is {version}, but {MIN_VERSION} or later is needed",
+                gdb.display()
+            ),
+        )
+        .hint("set `enginePath` to a newer gdb, or use the engine `lldb`: `apt-get install lldb-19`")),
+        // An unknown answer is gdb's to explain.
+        _ => Ok(()),
+    }
+}
+
+/// `GNU gdb (Debian 13.1-3) 13.1`: the version follows the last space.
+fn major(line: &str) -> Option<u32> {
+    line.split_ascii_whitespace().last()?.split('.').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn printers_are_found_whatever_version_their_folder_names() {
+        let share = tempfile::tempdir().unwrap();
+        assert_eq!(printers_below(share.path()), None);
+        let mut last = None;
+        for name in ["other", "gcc-12", "gcc-13", "gcc"] {
+            let folder = share.path().join(name).join("python");
+            std::fs::create_dir_all(folder.join("libstdcxx/v6")).unwrap();
+            std::fs::write(folder.join(PRINTERS), "").unwrap();
+            last = (name != "other").then_some(folder);
+            assert_eq!(printers_below(share.path()), last, "{name}");
+        }
+        assert!(last.is_some());
+    }
+
+    #[test]
+    fn version_follows_the_last_space() {
+        assert_eq!(major("GNU gdb (Debian 13.1-3) 13.1"), Some(13));
+        assert_eq!(major("GNU gdb (GDB) 18.1"), Some(18));
+        assert_eq!(major("GNU gdb (GDB) Fedora Linux 14.2-1.fc40"), Some(14));
+        assert_eq!(major("nonsense"), None);
+        assert_eq!(major(""), None);
+    }
+}

@@ -1,0 +1,377 @@
+//! JavaScript and TypeScript on Node through vscode-js-debug: it listens on our socket, and asks us to start
+//! the program. The launched session has no threads; the program is its first child, which becomes this
+//! session's program.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use dap_wire::Failure;
+use serde_json::{Value, json};
+
+use super::super::find::{self, AdapterSearch};
+use super::super::inspector;
+use super::super::profile::{IdlePause, LaunchPlan, Profile, ProgramIo, Quirks, Transport};
+use super::super::rows;
+use super::super::target::{Target, WORKSPACE};
+use super::super::test_files::{self, Runner};
+use super::super::typescript;
+use tandem_engine::LookOnlyRequests;
+use tandem_engine::condition_language::{ConditionLanguage, either};
+use tandem_engine::description::{Description, EditorLanguage, Evidence, Recognition};
+use tandem_engine::path_map;
+use tandem_process::SpawnSpec;
+
+/// Files that mark a project's folder.
+const PROJECT: [&str; 3] = ["tsconfig.json", "package.json", ".git"];
+
+/// js-debug's message, without the texts of its extension, for a breakpoint that no loaded script has.
+const UNBOUND: &str = "breakpoint.provisionalBreakpoint";
+
+/// JavaScript's conditions, where Node continues past one that fails. Not with `eval`: each would be a new
+/// script, which Node reports to its debugger.
+const JAVASCRIPT: ConditionLanguage = ConditionLanguage {
+    name: "JavaScript",
+    // A comment ends with its line.
+    combine: |conditions| {
+        Some(either(conditions, |condition| {
+            format!("(() => {{ try {{ return ({condition}\n); }} catch {{ return true; }} }})()")
+        }))
+    },
+    ..ConditionLanguage::OTHER
+};
+
+/// Metadata of vscode-js-debug, known without starting it.
+const DESCRIPTION: Description = Description {
+    name: "js",
+    languages: "JavaScript, TypeScript",
+    summary: "JavaScript and TypeScript on Node: vscode-js-debug.",
+    needs: "vscode-js-debug's `dapDebugServer.js`, and `node`",
+    stdio: "the adapter asks Tandem to start the program; Node's own \"Debugger attached.\" and \"Waiting \
+        for the debugger to \
+            disconnect...\" stay on its stderr",
+    recognition: Recognition {
+        extensions: &["js", "mjs", "cjs", "ts", "mts", "cts"],
+        project_files: &[("package.json", Evidence::Tools)],
+        interpreters: &["node", "nodejs"],
+        processes: &["node", "nodejs"],
+        ..Recognition::NONE
+    },
+    editor_languages: &[
+        EditorLanguage {
+            id: "javascript",
+            name: "JavaScript",
+            projects: &[],
+            endings: &["js"],
+            runs_files: true,
+        },
+        EditorLanguage {
+            id: "typescript",
+            name: "TypeScript",
+            projects: &[],
+            endings: &["ts"],
+            runs_files: true,
+        },
+    ],
+    breakpoints_in: &["javascriptreact", "typescriptreact"],
+    interpreters: &[("node", "nodejs")],
+    connects: true,
+    ..Description::NONE
+};
+
+/// How Tandem launches vscode-js-debug, and where it differs from other adapters.
+pub(super) struct Js;
+
+impl Profile for Js {
+    /// It debugs Node through a connection that ends there. What Node becomes connects again.
+    fn loses_replaced_programs(&self) -> bool {
+        true
+    }
+
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn reports_process(&self) -> bool {
+        false
+    }
+
+    fn exception_filters(&self) -> Value {
+        json!([
+            { "filter": "all", "label": "Caught Exceptions", "default": false, "supportsCondition": true,
+              "description": "Breaks on all throw errors, even if they're caught later.",
+              "conditionDescription": "error.name == \"MyError\"" },
+            { "filter": "uncaught", "label": "Uncaught Exceptions", "default": false,
+                "supportsCondition": true,
+              "description": "Breaks only on errors or promise rejections that are not handled.",
+              "conditionDescription": "error.name == \"MyError\"" }
+        ])
+    }
+
+    /// It calls `toString`, getters and custom descriptions for values, and a preview for exceptions.
+    fn look_only_requests(&self) -> LookOnlyRequests {
+        LookOnlyRequests::Known(&["source"])
+    }
+
+    fn condition_language(&self) -> ConditionLanguage {
+        JAVASCRIPT
+    }
+
+    /// VS Code's own extension uses requests beyond DAP, more with each version: only
+    /// the adapter knows which.
+    fn unknown_request_in<'line>(&self, line: &'line str) -> Option<&'line str> {
+        line.trim_end().strip_prefix("Unknown request: ")
+    }
+
+    /// Node stops at its next JavaScript.
+    fn idle_pause(&self) -> IdlePause {
+        IdlePause::Deferred("no JavaScript runs: Node waits for an event, or for a call")
+    }
+
+    /// Some children come twice, and its texts are missing.
+    fn adapt_incoming(&self, what: &str, body: &mut Value) {
+        match what {
+            "variables" => {
+                if let Some(rows) = body["variables"].as_array_mut() {
+                    rows::without_repeats(rows);
+                }
+            }
+            "setBreakpoints" => body["breakpoints"].as_array_mut().into_iter().flatten().for_each(explain),
+            "breakpoint" => explain(&mut body["breakpoint"]),
+            _ => {}
+        }
+    }
+
+    fn has_slow_connections(&self) -> bool {
+        true
+    }
+
+    fn syntax_check(&self, target: &Target, condition: &str) -> Option<Command> {
+        let node = find::on_path(&target.variable("PATH").unwrap_or_default(), "node")?;
+        let check = "try { new Function('return (' + process.argv[1] + '\\n)'); } \
+                     catch (wrong) { console.log(String(wrong)); }";
+        let mut command = Command::new(node);
+        // `NODE_OPTIONS` of the program must not affect the check.
+        command.env_remove("NODE_OPTIONS").args(["-e", check, "--", condition]);
+        Some(command)
+    }
+
+    /// It takes what is thrown for false, and prints it as the program's stderr.
+    fn guarded_condition(&self, condition: &str) -> String {
+        format!(
+            "(() => {{ try {{ return ({condition}\n); }} \
+             catch (wrong) {{ globalThis[Symbol.for('tandem.condition')] = String(wrong); return true; }} \
+             }})()"
+        )
+    }
+
+    fn failure_query(&self) -> Option<&'static str> {
+        Some(
+            "(() => { const key = Symbol.for('tandem.condition'), reason = globalThis[key]; \
+             delete globalThis[key]; return reason ?? ''; })()",
+        )
+    }
+
+    fn connect_attributes(&self, host: &str, port: &Value) -> Option<Value> {
+        Some(json!({ "port": port, "address": host }))
+    }
+
+    fn runner_of_tests(&self, target: &Target) -> Option<Runner> {
+        test_files::javascript(target)
+    }
+
+    /// That of its package, which the adapter does not print.
+    fn version(&self, target: &Target) -> Option<String> {
+        let spec = self.launch(target).ok()?.spec;
+        let script = spec.args.first().map(Path::new).filter(|script| script.is_absolute())?;
+        let manifest = script.ancestors().skip(1).take(3).map(|folder| folder.join("package.json"));
+        let texts = manifest.filter_map(|file| std::fs::read_to_string(file).ok());
+        let mut versions = texts.filter_map(|text| serde_json::from_str::<Value>(&text).ok());
+        versions.find_map(|manifest| manifest["version"].as_str().map(str::to_owned))
+    }
+
+    fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure> {
+        let program = target.existing_program()?;
+        // Without `outputCapture` what the program prints would come a second time, as events.
+        let mut ours = json!({ "type": "pwa-node", "request": "launch", "name": "program", "program": program,
+            "cwd": target.cwd, "console": "integratedTerminal", "outputCapture": "std" });
+        if typescript::is_source(program) && !loads_by_itself(target) {
+            let path = target.variable("PATH").unwrap_or_default();
+            let node = match target.text("runtimeExecutable")? {
+                Some(named) if named.contains('/') => target.cwd.join(named),
+                named => find::on_path(&path, named.unwrap_or("node")).unwrap_or_default(),
+            };
+            let run = typescript::run(program, &target.project_folders(), &node)?;
+            ours["program"] = json!(run.program);
+            let given = target.attribute("runtimeArgs").as_array().cloned().unwrap_or_default();
+            ours["runtimeArgs"] = run.runtime_args.into_iter().map(Value::from).chain(given).collect();
+        }
+        if target.attribute("pauseForSourceMap").is_null()
+            && may_transform_in_memory(target, &ours["runtimeArgs"])
+        {
+            ours["pauseForSourceMap"] = json!(true);
+        }
+        plan(target, "launch", ours)
+    }
+
+    fn attach(&self, target: &Target) -> Result<LaunchPlan, Failure> {
+        let ours = json!({ "type": "pwa-node", "request": "attach", "name": "program", "cwd": target.cwd });
+        if target.names_any(&["processId"]) {
+            let pid = target.process_id()?;
+            // No port is opened without an adapter that connects to it.
+            let mut plan = plan(target, "attach", ours)?;
+            let (port, opened) = inspector::port_of(pid)?;
+            plan.arguments["port"] = json!(port);
+            return Ok(LaunchPlan { opened, ..plan });
+        } else if !target.names_any(&["port", "websocketAddress"]) {
+            return Err(Failure::invalid("name the target: `processId`, or the `port` of node's inspector"));
+        }
+        plan(target, "attach", ours)
+    }
+}
+
+fn explain(breakpoint: &mut Value) {
+    if breakpoint["message"] == UNBOUND {
+        breakpoint["message"] = json!("not bound yet: no script that is loaded has this line");
+    }
+}
+
+/// Whether the launch itself sets a loader for TypeScript.
+fn loads_by_itself(target: &Target) -> bool {
+    let runtime = target.attribute("runtimeExecutable").as_str().unwrap_or("node");
+    let is_node = Path::new(runtime).file_name().is_some_and(|name| name == "node" || name == "nodejs");
+    !is_node || has_loader_argument(target.attribute("runtimeArgs"))
+}
+
+fn has_loader_argument(runtime_args: &Value) -> bool {
+    let loading = ["--import", "--loader", "--require", "-r", "--experimental-"];
+    let given = runtime_args.as_array().into_iter().flatten().filter_map(Value::as_str);
+    given.into_iter().any(|word| loading.iter().any(|option| word.starts_with(option)))
+}
+
+/// Whether Node may run code that no file has, such as what jest, vitest and tsx compile. js-debug learns the
+/// source map of a script when Node has loaded it, and maps breakpoints while the script runs already, unless
+/// the script waits for it. A file that Node runs as it is, or a compiled file, does not need to wait:
+/// js-debug reads its map before the launch.
+fn may_transform_in_memory(target: &Target, runtime_args: &Value) -> bool {
+    is_of_a_package(&target.program) || loads_by_itself(target) || has_loader_argument(runtime_args)
+}
+
+fn is_of_a_package(program: &Path) -> bool {
+    program.components().any(|part| part.as_os_str() == "node_modules")
+}
+
+/// The folder below which js-debug looks for compiled files, and without which no breakpoint in a source
+/// binds: the first of what the client has open and the working directory that the project lies in, else the
+/// project's own. All of a home folder is too much.
+fn workspace(target: &Target) -> PathBuf {
+    let home = target.variable("HOME").map(PathBuf::from);
+    // A package's program works for the project that it is installed in.
+    let is_installed = is_of_a_package(&target.program);
+    let program = target.program.parent().filter(|_| !target.program.as_os_str().is_empty() && !is_installed);
+    let start = program.unwrap_or(&target.cwd);
+    let is_project = |folder: &&Path| PROJECT.iter().any(|name| folder.join(name).exists());
+    let project = start.ancestors().filter(|folder| Some(*folder) != home.as_deref()).find(is_project);
+    let project = project.unwrap_or(start);
+    let holds = |folder: &&Path| {
+        folder.parent().is_some() && Some(*folder) != home.as_deref() && project.starts_with(folder)
+    };
+    let open = target.attribute(WORKSPACE).as_str().map(Path::new);
+    open.into_iter().chain([target.cwd.as_path()]).find(holds).unwrap_or(project).to_path_buf()
+}
+
+fn plan(target: &Target, command: &'static str, mut ours: Value) -> Result<LaunchPlan, Failure> {
+    ours[WORKSPACE] = json!(workspace(target));
+    // It takes one.
+    if let Some((there, here)) = path_map::read(target.attributes())?.into_iter().next() {
+        ours["remoteRoot"] = json!(there);
+        ours["localRoot"] = json!(here);
+    }
+    let home = target.variable("HOME").unwrap_or_default();
+    let mason =
+        format!("{home}/.local/share/nvim/mason/packages/js-debug-adapter/js-debug/src/dapDebugServer.js");
+    let own = target.project_folders().into_iter();
+    let own = own.map(|folder| folder.join("node_modules/js-debug/src/dapDebugServer.js"));
+    let adapter = AdapterSearch::new(
+        "js",
+        "vscode-js-debug (`dapDebugServer.js`)",
+        "unpack js-debug-dap-*.tar.gz of github.com/microsoft/vscode-js-debug/releases",
+    )
+    .with_engine_path(target)?
+    .files(own.collect(), "`node_modules` of the project")
+    .in_extensions("ms-vscode.js-debug-", "src/dapDebugServer.js")
+    .files(vec![mason.into()], "Mason's packages")
+    .on_path(target, &["js-debug-adapter"])
+    .end()?;
+    let is_script = adapter.extension().is_some_and(|ending| ending == "js" || ending == "cjs");
+    let (command_line, mut args) = if is_script {
+        let path = target.variable("PATH").unwrap_or_default();
+        let node = find::on_path(&path, "node").ok_or_else(|| {
+            find::missing("js", "`node`", &["PATH".into()]).hint("install it: `apt-get install nodejs`")
+        })?;
+        (node, vec![adapter.into()])
+    } else {
+        (adapter, Vec::new())
+    };
+    args.push("{socket}".into());
+    Ok(LaunchPlan {
+        spec: SpawnSpec { program: command_line, args, cwd: target.cwd.clone(), ..SpawnSpec::default() },
+        transport: Transport::ListensLocally,
+        program_io: if command == "launch" { ProgramIo::Terminal } else { ProgramIo::OutputEvents },
+        adapter_id: "pwa-node".into(),
+        command,
+        arguments: target.for_adapter(ours),
+        launched: command == "launch",
+        quirks: Quirks { first_child_is_program: true, leaves_temp_files: true, ..Quirks::default() },
+        opened: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comment_does_not_hide_the_other_conditions() {
+        let combined = JAVASCRIPT.any_of(&["a // #", "b"]).unwrap_or_default();
+        assert!(combined.contains("(a // #\n)"), "{combined}");
+    }
+
+    #[test]
+    fn scripts_wait_for_source_maps_where_code_is_compiled_in_memory() {
+        let waits = |attributes: Value, runtime_args: Value| {
+            may_transform_in_memory(&Target::parse(&attributes).unwrap(), &runtime_args)
+        };
+        assert!(!waits(json!({ "program": "/app/main.js" }), Value::Null));
+        assert!(!waits(json!({ "program": "/app/main.js" }), json!(["--enable-source-maps"])));
+        assert!(waits(
+            json!({ "program": "/app/main.ts" }),
+            json!(["--import", "file:///app/node_modules/tsx/x.mjs"])
+        ));
+        assert!(waits(json!({ "program": "/app/node_modules/jest/bin/jest.js" }), Value::Null));
+        assert!(waits(json!({ "runtimeExecutable": "tsx", "program": "/app/main.ts" }), Value::Null));
+    }
+
+    #[test]
+    fn folder_of_compiled_files_contains_the_project_and_is_not_the_home() {
+        let home = tempfile::tempdir().unwrap();
+        let project = home.path().join("repo/app");
+        std::fs::create_dir_all(project.join("src")).unwrap();
+        std::fs::write(project.join("package.json"), "{}").unwrap();
+        std::fs::write(project.join("src/a.js"), "").unwrap();
+        let found = |open: &Path, cwd: &Path| {
+            let attributes = json!({ "program": project.join("src/a.js"), "cwd": cwd, "env": {
+                "HOME": home.path() },
+                WORKSPACE: open });
+            workspace(&Target::parse(&attributes).unwrap())
+        };
+        let repo = home.path().join("repo");
+        let inside = project.join("src");
+        assert_eq!(found(&repo, &inside), repo);
+        assert_eq!(found(&inside, &project), project);
+        // Elsewhere, or too much to look through.
+        assert_eq!(found(&home.path().join("other"), &repo), repo);
+        for open in [home.path(), Path::new("/")] {
+            assert_eq!(found(open, &inside), project);
+        }
+    }
+}

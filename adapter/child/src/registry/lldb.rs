@@ -1,0 +1,346 @@
+//! C, C++, Rust and other native code through lldb-dap (LLVM 18 and later): it asks us to start the program.
+
+use std::path::Path;
+use std::process::Command;
+
+use dap_wire::Failure;
+use serde_json::{Value, json};
+
+use super::super::find::{self, AdapterSearch};
+use super::super::profile::{LaunchPlan, Profile, ProgramIo, Quirks, Transport};
+use super::super::rust;
+use super::super::signals;
+use super::super::summaries;
+use super::super::target::Target;
+use tandem_engine::condition_language::ConditionLanguage;
+use tandem_engine::description::{Description, EditorLanguage, Evidence, Recognition};
+use tandem_engine::kind;
+use tandem_engine::{FailedCondition, LookOnlyRequests};
+use tandem_process::SpawnSpec;
+
+/// Newest first: what Debian and Ubuntu call it. `lldb-vscode` is its name before LLVM 18.
+const NAMES: [&str; 8] = [
+    "lldb-dap",
+    "lldb-dap-22",
+    "lldb-dap-21",
+    "lldb-dap-20",
+    "lldb-dap-19",
+    "lldb-dap-18",
+    "lldb-vscode",
+    "lldb-vscode-17",
+];
+
+/// Metadata of lldb-dap, known without starting it.
+const DESCRIPTION: Description = Description {
+    name: "lldb",
+    languages: "C, C++, Rust, Swift, Zig",
+    summary: "C, C++, Rust, Swift, Zig: lldb-dap.",
+    needs: "`lldb-dap` 18 or later (`apt-get install lldb-19`)",
+    stdio: "the adapter asks Tandem to start the program",
+    recognition: Recognition {
+        extensions: &["c", "cc", "cpp", "cxx", "rs"],
+        project_files: &[
+            ("Cargo.toml", Evidence::Certain),
+            ("CMakeLists.txt", Evidence::Any),
+            ("Makefile", Evidence::Any),
+        ],
+        sections: &[
+            (kind::DWARF[0], Evidence::Any),
+            (kind::DWARF[1], Evidence::Any),
+            (kind::MANAGED_CODE, Evidence::Any),
+        ],
+        attach_attributes: &["coreFile"],
+        ..Recognition::NONE
+    },
+    editor_languages: &[
+        EditorLanguage {
+            id: "rust",
+            name: "Rust",
+            projects: &["Cargo.toml"],
+            endings: &[],
+            runs_files: false,
+        },
+        EditorLanguage {
+            id: "c",
+            name: "C",
+            projects: &["Makefile", "CMakeLists.txt"],
+            endings: &["c"],
+            runs_files: true,
+        },
+        EditorLanguage {
+            id: "cpp",
+            name: "C++",
+            projects: &["Makefile", "CMakeLists.txt"],
+            endings: &["cpp", "cc"],
+            runs_files: true,
+        },
+    ],
+    breakpoints_in: &["swift", "zig"],
+    connects: true,
+    reads_cores: true,
+    ..Description::NONE
+};
+
+/// How Tandem launches lldb-dap, and where it differs from other adapters.
+pub(super) struct Lldb;
+
+impl Profile for Lldb {
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn exception_filters(&self) -> Value {
+        json!([
+            { "filter": "cpp_catch", "label": "C++ Catch", "default": false },
+            { "filter": "cpp_throw", "label": "C++ Throw", "default": false },
+            { "filter": "objc_catch", "label": "Objective-C Catch", "default": false },
+            { "filter": "objc_throw", "label": "Objective-C Throw", "default": false }
+        ])
+    }
+
+    /// It reads memory; formatters that come with it run in the debugger.
+    fn look_only_requests(&self) -> LookOnlyRequests {
+        LookOnlyRequests::Known(&[
+            "variables",
+            "source",
+            "exceptionInfo",
+            "readMemory",
+            "disassemble",
+            "locations",
+        ])
+    }
+
+    /// It sets numbers only: a character is sent as its number.
+    fn adapt_request(&self, command: &str, arguments: &mut Value) {
+        if command == "setVariable"
+            && let Some(character) = arguments["value"].as_str().and_then(character)
+        {
+            arguments["value"] = json!(u32::from(character).to_string());
+        }
+    }
+
+    fn condition_language(&self) -> ConditionLanguage {
+        ConditionLanguage::NATIVE
+    }
+
+    /// It stops from the number on, and each time where it is anything else.
+    fn counts_hits(&self) -> bool {
+        false
+    }
+
+    /// `configurationDone` is answered before the program runs, and what does not run is not interrupted.
+    fn misses_pauses(&self) -> bool {
+        true
+    }
+
+    fn is_native(&self) -> bool {
+        true
+    }
+
+    fn panic_function(&self) -> Option<&'static str> {
+        Some(rust::PANIC)
+    }
+
+    fn builds(&self, _target: &Target) -> bool {
+        true
+    }
+
+    fn own_requests(&self) -> Option<&'static [&'static str]> {
+        // `locations` came with version 20, which gives references to ask with.
+        Some(&["_testGetTargetBreakpoints", "compileUnits", "locations"])
+    }
+
+    /// An address and a size in bytes. Version 19 never answers again after one that has no size.
+    fn accepts_data_id(&self, id: &str) -> bool {
+        id.split_once('/').is_some_and(|(_, size)| size.parse::<u32>().is_ok())
+    }
+
+    fn mixes_children(&self) -> bool {
+        false
+    }
+
+    fn failed_condition_in(&self, output: &str) -> Option<FailedCondition> {
+        let (_, report) = output.split_once("stopped due to an error evaluating condition of breakpoint ")?;
+        let (condition, reason) = report.split_once(": \"")?.1.split_once("\"\n")?;
+        Some(FailedCondition { condition: Some(condition.to_owned()), reason: reason.trim().to_owned() })
+    }
+
+    /// Its message about a failed condition may come after the stop.
+    fn rechecks_conditions(&self) -> bool {
+        true
+    }
+
+    /// Its pause is a signal like any other; or the program is at that moment at a breakpoint of lldb's own,
+    /// which has a negative number (where the loader reports a library), and lldb reports that one.
+    fn correct_stop(&self, body: &mut Value, pausing: bool) {
+        let text = body["description"].as_str().or(body["text"].as_str()).unwrap_or_default();
+        let is_signal = body["reason"] == "exception" && text == "signal SIGSTOP";
+        let is_lldbs_own = body["reason"] == "breakpoint" && text.starts_with("breakpoint -");
+        if pausing && (is_signal || is_lldbs_own) {
+            body["reason"] = json!("pause");
+            body["description"] = json!("Paused");
+            if let Some(body) = body.as_object_mut() {
+                body.shift_remove("text");
+            }
+        }
+    }
+
+    /// A `gdbserver` or an `lldb-server`.
+    fn connect_attributes(&self, host: &str, port: &Value) -> Option<Value> {
+        Some(json!({ "gdb-remote-port": port, "gdb-remote-hostname": host }))
+    }
+
+    /// That of the lldb beside it: before version 20 lldb-dap does not print its own.
+    fn version(&self, target: &Target) -> Option<String> {
+        let adapter = self.launch(target).ok()?.spec.program.canonicalize().ok()?;
+        let beside = adapter.with_file_name("lldb");
+        let mut query = Command::new(if beside.is_file() { beside } else { adapter });
+        query.arg("--version");
+        find::printed_version(query)
+    }
+
+    fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure> {
+        let program = target.existing_program()?.display().to_string();
+        // Both spellings: the first is what version 22 reads, the second what 19 does; each ignores the
+        // other.
+        let ours = json!({ "program": program, "cwd": target.cwd, "console": "integratedTerminal",
+            "runInTerminal": true });
+        plan(target, "launch", ours)
+    }
+
+    fn attach(&self, target: &Target) -> Result<LaunchPlan, Failure> {
+        // It knows more ways than by number: they reach it as they are.
+        let otherwise = !target.names_any(&["processId"])
+            && target.names_any(&["program", "coreFile", "attachCommands", "gdb-remote-port", "waitFor"]);
+        let ours = if otherwise { json!({}) } else { json!({ "pid": target.process_id()? }) };
+        let mut plan = plan(target, "attach", ours)?;
+        plan.spec.ends_by_itself = true;
+        Ok(plan)
+    }
+}
+
+fn plan(target: &Target, command: &'static str, ours: Value) -> Result<LaunchPlan, Failure> {
+    let adapter = AdapterSearch::new("lldb", "`lldb-dap`", "apt-get install lldb-19")
+        .with_engine_path(target)?
+        .on_path(target, &NAMES)
+        .in_extensions("llvm-vs-code-extensions.lldb-dap-", "bin/lldb-dap")
+        .end()?;
+    // `env` reaches the program through `runInTerminal`; versions differ in how they spell it.
+    let mut arguments = without(target.for_adapter(ours), "env");
+    target.map_paths(&mut arguments, "sourceMap", |there, here| json!([there, here]))?;
+    // Structs show their fields.
+    if arguments["enableAutoVariableSummaries"].is_null() {
+        arguments["enableAutoVariableSummaries"] = json!(true);
+    }
+    let panics = rust::is_compiled_by_rustc(&target.program);
+    let mut commands = vec![NOT_INTO_LIBC.to_owned()];
+    commands.extend(signals::for_lldb());
+    if panics && let Some(folder) = rust::formatters(target) {
+        commands.extend(formatters(&folder));
+    }
+    commands.push(summaries::for_lldb(panics));
+    let own = arguments["initCommands"].as_array().cloned().unwrap_or_default();
+    arguments["initCommands"] = commands.into_iter().map(Value::from).chain(own).collect();
+    // A program that it starts by itself would inherit the folder that is meant for it alone.
+    let starts_it =
+        arguments["runInTerminal"] != true && command == "launch" || !arguments["attachCommands"].is_null();
+    Ok(LaunchPlan {
+        // Version 19 starts itself again as the program and derives its path from the first word: it must be
+        // whole.
+        spec: SpawnSpec { program: adapter, cwd: target.cwd.clone(), ..SpawnSpec::default() },
+        transport: Transport::Stdio,
+        program_io: if command == "launch" { ProgramIo::Terminal } else { ProgramIo::OutputEvents },
+        adapter_id: "lldb-dap".into(),
+        command,
+        arguments,
+        launched: command == "launch",
+        // Its crash handler has the symbolizer read and write files.
+        quirks: Quirks { leaves_temp_files: !starts_it, panics, ..Quirks::default() },
+        opened: None,
+    })
+}
+
+/// A step into a call of the C library would stop at its first instruction where its symbols are installed,
+/// and the caller is missing on the stack there.
+const NOT_INTO_LIBC: &str = "?settings append target.process.thread.step-avoid-libraries libc.so.6";
+
+/// Commands that have lldb show Rust's own types. `?` keeps them out of the console unless they fail.
+fn formatters(folder: &Path) -> [String; 3] {
+    let folder = folder.display();
+    [
+        format!("?command script import \"{folder}/lldb_lookup.py\""),
+        format!("?command source -s 1 \"{folder}/lldb_commands\""),
+        // To lldb a Rust `char` is C++'s `char32_t`, which it shows as a number.
+        "?type summary add char32_t --python-script \"n = valobj.GetValueAsUnsigned(); \
+         return repr(chr(n)) if n < 0x110000 else None\""
+            .to_owned(),
+    ]
+}
+
+/// The character that a literal of C or Rust means.
+fn character(literal: &str) -> Option<char> {
+    let inner = literal.trim().strip_prefix('\'')?.strip_suffix('\'')?;
+    let mut rest = inner.chars();
+    match (rest.next()?, rest.as_str()) {
+        ('\\', escape) => match escape {
+            "n" => Some('\n'),
+            "t" => Some('\t'),
+            "r" => Some('\r'),
+            "0" => Some('\0'),
+            "\\" | "'" | "\"" => escape.chars().next(),
+            _ => char::from_u32(u32::from_str_radix(escape.strip_prefix('x')?, 16).ok()?),
+        },
+        (character, "") if character != '\'' => Some(character),
+        _ => None,
+    }
+}
+
+fn without(mut arguments: Value, key: &str) -> Value {
+    if let Some(arguments) = arguments.as_object_mut() {
+        arguments.shift_remove(key);
+    }
+    arguments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_character_is_set_as_its_number() {
+        for (literal, number) in [
+            ("'k'", "107"),
+            (" '\\n' ", "10"),
+            ("'\\''", "39"),
+            ("'\\x41'", "65"),
+            ("'é'", "233"),
+            ("'ab'", "'ab'"),
+            ("'''", "'''"),
+            ("'\\q'", "'\\q'"),
+            ("\"k\"", "\"k\""),
+            ("7", "7"),
+        ] {
+            let mut arguments = json!({ "name": "c", "value": literal });
+            Lldb.adapt_request("setVariable", &mut arguments);
+            assert_eq!(arguments["value"], number, "{literal}");
+        }
+    }
+
+    #[test]
+    fn a_pause_that_meets_a_breakpoint_of_lldb_s_own_is_a_pause() {
+        let corrected = |mut body: Value, pausing| {
+            Lldb.correct_stop(&mut body, pausing);
+            body["reason"].clone()
+        };
+        let own = json!({ "reason": "breakpoint", "description": "breakpoint -3.1", "hitBreakpointIds": [] });
+        let users =
+            json!({ "reason": "breakpoint", "description": "breakpoint 3.1", "hitBreakpointIds": [3] });
+        assert_eq!(corrected(own.clone(), true), "pause");
+        assert_eq!(corrected(own, false), "breakpoint");
+        assert_eq!(corrected(users, true), "breakpoint");
+        assert_eq!(
+            corrected(json!({ "reason": "exception", "description": "signal SIGSTOP" }), true),
+            "pause"
+        );
+    }
+}

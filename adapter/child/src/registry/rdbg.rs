@@ -1,0 +1,324 @@
+//! Ruby through the `debug` gem, which runs inside the program: it listens on our socket, and the process
+//! that we start is the program itself.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use dap_wire::Failure;
+use serde_json::{Value, json};
+
+use super::super::find::{self, AdapterSearch};
+use super::super::profile::{AttachCorrection, LaunchPlan, Profile, ProgramIo, Quirks, Transport};
+use super::super::target::Target;
+use super::super::test_files::{self, Runner};
+use tandem_engine::LookOnlyRequests;
+use tandem_engine::condition_language::{ConditionLanguage, either};
+use tandem_engine::description::{Description, EditorLanguage, Recognition};
+use tandem_process::SpawnSpec;
+
+/// The code around a condition that makes it hold where it fails.
+const GUARD: (&str, &str) = (
+    "begin; (",
+    "\n); rescue Exception; Thread.current[:__tandem_condition] = \"#{$!.class}: \
+        #{$!.message.lines.first.to_s.chomp}\"; true; end",
+);
+
+/// Ruby's conditions, where rdbg continues past one that fails. Zero and empty things are true.
+const RUBY: ConditionLanguage = ConditionLanguage {
+    name: "Ruby",
+    combine: |conditions| {
+        Some(either(conditions, |condition| format!("(begin; ({condition}\n); rescue Exception; true; end)")))
+    },
+    truth: |text| !matches!(text, "false" | "nil"),
+};
+
+/// What Ruby loads before the gem. A name of a thread or file with bytes that are not text cannot be written
+/// as JSON, which would end the gem's thread: such bytes are escaped. A gem before 1.6 is corrected. Before
+/// 1.5 it also loses what `RUBYOPT` said, and has each Ruby that the program starts wait for a debugger. The
+/// gem loads its half that speaks DAP when it gets the first message, so its end is waited for.
+const PRELUDE: &str = concat!(include_str!("rdbg/corrections.rb"), include_str!("rdbg/prelude.rb"));
+
+/// The correction of a gem before 1.6 in a running program.
+const CORRECTION: AttachCorrection = AttachCorrection {
+    expression: concat!(
+        "lambda do\n",
+        include_str!("rdbg/corrections.rb"),
+        "corrected.call(DEBUGGER__::UI_DAP, true)\nDEBUGGER__::VERSION\nend.call"
+    ),
+    refusal: "the gem `debug` in the program is older than 1.6, and cannot remove what is set here before \
+        Tandem has corrected it, which \
+              takes a stop: pause the program, then remove this and set it again, or use `debug` 1.6 or \
+              newer",
+};
+
+/// Arguments of `rdbg` that precede those of Ruby.
+const BEFORE_PRELUDE: usize = 3;
+
+/// Metadata of rdbg, known without starting it.
+const DESCRIPTION: Description = Description {
+    name: "rdbg",
+    languages: "Ruby",
+    summary: "Ruby: the gem debug.",
+    needs: "the gem `debug`",
+    stdio: "starts Ruby itself; the adapter lives inside the program",
+    recognition: Recognition { extensions: &["rb"], interpreters: &["ruby"], ..Recognition::NONE },
+    editor_languages: &[EditorLanguage {
+        id: "ruby",
+        name: "Ruby",
+        projects: &[],
+        endings: &["rb"],
+        runs_files: true,
+    }],
+    interpreters: &[("ruby", "ruby")],
+    connects: true,
+    ..Description::NONE
+};
+
+/// How Tandem launches rdbg, and where it differs from other adapters.
+pub(super) struct Rdbg;
+
+impl Profile for Rdbg {
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn reports_process(&self) -> bool {
+        false
+    }
+
+    /// As it is from 1.6 on; an older one announces what it has besides.
+    fn exception_filters(&self) -> Value {
+        json!([
+            { "filter": "any", "label": "rescue any exception", "supportsCondition": true },
+            { "filter": "RuntimeError", "label": "rescue RuntimeError", "supportsCondition": true }
+        ])
+    }
+
+    /// It calls `inspect`, and evaluates the receiver of what is completed.
+    fn look_only_requests(&self) -> LookOnlyRequests {
+        LookOnlyRequests::Known(&["source"])
+    }
+
+    fn condition_language(&self) -> ConditionLanguage {
+        RUBY
+    }
+
+    fn is_in_the_program(&self) -> bool {
+        true
+    }
+
+    /// Before 1.6 exception filters have no conditions.
+    fn correction(&self, capabilities: &Value) -> Option<AttachCorrection> {
+        let filters = capabilities["exceptionBreakpointFilters"].as_array()?;
+        filters.iter().all(|filter| filter["supportsCondition"].is_null()).then_some(CORRECTION)
+    }
+
+    fn own_requests(&self) -> Option<&'static [&'static str]> {
+        Some(&["rdbgRecordInspector", "rdbgTraceInspector"])
+    }
+
+    /// Its signal is ignored while the program has not left the debugger.
+    fn misses_pauses(&self) -> bool {
+        true
+    }
+
+    /// From 1.6 on, `configurationDone` after attaching reports the stop at a breakpoint
+    /// that was hit meanwhile.
+    fn repeats_stops(&self) -> bool {
+        true
+    }
+
+    /// Without a filter an array is only its class.
+    fn hides_elements(&self) -> bool {
+        true
+    }
+
+    /// It quotes the condition as it got it.
+    fn correct_stop(&self, body: &mut Value, _pausing: bool) {
+        for key in ["description", "text"] {
+            if let Some(shown) = body[key].as_str().and_then(unguard) {
+                body[key] = json!(shown);
+            }
+        }
+    }
+
+    fn syntax_check(&self, target: &Target, condition: &str) -> Option<Command> {
+        let ruby = find::on_path(&target.variable("PATH").unwrap_or_default(), "ruby")?;
+        let check = "begin; RubyVM::InstructionSequence.compile(\"(#{ARGV[0]}\\n)\", '<condition>'); \
+                     rescue SyntaxError => wrong; puts wrong.message; end";
+        let mut command = Command::new(ruby);
+        command.env_remove("RUBYOPT").args(["--disable=gems", "-e", check, "--", condition]);
+        Some(command)
+    }
+
+    /// It takes what is raised for false, and prints it to the program's stdout. The reason is kept where the
+    /// program's own variables are not touched.
+    fn guarded_condition(&self, condition: &str) -> String {
+        format!("{}{condition}{}", GUARD.0, GUARD.1)
+    }
+
+    fn failure_query(&self) -> Option<&'static str> {
+        Some("Thread.current[:__tandem_condition].to_s.tap { Thread.current[:__tandem_condition] = nil }")
+    }
+
+    fn runner_of_tests(&self, target: &Target) -> Option<Runner> {
+        test_files::ruby(target)
+    }
+
+    fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure> {
+        let program = target.existing_program()?.display().to_string();
+        let own = target.project_folders().into_iter().map(|folder| folder.join("bin/rdbg"));
+        let gems = ruby_gems(target);
+        let adapter = AdapterSearch::new("rdbg", "`rdbg`", "gem install debug")
+            .with_engine_path(target)?
+            .files(own.collect(), "`bin` of the project")
+            .on_path(target, &["rdbg"])
+            .files(gems, "Ruby's own gems")
+            .end()?;
+        // It stops before the first line and waits for a client; `launch` resumes it, `attach` does not.
+        let stop = target.flag("stopOnEntry", false)?;
+        let mut args: Vec<std::ffi::OsString> =
+            ["--open", "--sock-path={socket}", "--", "-r{socket}.rb", &program].map(Into::into).to_vec();
+        args.extend(target.args.iter().map(Into::into));
+        // It would announce its port on the program's stderr.
+        let mut env = vec![("RUBY_DEBUG_LOG_LEVEL".to_owned(), Some("ERROR".to_owned()))];
+        if let Some(options) = target.variable("RUBYOPT").filter(|options| !options.trim().is_empty()) {
+            // Before 1.5 the gem puts its own in the place of these.
+            let words = options.split_ascii_whitespace().map(Into::into);
+            args.splice(BEFORE_PRELUDE..BEFORE_PRELUDE, words);
+            env.push(("TANDEM_RUBYOPT".to_owned(), Some(options)));
+        }
+        env.extend(target.env.iter().cloned());
+        Ok(LaunchPlan {
+            spec: SpawnSpec {
+                program: adapter,
+                args,
+                cwd: target.cwd.clone(),
+                env,
+                pty: target.pty,
+                ends_by_itself: false,
+            },
+            transport: Transport::ListensLocally,
+            program_io: ProgramIo::Inherited,
+            adapter_id: "rdbg".into(),
+            command: if stop { "attach" } else { "launch" },
+            arguments: target.for_adapter(json!({ "localfs": true })),
+            launched: true,
+            quirks: Quirks { ends_silently: true, socket_script: Some(PRELUDE), ..Quirks::default() },
+            opened: None,
+        })
+    }
+
+    /// It is inside the program already and listens.
+    fn attach(&self, target: &Target) -> Result<LaunchPlan, Failure> {
+        let Some(plan) = LaunchPlan::to_running(target, "rdbg", json!({ "localfs": true }))? else {
+            let message =
+                "rdbg cannot attach by process id: set `connect` to the address where the program listens";
+            return Err(Failure::invalid(message).hint(
+                "start it with `rdbg --open --port 12345 app.rb`, and set `connect: { \"port\": 12345 }`",
+            ));
+        };
+        Ok(LaunchPlan { quirks: Quirks { ends_silently: true, ..Quirks::default() }, ..plan })
+    }
+}
+
+/// A text that quotes a guarded condition, with the condition as it was typed.
+fn unguard(text: &str) -> Option<String> {
+    // rdbg quotes joined conditions in a form that no client typed; the hub reports which of them failed.
+    if let Some((before, _)) = text.split_once(" if: (begin; (") {
+        return Some(before.to_owned());
+    }
+    let (before, rest) = text.split_once(GUARD.0)?;
+    let (condition, after) = rest.split_once(GUARD.1)?;
+    Some(format!("{before}{condition}{after}"))
+}
+
+/// Debian ships the gem with Ruby but puts no `rdbg` on PATH.
+fn ruby_gems(target: &Target) -> Vec<PathBuf> {
+    let roots = ["/usr/lib/ruby/gems", "/var/lib/gems", "/usr/share/rubygems-integration"].map(PathBuf::from);
+    let home = target.variable("HOME").map(|home| Path::new(&home).join(".local/share/gem/ruby"));
+    let below = |folder: &Path| -> Vec<PathBuf> {
+        std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+    };
+    let found = roots
+        .into_iter()
+        .chain(home)
+        .flat_map(|root| below(&root))
+        .flat_map(|version| below(&version.join("gems")))
+        .collect();
+    newest_first(found).into_iter().map(|gem| gem.join("exe/rdbg")).collect()
+}
+
+/// The folders of the gem `debug` among these, by their versions.
+fn newest_first(folders: Vec<PathBuf>) -> Vec<PathBuf> {
+    let version = |folder: PathBuf| Some((version_of(folder.file_name()?.to_str()?)?, folder));
+    let mut gems: Vec<_> = folders.into_iter().filter_map(version).collect();
+    gems.sort();
+    gems.into_iter().rev().map(|(_, folder)| folder).collect()
+}
+
+/// The numbers in the name of a folder of the gem `debug`, and whether it is a release: `debug-1.0.0.rc1`
+/// comes before `debug-1.0.0`.
+fn version_of(folder: &str) -> Option<(Vec<u64>, bool)> {
+    let parts: Vec<Option<u64>> =
+        folder.strip_prefix("debug-")?.split('.').map(|part| part.parse().ok()).collect();
+    let mut numbers: Vec<u64> = parts.iter().copied().map_while(|part| part).collect();
+    let is_release = numbers.len() == parts.len();
+    if numbers.is_empty() {
+        return None;
+    }
+    while numbers.last() == Some(&0) {
+        numbers.pop();
+    }
+    Some((numbers, is_release))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comment_does_not_hide_the_other_conditions() {
+        let combined = RUBY.any_of(&["a # //", "b"]).unwrap_or_default();
+        assert!(combined.contains("(a # //\n)"), "{combined}");
+    }
+
+    #[test]
+    fn folders_of_the_gem_are_sorted_by_version_numbers() {
+        let names = [
+            "debug-1.9.2",
+            "debug-1.11.1",
+            "debug-1.0.0.rc1",
+            "debug-1.0.0",
+            "debug-inspector",
+            "rdoc-6.4.1",
+            "debug-1.4.0",
+        ];
+        let folders = newest_first(names.map(PathBuf::from).to_vec());
+        let sorted = ["debug-1.11.1", "debug-1.9.2", "debug-1.4.0", "debug-1.0.0", "debug-1.0.0.rc1"];
+        assert_eq!(folders, sorted.map(PathBuf::from));
+    }
+
+    #[test]
+    fn a_gem_without_conditions_of_filters_is_corrected() {
+        let announced = |filter: Value| json!({ "exceptionBreakpointFilters": [filter] });
+        assert!(Rdbg.correction(&announced(json!({ "filter": "any" }))).is_some());
+        assert!(Rdbg.correction(&announced(json!({ "filter": "any", "supportsCondition": true }))).is_none());
+        assert!(Rdbg.correction(&Value::Null).is_none());
+    }
+
+    #[test]
+    fn only_nil_and_false_do_not_hold() {
+        assert!(RUBY.is_true("0") && RUBY.is_true("[]") && !RUBY.is_true(" nil") && !RUBY.is_true("false"));
+    }
+
+    #[test]
+    fn a_stop_quotes_the_condition_as_it_was_typed() {
+        let guarded = Rdbg.guarded_condition("i == 2 # two");
+        let mut body =
+            json!({ "description": format!(" BP - Line a.rb:5 (line) if: {guarded}"), "text": "other" });
+        Rdbg.correct_stop(&mut body, false);
+        assert_eq!(body["description"], " BP - Line a.rb:5 (line) if: i == 2 # two");
+        assert_eq!(body["text"], "other");
+    }
+}

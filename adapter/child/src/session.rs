@@ -1,0 +1,379 @@
+//! The session with one adapter: handshake, requests and events in between, and the end.
+//!
+//! In reading order: this file (what a session is), [`launch`] (the handshake), [`adapter_events`] (what the
+//! adapter says), [`requests`] (asking it), [`correcting`] (old versions in programs that are attached to),
+//! [`conditions`] (breakpoints whose conditions fail), [`panics`] (of Rust), [`native`] (values and frames of
+//! machine code), [`threads`], [`pausing`], [`paging`], [`reverse`] (its requests to us), [`subprocesses`]
+//! (programs that the program starts), [`exec_shim`] (a program that the adapter starts through our stub),
+//! [`no_debug`] (`noDebug`), [`terminating`], [`ending`].
+//!
+//! The answer to `launch` may come before or after `configurationDone`, and `initialized` before, after,
+//! twice or never: the hub is notified once, after the launch was sent. `exited` and `terminated` are
+//! reported once, whatever the adapter says.
+//!
+//! Tasks: one per connection that takes what the adapter says (ends with the connection), one that takes
+//! further connections (ends with the session), one for the end (bounded).
+
+mod adapter_events;
+mod assigning;
+mod conditions;
+mod correcting;
+mod ending;
+mod exec_shim;
+mod helpers;
+mod launch;
+mod native;
+mod no_debug;
+mod paging;
+mod panics;
+mod pausing;
+mod replacing;
+mod requests;
+mod reverse;
+mod subprocesses;
+mod terminating;
+mod threads;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use dap_wire::Failure;
+use dap_wire::peer::Peer;
+use rustix::process::Signal;
+use serde_json::Value;
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::connection::AdapterConnection;
+use super::debuggee::DebuggeeProcess;
+use super::inspector::OpenedPort;
+use super::profile::{LaunchPlan, Profile};
+use super::state::{ChildEffect, ChildEvent, ChildState, Knowledge, Link};
+use super::target::Target;
+use super::{capability_gate, translate};
+use subprocesses::SubprocessConnection;
+use tandem_engine::{
+    BreakpointSnapshot, EngineAnswer, EngineEvent, EngineRequest, JoinedConditions, record_breakpoints,
+    separate_conditions,
+};
+use tandem_process::{Broker, Child, NamedPipes};
+
+/// How long an adapter may take for its `initialize`.
+const INITIALIZE_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long it may take until it can be configured, and from then until the program runs.
+const LAUNCH_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long an ordinary request may take; less than the hub waits, so that the end of its
+/// stderr can be quoted.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(28);
+/// How long it may take to detach.
+const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// The same for a program that keeps running: the next attach finds it held until then.
+/// Below what the hub waits.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(4);
+/// How long an adapter may take to report the program's end after the kernel has reported it.
+const END_EVENT_GRACE: Duration = Duration::from_secs(2);
+/// How long a launched program may take to end after its adapter reported that debugging is over.
+const PROGRAM_END_GRACE: Duration = Duration::from_secs(30);
+/// How long an adapter may take to report a process that runs.
+const PROCESS_EVENT_GRACE: Duration = Duration::from_millis(300);
+/// How long an unknown adapter may take to become ready after its launch, before we assume that
+/// it never reports this.
+const READY_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Interval between two checks whether a program has opened its pipes.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// Limit of the answer to a launch, which has to wait until clients have configured.
+const FOREVER: Duration = Duration::from_secs(24 * 3600);
+
+struct LiveAdapter {
+    connection: AdapterConnection,
+    plan: LaunchPlan,
+    target: Target,
+    capabilities: Arc<Value>,
+    /// Started for a `runInTerminal`.
+    program: Option<Child>,
+    /// Pipes that the program opens.
+    named_pipes: Option<NamedPipes>,
+    /// The process that the adapter reported, or that Tandem knows otherwise.
+    debuggee: Option<DebuggeeProcess>,
+    /// The program's process, and what it ran at first, to see when it becomes another program
+    /// (`debuggee::image_of`).
+    image: (u32, Vec<u8>),
+    /// The adapter's first connection, if the program has a separate one.
+    parent: Option<Peer>,
+}
+
+impl LiveAdapter {
+    fn peer_of(&self, link: Link) -> &Peer {
+        match (link, &self.parent) {
+            (Link::First, Some(parent)) => parent,
+            _ => &self.connection.peer,
+        }
+    }
+}
+
+/// The session with one adapter and its program.
+pub(super) struct AdapterSession {
+    profile: Arc<dyn Profile>,
+    broker: Broker,
+    events: mpsc::UnboundedSender<EngineEvent>,
+    state: watch::Sender<ChildState>,
+    live: Mutex<Option<LiveAdapter>>,
+    /// An existing connection, for a program that another program has started.
+    subprocess: Mutex<Option<SubprocessConnection>>,
+    /// Breakpoints as the adapter has them, for the programs that this one starts.
+    marks: watch::Sender<BreakpointSnapshot>,
+    /// Held by the task that sends `disconnect` until it is answered.
+    disconnecting: tokio::sync::Mutex<()>,
+    /// The session must end: a launch in progress gives up.
+    give_up: CancellationToken,
+    /// Threads of the launch, such as a build, which must not outlive the session.
+    planning: TaskTracker,
+    /// A debugger that Tandem opened in a running program and must still close.
+    opened: Mutex<Option<OpenedPort>>,
+    /// Set when no more connections are accepted.
+    closing: CancellationToken,
+}
+
+impl AdapterSession {
+    pub(super) fn new(
+        profile: Arc<dyn Profile>,
+        broker: Broker,
+        events: mpsc::UnboundedSender<EngineEvent>,
+    ) -> Self {
+        Self {
+            profile,
+            broker,
+            events,
+            state: watch::Sender::default(),
+            live: Mutex::default(),
+            subprocess: Mutex::default(),
+            marks: watch::Sender::default(),
+            disconnecting: tokio::sync::Mutex::default(),
+            give_up: CancellationToken::new(),
+            planning: TaskTracker::new(),
+            opened: Mutex::default(),
+            closing: CancellationToken::new(),
+        }
+    }
+
+    fn live(&self) -> MutexGuard<'_, Option<LiveAdapter>> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Passes an event to the state, and carries out its effects.
+    fn handle(self: &Arc<Self>, event: ChildEvent) {
+        for effect in self.decide(event) {
+            self.carry_out(effect);
+        }
+    }
+
+    /// The same, and completes effects that take time before it returns.
+    async fn handle_in_place(self: &Arc<Self>, event: ChildEvent) {
+        for effect in self.decide(event) {
+            match effect {
+                ChildEffect::Examine { body, paused } => Box::pin(self.clone().examine(body, paused)).await,
+                ChildEffect::EndSession => Box::pin(self.clone().end_session()).await,
+                quick => self.carry_out(quick),
+            }
+        }
+    }
+
+    /// Passes an event to the state; tasks that wait for the state check it again.
+    #[must_use]
+    fn decide(&self, event: ChildEvent) -> Vec<ChildEffect> {
+        let mut effects = Vec::new();
+        self.state.send_modify(|state| effects = state.handle(event));
+        effects
+    }
+
+    /// Events to a hub that has ended are lost: it ends the session anyway.
+    fn carry_out(self: &Arc<Self>, effect: ChildEffect) {
+        match effect {
+            ChildEffect::SendEvent { event, body } => {
+                drop(self.events.send(EngineEvent::Dap { event, body }))
+            }
+            ChildEffect::ReportFailedCondition { body, failure } => {
+                drop(self.events.send(EngineEvent::ConditionFailed { body, failure }));
+            }
+            ChildEffect::Died(failure) => drop(self.events.send(EngineEvent::Died(failure))),
+            ChildEffect::Examine { body, paused } => drop(tokio::spawn(self.clone().examine(body, paused))),
+            ChildEffect::AwaitOutside { stops } => {
+                drop(tokio::spawn(self.clone().wait_until_outside_debugger(stops)))
+            }
+            ChildEffect::SignalProgram => self.signal_program(),
+            ChildEffect::KillSubprocesses(all) => all.iter().for_each(|one| one.signal(Signal::KILL)),
+            ChildEffect::AskClient { id, command, arguments } => {
+                drop(self.events.send(EngineEvent::ReverseRequest { id, command, arguments }));
+            }
+            ChildEffect::Respond { link, request, result } => {
+                if let Some(live) = self.live().as_ref() {
+                    live.peer_of(link).respond(&request, result);
+                }
+            }
+            ChildEffect::EndSession => drop(tokio::spawn(self.clone().end_session())),
+        }
+    }
+
+    fn send_event(self: &Arc<Self>, event: &str, body: Value) {
+        self.handle(ChildEvent::Report { event: event.into(), body });
+    }
+
+    fn state<R>(&self, read: impl FnOnce(&ChildState) -> R) -> R {
+        read(&self.state.borrow())
+    }
+
+    /// Reads the knowledge about the program.
+    fn with_knowledge<R>(&self, read: impl FnOnce(&Knowledge) -> R) -> R {
+        read(&self.state.borrow().knowledge)
+    }
+
+    /// Updates the knowledge about the program, which no task waits for.
+    fn learn<R: Default>(&self, learn: impl FnOnce(&mut Knowledge) -> R) -> R {
+        let mut learned = R::default();
+        self.state.send_if_modified(|state| {
+            learned = learn(&mut state.knowledge);
+            false
+        });
+        learned
+    }
+
+    /// Waits at most `limit` until the state meets the condition; returns whether it does.
+    async fn wait_for_state(&self, limit: Duration, there: impl Fn(&ChildState) -> bool) -> bool {
+        tokio::time::timeout(limit, self.until(there)).await.is_ok()
+    }
+
+    /// Waits until the state meets the condition.
+    async fn until(&self, there: impl Fn(&ChildState) -> bool) {
+        let mut state = self.state.subscribe();
+        // The sender lives as long as we do.
+        drop(state.wait_for(|now| there(now)).await);
+    }
+
+    /// Handles a request of the hub.
+    pub(super) async fn handle_request(
+        self: Arc<Self>,
+        request: EngineRequest,
+        cancel: CancellationToken,
+    ) -> Result<EngineAnswer, Failure> {
+        let (command, arguments, joined) = match request {
+            EngineRequest::Terminate(mode) => return Box::pin(self.terminate(mode)).await,
+            // Which requests of such a client run no code is in the adapter's profile, and the hub asks that.
+            EngineRequest::Dap { command, arguments } | EngineRequest::LookOnly { command, arguments } => {
+                (command, arguments, Vec::new())
+            }
+            EngineRequest::JoinedBreakpoints { command, arguments, joined } => (command, arguments, joined),
+        };
+        self.handle_command(command, arguments, &joined, cancel).await.map(EngineAnswer::from)
+    }
+
+    async fn handle_command(
+        self: Arc<Self>,
+        command: String,
+        mut arguments: Value,
+        joined: &[JoinedConditions],
+        cancel: CancellationToken,
+    ) -> Result<Value, Failure> {
+        if self.has_no_debugger()
+            && let Some(answer) = no_debug::answer(&command, &arguments, no_debug::WHY)
+        {
+            return Ok(answer);
+        }
+        record_breakpoints(&self.marks, &command, &separate_conditions(&arguments, joined));
+        if let Some(answer) = self.answer_of_replaced(&command, &arguments) {
+            return answer;
+        }
+        if self.is_uncorrected()
+            && let Some(answer) = Box::pin(self.refusal_of_uncorrected(&command, &arguments)).await
+        {
+            return Ok(answer);
+        }
+        match command.as_str() {
+            // Rare, large requests are boxed: otherwise each request's future is as large as the largest.
+            "launch" | "attach" => Box::pin(self.launch(command == "attach", &arguments, &cancel)).await,
+            "configurationDone" => Box::pin(self.configure(&cancel)).await,
+            "disconnect" => {
+                self.give_up.cancel();
+                Box::pin(self.disconnect(arguments["terminateDebuggee"] == true)).await;
+                Ok(Value::Null)
+            }
+            "setExceptionBreakpoints" => {
+                let capabilities = self.capabilities();
+                translate::exception_filters(&mut arguments, &capabilities);
+                Box::pin(self.choose_panics(&mut arguments, &cancel)).await;
+                let capabilities = self.adapters_own(&capabilities);
+                if capabilities["exceptionBreakpointFilters"].as_array().is_none_or(Vec::is_empty) {
+                    return Ok(Value::Null);
+                }
+                self.ask(&command, arguments, &cancel).await
+            }
+            "setFunctionBreakpoints" if !self.can("supportsFunctionBreakpoints") => {
+                Ok(translate::refuse_breakpoints(&arguments, self.profile.name()))
+            }
+            _ => {
+                let profile = &self.profile;
+                if command == "exceptionInfo"
+                    && let Some(info) = self.panic_info(&arguments)
+                {
+                    return Ok(info);
+                }
+                if command == "exceptionInfo"
+                    && let Some(info) = self.signal_info(&arguments)
+                {
+                    return self.more_of_signal(info, arguments, &cancel).await;
+                }
+                if requests::resumes(&command) && self.is_core() {
+                    return Err(requests::core_does_not_run(&command));
+                }
+                capability_gate::check(
+                    &command,
+                    &self.capabilities(),
+                    profile.own_requests(),
+                    profile.name(),
+                )?;
+                if let Some(thread) = self.unknown_thread(&command, &arguments) {
+                    Box::pin(self.verify_thread(thread, &cancel)).await?;
+                }
+                let resumes_step = self.resumes_kept_step(&command, &arguments)?;
+                match command.as_str() {
+                    "setBreakpoints" | "setFunctionBreakpoints" => {
+                        return Box::pin(self.set_conditional(&command, arguments, joined, &cancel)).await;
+                    }
+                    "variables" | "evaluate" | "stackTrace" if self.profile.is_native() => {
+                        return Box::pin(self.ask_native(&command, arguments, &cancel)).await;
+                    }
+                    command if command == "continue" || resumes_step => {
+                        let answer = Box::pin(self.resume(arguments, &cancel)).await?;
+                        self.handle(ChildEvent::Resumed);
+                        return Ok(answer);
+                    }
+                    "pause" => return Box::pin(self.pause(arguments, &cancel)).await,
+                    "scopes" | "evaluate" => {
+                        let frame = arguments["frameId"].clone();
+                        self.prepare_summaries(&frame, &cancel).await;
+                        let answer = self.ask(&command, arguments, &cancel).await?;
+                        self.learn(|known| known.scopes.learn(&frame, &answer));
+                        return Ok(answer);
+                    }
+                    "variables" => return Box::pin(self.variables(arguments, &cancel)).await,
+                    "setVariable" | "setExpression" => {
+                        return Box::pin(self.assign(&command, arguments, &cancel)).await;
+                    }
+                    _ => {}
+                }
+                if command == "setDataBreakpoints" {
+                    let taken =
+                        translate::take_data_breakpoints(&mut arguments, |id| profile.accepts_data_id(id));
+                    let mut answer = self.ask(&command, arguments, &cancel).await?;
+                    translate::insert_answers(&mut answer, taken);
+                    return Ok(answer);
+                }
+                if !capability_gate::is_standard(&command) {
+                    return Box::pin(self.ask_its_own(&command, arguments, &cancel)).await;
+                }
+                self.ask(&command, arguments, &cancel).await
+            }
+        }
+    }
+}

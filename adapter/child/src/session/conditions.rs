@@ -1,0 +1,280 @@
+//! Breakpoints whose conditions fail. Adapters differ: some treat a failed condition as false, some stop
+//! without a reason. Here conditions are checked before the adapter gets them, if the language can, and a
+//! stop at a failed one names the reason. Conditions that the hub evaluates never come here.
+
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use dap_wire::Failure;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::super::connection::MAX_STDERR_TAIL_LEN;
+use super::super::signals;
+use super::super::state::ChildEvent;
+use super::super::translate;
+use super::AdapterSession;
+use tandem_engine::hit_condition::hit_condition;
+use tandem_engine::{FailedCondition, JoinedConditions};
+
+/// How long a check of a condition's text may take.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long the question why a condition failed may take.
+pub(super) const QUERY_TIMEOUT: Duration = Duration::from_secs(2);
+/// Maximum length of a condition's error message, in characters.
+const MAX_MESSAGE_CHARS: usize = 400;
+
+/// A breakpoint as the adapter gets it.
+struct SentBreakpoint {
+    /// Its position in the list that came.
+    index: usize,
+    breakpoint: Value,
+    /// Its condition as the client has it, unless the hub evaluates it.
+    condition: Option<String>,
+    /// Whether its condition joins several.
+    joined: bool,
+}
+
+impl AdapterSession {
+    /// Sets breakpoints of which some may have conditions.
+    pub(super) async fn set_conditional(
+        self: &Arc<Self>,
+        command: &str,
+        mut arguments: Value,
+        joined: &[JoinedConditions],
+        cancel: &CancellationToken,
+    ) -> Result<Value, Failure> {
+        let place = arguments["source"]["path"].as_str().unwrap_or(command).to_owned();
+        if command == "setFunctionBreakpoints" {
+            self.learn(|known| known.panics.note_functions(&arguments));
+        }
+        let requested = arguments["breakpoints"].as_array_mut().map(std::mem::take).unwrap_or_default();
+        let (mut taken, mut sent) = (Vec::new(), Vec::new());
+        for (index, mut breakpoint) in requested.into_iter().enumerate() {
+            let refuse = |message: String, line: &Value| {
+                (index, json!({ "verified": false, "message": message, "reason": "failed", "line": line }))
+            };
+            if let Err(problem) = hit_condition(&breakpoint["hitCondition"])
+                && !self.profile.has_own_hit_conditions()
+            {
+                taken.push(refuse(problem, &breakpoint["line"]));
+                continue;
+            }
+            let several = joined.iter().find(|joined| joined.index == index);
+            let condition = breakpoint["condition"].as_str().filter(|_| several.is_none()).map(str::to_owned);
+            if let Some(condition) = &condition {
+                if let Some(problem) = self.problem_of(condition).await {
+                    let message = format!("the condition `{condition}`: {problem}");
+                    taken.push(refuse(message, &breakpoint["line"]));
+                    continue;
+                }
+                breakpoint["condition"] = json!(self.profile.guarded_condition(condition));
+            }
+            if let Some(several) = several
+                && !self.all_conditions_parse(&several.conditions).await
+            {
+                drop_condition(&mut breakpoint);
+            }
+            sent.push(SentBreakpoint { index, breakpoint, condition, joined: several.is_some() });
+        }
+        let mut answer = self.send_breakpoints(command, &arguments, &sent, cancel).await?;
+        let refused = if self.profile.refuses_conditions() { refused(&answer, &sent) } else { Vec::new() };
+        if !refused.is_empty() {
+            // Delve keeps what it has refused, and the next breakpoint there is never hit: it is taken back
+            // first.
+            let mut again = Vec::new();
+            for (at, mut one) in std::mem::take(&mut sent).into_iter().enumerate() {
+                if !refused.contains(&at) {
+                    sent.push(one);
+                } else if one.joined {
+                    // One that cannot be read must not take away the breakpoint of the others: the hub
+                    // evaluates each hit.
+                    drop_condition(&mut one.breakpoint);
+                    again.push(one);
+                } else {
+                    taken.push((one.index, answer["breakpoints"][at].clone()));
+                }
+            }
+            answer = self.send_breakpoints(command, &arguments, &sent, cancel).await?;
+            if !again.is_empty() {
+                sent.extend(again);
+                sent.sort_by_key(|one| one.index);
+                answer = self.send_breakpoints(command, &arguments, &sent, cancel).await?;
+            }
+            taken.sort_by_key(|(index, _)| *index);
+        }
+        let conditions: Vec<Option<String>> = sent.into_iter().map(|one| one.condition).collect();
+        let breakpoints = answer["breakpoints"].as_array().into_iter().flatten();
+        let ids = breakpoints.zip(&conditions).enumerate().filter_map(|(at, (breakpoint, condition))| {
+            // Not every adapter numbers them.
+            let id = breakpoint["id"].as_i64().unwrap_or_else(|| -1 - i64::try_from(at).unwrap_or_default());
+            Some((id, condition.clone()?))
+        });
+        let checked = ids.collect();
+        self.learn(|known| known.conditions.hold(place, checked, &conditions));
+        translate::insert_answers(&mut answer, taken);
+        Ok(answer)
+    }
+
+    async fn send_breakpoints(
+        self: &Arc<Self>,
+        command: &str,
+        arguments: &Value,
+        sent: &[SentBreakpoint],
+        cancel: &CancellationToken,
+    ) -> Result<Value, Failure> {
+        let mut arguments = arguments.clone();
+        if arguments.is_object() {
+            arguments["breakpoints"] = sent.iter().map(|one| one.breakpoint.clone()).collect();
+        }
+        let panics = command == "setFunctionBreakpoints" && self.add_panic_breakpoint(&mut arguments);
+        let mut answer = self.ask(command, arguments, cancel).await?;
+        if panics {
+            self.learn(|known| known.panics.take_own(&mut answer));
+        }
+        Ok(answer)
+    }
+
+    /// Whether the language has nothing against the text of any of these conditions.
+    async fn all_conditions_parse(self: &Arc<Self>, conditions: &[String]) -> bool {
+        for condition in conditions {
+            if self.problem_of(condition).await.is_some() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Syntax error of a condition, as far as the language's own tools find it without the program.
+    async fn problem_of(self: &Arc<Self>, condition: &str) -> Option<String> {
+        if let Some(problem) = self.with_knowledge(|known| known.conditions.checked(condition)) {
+            return problem;
+        }
+        let (session, text) = (self.clone(), condition.to_owned());
+        let target = self.live().as_ref().map(|live| live.target.clone())?;
+        let finding = tokio::task::spawn_blocking(move || session.profile.syntax_check(&target, &text));
+        let problem = check_output(finding.await.ok()??).await;
+        self.learn(|known| known.conditions.remember_check(condition.to_owned(), problem.clone()));
+        problem
+    }
+
+    /// The program is stopped: finds out why, if a condition failed. `paused`: a client wants the stop.
+    pub(super) async fn examine(self: Arc<Self>, mut body: Value, paused: bool) {
+        let reported = self.profile.failure_in_stop(&mut body);
+        self.profile.correct_stop(&mut body, paused);
+        self.complete_panic(&mut body).await;
+        let signal = if self.profile.reports_signals() { signals::describe(&mut body) } else { None };
+        let failed_earlier = self.learn(|known| {
+            known.signal = signal.map(|info| (body["threadId"].clone(), info));
+            known.panics.describe(&mut body, || self.broker.stderr_tail(MAX_STDERR_TAIL_LEN));
+            known.conditions.take_failed()
+        });
+        let at_breakpoint = matches!(body["reason"].as_str(), Some("breakpoint" | "function breakpoint"));
+        let mut failed = match (reported, failed_earlier) {
+            (Some(failed), _) => Some(failed),
+            (None, Some(failed)) if at_breakpoint => Some(failed),
+            (None, None) if at_breakpoint => self.failure_reason(&body).await,
+            (None, _) => None,
+        };
+        if let Some(FailedCondition { condition: condition @ None, .. }) = &mut failed {
+            *condition = self.with_knowledge(|known| known.conditions.only());
+        }
+        self.handle(ChildEvent::Stopped { body, failed });
+    }
+
+    /// Finds out the reason for an adapter that stopped at a breakpoint with a condition
+    /// and does not report it.
+    async fn failure_reason(&self, body: &Value) -> Option<FailedCondition> {
+        if !self.with_knowledge(|known| known.conditions.any()) {
+            return None;
+        }
+        let condition = self.with_knowledge(|known| known.conditions.of_stop(body));
+        let query = match (self.profile.failure_query(), &condition) {
+            (Some(query), _) => query,
+            (None, Some(condition)) if self.profile.rechecks_conditions() => condition.as_str(),
+            _ => return None,
+        };
+        let arguments = json!({ "threadId": body["threadId"], "startFrame": 0, "levels": 1 });
+        let never = CancellationToken::new();
+        let reason = tokio::time::timeout(QUERY_TIMEOUT, async {
+            let stack = self.ask("stackTrace", arguments, &never).await.ok()?;
+            let frame = &stack["stackFrames"][0]["id"];
+            let arguments = json!({ "expression": query, "frameId": frame, "context": "watch" });
+            match (self.ask("evaluate", arguments, &never).await, self.profile.failure_query()) {
+                (Ok(answer), Some(_)) => {
+                    answer["result"].as_str().map(unquoted).filter(|text| !text.is_empty())
+                }
+                (Err(failure), None) => Some(failure.message),
+                _ => None,
+            }
+        });
+        let reason = reason.await.ok()??;
+        Some(FailedCondition { condition, reason })
+    }
+}
+
+fn drop_condition(breakpoint: &mut Value) {
+    if let Some(breakpoint) = breakpoint.as_object_mut() {
+        breakpoint.shift_remove("condition");
+    }
+}
+
+/// Positions of breakpoints with conditions that the adapter has refused; one that waits for its
+/// code is none of them.
+fn refused(answer: &Value, sent: &[SentBreakpoint]) -> Vec<usize> {
+    let answered = answer["breakpoints"].as_array().into_iter().flatten().zip(sent).enumerate();
+    let refused = answered.filter(|(_, (breakpoint, one))| {
+        !one.breakpoint["condition"].is_null()
+            && breakpoint["verified"] == false
+            && breakpoint["reason"] != "pending"
+    });
+    refused.map(|(at, _)| at).collect()
+}
+
+/// The text of a string as a debugger shows it.
+fn unquoted(shown: &str) -> String {
+    let inner = |quote: char| shown.strip_prefix(quote)?.strip_suffix(quote);
+    inner('"').or_else(|| inner('\'')).unwrap_or(shown).to_owned()
+}
+
+/// The output of a check; `None` when it does not run, or takes too long.
+async fn check_output(mut check: Command) -> Option<String> {
+    check.stdin(Stdio::null()).current_dir("/");
+    let mut check = tokio::process::Command::from(check);
+    let output = tokio::time::timeout(CHECK_TIMEOUT, check.kill_on_drop(true).output()).await.ok()?.ok()?;
+    let output_bytes = match output.stdout.is_empty() {
+        true if output.status.success() => return None,
+        true => output.stderr,
+        false => output.stdout,
+    };
+    let text: String =
+        String::from_utf8_lossy(&output_bytes).trim().chars().take(MAX_MESSAGE_CHARS).collect();
+    (!text.is_empty()).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_check_that_says_nothing_or_cannot_run_finds_nothing_wrong() {
+        let run = |script: &str| {
+            let mut command = Command::new("/bin/sh");
+            command.args(["-c", script]);
+            command
+        };
+        assert_eq!(check_output(run("exit 0")).await, None);
+        assert_eq!(check_output(run("echo bad >&2; exit 1")).await.as_deref(), Some("bad"));
+        assert_eq!(check_output(run("echo worse; exit 0")).await.as_deref(), Some("worse"));
+        assert_eq!(check_output(run("echo a warning >&2")).await, None);
+        assert_eq!(check_output(Command::new("/no/such")).await, None);
+    }
+
+    #[test]
+    fn a_reason_is_read_without_its_quotes() {
+        assert_eq!(unquoted("'ReferenceError: x'"), "ReferenceError: x");
+        assert_eq!(unquoted("\"\""), "");
+        assert_eq!(unquoted("plain"), "plain");
+    }
+}

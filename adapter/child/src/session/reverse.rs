@@ -1,0 +1,67 @@
+//! Reverse requests of an adapter: to start the program, which we do unless the launch wants a client's
+//! terminal, and to debug another.
+
+use std::sync::Arc;
+
+use dap_wire::peer::Peer;
+use dap_wire::{ErrorCode, Failure, Request};
+use serde_json::{Value, json};
+
+use super::super::profile::ProgramIo;
+use super::super::state::{ChildEvent, Link};
+use super::super::terminal;
+use super::AdapterSession;
+use tandem_engine::console::Console;
+
+impl AdapterSession {
+    pub(super) fn handle_reverse_request(self: &Arc<Self>, link: Link, peer: &Peer, request: Request) {
+        let outcome = match request.command.as_str() {
+            "runInTerminal" => match self.console() {
+                Console::Piped => self.run_program(&request.arguments),
+                Console::Terminal { external } => {
+                    return self.handle(ChildEvent::WantsTerminal { link, request, external });
+                }
+            },
+            "startDebugging" => self.start_debugging(&request.arguments),
+            other => {
+                let message = format!("`{other}` is not a request that an adapter can send to Tandem");
+                Err(Failure::new(ErrorCode::Unsupported, message))
+            }
+        };
+        if let Err(failure) = &outcome {
+            tracing::warn!(%failure, command = request.command, "an adapter's request was refused");
+        }
+        peer.respond(&request, outcome);
+    }
+
+    fn console(&self) -> Console {
+        self.live().as_ref().map_or(Console::Piped, |live| live.target.console)
+    }
+
+    /// The program gets our pipes, or our terminal.
+    fn run_program(self: &Arc<Self>, arguments: &Value) -> Result<Value, Failure> {
+        let mut live = self.live();
+        let Some(live) = live.as_mut() else { return Err(Failure::cancelled()) };
+        if !live.plan.launched {
+            let message = "an adapter that was attached to may not start programs";
+            return Err(Failure::new(ErrorCode::AccessDenied, message));
+        }
+        let mut spec = terminal::spec(arguments, &live.target, &live.plan.spec)?;
+        // Killed with us, a launcher would leave the program that it has started in another group; alone, it
+        // ends that first.
+        spec.ends_by_itself = live.plan.quirks.has_launcher;
+        let mut child = self.broker.spawn(&spec)?;
+        child.release()?;
+        let pid = child.pid();
+        // An adapter that seemed to keep the program's stdio has given them to us.
+        live.plan.program_io = ProgramIo::Terminal;
+        self.watch(&child);
+        live.program = Some(child);
+        Ok(json!({ "processId": pid }))
+    }
+
+    /// Handles the client's response.
+    pub(in super::super) fn receive_response(self: &Arc<Self>, id: i64, result: Result<Value, Failure>) {
+        self.handle(ChildEvent::ClientAnswered { id, result });
+    }
+}

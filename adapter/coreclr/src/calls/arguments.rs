@@ -1,0 +1,414 @@
+//! Arguments of a call. Objects that must be created in the program are created first, because creating one
+//! makes every other value stale; then all are fetched at once.
+
+use std::rc::Rc;
+
+use cordebug::eval::Eval;
+use cordebug::frame::Function;
+use cordebug::types::Type;
+use cordebug::value::{Value as ClrValue, element};
+use dap_wire::{ErrorCode, Failure};
+
+use super::EvalContext;
+use crate::cor;
+use crate::debuggee::ClrDebuggee;
+use crate::evaluator::{Constant, TypedValue, ValueLocation};
+use crate::modules::LoadedModule;
+use crate::session::ClrSession;
+use crate::stop_context::StopContext;
+use crate::types::ClrTypeSystem;
+use crate::types::Ty;
+use crate::types::ty::OBJECT;
+use crate::values::{Path, bare};
+
+/// A method with all generic arguments.
+#[derive(Clone)]
+pub(crate) struct MethodInstance {
+    pub(crate) loaded: Rc<LoadedModule>,
+    pub(crate) token: u32,
+    /// The type that declares it.
+    pub(crate) owner: Ty,
+    /// Its own generic arguments.
+    pub(crate) types: Vec<Ty>,
+    pub(crate) parameters: Vec<Ty>,
+    pub(crate) result: Ty,
+    pub(crate) is_static: bool,
+}
+
+/// An argument that exists in the program.
+enum MarshalledArgument {
+    Bits(u32, Vec<u8>),
+    /// The value as it is: a reference.
+    As(Path),
+    /// The contents of a boxed struct.
+    Inside(Path),
+    /// The same, for a parameter that receives a copy.
+    Copy(Path),
+    Null,
+}
+
+impl ClrSession {
+    /// Calls a method. Arguments must have been converted to its parameters' types.
+    pub(crate) fn call(
+        &mut self,
+        site: &EvalContext,
+        method: &MethodInstance,
+        this: Option<&TypedValue>,
+        arguments: &[TypedValue],
+        what: &str,
+    ) -> Result<TypedValue, Failure> {
+        self.call_with_others(site, method, (this, arguments), what, false)
+    }
+
+    /// Calls a method; `with_others`: the other threads run from the beginning.
+    pub(crate) fn call_with_others(
+        &mut self,
+        site: &EvalContext,
+        method: &MethodInstance,
+        (this, arguments): (Option<&TypedValue>, &[TypedValue]),
+        what: &str,
+        with_others: bool,
+    ) -> Result<TypedValue, Failure> {
+        let values = self.marshal_arguments(site, method, this, arguments)?;
+        let (function, types) = self.types.function_of(&self.debuggee, site, method)?;
+        let fetched = self.at_stop().all(&values)?;
+        let given = self.run_with_others(site, what, Some(&function), with_others, |eval| {
+            eval.call(&function, &types, &finish(fetched, eval)?)
+        })?;
+        self.at_stop().wrap_result(given, &method.result, what)
+    }
+
+    /// Creates an object with a constructor.
+    pub(crate) fn construct(
+        &mut self,
+        site: &EvalContext,
+        constructor: &MethodInstance,
+        arguments: &[TypedValue],
+        what: &str,
+    ) -> Result<TypedValue, Failure> {
+        let values = self.marshal_arguments(site, constructor, None, arguments)?;
+        let (function, types) = self.types.function_of(&self.debuggee, site, constructor)?;
+        let fetched = self.at_stop().all(&values)?;
+        let given = self.run_in(site, what, Some(&function), |eval| {
+            eval.new_object(&function, &types, &finish(fetched, eval)?)
+        })?;
+        self.at_stop().wrap_result(given, &constructor.owner, what)
+    }
+
+    fn marshal_arguments(
+        &mut self,
+        site: &EvalContext,
+        method: &MethodInstance,
+        this: Option<&TypedValue>,
+        arguments: &[TypedValue],
+    ) -> Result<Vec<MarshalledArgument>, Failure> {
+        self.pass_first_calls();
+        let mut values = Vec::new();
+        if let Some(this) = this {
+            values.push(self.receiver(site, this, method)?);
+        }
+        for (argument, ty) in arguments.iter().zip(&method.parameters) {
+            let ready = self.marshal_argument(site, argument, ty.direct())?;
+            values.push(match (ready, ty) {
+                (ready, Ty::Reference(_)) => ready,
+                (MarshalledArgument::Inside(path), _) => MarshalledArgument::Copy(path),
+                (ready, _) => ready,
+            });
+        }
+        Ok(values)
+    }
+
+    /// `this` of a call: a reference to an object, the location of a struct, a box around a primitive.
+    /// Methods declared by classes (`Enum.ToString`) get the box itself.
+    fn receiver(
+        &mut self,
+        site: &EvalContext,
+        this: &TypedValue,
+        method: &MethodInstance,
+    ) -> Result<MarshalledArgument, Failure> {
+        let wants_box = !method.owner.is_value();
+        if self.types.nullable(&method.owner).is_some()
+            && let Some(whole) = self.whole_nullable(site, this, &method.owner)?
+        {
+            return Ok(MarshalledArgument::Inside(whole));
+        }
+        let unboxed =
+            |path| if wants_box { MarshalledArgument::As(path) } else { MarshalledArgument::Inside(path) };
+        match &this.data {
+            ValueLocation::At(path) => {
+                let value = self.at_stop().fetch(path)?;
+                let inner = bare(&value)
+                    .ok_or_else(|| failed(format!("NullReferenceException: `{}` is null", path.name)))?;
+                let actual = self.types.declared_ty(&inner);
+                let is_struct = actual.is_value();
+                // The runtime accepts a primitive as `this` only in a box.
+                if let (Ty::Primitive(_), true, Some(constant)) =
+                    (&actual, is_struct, self.types.constant_of(&inner))
+                {
+                    return self.box_constant(site, &constant, &actual).map(unboxed);
+                }
+                Ok(if is_struct && !(wants_box && value.as_reference().is_some()) {
+                    MarshalledArgument::Inside(path.clone())
+                } else {
+                    MarshalledArgument::As(path.clone())
+                })
+            }
+            ValueLocation::Constant(Constant::Text(text)) => {
+                self.new_string(site, text).map(MarshalledArgument::As)
+            }
+            ValueLocation::Constant(Constant::Null) => {
+                Err(failed("NullReferenceException: the object is null"))
+            }
+            ValueLocation::Constant(constant) => self.box_constant(site, constant, &this.ty).map(unboxed),
+        }
+    }
+
+    /// A nullable for a method of the nullable itself, if the value does not exist in the program yet.
+    fn whole_nullable(
+        &mut self,
+        site: &EvalContext,
+        this: &TypedValue,
+        ty: &Ty,
+    ) -> Result<Option<Path>, Failure> {
+        if let ValueLocation::At(path) = &this.data
+            && let Some(inner) = bare(&self.at_stop().fetch(path)?)
+            && self.types.nullable(&self.types.declared_ty(&inner)).is_some()
+        {
+            return Ok(None);
+        }
+        match self.at_stop().load(this)? {
+            Some(Constant::Null) => self.new_zeroed(site, ty).map(Some),
+            Some(constant) => self.filled_nullable(site, &constant, ty).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// An argument in the form that a parameter of this type requires.
+    fn marshal_argument(
+        &mut self,
+        site: &EvalContext,
+        argument: &TypedValue,
+        to: &Ty,
+    ) -> Result<MarshalledArgument, Failure> {
+        if let (Ty::Reference(_), ValueLocation::At(path)) = (&argument.ty, &argument.data) {
+            // The runtime passes the address of a variable if the method requires one.
+            return Ok(MarshalledArgument::As(path.clone()));
+        }
+        let is_nullable = self.types.nullable(to).is_some();
+        match &argument.data {
+            ValueLocation::Constant(Constant::Null) if is_nullable => {
+                self.new_zeroed(site, to).map(MarshalledArgument::Inside)
+            }
+            ValueLocation::Constant(Constant::Null) => Ok(MarshalledArgument::Null),
+            ValueLocation::Constant(constant) if is_nullable => {
+                self.filled_nullable(site, constant, to).map(MarshalledArgument::Inside)
+            }
+            ValueLocation::Constant(Constant::Text(text)) => {
+                self.new_string(site, text).map(MarshalledArgument::As)
+            }
+            ValueLocation::Constant(constant) => match to {
+                Ty::Primitive(kind) if *kind != element::OBJECT => {
+                    let bits = constant.cast(*kind, false).and_then(|constant| constant.bytes());
+                    let (kind, bytes) = bits.ok_or_else(|| {
+                        conversion_failure(&self.types.csharp(&argument.ty), &self.types.csharp(to))
+                    })?;
+                    Ok(MarshalledArgument::Bits(kind, bytes))
+                }
+                to if to.is_value() => self.box_constant(site, constant, to).map(MarshalledArgument::Inside),
+                _ => self.box_constant(site, constant, &argument.ty).map(MarshalledArgument::As),
+            },
+            ValueLocation::At(path) => {
+                let value = self.at_stop().fetch(path)?;
+                let Some(inner) = bare(&value) else {
+                    return match is_nullable {
+                        true => self.new_zeroed(site, to).map(MarshalledArgument::Inside),
+                        false => Ok(MarshalledArgument::Null),
+                    };
+                };
+                let actual = self.types.declared_ty(&inner);
+                if is_nullable && self.types.nullable(&actual).is_none() {
+                    // The runtime would read beyond a value that is shorter than the parameter.
+                    let made = self.new_zeroed(site, to)?;
+                    self.at_stop().write(&made, argument, to)?;
+                    return Ok(MarshalledArgument::Inside(made));
+                }
+                if to.is_value() {
+                    return Ok(MarshalledArgument::Inside(path.clone()));
+                }
+                if actual.is_value() && value.as_reference().is_none() {
+                    if let (Ty::Primitive(_), Some(constant)) = (&actual, self.types.constant_of(&inner)) {
+                        return self.box_constant(site, &constant, &actual).map(MarshalledArgument::As);
+                    }
+                    return self.boxed_copy(site, path).map(MarshalledArgument::As);
+                }
+                Ok(MarshalledArgument::As(path.clone()))
+            }
+        }
+    }
+
+    /// A new box of a primitive, enum or decimal.
+    pub(crate) fn box_constant(
+        &mut self,
+        site: &EvalContext,
+        constant: &Constant,
+        ty: &Ty,
+    ) -> Result<Path, Failure> {
+        if let Constant::Text(text) = constant {
+            return self.new_string(site, text);
+        }
+        let ty = if *ty == OBJECT || *ty == Ty::Null { constant.ty() } else { ty.clone() };
+        let ty = self.types.nullable(&ty).unwrap_or(ty);
+        let ty = match constant {
+            Constant::Decimal(_) => self.types.ty_named("System.Decimal").unwrap_or(ty),
+            _ => ty,
+        };
+        let bytes = self.types.bytes_as(constant, &ty);
+        let bytes =
+            bytes.ok_or_else(|| conversion_failure(&constant.invariant_text(), &self.types.csharp(&ty)))?;
+        let path = self.new_zeroed(site, &ty)?;
+        let place = bare(&self.at_stop().fetch(&path)?).ok_or_else(|| failed("a new box is null"))?;
+        place.set_bytes(&bytes).map_err(cor("fill a box"))?;
+        Ok(path)
+    }
+
+    /// A new zeroed object; a struct in a box.
+    pub(crate) fn new_zeroed(&mut self, site: &EvalContext, ty: &Ty) -> Result<Path, Failure> {
+        let name = self.types.csharp(ty);
+        let lost = || failed(format!("cannot create an object of `{name}`"));
+        let (loaded, token) = self.types.definition(ty).ok_or_else(lost)?;
+        let class = loaded.module.class(token).map_err(cor(format!("find `{name}`")))?;
+        let types = ty.arguments().iter().map(|of| self.types.runtime_type(&self.debuggee, site.thread, of));
+        let types = types.collect::<Result<Vec<_>, _>>()?;
+        let made = self.run_in(site, &format!("new {name}"), None, |eval| eval.new_zeroed(&class, &types))?;
+        self.values.hold_object(&made.ok_or_else(lost)?, &name).ok_or_else(lost)
+    }
+
+    /// Has the runtime load the type of a value that it cannot read before. Returns whether it did.
+    pub(crate) fn load_type_of(&mut self, path: &Path, site: &EvalContext) -> bool {
+        let unloaded = self.at_stop().type_not_loaded(path).filter(|ty| site.runs && ty.is_value());
+        unloaded.is_some_and(|ty| self.new_zeroed(site, &ty).is_ok())
+    }
+
+    fn filled_nullable(&mut self, site: &EvalContext, constant: &Constant, to: &Ty) -> Result<Path, Failure> {
+        let inner = self.types.nullable(to).unwrap_or(OBJECT);
+        let lost = || conversion_failure(&constant.invariant_text(), &self.types.csharp(to));
+        let bytes = self.types.bytes_as(constant, &inner).ok_or_else(lost)?;
+        let path = self.new_zeroed(site, to)?;
+        let place = self.at_stop().fetch(&path)?;
+        let fill = || {
+            self.types.field_named(&place, "hasValue")?.set_bytes(&[1]).ok()?;
+            self.types.field_named(&place, "value")?.set_bytes(&bytes).ok()
+        };
+        fill().ok_or_else(|| conversion_failure(&constant.invariant_text(), &self.types.csharp(to)))?;
+        Ok(path)
+    }
+
+    /// A box with a copy of a struct: the runtime boxes `this` for methods that only `object` declares.
+    pub(crate) fn boxed_copy(&mut self, site: &EvalContext, path: &Path) -> Result<Path, Failure> {
+        let lost = || failed(format!("`{}` cannot be boxed", path.name));
+        let function = self.types.clone_method().ok_or_else(lost)?;
+        let value = bare(&self.at_stop().fetch(path)?).ok_or_else(lost)?;
+        let made =
+            self.run_in(site, &path.name, Some(&function), |eval| eval.call(&function, &[], &[value]))?;
+        self.values.hold_object(&made.ok_or_else(lost)?, &path.name).ok_or_else(lost)
+    }
+}
+
+impl StopContext<'_> {
+    /// Fetches all arguments; nothing may run between this and the call.
+    fn all(&self, values: &[MarshalledArgument]) -> Result<Vec<EvalArgument>, Failure> {
+        let inside =
+            |path: &Path| bare(&self.fetch(path)?).ok_or_else(|| failed(format!("`{}` is null", path.name)));
+        let fetch = |value: &MarshalledArgument| {
+            Ok(match value {
+                MarshalledArgument::Bits(kind, bytes) => EvalArgument::Bits(*kind, bytes.clone()),
+                MarshalledArgument::Null => EvalArgument::Null,
+                MarshalledArgument::As(path) => EvalArgument::Value(self.fetch(path)?),
+                MarshalledArgument::Inside(path) => EvalArgument::Value(inside(path)?),
+                MarshalledArgument::Copy(path) => {
+                    let inner = inside(path)?;
+                    match pad_struct(&inner).map_err(cor(format!("read `{}`", path.name)))? {
+                        Some(bytes) => EvalArgument::Bits(element::U8, bytes),
+                        None => EvalArgument::Value(inner),
+                    }
+                }
+            })
+        };
+        values.iter().map(fetch).collect()
+    }
+}
+
+impl ClrTypeSystem {
+    fn function_of(
+        &self,
+        debuggee: &ClrDebuggee,
+        site: &EvalContext,
+        method: &MethodInstance,
+    ) -> Result<(Function, Vec<Type>), Failure> {
+        let function = method.loaded.module.function(method.token).map_err(cor("find a method"))?;
+        let types = method.owner.arguments().iter().chain(&method.types);
+        let types =
+            types.map(|ty| self.runtime_type(debuggee, site.thread, ty)).collect::<Result<Vec<_>, _>>()?;
+        Ok((function, types))
+    }
+
+    /// A constant's bytes in a variable of this type.
+    pub(crate) fn bytes_as(&self, constant: &Constant, ty: &Ty) -> Option<Vec<u8>> {
+        if self.is_decimal(ty) {
+            return constant.to_decimal(false).map(|value| Constant::decimal_bytes(&value));
+        }
+        let kind = match ty {
+            Ty::Primitive(kind) => *kind,
+            other => self.enum_storage(other)?,
+        };
+        constant.cast(kind, false)?.bytes().map(|(_, bytes)| bytes)
+    }
+
+    fn clone_method(&self) -> Option<Function> {
+        let (loaded, token) = self.type_named("System.Object")?;
+        let metadata = &loaded.image()?.metadata;
+        let clone =
+            metadata.methods(token).find(|method| metadata.method_name(*method) == "MemberwiseClone")?;
+        loaded.module.function(clone).ok()
+    }
+}
+
+enum EvalArgument {
+    Bits(u32, Vec<u8>),
+    Null,
+    Value(ClrValue),
+}
+
+/// The bytes of a struct as the integer that is passed in a register. The runtime copies only structs of 1,
+/// 2, 4 and 8 bytes, and larger ones; for others it would pass the address in that register. None of them
+/// contains a reference.
+fn pad_struct(value: &ClrValue) -> cordebug::Result<Option<Vec<u8>>> {
+    if !matches!(value.size()?, 3 | 5 | 6 | 7) {
+        return Ok(None);
+    }
+    let mut bytes = value.bytes()?;
+    bytes.resize(size_of::<u64>(), 0);
+    Ok(Some(bytes))
+}
+
+fn finish(list: Vec<EvalArgument>, eval: &Eval) -> cordebug::Result<Vec<ClrValue>> {
+    list.into_iter()
+        .map(|part| match part {
+            EvalArgument::Value(value) => Ok(value),
+            EvalArgument::Null => eval.create_value(element::CLASS),
+            EvalArgument::Bits(kind, bytes) => {
+                let value = eval.create_value(kind)?;
+                value.set_bytes(&bytes)?;
+                Ok(value)
+            }
+        })
+        .collect()
+}
+
+fn failed(message: impl Into<String>) -> Failure {
+    Failure::new(ErrorCode::EvaluationFailed, message)
+}
+
+fn conversion_failure(from: &str, to: &str) -> Failure {
+    failed(format!("`{from}` does not fit into `{to}`"))
+}

@@ -1,0 +1,545 @@
+//! The thread that finds child processes, holds each .NET runtime before its first code until a debugger is
+//! attached to it, and reports which are debugged and which are not.
+//!
+//! Each process gets the two semaphores of [`StartupHold`] within a tick of executing its program; a .NET
+//! runtime takes several ticks to reach the place where it looks for them. Other programs never look. Not
+//! here: attaching.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+use std::time::{Duration, Instant};
+
+use cordebug::startup::{StartupHold, has_pipes, raise_thread_priority};
+use dap_wire::types;
+use serde_json::json;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::super::inbox::EngineInput;
+use super::identity::{Identities, Identity, ProgramInfo};
+use super::watchdog::Watchdog;
+use super::{ChildAttachAttributes, ChildProcessPolicy, FollowerCommand, RootProcess};
+use tandem_dotnet_launch::services;
+use tandem_engine::{BreakpointSnapshot, ChildProcess, DebuggerEnd, EngineEvent};
+use tandem_process::descendants::Descendants;
+
+/// Interval between two checks while runtimes are to be held: one takes at least 6 ms to reach the
+/// point where it can be.
+const HOLD_INTERVAL: Duration = Duration::from_millis(1);
+/// Interval between two checks while child processes are only reported.
+const REPORT_INTERVAL: Duration = Duration::from_millis(25);
+/// How often a process is checked for another executable, in ticks: while it is young, and later.
+const EARLY_CHECK_TICKS: u64 = 2;
+const LATE_CHECK_TICKS: u64 = 64;
+/// How long a process counts as young.
+const MAX_EARLY_AGE: Duration = Duration::from_secs(2);
+/// How long a .NET program may take to start its runtime.
+const RUNTIME_START_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a runtime that has its debugging pipes may take until it is held. After that it
+/// was too late to hold it.
+const HOLD_TIMEOUT: Duration = Duration::from_millis(100);
+/// How long a runtime that has found the semaphores may take until it is held.
+const HOLD_DELAY: Duration = Duration::from_millis(50);
+/// Child processes debugged at a time; each has its own host process, which takes about 20 MiB.
+const MAX_FOLLOWED: usize = 64;
+/// Child processes that are not .NET programs and are reported.
+const MAX_REPORTED: usize = 20;
+
+/// How far the follower is with a process that the program has started.
+enum ProcessStage {
+    /// It is a copy of the process that forked it.
+    Copy,
+    /// A runtime will be held if it starts one.
+    Ready(StartingProcess),
+    /// The semaphores were removed; a runtime that has found them before may still be held, until then.
+    Withdrawn { hold: StartupHold, until: Instant },
+    /// It is debugged in a child session. The hold, until that session has attached.
+    Followed { hold: Option<StartupHold>, name: String },
+    /// It was held, and the watchdog releases it.
+    Released { _hold: StartupHold },
+    /// It is not debugged; its child processes may be.
+    NotDebugged,
+}
+
+/// A process whose runtime will be held.
+struct StartingProcess {
+    hold: StartupHold,
+    /// The process's identity, and since when it has it.
+    identity: Identity,
+    since: Instant,
+    /// When it is too late, for a runtime that had started already.
+    late: Option<Instant>,
+    /// It has had enough time to start one.
+    silent: bool,
+}
+
+/// Senders of the thread's events.
+pub(super) struct Channels {
+    pub(super) hub: UnboundedSender<EngineEvent>,
+    pub(super) engine: Sender<EngineInput>,
+    /// Sender of this follower's own queue.
+    pub(super) commands: Sender<FollowerCommand>,
+}
+
+/// The state of the thread.
+pub(super) struct Follower {
+    tree: Descendants,
+    following: ChildProcessPolicy,
+    identities: Identities,
+    processes: BTreeMap<u32, ProcessStage>,
+    breakpoints: watch::Receiver<BreakpointSnapshot>,
+    channels: Channels,
+    /// How many are debugged, or soon will be.
+    followed: usize,
+    /// Fires when the child sessions must detach.
+    detach: CancellationToken,
+    watchdog: Watchdog,
+    ticks: u64,
+    reported: usize,
+    /// It was reported that there are more processes than can be followed.
+    reported_full: bool,
+    /// It was reported how such programs are debugged.
+    reported_how: bool,
+}
+
+impl Follower {
+    pub(super) fn new(
+        tree: Descendants,
+        root: RootProcess,
+        following: ChildProcessPolicy,
+        stub: PathBuf,
+        breakpoints: watch::Receiver<BreakpointSnapshot>,
+        channels: Channels,
+    ) -> Self {
+        let watchdog = Watchdog::new(root, stub, following.symbol_paths.clone());
+        Self {
+            tree,
+            identities: Identities::new(following.symbol_paths.clone()),
+            following,
+            processes: BTreeMap::new(),
+            breakpoints,
+            channels,
+            followed: 0,
+            detach: CancellationToken::new(),
+            watchdog,
+            ticks: 0,
+            reported: 0,
+            reported_full: false,
+            reported_how: false,
+        }
+    }
+
+    /// Checks processes until a command ends it.
+    pub(super) fn run(mut self, commands: &Receiver<FollowerCommand>) {
+        let tick = if self.following.follow { HOLD_INTERVAL } else { REPORT_INTERVAL };
+        if self.following.follow {
+            // Before there is a process to hold, the time this takes does not matter.
+            self.watchdog.ensure_started();
+            // If the user may: it must be on time on a busy machine, too.
+            raise_thread_priority();
+        }
+        loop {
+            for pid in self.tree.wait(tick) {
+                self.on_process_ended(pid);
+            }
+            self.find_new();
+            match commands.try_recv() {
+                Ok(FollowerCommand::DebuggerEnded(pid, end)) => self.on_debugger_ended(pid, end),
+                Ok(FollowerCommand::Count(counted)) => {
+                    self.find_new();
+                    // The engine's thread may have given up.
+                    counted.send(self.followed).unwrap_or_default();
+                }
+                Ok(FollowerCommand::Kill(done)) => {
+                    self.kill();
+                    return done.send(()).unwrap_or_default();
+                }
+                Ok(FollowerCommand::Detach(done)) => {
+                    self.detach();
+                    return done.send(()).unwrap_or_default();
+                }
+                Err(TryRecvError::Empty) => {}
+                // Unreachable: this thread has a sender.
+                Err(TryRecvError::Disconnected) => return self.detach(),
+            }
+        }
+    }
+
+    fn find_new(&mut self) {
+        for pid in self.tree.find_new() {
+            tracing::debug!(pid, "a child process");
+            if self.following.follow {
+                self.watchdog.add(pid);
+            }
+            self.processes.insert(pid, ProcessStage::Copy);
+        }
+        self.advance();
+        let is_followed = |stage: &&ProcessStage| match stage {
+            ProcessStage::Followed { .. } | ProcessStage::Copy => true,
+            ProcessStage::Ready(ready) => matches!(ready.identity, Identity::Dotnet(_)) && !ready.silent,
+            ProcessStage::Withdrawn { .. } | ProcessStage::Released { .. } | ProcessStage::NotDebugged => {
+                false
+            }
+        };
+        let counted = self.processes.values().filter(is_followed).count();
+        let followed = if self.following.follow { counted } else { 0 };
+        if std::mem::replace(&mut self.followed, followed) > 0 && followed == 0 {
+            // The engine may have ended.
+            drop(self.channels.engine.send(EngineInput::ChildrenEnded));
+        }
+    }
+
+    fn on_process_ended(&mut self, pid: u32) {
+        tracing::debug!(pid, "a child process has ended");
+        self.watchdog.unhold(pid);
+        let Some(ProcessStage::Ready(StartingProcess { identity: Identity::Dotnet(program), .. })) =
+            self.processes.remove(&pid)
+        else {
+            return;
+        };
+        self.report_not_debugged(
+            pid,
+            &program.name,
+            &format!("{} ended before the debugger could attach to it.", program.name),
+        );
+    }
+
+    /// Updates the stage of every process.
+    fn advance(&mut self) {
+        self.ticks += 1;
+        let pids: Vec<u32> = self.processes.keys().copied().collect();
+        for pid in pids {
+            let Some(stage) = self.processes.remove(&pid) else { continue };
+            let next = self.next_stage(pid, stage);
+            self.processes.insert(pid, next);
+        }
+        if self.tree.is_full() && self.following.follow {
+            self.report_full(
+                "The program has more child processes than the debugger follows; the further \
+                ones are not debugged.",
+            );
+        }
+    }
+
+    fn next_stage(&mut self, pid: u32, stage: ProcessStage) -> ProcessStage {
+        match stage {
+            ProcessStage::Copy => match self.tree.is_copy(pid) {
+                Some(false) => self.on_exec(pid),
+                // Its end is seen later.
+                Some(true) | None => ProcessStage::Copy,
+            },
+            ProcessStage::Ready(ready) => self.check_starting(pid, ready),
+            ProcessStage::Withdrawn { hold, .. } if hold.has_started() => self.release(pid, hold),
+            ProcessStage::Withdrawn { until, .. }
+                if Instant::now() > until && !StartupHold::is_waited_on(pid) =>
+            {
+                self.watchdog.unhold(pid);
+                ProcessStage::NotDebugged
+            }
+            ProcessStage::Followed { hold: Some(hold), name } => {
+                let taken_over = self.ticks.is_multiple_of(8) && !StartupHold::is_open(pid);
+                if taken_over {
+                    self.watchdog.unhold(pid);
+                }
+                ProcessStage::Followed { hold: (!taken_over).then_some(hold), name }
+            }
+            other => other,
+        }
+    }
+
+    /// It may start a runtime, or have started one.
+    fn check_starting(&mut self, pid: u32, mut ready: StartingProcess) -> ProcessStage {
+        if ready.hold.has_started() {
+            return self.on_runtime_held(pid, ready.hold, ready.identity);
+        }
+        if ready.late.is_some_and(|late| Instant::now() > late) {
+            return self.on_late_runtime(pid, ready.hold, ready.identity);
+        }
+        let age = ready.since.elapsed();
+        let may_change = !matches!(ready.identity, Identity::Dotnet(_));
+        let looks =
+            self.ticks.is_multiple_of(if age < MAX_EARLY_AGE { EARLY_CHECK_TICKS } else { LATE_CHECK_TICKS });
+        if may_change
+            && looks
+            && let Some(now) = self.identities.of(pid).filter(|now| *now != ready.identity)
+        {
+            // A shell has executed its program.
+            return self.on_second_exec(pid, ready.hold, now);
+        }
+        if age > RUNTIME_START_TIMEOUT && !std::mem::replace(&mut ready.silent, true) {
+            self.report_silent(pid, &ready.identity);
+        }
+        ProcessStage::Ready(ready)
+    }
+
+    /// Reports a .NET program that has started no runtime that could be held.
+    fn report_silent(&self, pid: u32, identity: &Identity) {
+        if let Identity::Dotnet(ProgramInfo { name, .. }) = identity
+            && let Some(failure) = services::unreachable_because(pid)
+        {
+            self.report_not_debugged(pid, name, &format!("{name} is not debugged: {}", failure.message));
+        }
+    }
+
+    /// It has executed a program.
+    fn on_exec(&mut self, pid: u32) -> ProcessStage {
+        let follows = self.following.follow;
+        // First, because it can be undone: a runtime may start while the executable is being examined.
+        let is_first = follows && !Identities::may_lack_its_debugger(pid);
+        let early = if is_first { self.prepare(pid) } else { None };
+        let Some(identity) = self.identities.of(pid) else {
+            // The end of a process is noticed later.
+            if early.is_some() {
+                self.watchdog.unhold(pid);
+            }
+            return ProcessStage::Copy;
+        };
+        tracing::debug!(pid, ?identity, "a child process has executed a program");
+        self.report(pid, &identity);
+        if !identity.may_start_a_runtime() {
+            return early.map_or(ProcessStage::NotDebugged, withdraw);
+        }
+        let late = if follows && !is_first { self.prepare(pid) } else { None };
+        let Some(hold) = early.or(late) else { return ProcessStage::NotDebugged };
+        // Its runtime may have started already, or may be about to check the semaphores.
+        let is_up = matches!(identity, Identity::Dotnet(_)) && has_pipes(pid);
+        let late = is_up.then(|| Instant::now() + HOLD_TIMEOUT);
+        ProcessStage::Ready(StartingProcess { hold, identity, since: Instant::now(), late, silent: false })
+    }
+
+    /// Reports a process that is not debugged, if a user may want to know.
+    fn report(&mut self, pid: u32, identity: &Identity) {
+        match identity {
+            Identity::Debugger => self.tree.leave_out(pid),
+            Identity::Tool(name) if self.following.follow => {
+                self.minor(pid, &format!("{name} belongs to the .NET SDK and is not debugged."));
+            }
+            Identity::Undebuggable(name) => {
+                let why = "its runtime comes without the library that debugs it";
+                self.report_not_debugged(pid, name, &format!("{name} cannot be debugged: {why}."));
+            }
+            Identity::OtherUser { name, is_dotnet: true } => {
+                self.report_not_debugged(
+                    pid,
+                    name,
+                    &format!("{name} runs as another user and is not debugged."),
+                );
+            }
+            Identity::OtherUser { name, .. } if self.following.follow => {
+                self.minor(pid, &format!("{name} runs as another user and is not debugged."));
+            }
+            Identity::Dotnet(program) if !self.following.follow => self.report_dotnet(pid, &program.name),
+            Identity::Other(program) if self.following.follow => {
+                self.minor(pid, &format!("{} is not a .NET program and is not debugged.", program.name));
+            }
+            Identity::Tool(_) | Identity::Dotnet(_) | Identity::Other(_) | Identity::OtherUser { .. } => {}
+        }
+    }
+
+    fn on_second_exec(&mut self, pid: u32, hold: StartupHold, identity: Identity) -> ProcessStage {
+        tracing::debug!(pid, ?identity, "a child process has executed another program");
+        self.report(pid, &identity);
+        match identity.may_start_a_runtime() {
+            true => ProcessStage::Ready(StartingProcess {
+                hold,
+                identity,
+                since: Instant::now(),
+                late: None,
+                silent: false,
+            }),
+            false => withdraw(hold),
+        }
+    }
+
+    /// Prepares to hold a runtime that starts in this process.
+    fn prepare(&mut self, pid: u32) -> Option<StartupHold> {
+        if self.followed > MAX_FOLLOWED {
+            self.report_full(&format!(
+                "{MAX_FOLLOWED} child processes are debugged already; further ones are not."
+            ));
+            return None;
+        }
+        // Before there is something to release.
+        if !self.watchdog.hold(pid) {
+            self.report_full(
+                "Child processes are not debugged: the debugger could not start a process that \
+                it needs for this.",
+            );
+            return None;
+        }
+        let hold = StartupHold::prepare(pid);
+        hold.inspect_err(|error| {
+            tracing::debug!(pid, %error, "a process is not held: it has ended, or another debugger holds it");
+            self.watchdog.unhold(pid);
+        })
+        .ok()
+    }
+
+    /// Its runtime has started and is held.
+    fn on_runtime_held(&mut self, pid: u32, hold: StartupHold, identity: Identity) -> ProcessStage {
+        match self.identities.of(pid).unwrap_or(identity) {
+            Identity::Dotnet(program) | Identity::Other(program) => self.follow(pid, program, Some(hold)),
+            // It has just executed another program.
+            _ => self.release(pid, hold),
+        }
+    }
+
+    /// Releases a held runtime that no debugger attaches to.
+    fn release(&mut self, pid: u32, hold: StartupHold) -> ProcessStage {
+        self.watchdog.release(pid);
+        ProcessStage::Released { _hold: hold }
+    }
+
+    /// Its runtime had started before it could be held.
+    fn on_late_runtime(&mut self, pid: u32, hold: StartupHold, identity: Identity) -> ProcessStage {
+        hold.withdraw();
+        if hold.has_started() || StartupHold::is_waited_on(pid) {
+            // It has just found the semaphores, and is about to be held.
+            return ProcessStage::Ready(StartingProcess {
+                hold,
+                identity,
+                since: Instant::now(),
+                late: None,
+                silent: false,
+            });
+        }
+        self.watchdog.unhold(pid);
+        let Identity::Dotnet(program) = identity else { return ProcessStage::NotDebugged };
+        let name = &program.name;
+        self.console(&format!(
+            "Child process {pid}: {name} started before the debugger could hold it; it may have missed \
+                breakpoints."
+        ));
+        self.follow(pid, program, None)
+    }
+
+    /// Has a child session created for it.
+    fn follow(&mut self, pid: u32, program: ProgramInfo, hold: Option<StartupHold>) -> ProcessStage {
+        let ProgramInfo { name, path } = program;
+        self.console(&format!("Child process {pid}: {name} is debugged in a child session."));
+        let mut attach = self.following.attach.clone();
+        attach["processId"] = json!(pid);
+        // JSON cannot hold a path that is not UTF-8.
+        let program = path.to_str().map(PathBuf::from);
+        let known = ChildAttachAttributes { program, is_held: hold.is_some() };
+        types::extend(&mut attach, &known);
+        let commands = self.channels.commands.clone();
+        let ended = move |end| {
+            // This thread may have ended.
+            drop(commands.send(FollowerCommand::DebuggerEnded(pid, end)));
+        };
+        let title = format!("{name} [{pid}]");
+        let child = ChildProcess::new(title, attach, self.breakpoints.clone(), self.detach.clone(), ended);
+        drop(self.channels.hub.send(EngineEvent::ChildProcess(child)));
+        ProcessStage::Followed { hold, name }
+    }
+
+    /// Its session has ended, or has never started. The process may still run.
+    fn on_debugger_ended(&mut self, pid: u32, end: DebuggerEnd) {
+        let Some(ProcessStage::Followed { hold, name }) = self.processes.remove(&pid) else { return };
+        let hold = hold.filter(|_| StartupHold::is_open(pid));
+        match end {
+            DebuggerEnd::Detached => {}
+            DebuggerEnd::Refused(why) => {
+                self.report_not_debugged(pid, &name, &format!("{name} is not debugged: {why}"))
+            }
+            DebuggerEnd::Died(how) if hold.is_some() => {
+                self.report_not_debugged(
+                    pid,
+                    &name,
+                    &format!(
+                        "{name} is not debugged: the process that should have debugged it died ({how})."
+                    ),
+                );
+            }
+            DebuggerEnd::Died(how) => {
+                // The runtime waits for its debugger at the next event, and accepts no other one.
+                self.console(&format!(
+                    "Child process {pid}: {name} is ended: the process that debugged it died ({how}), and \
+                        without it the program \
+                     cannot resume."
+                ));
+                self.tree.kill(pid);
+            }
+        }
+        let next = match hold {
+            // The host that should have attached has left it held.
+            Some(hold) => self.release(pid, hold),
+            None => {
+                self.watchdog.unhold(pid);
+                ProcessStage::NotDebugged
+            }
+        };
+        self.processes.insert(pid, next);
+    }
+
+    fn kill(&mut self) {
+        if !self.following.follow {
+            return;
+        }
+        self.tree.end_all(super::END_TIMEOUT);
+        if self.tree.count() > 0 {
+            tracing::warn!(count = self.tree.count(), "child processes that were killed have not ended");
+        }
+    }
+
+    fn detach(&mut self) {
+        self.detach.cancel();
+        for (pid, stage) in std::mem::take(&mut self.processes) {
+            match stage {
+                // Its session detaches it, else the watchdog releases it when this thread ends.
+                ProcessStage::Ready(StartingProcess { hold, .. })
+                | ProcessStage::Withdrawn { hold, .. }
+                | ProcessStage::Followed { hold: Some(hold), .. }
+                | ProcessStage::Released { _hold: hold } => hold.abandon(),
+                ProcessStage::Followed { hold: None, .. } => self.watchdog.unhold(pid),
+                ProcessStage::Copy | ProcessStage::NotDebugged => {}
+            }
+        }
+    }
+
+    fn report_dotnet(&mut self, pid: u32, name: &str) {
+        let how = match std::mem::replace(&mut self.reported_how, true) {
+            false => "; launch with `followChildren: true` to debug such programs",
+            true => "",
+        };
+        self.report_not_debugged(pid, name, &format!("{name} is a .NET program and is not debugged{how}."));
+    }
+
+    /// Reports why a program is not debugged, if a user may want to debug it.
+    fn report_not_debugged(&self, pid: u32, name: &str, what: &str) {
+        self.console(&format!("Child process {pid}: {what}"));
+        drop(self.channels.hub.send(EngineEvent::ChildNotDebugged { pid, name: name.to_owned() }));
+    }
+
+    /// Reports a process that few users want to debug, as long as there are few such processes.
+    fn minor(&mut self, pid: u32, what: &str) {
+        match self.reported {
+            ..MAX_REPORTED => self.console(&format!("Child process {pid}: {what}")),
+            MAX_REPORTED => self.console("Further child processes that are not debugged are not listed."),
+            _ => return,
+        }
+        self.reported += 1;
+    }
+
+    fn report_full(&mut self, text: &str) {
+        if !std::mem::replace(&mut self.reported_full, true) {
+            self.console(text);
+        }
+    }
+
+    /// A line in the debug console.
+    fn console(&self, text: &str) {
+        let body = json!({ "category": "console", "output": format!("{text}\n") });
+        // The hub may have ended.
+        drop(self.channels.hub.send(EngineEvent::Dap { event: "output".into(), body }));
+    }
+}
+
+/// Stops holding runtimes in the process, unless one has just found the semaphores.
+fn withdraw(hold: StartupHold) -> ProcessStage {
+    hold.withdraw();
+    ProcessStage::Withdrawn { hold, until: Instant::now() + HOLD_DELAY }
+}

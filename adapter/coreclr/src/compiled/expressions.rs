@@ -1,0 +1,196 @@
+//! Cache of compiled expressions, by text and code location: evaluating one again costs a single call.
+//! Compiler errors are cached too.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::json;
+
+use super::frame::{CompilationContext, VariableStorage};
+use super::wire::MessageReader;
+use crate::modules::LoadedModule;
+
+/// Most cached expressions; beyond that all are released, in the program as well.
+pub(super) const MAX_KEPT: usize = 512;
+
+/// A diagnostic of the compiler.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CSharpDiagnostic {
+    /// Error code, for example `CS0103`.
+    pub(crate) id: String,
+    pub(crate) message: String,
+    /// The first UTF-16 unit of its text range, and the one after the last, from 0.
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+}
+
+/// An expression that was compiled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct CompiledExpression {
+    pub(super) image: Vec<u8>,
+    /// MethodDef token of the method to call.
+    pub(super) method: u32,
+    /// The variables it takes, by their numbers in the frame, and whether by reference.
+    pub(super) arguments: Vec<(usize, bool)>,
+    pub(super) is_void: bool,
+    /// It waits for other threads.
+    pub(super) waits: bool,
+    /// The runtime type of its value counts: C# does not know its static type, or has no name for it.
+    pub(super) is_any: bool,
+}
+
+/// Result of compiling an expression.
+#[derive(Clone)]
+pub(super) enum CompileResult {
+    /// Loaded into the program.
+    Loaded(Rc<LoadedModule>, Rc<CompiledExpression>),
+    /// Refused by the compiler, or by its process.
+    Refused(Vec<CSharpDiagnostic>),
+    Failed(String),
+}
+
+/// An answer of the compiler's process.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum CompilerResponse {
+    Code(CompiledExpression),
+    Diagnostics(Vec<CSharpDiagnostic>),
+    Refusal(String),
+    Library(Vec<u8>),
+}
+
+impl CompilerResponse {
+    /// Parses an answer; `None` if it is malformed.
+    pub(super) fn read(message: &[u8]) -> Option<Self> {
+        let mut parts = MessageReader::of(message);
+        Some(match parts.byte()? {
+            b'E' => Self::Code(CompiledExpression {
+                image: parts.bytes()?.to_vec(),
+                method: parts.number()?,
+                arguments: parts.list(|parts| Some((parts.number()? as usize, parts.byte()? != 0)))?,
+                is_void: parts.byte()? != 0,
+                waits: parts.byte()? != 0,
+                is_any: parts.byte()? != 0,
+            }),
+            b'D' => Self::Diagnostics(parts.list(|parts| {
+                Some(CSharpDiagnostic {
+                    id: parts.text()?,
+                    message: parts.text()?,
+                    start: parts.number()?,
+                    end: parts.number()?,
+                })
+            })?),
+            b'N' => Self::Refusal(parts.text()?),
+            b'L' => Self::Library(parts.bytes()?.to_vec()),
+            _ => return None,
+        })
+    }
+}
+
+/// The failure for compiler errors: the first is the message, the others are in the data.
+pub(super) fn failure(text: &str, diagnostics: &[CSharpDiagnostic]) -> Failure {
+    let Some(first) = diagnostics.first() else {
+        return Failure::new(ErrorCode::EvaluationFailed, format!("`{text}` does not compile"));
+    };
+    let place = |diagnostic: &CSharpDiagnostic| {
+        json!({ "code": diagnostic.id, "message": diagnostic.message, "column": diagnostic.start + 1,
+            "endColumn": diagnostic.end + 1 })
+    };
+    let message = format!("{}: {} (column {})", first.id, first.message, first.start + 1);
+    Failure::new(ErrorCode::EvaluationFailed, message).data(json!({
+        "column": first.start + 1, "endColumn": first.end + 1,
+        "diagnostics": diagnostics.iter().map(place).collect::<Vec<_>>() }))
+}
+
+struct CachedExpression {
+    places: Vec<(String, VariableStorage)>,
+    /// How many modules there were when it was refused: another one may contain a missing type.
+    modules: usize,
+    compiled: CompileResult,
+}
+
+/// Compiled expressions, by module, method and text.
+#[derive(Default)]
+pub(super) struct ExpressionCache {
+    kept: HashMap<(usize, u32), HashMap<String, Vec<CachedExpression>>>,
+    count: usize,
+}
+
+impl ExpressionCache {
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.count >= MAX_KEPT
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Whether a text was compiled for a method, with any variables.
+    pub(super) fn knows(&self, module: usize, method: u32, text: &str) -> bool {
+        let entries = self.kept.get(&(module, method)).and_then(|texts| texts.get(text));
+        entries.is_some_and(|entries| {
+            entries.iter().any(|entry| matches!(entry.compiled, CompileResult::Loaded(..)))
+        })
+    }
+
+    /// The compiled form of a text if its names mean the same variables. `modules`: how many there ever were.
+    pub(super) fn find(
+        &self,
+        frame: &CompilationContext,
+        text: &str,
+        modules: usize,
+    ) -> Option<CompileResult> {
+        let entries = self.kept.get(&(frame.loaded.id, frame.method))?.get(text)?;
+        let places = frame.storage_locations();
+        let fits = |entry: &&CachedExpression| {
+            entry.places == places
+                && (entry.modules == modules || matches!(entry.compiled, CompileResult::Loaded(..)))
+        };
+        entries.iter().find(fits).map(|entry| entry.compiled.clone())
+    }
+
+    pub(super) fn keep(
+        &mut self,
+        frame: &CompilationContext,
+        text: &str,
+        modules: usize,
+        compiled: CompileResult,
+    ) {
+        let places = frame.storage_locations();
+        let texts = self.kept.entry((frame.loaded.id, frame.method)).or_default();
+        let entries = texts.entry(text.to_owned()).or_default();
+        let before = entries.len();
+        entries.retain(|entry| entry.places != places);
+        entries.push(CachedExpression { places, modules, compiled });
+        self.count = self.count + entries.len() - before;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn diagnostics_keep_the_format_of_the_compiler() {
+        let mut message = super::super::wire::HelperMessage::new(b'D');
+        message.number(1).text("CS0103").text("The name 'x' does not exist").number(4).number(5);
+        let message = message.finish();
+        let Some(CompilerResponse::Diagnostics(diagnostics)) = CompilerResponse::read(&message) else {
+            panic!("{message:?}")
+        };
+        let failed = failure("1 + x", &diagnostics);
+        assert_eq!(failed.message, "CS0103: The name 'x' does not exist (column 5)");
+        assert_eq!((&failed.data["column"], &failed.data["endColumn"]), (&json!(5), &json!(6)));
+    }
+
+    #[test]
+    fn malformed_answer_is_rejected() {
+        for rubbish in [&b""[..], b"E", b"D\xff\xff\xff\xff", b"Unhandled exception", b"E\x01\x00\x00\x00"] {
+            assert_eq!(CompilerResponse::read(rubbish), None, "{rubbish:?}");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! `disassemble`: the machine code of compiled methods with their source lines, and of any other memory
+//! without.
+//!
+//! The runtime tells where a method's code is ([`methods`]), a decoder what its bytes mean
+//! ([`instructions`]).
+
+mod instructions;
+mod methods;
+
+use std::rc::Rc;
+
+use dap_wire::Failure;
+use serde_json::{Value, json};
+
+use super::debuggee::ClrDebuggee;
+use super::memory;
+use super::types::ClrTypeSystem;
+use crate::retrieval::Retrieval;
+use crate::sources::SourceLocator;
+use instructions::Instruction;
+pub(super) use methods::CompiledMethod;
+
+/// Most instructions one request gets.
+const MAX_INSTRUCTIONS: i64 = 10_000;
+
+/// Machine code seen so far.
+#[derive(Default)]
+pub(super) struct Disassembly {
+    /// Methods whose code was disassembled.
+    compiled: Vec<Rc<CompiledMethod>>,
+}
+
+impl Disassembly {
+    /// `disassemble`: `instructionCount` instructions from `memoryReference` + `offset` bytes +
+    /// `instructionOffset` instructions on. Missing ones, before or after a method, are marked as such (DAP:
+    /// exactly as many as requested).
+    pub(super) fn disassemble(
+        &mut self,
+        debuggee: &ClrDebuggee,
+        types: &ClrTypeSystem,
+        sources: &SourceLocator,
+        retrieval: &Retrieval,
+        arguments: &Value,
+    ) -> Result<Value, Failure> {
+        let address = memory::address(arguments, "memoryReference")?;
+        let first = arguments["instructionOffset"].as_i64().unwrap_or(0);
+        let count = arguments["instructionCount"].as_i64().unwrap_or(-1);
+        if !(0..=MAX_INSTRUCTIONS).contains(&count)
+            || !(-MAX_INSTRUCTIONS..=MAX_INSTRUCTIONS).contains(&first)
+        {
+            return Err(Failure::invalid(format!(
+                "`instructionCount` must be from 0 to {MAX_INSTRUCTIONS}, `instructionOffset` from \
+                    -{MAX_INSTRUCTIONS} to {MAX_INSTRUCTIONS}"
+            )));
+        }
+        debuggee.require_stop("code can be disassembled")?;
+        let method = self.method_around(debuggee, types, address);
+        let list = match &method {
+            Some(method) => debuggee.instructions_of(method),
+            None => debuggee.instructions_around(address, first, count),
+        };
+        // An address inside an instruction means that instruction.
+        let at = list.partition_point(|instruction| instruction.end() <= address);
+        let mut rows = Vec::new();
+        let mut shown = None;
+        for place in first..first + count {
+            let index = (at as i64).checked_add(place).and_then(|index| usize::try_from(index).ok());
+            rows.push(match index.and_then(|index| list.get(index)) {
+                Some(instruction) => sources.row(retrieval, instruction, method.as_deref(), &mut shown),
+                None => placeholder_row(&list, address, at as i64 + place),
+            });
+        }
+        Ok(json!({ "instructions": rows }))
+    }
+}
+
+impl SourceLocator {
+    /// DAP `DisassembledInstruction`. `shown` is the document of the previous row, whose
+    /// name is not repeated.
+    fn row(
+        &self,
+        retrieval: &Retrieval,
+        instruction: &Instruction,
+        method: Option<&CompiledMethod>,
+        shown: &mut Option<u32>,
+    ) -> Value {
+        let mut row = json!({ "address": memory::reference(instruction.address),
+            "instructionBytes": instruction.bytes_text(), "instruction": instruction.text });
+        if !instruction.is_valid {
+            row["presentationHint"] = json!("invalid");
+        }
+        let Some(method) = method else { return row };
+        if method.begins_at(instruction.address) {
+            row["symbol"] = json!(method.loaded.method_display(method.token));
+        }
+        let il = method.il_at(instruction.address);
+        let point =
+            il.and_then(|il| method.loaded.pdb.as_ref().ok().and_then(|pdb| pdb.point_at(method.token, il)));
+        if let Some(point) = point {
+            if *shown != Some(point.document) {
+                row["location"] = self.source_body(retrieval, &method.loaded, point.document);
+                *shown = Some(point.document);
+            }
+            row["line"] = json!(point.line);
+            row["column"] = json!(point.column);
+            row["endLine"] = json!(point.end_line);
+            row["endColumn"] = json!(point.end_column);
+        }
+        row
+    }
+}
+
+/// A row without an instruction, at an address that differs from all others, as far from the
+/// last row as its index is.
+fn placeholder_row(list: &[Instruction], requested: u64, index: i64) -> Value {
+    let address = match (list.first(), list.last()) {
+        (Some(first), _) if index < 0 => first.address.wrapping_add_signed(index),
+        (_, Some(last)) => last.end().wrapping_add_signed(index - list.len() as i64),
+        _ => requested.wrapping_add_signed(index),
+    };
+    json!({ "address": memory::reference(address), "instruction": "??", "presentationHint": "invalid" })
+}

@@ -1,0 +1,42 @@
+//! `completions`: continuations of an expression. Runs nothing.
+
+use csharp_expr::bind::{Effects, complete};
+use dap_wire::Failure;
+use serde_json::{Value, json};
+
+use super::evaluation::ExpressionEvaluation;
+use crate::calls::{CALL_TIMEOUT, EvalContext};
+use crate::session::ClrSession;
+
+/// Most suggestions of one answer.
+const MAX_SUGGESTIONS: usize = 200;
+
+impl ClrSession {
+    pub(crate) fn completions(&mut self, arguments: &Value) -> Result<Value, Failure> {
+        let text = arguments["text"].as_str().ok_or_else(|| Failure::invalid("`text` is missing"))?;
+        let column = arguments["column"].as_u64().unwrap_or(1).saturating_sub(1) as usize;
+        // Columns count UTF-16 units.
+        let mut units = 0;
+        let end = text.char_indices().find(|(_, letter)| {
+            let here = units >= column;
+            units += letter.len_utf16();
+            here
+        });
+        let cursor = end.map_or(text.len(), |(at, _)| at);
+        let (thread, frame) = self.at_stop().requested_frame(arguments)?;
+        let site = EvalContext { thread, frame, runs: false, limit: CALL_TIMEOUT };
+        // All names in scope are needed.
+        let sight = self.at_stop().scope_at(&site, "")?;
+        let evaluation = ExpressionEvaluation::new(self, &site, &sight, Effects::None, None);
+        let (found, span) = complete(text, cursor, &sight.scope, &evaluation);
+        let units =
+            |range: std::ops::Range<usize>| text.get(range).unwrap_or_default().encode_utf16().count();
+        let (start, length) = (units(0..span.start), units(span.start..span.end));
+        let one = |one: csharp_expr::bind::Completion| {
+            json!({ "label": one.label, "type": one.kind,
+            "start": start, "length": length })
+        };
+        let targets: Vec<Value> = found.into_iter().take(MAX_SUGGESTIONS).map(one).collect();
+        Ok(json!({ "targets": targets }))
+    }
+}

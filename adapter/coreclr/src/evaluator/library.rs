@@ -1,0 +1,409 @@
+//! Supplies the program's types to the binder: definitions and members from metadata, read once each.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use clr_metadata::members::{Access, PropertyInfo};
+use clr_metadata::metadata::Metadata;
+use clr_metadata::signature::Signature;
+use cordebug::value::element;
+use csharp_expr::Constant;
+use csharp_expr::bind::{
+    Field, GenericParameter, Member, Method, Parameter, PassMode, Property, TypeInfo, TypeKind, Variance,
+};
+use csharp_expr::types::{Def, TupleNames, Ty};
+use rust_decimal::Decimal;
+
+use crate::modules::LoadedModule;
+use crate::types::ClrTypeSystem;
+use crate::types::NamedType;
+
+const BY_REF: &str = "System.Runtime.CompilerServices.IsByRefLikeAttribute";
+/// Most names that completions are chosen from.
+const MAX_NAMES: usize = 10_000;
+/// Most extension methods that completions offer.
+const MAX_EXTENSIONS: usize = 500;
+
+/// Cache of types read from metadata. A module that is loaded later may complete types that could not be
+/// found before, so the cache holds for this number of modules.
+#[derive(Default)]
+pub(crate) struct Library {
+    modules: usize,
+    infos: HashMap<Def, Option<Rc<TypeInfo>>>,
+    members: HashMap<(Def, String), Rc<[Member]>>,
+    indexers: HashMap<Def, Rc<[Rc<Property>]>>,
+    extensions: HashMap<String, Vec<Rc<Method>>>,
+}
+
+impl ClrTypeSystem {
+    /// The cache, emptied if modules were loaded since.
+    fn library(&self) -> std::cell::RefMut<'_, Library> {
+        let mut library = self.library.borrow_mut();
+        let count = self.modules.count();
+        if library.modules != count {
+            *library = Library { modules: count, ..Library::default() };
+        }
+        library
+    }
+
+    pub(super) fn type_info(&self, def: Def) -> Option<Rc<TypeInfo>> {
+        if let Some(known) = self.library().infos.get(&def) {
+            return known.clone();
+        }
+        let read = self.read_info(def).map(Rc::new);
+        self.library().infos.insert(def, read.clone());
+        read
+    }
+
+    fn read_info(&self, def: Def) -> Option<TypeInfo> {
+        let loaded = self.modules.by_id(def.module)?;
+        let metadata = &loaded.image()?.metadata;
+        let full_name = metadata.type_name(def.token);
+        let base_name = metadata.base_name(def.token);
+        let is_enum_class = loaded.is_core() && full_name == "System.Enum";
+        let kind = match base_name.as_deref() {
+            _ if metadata.is_interface(def.token) => TypeKind::Interface,
+            Some("System.Enum") => TypeKind::Enum(self.storage_of(metadata, def.token)),
+            Some("System.ValueType") if !is_enum_class => TypeKind::Struct,
+            Some("System.MulticastDelegate") => TypeKind::Delegate,
+            _ => TypeKind::Class,
+        };
+        let mut outermost = def.token;
+        let enclosing = metadata.enclosing_type(def.token);
+        while let Some(outer) = metadata.enclosing_type(outermost) {
+            outermost = outer;
+        }
+        let name = metadata.simple_name(def.token);
+        let name = name.split('`').next().unwrap_or(name);
+        let variance = |generic: clr_metadata::generics::GenericParam| match () {
+            () if generic.is_covariant() => Variance::Out,
+            () if generic.is_contravariant() => Variance::In,
+            () => Variance::None,
+        };
+        let ty_of = |token: u32| self.ty_of_token(&loaded, token, Some(false), Vec::new());
+        Some(TypeInfo {
+            name: name.into(),
+            namespace: metadata.namespace(outermost).into(),
+            kind,
+            parameters: metadata.generic_params(def.token).into_iter().map(variance).collect(),
+            base: metadata.base_token(def.token).map(ty_of),
+            interfaces: metadata.interfaces(def.token).into_iter().map(ty_of).collect(),
+            enclosing: enclosing.map(|token| Def { module: def.module, token }),
+            // TypeAttributes: abstract, which includes interfaces and static classes.
+            is_abstract: metadata.type_flags(def.token) & 0x80 != 0,
+            is_by_ref: kind == TypeKind::Struct && metadata.has_attribute(def.token, BY_REF),
+            elements: if kind == TypeKind::Struct { self.inline_elements(&loaded, def.token) } else { None },
+            full_name: full_name.into(),
+        })
+    }
+
+    fn storage_of(&self, metadata: &Metadata, token: u32) -> u32 {
+        let field = metadata.fields(token).into_iter().find(|field| !field.is_static);
+        match field.and_then(|field| metadata.field_type(field.token)) {
+            Some(Signature::Primitive(kind)) => kind,
+            _ => element::I4,
+        }
+    }
+
+    pub(super) fn members_named(&self, def: Def, name: &str) -> Rc<[Member]> {
+        let key = (def, name.to_owned());
+        if let Some(known) = self.library().members.get(&key) {
+            return known.clone();
+        }
+        let read: Rc<[Member]> = self.read_members(def, Some(name)).into();
+        self.library().members.insert(key, read.clone());
+        read
+    }
+
+    pub(super) fn indexers_of(&self, def: Def) -> Rc<[Rc<Property>]> {
+        if let Some(known) = self.library().indexers.get(&def) {
+            return known.clone();
+        }
+        let read = || {
+            let loaded = self.modules.by_id(def.module)?;
+            let metadata = &loaded.image()?.metadata;
+            let infos = metadata.property_infos(def.token).into_iter();
+            let all = infos.filter_map(|info| self.read_property(&loaded, def, &info));
+            Some(all.filter(|property| !property.parameters.is_empty()).map(Rc::new).collect())
+        };
+        let read: Rc<[Rc<Property>]> = read().unwrap_or_default();
+        self.library().indexers.insert(def, read.clone());
+        read
+    }
+
+    /// Members with a name, or all of them.
+    pub(super) fn read_members(&self, def: Def, name: Option<&str>) -> Vec<Member> {
+        let Some(loaded) = self.modules.by_id(def.module) else { return Vec::new() };
+        let Some(image) = loaded.image() else { return Vec::new() };
+        let metadata = &image.metadata;
+        let is_meant = |own: &str| name.is_none_or(|name| name == own);
+        let mut all = Vec::new();
+        for field in metadata.fields(def.token).into_iter().filter(|field| is_meant(&field.name)) {
+            let declared = metadata.field_type(field.token).map_or(Ty::Other, |of| self.ty_of(&loaded, &of));
+            let constant = match field.is_literal {
+                true => {
+                    metadata.literal(field.token).and_then(|(kind, bytes)| Constant::of_literal(kind, bytes))
+                }
+                false => None,
+            };
+            all.push(Member::Field(Rc::new(Field {
+                owner: def,
+                token: field.token,
+                ty: self.with_names(declared, metadata.tuple_names(field.token)),
+                is_static: field.is_static,
+                constant,
+                is_accessible: is_accessible(&loaded, metadata.field_access(field.token)),
+                name: field.name.into(),
+            })));
+        }
+        for info in metadata.property_infos(def.token).into_iter().filter(|info| is_meant(&info.name)) {
+            all.extend(
+                self.read_property(&loaded, def, &info)
+                    .filter(|property| property.parameters.is_empty())
+                    .map(|property| Member::Property(Rc::new(property))),
+            );
+        }
+        for method in metadata.methods(def.token).filter(|method| is_meant(metadata.method_name(*method))) {
+            all.extend(self.read_method(&loaded, def, method).map(|method| Member::Method(Rc::new(method))));
+        }
+        all
+    }
+
+    fn read_property(&self, loaded: &Rc<LoadedModule>, def: Def, info: &PropertyInfo) -> Option<Property> {
+        let metadata = &loaded.image()?.metadata;
+        let accessor = info.getter.or(info.setter)?;
+        let signature = metadata.method_signature(accessor)?;
+        let mut parameters = self.read_parameters(loaded, accessor, &signature.parameters);
+        let names = metadata.tuple_names(info.token);
+        let names = if names.is_empty() { metadata.tuple_names_of_parameter(accessor, None) } else { names };
+        let ty = match info.getter {
+            Some(_) => self.ty_of(loaded, &signature.result),
+            // The assigned value is the last parameter.
+            None => parameters.pop()?.ty,
+        };
+        let backing = format!("<{}>k__BackingField", info.name);
+        let backing = metadata.fields(def.token).into_iter().find(|field| field.name == backing);
+        let backing =
+            backing.filter(|_| info.getter.is_none_or(|getter| self.returns_its_field(loaded, getter)));
+        Some(Property {
+            owner: def,
+            name: info.name.as_str().into(),
+            ty: self.with_names(ty, names),
+            parameters,
+            getter: info.getter,
+            setter: info.setter,
+            backing: backing.map(|field| field.token),
+            is_static: !signature.has_this,
+            is_override: metadata.is_override(accessor),
+            is_accessible: is_accessible(loaded, metadata.method_access(accessor)),
+        })
+    }
+
+    pub(super) fn read_method(&self, loaded: &Rc<LoadedModule>, def: Def, token: u32) -> Option<Method> {
+        let metadata = &loaded.image()?.metadata;
+        let signature = metadata.method_signature(token)?;
+        let generics = match signature.generic {
+            0 => Vec::new(),
+            _ => metadata.generic_params(token),
+        };
+        let generic = |generic: clr_metadata::generics::GenericParam| GenericParameter {
+            is_class: generic.is_class(),
+            is_struct: generic.is_struct(),
+            bounds: generic
+                .constraints
+                .iter()
+                .map(|bound| self.ty_of_token(loaded, *bound, Some(false), Vec::new()))
+                .collect(),
+            name: generic.name.into(),
+        };
+        let result = self.ty_of(loaded, &signature.result);
+        Some(Method {
+            owner: def,
+            token,
+            name: metadata.method_name(token).into(),
+            generics: generics.into_iter().map(generic).collect(),
+            parameters: self.read_parameters(loaded, token, &signature.parameters),
+            result: self.with_names(result, metadata.tuple_names_of_parameter(token, None)),
+            is_static: !signature.has_this,
+            is_override: metadata.is_override(token),
+            is_accessible: is_accessible(loaded, metadata.method_access(token)),
+        })
+    }
+
+    fn read_parameters(&self, loaded: &Rc<LoadedModule>, method: u32, types: &[Signature]) -> Vec<Parameter> {
+        let Some(image) = loaded.image() else { return Vec::new() };
+        let metadata = &image.metadata;
+        let names = metadata.parameters(method);
+        let one = |(at, (signature, name)): (usize, (&Signature, String))| {
+            let position = u32::try_from(at).unwrap_or(u32::MAX);
+            let declared = self.ty_of(loaded, signature);
+            // ParamAttributes: 1 is `in`, 2 is `out`.
+            let pass = match (&declared, metadata.parameter_flags(method, position) & 3) {
+                (Ty::Reference(_), 2) => PassMode::Out,
+                (Ty::Reference(_), 1) => PassMode::In,
+                (Ty::Reference(_), _) => PassMode::Ref,
+                _ => PassMode::Value,
+            };
+            let default = metadata.default_value(method, position);
+            let default =
+                default.map(|(kind, bytes)| Constant::of_literal(kind, bytes).unwrap_or(Constant::Null));
+            let ty = declared.direct().clone();
+            Parameter {
+                name: name.into(),
+                ty: self.with_names(ty, metadata.tuple_names_of_parameter(method, Some(position))),
+                pass,
+                default: default.or_else(|| decimal_default(metadata, method, position)),
+                is_params: at + 1 == types.len() && metadata.is_params(method, position),
+            }
+        };
+        types.iter().zip(names).enumerate().map(one).collect()
+    }
+
+    /// A type with the names that its declaration gives to tuple elements, from the outside in
+    /// and from left to right.
+    pub(crate) fn with_names(&self, ty: Ty, names: Vec<Option<String>>) -> Ty {
+        if names.iter().all(Option::is_none) {
+            return ty;
+        }
+        let mut left = names.into_iter();
+        self.named_from(ty, &mut left)
+    }
+
+    fn named_from(&self, ty: Ty, names: &mut std::vec::IntoIter<Option<String>>) -> Ty {
+        match ty {
+            Ty::Named(named) => {
+                let arity = self.arity(&Ty::Named(named.clone()));
+                let own: Vec<_> = names.by_ref().take(arity).map(|name| name.map(Into::into)).collect();
+                let arguments = named.arguments.into_iter().map(|of| self.named_from(of, names)).collect();
+                Ty::Named(NamedType { arguments, names: TupleNames::new(own), ..named })
+            }
+            Ty::Vector(of) => Ty::Vector(Box::new(self.named_from(*of, names))),
+            Ty::Array(of, rank) => Ty::Array(Box::new(self.named_from(*of, names)), rank),
+            Ty::Pointer(of) => Ty::Pointer(Box::new(self.named_from(*of, names))),
+            Ty::Reference(of) => Ty::Reference(Box::new(self.named_from(*of, names))),
+            other => other,
+        }
+    }
+
+    /// Extension methods with this name: the user's and those of a few libraries; only if there are none,
+    /// those of all others, because that reads each file.
+    pub(super) fn extensions_called(&self, name: &str) -> Vec<Rc<Method>> {
+        if let Some(known) = self.library().extensions.get(name) {
+            return known.clone();
+        }
+        let mut found = Vec::new();
+        for loaded in self.extended_modules(name) {
+            let Some(image) = loaded.image() else { continue };
+            for token in image.metadata.extensions().get(name).into_iter().flatten() {
+                let def = Def { module: loaded.id, token: image.metadata.owner_of(*token) };
+                found.extend(self.read_method(&loaded, def, *token).map(Rc::new));
+            }
+        }
+        self.library().extensions.insert(name.to_owned(), found.clone());
+        found
+    }
+
+    /// Extension methods visible to a module's code: its own hide those that another module declares in a
+    /// type of the same name.
+    pub(super) fn extensions_seen_from(&self, from: Option<Def>, name: &str) -> Vec<Rc<Method>> {
+        let mut found = self.extensions_called(name);
+        let Some(from) = from else { return found };
+        let declared_in = |def: Def| self.type_info(def).map(|info| info.full_name.clone());
+        let nearest = |def: Def| {
+            let seen = self.type_seen_from(from.module, &declared_in(def)?);
+            seen.map(|(loaded, token)| Def { module: loaded.id, token })
+        };
+        found.retain(|method| nearest(method.owner).is_none_or(|nearest| nearest == method.owner));
+        found
+    }
+
+    fn extended_modules(&self, name: &str) -> Vec<Rc<LoadedModule>> {
+        let has_it = |loaded: &&Rc<LoadedModule>| {
+            loaded.image().is_some_and(|image| image.metadata.extensions().contains_key(name))
+        };
+        let is_near = |loaded: &&Rc<LoadedModule>| {
+            let stem = loaded.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let near = ["System.Linq", "System.Linq.Queryable", "System.Collections.Immutable"];
+            !loaded.is_framework() || near.contains(&stem.as_str())
+        };
+        let all = self.modules.all();
+        let mut found: Vec<Rc<LoadedModule>> = all.iter().filter(is_near).filter(has_it).cloned().collect();
+        if found.is_empty() {
+            found.extend(all.iter().filter(|loaded| !is_near(loaded)).filter(has_it).cloned());
+        }
+        found
+    }
+
+    /// The user's extension methods.
+    pub(super) fn extensions_of_the_user(&self) -> Vec<Rc<Method>> {
+        let mut found = Vec::new();
+        for loaded in self.modules.all().iter().filter(|loaded| !loaded.is_framework()) {
+            let Some(image) = loaded.image() else { continue };
+            for token in image.metadata.extensions().values().flatten() {
+                if found.len() >= MAX_EXTENSIONS {
+                    return found;
+                }
+                let def = Def { module: loaded.id, token: image.metadata.owner_of(*token) };
+                found.extend(self.read_method(loaded, def, *token).map(Rc::new));
+            }
+        }
+        found
+    }
+
+    /// The only user type with this name and arity, in any namespace.
+    pub(super) fn only_type(&self, name: &str) -> Option<Def> {
+        let mut all = self.modules.all().iter().filter(|loaded| !loaded.is_framework()).flat_map(|loaded| {
+            let metadata = loaded.image().map(|image| &image.metadata);
+            let tokens = metadata.into_iter().flat_map(|metadata| {
+                metadata.type_tokens().filter(|token| metadata.simple_name(*token) == name)
+            });
+            tokens.map(|token| Def { module: loaded.id, token }).collect::<Vec<_>>()
+        });
+        let only = all.next();
+        if all.next().is_some() { None } else { only }
+    }
+
+    pub(super) fn type_names_in(&self, within: Result<&str, Def>, prefix: &str) -> Vec<String> {
+        let lower_prefix = prefix.to_lowercase();
+        let mut found = Vec::new();
+        for loaded in self.modules.all() {
+            // The runtime has too many to offer them without a prefix.
+            if loaded.is_framework() && prefix.len() < 2 && within.is_ok() {
+                continue;
+            }
+            let Some(image) = loaded.image() else { continue };
+            let metadata = &image.metadata;
+            for token in metadata.type_tokens() {
+                let enclosing = metadata.enclosing_type(token);
+                let lies = match within {
+                    Ok(space) => enclosing.is_none() && metadata.namespace(token) == space,
+                    Err(def) => def.module == loaded.id && enclosing == Some(def.token),
+                };
+                if !lies {
+                    continue;
+                }
+                let name = metadata.simple_name(token);
+                let name = name.split('`').next().unwrap_or(name);
+                // TypeAttributes: public, nested public, and all user types.
+                let is_visible = matches!(metadata.type_flags(token) & 7, 1 | 2) || !loaded.is_framework();
+                if is_visible && !name.starts_with('<') && name.to_lowercase().starts_with(&lower_prefix) {
+                    found.push(name.to_owned());
+                }
+                if found.len() > MAX_NAMES {
+                    return found;
+                }
+            }
+        }
+        found
+    }
+}
+
+/// All members of user types are accessible; of others only public and protected ones.
+fn is_accessible(loaded: &LoadedModule, access: Access) -> bool {
+    !loaded.is_framework() || access == Access::Public
+}
+
+fn decimal_default(metadata: &Metadata, method: u32, position: u32) -> Option<Constant> {
+    let (scale, sign, [high, middle, low]) = metadata.decimal_default(method, position)?;
+    Some(Constant::Decimal(Decimal::from_parts(low, middle, high, sign != 0, u32::from(scale).min(28))))
+}

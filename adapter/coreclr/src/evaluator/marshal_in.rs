@@ -1,0 +1,184 @@
+//! Moves values into the program: boxes, and writes to locations.
+
+use cordebug::value::{Value as ClrValue, element};
+use csharp_expr::eval::NO_PLACE;
+use dap_wire::Failure;
+
+use super::{Constant, TypedValue, ValueLocation, failed};
+use crate::calls::EvalContext;
+use crate::cor;
+use crate::session::ClrSession;
+use crate::stop_context::StopContext;
+use crate::types::ClrTypeSystem;
+use crate::types::Ty;
+use crate::values::{Path, PathRoot, PathSegment, bare};
+
+/// Whether a path leads to a variable: a value that is only readable as an object, such as an element of a
+/// span, is not at its storage.
+pub(super) fn is_variable(path: &Path, ty: &Ty) -> bool {
+    !matches!(path.root, PathRoot::Handle(_)) || !path.steps.is_empty() || ty.direct().is_value()
+}
+
+impl ClrSession {
+    /// A value that must exist in the program before it is written: strings and boxes.
+    pub(super) fn in_program(
+        &mut self,
+        val: TypedValue,
+        to: &Ty,
+        site: &EvalContext,
+    ) -> Result<TypedValue, Failure> {
+        match &val.data {
+            ValueLocation::Constant(Constant::Null) => Ok(val),
+            ValueLocation::Constant(constant) if !to.is_value() => {
+                let path = self.box_constant(site, constant, &val.ty)?;
+                Ok(TypedValue::at(path, to.clone()))
+            }
+            ValueLocation::At(path)
+                if !to.is_value() && self.at_stop().fetch(path)?.as_reference().is_none() =>
+            {
+                if let Some(constant) = self.at_stop().load(&val)? {
+                    let path = self.box_constant(site, &constant, &val.ty)?;
+                    return Ok(TypedValue::at(path, to.clone()));
+                }
+                let path = self.boxed_copy(site, path)?;
+                Ok(TypedValue::at(path, to.clone()))
+            }
+            _ => Ok(val),
+        }
+    }
+
+    /// Writes a value to a location; returns the value there afterwards.
+    pub(super) fn store(
+        &mut self,
+        path: &Path,
+        val: &TypedValue,
+        ty: &Ty,
+        site: &EvalContext,
+    ) -> Result<TypedValue, Failure> {
+        if !is_variable(path, ty) {
+            return Err(failed(format!("`{}` {NO_PLACE}", path.name)));
+        }
+        let val = self.types.to_constant(&self.debuggee, val)?;
+        let ready = self.in_program(val, ty, site)?;
+        self.at_stop().write(path, &ready, ty)?;
+        Ok(match ready.data {
+            ValueLocation::Constant(constant) => TypedValue::constant_of(constant, ty.clone()),
+            ValueLocation::At(_) => TypedValue::at(path.clone(), ty.clone()),
+        })
+    }
+}
+
+impl StopContext<'_> {
+    /// Writes a value that [`ClrSession::in_program`] has prepared to a location in the program.
+    pub(crate) fn write(&self, place: &Path, val: &TypedValue, ty: &Ty) -> Result<(), Failure> {
+        if let PathRoot::Memory { address, ty } = &place.root {
+            let constant = self.load(val)?.ok_or_else(|| failed("this is not a number"))?;
+            self.debuggee.times_written.set(self.debuggee.times_written.get() + 1);
+            return self.types.write_number(self.debuggee, *address, &constant, ty);
+        }
+        self.debuggee.times_written.set(self.debuggee.times_written.get() + 1);
+        let done = self.write_value(place, val, ty);
+        // The debugging library caches the contents of an object.
+        self.values.holder.take();
+        done
+    }
+
+    fn write_value(&self, place: &Path, val: &TypedValue, ty: &Ty) -> Result<(), Failure> {
+        let what = || format!("set `{}`", place.name);
+        if matches!(val.data, ValueLocation::Constant(Constant::Null)) && self.unloaded(place).is_some() {
+            return Ok(());
+        }
+        let ty = ty.direct();
+        let target = self.location_of(place)?;
+        let misfit = |session: &Self| {
+            failed(format!(
+                "a `{}` does not fit into `{}`, which is `{}`",
+                session.types.csharp(&val.ty),
+                place.name,
+                session.types.csharp(ty)
+            ))
+        };
+        if let Some(inner) = self.types.nullable(ty) {
+            return self.write_nullable(place, val, &inner);
+        }
+        if !ty.is_value() {
+            let reference = target.as_reference().ok_or_else(|| misfit(self))?;
+            let address = self.address(val)?.ok_or_else(|| misfit(self))?;
+            return reference.set_target(address).map_err(cor(what()));
+        }
+        let target = match target.as_reference() {
+            Some(_) => bare(&target).ok_or_else(|| misfit(self))?,
+            None => target,
+        };
+        let bytes = match &val.data {
+            ValueLocation::Constant(constant) => {
+                self.types.bytes_as(constant, ty).ok_or_else(|| misfit(self))?
+            }
+            ValueLocation::At(path) => {
+                let from = bare(&self.fetch(path)?).ok_or_else(|| misfit(self))?;
+                if self.types.declared_ty(&from) != self.types.declared_ty(&target) {
+                    return Err(misfit(self));
+                }
+                return self.copy_struct(place, path, &from, &target);
+            }
+        };
+        target.set_bytes(&bytes).map_err(cor(what()))
+    }
+
+    /// The value to write to: for a `ref` variable or field, the value that it refers to.
+    fn location_of(&self, path: &Path) -> Result<ClrValue, Failure> {
+        let value = self.fetch(path)?;
+        if value.element_type() != Ok(element::BYREF) {
+            return Ok(value);
+        }
+        let reference = value.as_reference().map(|reference| reference.dereference());
+        let behind = reference.ok_or_else(|| failed(format!("`{}` refers to nothing", path.name)))?;
+        behind.map_err(cor(format!("follow `{}`", path.name)))
+    }
+
+    fn write_nullable(&self, place: &Path, val: &TypedValue, inner: &Ty) -> Result<(), Failure> {
+        let lost = || failed(format!("`{}` cannot be written to", place.name));
+        let target = self.location_of(place)?;
+        let flag = self.types.field_named(&target, "hasValue").ok_or_else(lost)?;
+        let is_null = self.is_null_val(val)?;
+        flag.set_bytes(&[u8::from(!is_null)]).map_err(cor(format!("set `{}`", place.name)))?;
+        if is_null {
+            return Ok(());
+        }
+        let step = self.types.member(&target, "value").ok_or_else(lost)?;
+        let val = self.out_of_nullable(val.clone())?;
+        self.write(&place.step(step, place.name.clone()), &val, inner)
+    }
+
+    /// Copies structs as bytes; those with references field by field, so that the garbage collector knows.
+    fn copy_struct(
+        &self,
+        place: &Path,
+        from: &Path,
+        value: &ClrValue,
+        target: &ClrValue,
+    ) -> Result<(), Failure> {
+        let fields = self.types.members_of_struct(value);
+        if fields.is_empty() || self.types.is_unmanaged(&self.types.declared_ty(value)) {
+            let bytes = value.bytes().map_err(cor(format!("read `{}`", from.name)))?;
+            return target.set_bytes(&bytes).map_err(cor(format!("set `{}`", place.name)));
+        }
+        for (step, name, ty) in fields {
+            let inner = TypedValue::at(from.step(step, format!("{}.{name}", from.name)), ty.clone());
+            self.write(&place.step(step, format!("{}.{name}", place.name)), &inner, &ty)?;
+        }
+        Ok(())
+    }
+}
+
+impl ClrTypeSystem {
+    fn members_of_struct(&self, value: &ClrValue) -> Vec<(PathSegment, String, Ty)> {
+        let fields = self.members(value).into_iter();
+        fields
+            .filter_map(|member| {
+                let inner = self.field_at(value, member.step)?;
+                Some((member.step, member.name, self.declared_ty(&inner)))
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,282 @@
+//! Cache of parsed and bound expressions: conditions and watches are evaluated again at every stop.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use csharp_expr::bind::{BoundExpression, Effects, Meaning, Refusal, bind};
+use csharp_expr::syntax::{Diagnostic, Span, parse};
+use dap_wire::Failure;
+use serde_json::{Value, json};
+
+use super::evaluation::ExpressionEvaluation;
+use super::failed;
+use super::request::EvaluationRequest;
+use super::scope::ResolvedScope;
+use crate::calls::EvalContext;
+use crate::session::ClrSession;
+use crate::stop_context::StopContext;
+use crate::types::ClrTypeSystem;
+use crate::types::Ty;
+use crate::values::ValueStore;
+
+/// Most cached expressions; beyond that all are dropped.
+const MAX_KEPT: usize = 512;
+
+/// The context that determines the meaning of an expression.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) struct BindContext {
+    /// How many modules there were: a new one may change the meaning of a name.
+    modules: usize,
+    module: usize,
+    method: u32,
+    il: u32,
+    /// Arguments of its generic parameters.
+    arguments: Vec<Ty>,
+    /// The type of the object that the expression is about, if it is not evaluated in a frame.
+    about: Option<Ty>,
+}
+
+/// An expression bound in its context.
+pub(crate) struct PreparedExpression {
+    pub(super) sight: Rc<ResolvedScope>,
+    pub(super) meaning: Meaning,
+    pub(super) slots: u32,
+    /// Its strongest effect, and the location of that.
+    pub(super) effect: (Effects, Span),
+    /// Whether a lambda is interpreted item by item.
+    pub(super) has_lambda: bool,
+    /// Whether a dot after the text continues the expression.
+    pub(super) is_primary: bool,
+}
+
+impl PreparedExpression {
+    pub(super) fn writes(&self) -> bool {
+        self.effect.0 >= Effects::Assigns
+    }
+}
+
+/// Why an expression could not be bound.
+pub(super) enum PrepareFailure {
+    Failed(Failure),
+    /// It is wrong, as far as Tandem knows.
+    Wrong(Failure),
+    /// Only the compiler can bind it.
+    NeedsCompiler {
+        what: String,
+        span: Span,
+    },
+}
+
+impl PrepareFailure {
+    /// The same about the value of an assignment, which begins at byte `start` of its text.
+    pub(super) fn in_assignment(self, assignment: &str, start: usize) -> Self {
+        match self {
+            Self::Failed(failure) => Self::Failed(failure),
+            Self::Wrong(failure) => {
+                Self::Wrong(with_columns(failure, |column| Some(column + units(assignment, start))))
+            }
+            Self::NeedsCompiler { what, span } => {
+                Self::NeedsCompiler { what, span: Span { start: span.start + start, end: span.end + start } }
+            }
+        }
+    }
+}
+
+impl From<Failure> for PrepareFailure {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl ClrSession {
+    /// The cached expression of a context, or else a newly bound one in the scope that `resolve_scope`
+    /// returns.
+    pub(super) fn prepare(
+        &mut self,
+        request: EvaluationRequest<'_>,
+        resolve_scope: &dyn Fn(&Self) -> Result<ResolvedScope, Failure>,
+    ) -> Result<Rc<PreparedExpression>, PrepareFailure> {
+        if let Some(place) = request.place
+            && let Some(known) =
+                self.values.prepared.borrow().get(request.text).and_then(|all| all.get(place))
+        {
+            return Ok(known.clone());
+        }
+        let sight = resolve_scope(self)?;
+        let prepared = Rc::new(self.parse_and_bind(request, sight, None)?);
+        if let Some(place) = request.place
+            && prepared.sight.is_stop_independent()
+        {
+            let mut known = self.values.prepared.borrow_mut();
+            if known.values().map(HashMap::len).sum::<usize>() >= MAX_KEPT {
+                known.clear();
+            }
+            known.entry(request.text.to_owned()).or_default().insert(place.clone(), prepared.clone());
+        }
+        Ok(prepared)
+    }
+
+    /// Parses and binds an expression.
+    pub(super) fn parse_and_bind(
+        &mut self,
+        request: EvaluationRequest<'_>,
+        sight: ResolvedScope,
+        expected: Option<&Ty>,
+    ) -> Result<PreparedExpression, PrepareFailure> {
+        let expr = parse(request.text)
+            .map_err(|diagnostic| PrepareFailure::Wrong(diagnostic_failure(&diagnostic, request.text)))?;
+        let evaluation = ExpressionEvaluation::new(self, request.site, &sight, Effects::None, request.about);
+        let bound = bind(&expr, &sight.scope, expected, &evaluation);
+        let prepared = with_meaning(bound, sight, request.text)?;
+        Ok(PreparedExpression { is_primary: expr.is_primary(), ..prepared })
+    }
+}
+
+impl StopContext<'_> {
+    /// The context of a frame; `None` for a frame whose names are looked up each time.
+    pub(super) fn place_of(&self, site: &EvalContext) -> Option<BindContext> {
+        if site.frame >= crate::stack::FIRST_AWAITING_FRAME {
+            return None;
+        }
+        let (loaded, method, il) = self.place_at(site.thread, site.frame)?;
+        self.place_in(loaded.id, method, il, site)
+    }
+
+    /// The context, if its parts are known already.
+    pub(super) fn place_in(
+        &self,
+        module: usize,
+        method: u32,
+        il: u32,
+        site: &EvalContext,
+    ) -> Option<BindContext> {
+        let loaded = self.types.modules.by_id(module)?;
+        let arguments = match loaded.image()?.metadata.is_in_generic(method) {
+            true => self.code_at(site.thread, site.frame)?.2,
+            false => Vec::new(),
+        };
+        Some(BindContext { modules: self.types.modules.count(), module, method, il, arguments, about: None })
+    }
+}
+
+impl ClrTypeSystem {
+    /// The context of expressions about objects of a type.
+    pub(super) fn place_about(&self, ty: &Ty) -> BindContext {
+        let about = Some(ty.clone());
+        BindContext {
+            modules: self.modules.count(),
+            module: 0,
+            method: 0,
+            il: 0,
+            arguments: Vec::new(),
+            about,
+        }
+    }
+}
+
+impl ValueStore {
+    /// Drops the binding of an expression in a context.
+    pub(super) fn forget(&self, request: EvaluationRequest<'_>) {
+        if let (Some(place), Some(all)) = (request.place, self.prepared.borrow_mut().get_mut(request.text)) {
+            all.remove(place);
+        }
+    }
+}
+
+/// Pairs a binding with the scope that it was bound in.
+pub(super) fn with_meaning(
+    bound: Result<BoundExpression, Refusal>,
+    sight: ResolvedScope,
+    text: &str,
+) -> Result<PreparedExpression, PrepareFailure> {
+    let bound = bound.map_err(|refusal| match refusal {
+        Refusal::Invalid(diagnostic) => PrepareFailure::Wrong(diagnostic_failure(&diagnostic, text)),
+        Refusal::NeedsCompiler { what, span } => PrepareFailure::NeedsCompiler { what, span },
+    })?;
+    let (effect, has_lambda) = match &bound.meaning {
+        Meaning::Value(typed) => (typed.strongest_effect(), typed.has_lambda()),
+        _ => ((Effects::None, Span::default()), false),
+    };
+    Ok(PreparedExpression {
+        sight: Rc::new(sight),
+        meaning: bound.meaning,
+        slots: bound.slots,
+        effect,
+        has_lambda,
+        is_primary: false,
+    })
+}
+
+/// The error that the parser or binder found, with its location.
+pub(super) fn diagnostic_failure(diagnostic: &Diagnostic, text: &str) -> Failure {
+    at(failed(diagnostic.to_string()), diagnostic.span, text)
+}
+
+/// A failure with the columns of a part of the text, which count UTF-16 units from 1.
+pub(super) fn at(failure: Failure, span: Span, text: &str) -> Failure {
+    let column = |byte: usize| units(text, byte) + 1;
+    failure.data(json!({ "column": column(span.start), "endColumn": column(span.end.max(span.start)) }))
+}
+
+/// A failure of an assignment whose value begins at byte `start` of its text: converts columns to those
+/// in the client's text.
+pub(super) fn in_value(failure: Failure, assignment: &str, start: usize) -> Failure {
+    let before = units(assignment, start);
+    with_columns(failure, |column| column.checked_sub(before).filter(|column| *column > 0))
+}
+
+/// A failure with other columns; those that cannot be converted stay.
+fn with_columns(mut failure: Failure, other: impl Fn(usize) -> Option<usize>) -> Failure {
+    let other = |column: &Value| other(usize::try_from(column.as_u64()?).ok()?);
+    if let Some(column) = other(&failure.data["column"]) {
+        // The compiler's message ends with this.
+        let old = format!("(column {})", failure.data["column"]);
+        failure.message = failure.message.replace(&old, &format!("(column {column})"));
+    }
+    let move_place = |place: &mut Value| {
+        for key in ["column", "endColumn"] {
+            if let Some(column) = place.get(key).and_then(other) {
+                place[key] = json!(column);
+            }
+        }
+    };
+    move_place(&mut failure.data);
+    if let Some(places) = failure.data.get_mut("diagnostics").and_then(Value::as_array_mut) {
+        places.iter_mut().for_each(move_place);
+    }
+    failure
+}
+
+/// The UTF-16 units before a byte of a text.
+fn units(text: &str, byte: usize) -> usize {
+    let before = text.char_indices().take_while(|(at, _)| *at < byte);
+    before.map(|(_, letter)| letter.len_utf16()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use dap_wire::ErrorCode;
+
+    use super::*;
+
+    #[test]
+    fn columns_of_a_value_refer_to_the_text_of_the_client() {
+        let text = "\u{1f600} = 1 + x";
+        let diagnostic =
+            json!({ "column": 10, "endColumn": 11, "diagnostics": [{ "column": 10, "endColumn": 11 }] });
+        let failure = Failure::new(ErrorCode::EvaluationFailed, "CS0103: no x (column 10)").data(diagnostic);
+        let located = in_value(failure, text, text.find('1').unwrap_or_default());
+        assert_eq!(located.message, "CS0103: no x (column 5)");
+        let place = json!({ "column": 5, "endColumn": 6 });
+        assert_eq!(located.data, json!({ "column": 5, "endColumn": 6, "diagnostics": [place] }));
+    }
+
+    #[test]
+    fn columns_of_the_target_stay_unchanged() {
+        let place = json!({ "column": 1, "endColumn": 2 });
+        let failure = Failure::new(ErrorCode::EvaluationFailed, "no x").data(place.clone());
+        assert_eq!(in_value(failure, "x = 1", 4).data, place);
+        let failure = Failure::new(ErrorCode::EvaluationFailed, "no data");
+        assert_eq!(in_value(failure, "x = 1", 4).data, Value::Null);
+    }
+}

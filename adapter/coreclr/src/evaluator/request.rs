@@ -1,0 +1,422 @@
+//! Requests for expressions: `evaluate`, and the texts and conditions that breakpoints need.
+
+use std::time::Duration;
+
+use csharp_expr::bind::{Effects, Meaning, bind_assignment};
+use csharp_expr::eval::NO_PLACE;
+use csharp_expr::syntax::parse;
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+
+use super::evaluation::ExpressionEvaluation;
+use super::method_calls::with_call_name;
+use super::prepared_expression::{
+    BindContext, PrepareFailure, PreparedExpression, diagnostic_failure, in_value, with_meaning,
+};
+use super::scope::ResolvedScope;
+use super::{Constant, Format, TypedValue, ValueLocation, failed};
+use crate::calls::{CALL_TIMEOUT, EvalContext};
+use crate::session::ClrSession;
+use crate::stack::FIRST_LABEL_FRAME;
+use crate::stop_context::StopContext;
+use crate::types::Ty;
+use crate::values::{Node, Path, UNNAMED};
+
+/// Time limit of getters for a hover.
+const HOVER_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Effects that an evaluation may have on the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AllowedEffects {
+    Everything,
+    /// Getters and indexers, for a hover.
+    Hovering,
+    /// The same, because the client allows no more.
+    NoSideEffects,
+}
+
+/// An expression and the context of its evaluation.
+#[derive(Clone, Copy)]
+pub(super) struct EvaluationRequest<'a> {
+    pub(super) text: &'a str,
+    pub(super) site: &'a EvalContext,
+    pub(super) allowed: AllowedEffects,
+    /// Its context, if its binding is cached.
+    pub(super) place: Option<&'a BindContext>,
+    /// The object that it is about, if it is not evaluated in a frame.
+    pub(super) about: Option<&'a Path>,
+}
+
+/// Result of an expression.
+pub(super) enum ExpressionResult {
+    Value(TypedValue),
+    /// A call of a `void` method.
+    Nothing,
+    Type(Ty),
+    Namespace(String),
+}
+
+/// Checks the syntax of an expression; names are resolved at a stop.
+///
+/// # Errors
+/// The error, and its location.
+pub(crate) fn check_syntax(text: &str) -> Result<(), Failure> {
+    let (text, _) = Format::split(text);
+    parse(text.trim()).map(drop).map_err(|diagnostic| diagnostic_failure(&diagnostic, text.trim()))
+}
+
+impl ClrSession {
+    pub(crate) fn evaluate(&mut self, arguments: &Value) -> Result<Value, Failure> {
+        let text = arguments["expression"].as_str().unwrap_or_default();
+        let (thread, frame) = self.at_stop().requested_frame(arguments)?;
+        let allowed = match () {
+            () if arguments["context"] == "hover" => AllowedEffects::Hovering,
+            () if arguments["allowSideEffects"] == false => AllowedEffects::NoSideEffects,
+            () => AllowedEffects::Everything,
+        };
+        let limit = if allowed == AllowedEffects::Hovering { HOVER_TIMEOUT } else { CALL_TIMEOUT };
+        let site = EvalContext { thread, frame, runs: true, limit };
+        let (text, mut format) = Format::split(text);
+        format.hex |= arguments["format"]["hex"] == true;
+        format.copies = arguments["context"] == "clipboard";
+        let found = self.outcome(text, &site, allowed)?;
+        // Displays may call anything.
+        let site = EvalContext { runs: allowed == AllowedEffects::Everything, ..site };
+        self.result_body(found, &format, &site)
+    }
+
+    /// Evaluates an expression in a frame.
+    fn outcome(
+        &mut self,
+        text: &str,
+        site: &EvalContext,
+        allowed: AllowedEffects,
+    ) -> Result<ExpressionResult, Failure> {
+        let place = self.at_stop().place_of(site);
+        let text = text.trim();
+        let request = EvaluationRequest { text, site, allowed, place: place.as_ref(), about: None };
+        self.evaluate_request(request, &|session| session.at_stop().scope_at(site, text))
+    }
+
+    /// Evaluates an expression; `resolve_scope` finds the names in scope, if they are not cached.
+    pub(super) fn evaluate_request(
+        &mut self,
+        request: EvaluationRequest<'_>,
+        resolve_scope: &dyn Fn(&Self) -> Result<ResolvedScope, Failure>,
+    ) -> Result<ExpressionResult, Failure> {
+        if let Some(outcome) = self.evaluate_cached(request) {
+            return outcome;
+        }
+        let mut again = false;
+        loop {
+            let prepared = match self.prepare(request, resolve_scope) {
+                Ok(prepared) => prepared,
+                Err(unprepared) => return self.evaluate_unprepared(unprepared, request),
+            };
+            if let Some(outcome) = self.evaluate_lambdas_by_compiler(&prepared, request) {
+                return outcome;
+            }
+            let before = self.debuggee.times_changed();
+            match self.run_prepared(&prepared, request) {
+                Ok(Some(outcome)) => return Ok(outcome),
+                Ok(None) if again => return Err(changing_failure()),
+                // The type of an object differs from the one at binding.
+                Ok(None) => self.values.forget(request),
+                Err(failure) => return self.retry_by_compiler(failure, &prepared, request, before),
+            }
+            again = true;
+        }
+    }
+
+    fn evaluate_unprepared(
+        &mut self,
+        unprepared: PrepareFailure,
+        request: EvaluationRequest<'_>,
+    ) -> Result<ExpressionResult, Failure> {
+        match unprepared {
+            PrepareFailure::Failed(failure) => Err(failure),
+            PrepareFailure::Wrong(failure) => self.recheck_by_compiler(failure, request),
+            PrepareFailure::NeedsCompiler { what, span } => self.evaluate_compiler_only(&what, span, request),
+        }
+    }
+
+    /// Evaluates a bound expression; `None` if it must be bound again.
+    fn run_prepared(
+        &mut self,
+        prepared: &PreparedExpression,
+        request: EvaluationRequest<'_>,
+    ) -> Result<Option<ExpressionResult>, Failure> {
+        let typed = match &prepared.meaning {
+            Meaning::Type(ty) => return Ok(Some(ExpressionResult::Type(ty.clone()))),
+            Meaning::Namespace(name) => return Ok(Some(ExpressionResult::Namespace(name.clone()))),
+            Meaning::Value(typed) => typed,
+        };
+        let effects = self.effects_allowed(request.allowed);
+        if prepared.effect.0 > effects {
+            let (effect, span) = prepared.effect;
+            let part = request.text.get(span.start..span.end).unwrap_or(request.text);
+            return Err(self.not_allowed(effect, part, request.allowed));
+        }
+        let evaluation =
+            ExpressionEvaluation::new(self, request.site, &prepared.sight, effects, request.about);
+        let value = csharp_expr::eval::evaluate(typed, prepared.slots, request.text, &evaluation);
+        let is_stale = evaluation.is_stale();
+        if is_stale {
+            return Ok(None);
+        }
+        Ok(Some(match value? {
+            Some(val) => {
+                let text = request.text;
+                let name = if prepared.is_primary { text.to_owned() } else { format!("({text})") };
+                ExpressionResult::Value(with_call_name(self.types.to_constant(&self.debuggee, &val)?, &name))
+            }
+            None => ExpressionResult::Nothing,
+        }))
+    }
+
+    fn effects_allowed(&self, allowed: AllowedEffects) -> Effects {
+        match allowed {
+            AllowedEffects::Everything if !self.calls.is_look_only => Effects::Assigns,
+            _ => Effects::Getters,
+        }
+    }
+
+    /// Refuses an effect, with the reason.
+    fn not_allowed(&self, effect: Effects, part: &str, allowed: AllowedEffects) -> Failure {
+        let what = match effect {
+            Effects::Assigns => format!("`{part}` would be written to"),
+            _ => format!("`{part}` runs code of the program"),
+        };
+        if self.calls.is_look_only {
+            let why = "and agents may only look (`agentAccess` is `readOnly`)";
+            return Failure::new(ErrorCode::AccessDenied, format!("{what}, {why}")).quiet();
+        }
+        match allowed {
+            AllowedEffects::Hovering => failed(format!("{what}, which hovering does not do"))
+                .hint("evaluate it in the console or as a watch")
+                .quiet(),
+            _ => failed(format!("{what}, and no side effects are allowed (`allowSideEffects` is false)"))
+                .quiet(),
+        }
+    }
+
+    fn result_body(
+        &mut self,
+        found: ExpressionResult,
+        format: &Format,
+        site: &EvalContext,
+    ) -> Result<Value, Failure> {
+        let val = match found {
+            ExpressionResult::Value(val) => val,
+            ExpressionResult::Nothing => {
+                return Ok(json!({ "result": "", "type": "void", "variablesReference": 0 }));
+            }
+            ExpressionResult::Type(ty) => return Ok(self.type_body(&ty)),
+            ExpressionResult::Namespace(name) => return Err(failed(format!("`{name}` is a namespace"))),
+        };
+        match val.data {
+            ValueLocation::Constant(constant) => {
+                let shown = self.types.show_constant(&constant, &val.ty, format);
+                Ok(json!({ "result": shown.text, "type": shown.kind, "variablesReference": 0 }))
+            }
+            ValueLocation::At(path) => {
+                let tuple = self.types.names_in(&val.ty).or(path.tuple.clone());
+                let path = Path { tuple, ..path };
+                let (mut shown, more) = self.present(&path, format, site)?;
+                // `a?.b` may be null even if the type of `b` is not nullable.
+                if self.types.nullable(&val.ty).is_some_and(|inner| self.types.csharp(&inner) == shown.kind) {
+                    shown.kind = self.types.csharp(&val.ty);
+                }
+                let mut body = json!({ "result": shown.text, "type": shown.kind });
+                self.values.open(&mut body, &shown, &path, format);
+                if let (Some(body), Some(more)) = (body.as_object_mut(), more.as_object()) {
+                    body.extend(more.clone());
+                }
+                Ok(body)
+            }
+        }
+    }
+
+    /// A type alone opens to its static members.
+    fn type_body(&mut self, ty: &Ty) -> Value {
+        let name = self.types.csharp(ty);
+        let reference = self.values.references.add(Node::statics(ty.clone()));
+        json!({ "result": name, "type": "System.Type", "variablesReference": reference,
+            "presentationHint": { "kind": "class" } })
+    }
+
+    /// For log messages: strings without quotes.
+    pub(crate) fn evaluate_to_text(&mut self, text: &str, thread: u32) -> Result<String, Failure> {
+        let site = EvalContext { thread, frame: 0, runs: true, limit: CALL_TIMEOUT };
+        let (text, format) = Format::split(text);
+        let kept = self.values.references.count_kept();
+        let result = self.evaluate_text(text, &format, &site);
+        // A log point in a loop must not accumulate objects in the program.
+        self.values.references.release_from(kept);
+        result
+    }
+
+    fn evaluate_text(&mut self, text: &str, format: &Format, site: &EvalContext) -> Result<String, Failure> {
+        let found = self.outcome(text, site, AllowedEffects::Everything)?;
+        if let ExpressionResult::Value(val) = &found
+            && let Some(Constant::Text(text)) = self.at_stop().load(val)?
+        {
+            return Ok(text);
+        }
+        let body = self.result_body(found, format, site)?;
+        Ok(body["result"].as_str().unwrap_or_default().to_owned())
+    }
+
+    /// Evaluates a condition of breakpoints, which are at this method and offset.
+    pub(crate) fn condition_holds(
+        &mut self,
+        text: &str,
+        thread: u32,
+        at: (usize, u32, Option<u32>),
+    ) -> Result<bool, Failure> {
+        let site = EvalContext { thread, frame: 0, runs: true, limit: CALL_TIMEOUT };
+        let (module, method, il) = at;
+        let place = match il {
+            Some(il) => self.at_stop().place_in(module, method, il, &site),
+            None => self.at_stop().place_of(&site),
+        };
+        let kept = self.values.references.count_kept();
+        let text = text.trim();
+        let request = EvaluationRequest {
+            text,
+            site: &site,
+            allowed: AllowedEffects::Everything,
+            place: place.as_ref(),
+            about: None,
+        };
+        let found = self.evaluate_request(request, &|session| session.at_stop().scope_at(&site, text));
+        let constant = match found {
+            Ok(ExpressionResult::Value(val)) => self.at_stop().load(&val),
+            Ok(_) => Ok(None),
+            Err(failure) => Err(failure),
+        };
+        self.values.references.release_from(kept);
+        match constant? {
+            Some(Constant::Bool(holds)) => Ok(holds),
+            Some(other) => Err(failed(format!("it is {}, not true or false", other.invariant_text()))),
+            None => Err(failed("it is not true or false")),
+        }
+    }
+
+    /// Assigns the value of one expression to another.
+    pub(crate) fn assign_expression(
+        &mut self,
+        target: &str,
+        new: &str,
+        site: &EvalContext,
+    ) -> Result<TypedValue, Failure> {
+        let (target, new) = (target.trim(), new.trim());
+        // As one text, so that messages can refer to both parts.
+        let text = format!("{target} = {new}");
+        let start = text.len() - new.len();
+        let assigned = self.run_assignment(&text, target, start, site);
+        assigned.map_err(|failure| in_value(failure, &text, start))
+    }
+
+    /// Runs `text`, an assignment to `target` whose value begins at `start`.
+    fn run_assignment(
+        &mut self,
+        text: &str,
+        target: &str,
+        start: usize,
+        site: &EvalContext,
+    ) -> Result<TypedValue, Failure> {
+        let behind = format!("{}{}", " ".repeat(start), text.get(start..).unwrap_or_default());
+        let to = parse(target).map_err(|diagnostic| diagnostic_failure(&diagnostic, target))?;
+        let value = parse(&behind).map_err(|diagnostic| diagnostic_failure(&diagnostic, text))?;
+        let sight = self.at_stop().scope_at(site, text)?;
+        let evaluation = ExpressionEvaluation::new(self, site, &sight, Effects::None, None);
+        let bound = bind_assignment(&to, &value, &sight.scope, &evaluation);
+        let prepared = with_meaning(bound, sight, text);
+        self.evaluate_prepared(prepared, everything(text, site))
+    }
+
+    /// Writes the value of an expression to a place.
+    pub(crate) fn assign(
+        &mut self,
+        place: &TypedValue,
+        new: &str,
+        site: &EvalContext,
+    ) -> Result<TypedValue, Failure> {
+        let new = new.trim();
+        let sight = self.at_stop().scope_at(site, new)?;
+        let expected = if matches!(place.ty, Ty::Other | Ty::Null) { None } else { Some(&place.ty) };
+        let request = everything(new, site);
+        let prepared = self.parse_and_bind(request, sight, expected);
+        let path = place.path().cloned();
+        let path = path.ok_or_else(|| failed(format!("this {NO_PLACE}")))?;
+        let prepared = match prepared {
+            // An expression that may take the type of its target is compiled as an assignment.
+            Err(unprepared) if !path.name.contains(UNNAMED) => {
+                let assignment = format!("{} = {new}", path.name);
+                let start = assignment.len() - new.len();
+                let unprepared = unprepared.in_assignment(&assignment, start);
+                let value = self.evaluate_prepared(Err(unprepared), everything(&assignment, site));
+                return value.map_err(|failure| in_value(failure, &assignment, start));
+            }
+            prepared => prepared,
+        };
+        let val = self.evaluate_prepared(prepared, request)?;
+        let ty = if expected.is_some() { place.ty.clone() } else { val.ty.clone() };
+        self.store(&path, &val, &ty, site)
+    }
+
+    fn evaluate_prepared(
+        &mut self,
+        prepared: Result<PreparedExpression, PrepareFailure>,
+        request: EvaluationRequest<'_>,
+    ) -> Result<TypedValue, Failure> {
+        let outcome = match prepared {
+            Ok(prepared) => {
+                let before = self.debuggee.times_changed();
+                match self.run_prepared(&prepared, request) {
+                    Err(failure) => Some(self.retry_by_compiler(failure, &prepared, request, before)?),
+                    Ok(outcome) => outcome,
+                }
+            }
+            Err(unprepared) => Some(self.evaluate_unprepared(unprepared, request)?),
+        };
+        match outcome {
+            Some(ExpressionResult::Value(val)) => Ok(val),
+            Some(_) => Err(failed(format!("`{}` has no value", request.text))),
+            None => Err(changing_failure()),
+        }
+    }
+
+    /// The value of an expression.
+    pub(crate) fn value_of(&mut self, text: &str, site: &EvalContext) -> Result<TypedValue, Failure> {
+        match self.outcome(text, site, AllowedEffects::Everything)? {
+            ExpressionResult::Value(val) => Ok(val),
+            _ => Err(failed(format!("`{}` has no value", text.trim()))),
+        }
+    }
+}
+
+impl StopContext<'_> {
+    /// The thread and frame of a request: `frameId`, else the top of the stop's thread.
+    pub(crate) fn requested_frame(&self, arguments: &Value) -> Result<(u32, usize), Failure> {
+        match &arguments["frameId"] {
+            Value::Null => Ok((self.debuggee.thread_of(&Value::Null)?, 0)),
+            id => {
+                let known = id.as_i64().and_then(|id| self.values.references.frame_of(id));
+                known.map_or(Ok(()), |(_, frame)| crate::stack::is_alive(frame))?;
+                known
+                    .filter(|(_, frame)| *frame < FIRST_LABEL_FRAME)
+                    .ok_or_else(|| Failure::invalid(format!("there is no frame {id}")))
+            }
+        }
+    }
+}
+
+fn changing_failure() -> Failure {
+    failed("the objects it is about change while it is evaluated")
+}
+
+fn everything<'a>(text: &'a str, site: &'a EvalContext) -> EvaluationRequest<'a> {
+    EvaluationRequest { text, site, allowed: AllowedEffects::Everything, place: None, about: None }
+}

@@ -1,0 +1,189 @@
+//! Names in scope in a frame, or for an expression about one object: static types for the binder, and paths
+//! to the values.
+
+use csharp_expr::bind::{Scope, UsingDirectives, Variable};
+use csharp_expr::types::Ty;
+use dap_wire::Failure;
+
+use super::ValueLocation;
+use crate::calls::EvalContext;
+use crate::stop_context::StopContext;
+use crate::values::{Path, PathRoot, PathSegment, bare};
+
+/// A scope, with the path to each of its variables.
+#[derive(Clone, Default)]
+pub(crate) struct ResolvedScope {
+    pub(super) scope: Scope,
+    /// The paths to the scope's variables; `None` for constants.
+    pub(super) ways: Vec<Option<Path>>,
+    pub(super) this: Option<Path>,
+    /// Why `this` cannot be read, if the scope has one.
+    pub(super) lost: Option<Failure>,
+}
+
+impl ResolvedScope {
+    /// The scope of an expression about an object of a type.
+    pub(super) fn of(ty: &Ty) -> Self {
+        let scope = Scope { this: Some(ty.clone()), class: Some(ty.clone()), ..Scope::default() };
+        Self { scope, ..Self::default() }
+    }
+
+    /// A path that begins in the frame of a site: paths are kept for later stops.
+    pub(super) fn rebase(&self, way: &Path, site: &EvalContext) -> Path {
+        let (thread, frame) = (site.thread, site.frame);
+        let root = match &way.root {
+            PathRoot::Argument { index, .. } => PathRoot::Argument { thread, frame, index: *index },
+            PathRoot::Local { slot, .. } => PathRoot::Local { thread, frame, slot: *slot },
+            PathRoot::Static { ty, token, .. } => {
+                PathRoot::Static { thread, frame, ty: ty.clone(), token: *token }
+            }
+            other => other.clone(),
+        };
+        Path { root, ..way.clone() }
+    }
+
+    /// Whether it is valid for every stop at this location.
+    pub(super) fn is_stop_independent(&self) -> bool {
+        let stays = |way: &Path| {
+            !matches!(way.root, PathRoot::Handle(_) | PathRoot::Exception { .. } | PathRoot::Memory { .. })
+        };
+        self.lost.is_none()
+            && self.scope.exception.is_none()
+            && self.ways.iter().flatten().chain(&self.this).all(stays)
+    }
+}
+
+impl StopContext<'_> {
+    /// The scope of code in a frame. Only the parts that the text may use are read.
+    pub(super) fn scope_at(&self, site: &EvalContext, text: &str) -> Result<ResolvedScope, Failure> {
+        let (thread, frame) = (site.thread, site.frame);
+        let mut sight = ResolvedScope::default();
+        let locals = self.locals(thread, frame)?;
+        let class = self.class_at(thread, frame);
+        for (name, path) in locals {
+            if name == "this" {
+                match self.val_at(path.clone()) {
+                    Ok(this) => {
+                        sight.scope.this = Some(class.clone().unwrap_or(this.ty));
+                        sight.this = Some(path);
+                    }
+                    // Optimised code loses `this`; other names are still valid.
+                    Err(failure) => sight.lost = Some(failure),
+                }
+                continue;
+            }
+            if !mentions(text, &name) {
+                continue;
+            }
+            let (ty, is_dynamic) = self.static_type(&path)?;
+            let variable = Variable { name: name.as_str().into(), ty, constant: None, is_dynamic };
+            sight.scope.variables.push(variable);
+            sight.ways.push(Some(path));
+        }
+        // The innermost of constants with the same name comes last.
+        for (name, val) in
+            self.constants(thread, frame).into_iter().rev().filter(|(name, _)| mentions(text, name))
+        {
+            let ValueLocation::Constant(constant) = val.data else { continue };
+            let constant = Some(constant);
+            sight.scope.variables.push(Variable {
+                name: name.as_str().into(),
+                ty: val.ty,
+                constant,
+                is_dynamic: false,
+            });
+            sight.ways.push(None);
+        }
+        sight.scope.class = class;
+        sight.scope.type_parameters = self.type_parameters_at(thread, frame);
+        sight.scope.constraints = self.constraints_at(thread, frame);
+        sight.scope.imports = self.imports_for(thread, frame);
+        if text.contains("$exception") {
+            let path = Path::new(PathRoot::Exception { thread }, "$exception");
+            sight.scope.exception = self.fetch(&path).ok().map(|value| self.types.actual_ty(&value));
+        }
+        Ok(sight)
+    }
+
+    /// The type a variable was declared with, and whether that was `dynamic`.
+    fn static_type(&self, path: &Path) -> Result<(Ty, bool), Failure> {
+        let ty = match path.steps.last() {
+            Some(PathSegment::Field { .. }) => self.type_of_field(path),
+            _ => None,
+        };
+        let ty = match ty {
+            Some(ty) => ty,
+            None => self.val_at(path.clone())?.ty,
+        };
+        let names = path.tuple.as_ref().map(|names| names.to_vec()).unwrap_or_default();
+        Ok((self.types.with_names(ty, names), path.is_dynamic))
+    }
+
+    /// The declared type of the field at the end of a path.
+    fn type_of_field(&self, path: &Path) -> Option<Ty> {
+        let (PathSegment::Field { up, token }, before) = path.steps.split_last()? else { return None };
+        let of = Path { steps: before.to_vec(), ..path.clone() };
+        let holder = bare(&self.fetch(&of).ok()?)?;
+        let owner = self.types.chain(&self.types.declared_ty(&holder)).into_iter().nth(*up)?;
+        let (loaded, _) = self.types.definition(&owner)?;
+        let declared = self.types.ty_of(&loaded, &loaded.image()?.metadata.field_type(*token)?);
+        let declared = declared.with(owner.arguments(), &[]).direct().clone();
+        (!declared.is_open() && declared != Ty::Other).then_some(declared)
+    }
+
+    /// Generic parameters of a frame's code, with their arguments; a method's hide those of its class.
+    fn type_parameters_at(&self, thread: u32, frame: usize) -> Vec<(String, Ty)> {
+        let found = || {
+            let (loaded, method, arguments) = self.code_at(thread, frame)?;
+            if arguments.is_empty() {
+                return None;
+            }
+            let metadata = &loaded.image()?.metadata;
+            let mut names = metadata.generic_parameters(metadata.owner_of(method));
+            names.extend(metadata.generic_parameters(method));
+            let mut all: Vec<(String, Ty)> = names.into_iter().zip(arguments).collect();
+            all.reverse();
+            Some(all)
+        };
+        found().unwrap_or_default()
+    }
+
+    /// The arguments of a frame's generic parameters with their constraints.
+    fn constraints_at(&self, thread: u32, frame: usize) -> Vec<(Ty, Vec<Ty>)> {
+        let found = || {
+            let (loaded, method, arguments) = self.code_at(thread, frame)?;
+            if arguments.is_empty() {
+                return None;
+            }
+            let metadata = &loaded.image()?.metadata;
+            let mut parameters = metadata.generic_params(metadata.owner_of(method));
+            let of_class = parameters.len().min(arguments.len());
+            parameters.extend(metadata.generic_params(method));
+            let (class, own) = arguments.split_at(of_class);
+            let ty = |token: &u32| {
+                self.types.ty_of_token(&loaded, *token, Some(false), Vec::new()).with(class, own)
+            };
+            let bounds = parameters.iter().map(|parameter| parameter.constraints.iter().map(ty).collect());
+            let all = arguments.iter().cloned().zip(bounds);
+            Some(all.filter(|(_, bounds): &(Ty, Vec<Ty>)| !bounds.is_empty()).collect())
+        };
+        found().unwrap_or_default()
+    }
+
+    /// `using` directives in the binder's form.
+    fn imports_for(&self, thread: u32, frame: usize) -> UsingDirectives {
+        let Some((loaded, found)) = self.imports_at(thread, frame) else { return UsingDirectives::default() };
+        let ty = |token: u32| self.types.ty_of_token(&loaded, token, None, Vec::new());
+        UsingDirectives {
+            statics: found.types.iter().map(|token| ty(*token)).collect(),
+            type_aliases: found.type_aliases.iter().map(|(name, token)| (name.clone(), ty(*token))).collect(),
+            namespaces: found.namespaces,
+            namespace_aliases: found.namespace_aliases,
+        }
+    }
+}
+
+/// Whether a name occurs in a text, also as a part of a word.
+fn mentions(text: &str, name: &str) -> bool {
+    text.is_empty() || text.contains(name)
+}

@@ -1,0 +1,69 @@
+//! `noDebug`: the program runs without a debugger; all clients share its stdio.
+//!
+//! It is built, started and ended as any other ([`super::start`]); it begins after the clients have
+//! configured.
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+
+use super::debuggee::RunState;
+use super::session::ClrSession;
+use tandem_dotnet_launch::program::LaunchSpec;
+
+const WHY: &str = "the program runs without a debugger (`noDebug`)";
+
+impl ClrSession {
+    /// Starts the program, held until [`ClrSession::handle_without_debugger`] resumes it.
+    pub(super) fn launch_without_debugger(
+        &mut self,
+        program: &LaunchSpec,
+        give_up: &dyn Fn() -> bool,
+    ) -> Result<Value, Failure> {
+        self.debuggee.no_debug = true;
+        let child = self.start_held(program, give_up)?;
+        let pid = child.pid();
+        (self.debuggee.child, self.debuggee.pid) = (Some(child), Some(pid));
+        self.debuggee.run = RunState::Held;
+        self.watch_exit();
+        self.outbox.send_event("initialized", Value::Null);
+        let name = program.assembly.as_deref().unwrap_or(&program.spec.program).display().to_string();
+        self.outbox.send_event(
+            "process",
+            json!({ "name": name, "systemProcessId": pid, "isLocalProcess": true, "startMethod": "launch",
+            "pointerSize": 64 }),
+        );
+        Ok(Value::Null)
+    }
+
+    /// Answers the requests that a program without a debugger supports.
+    pub(super) fn handle_without_debugger(
+        &mut self,
+        command: &str,
+        arguments: &Value,
+    ) -> Result<Value, Failure> {
+        match command {
+            "configurationDone" => {
+                if self.debuggee.run == RunState::Held
+                    && let Some(child) = &mut self.debuggee.child
+                {
+                    self.debuggee.run = RunState::Running;
+                    child.release()?;
+                }
+                Ok(Value::Null)
+            }
+            "setBreakpoints" | "setFunctionBreakpoints" => {
+                let count = arguments["breakpoints"].as_array().map_or(0, Vec::len);
+                let unbound = json!({ "verified": false, "message": WHY, "reason": "failed" });
+                Ok(json!({ "breakpoints": vec![unbound; count] }))
+            }
+            "setExceptionBreakpoints" => Ok(json!({})),
+            "threads" => Ok(json!({ "threads": [] })),
+            "modules" => Ok(json!({ "modules": [], "totalModules": 0 })),
+            "loadedSources" => Ok(json!({ "sources": [] })),
+            "breakpointLocations" => Ok(json!({ "breakpoints": [] })),
+            other => Err(Failure::new(ErrorCode::Unsupported, format!("`{other}` needs a debugger: {WHY}"))
+                .hint("restart it with debugging")
+                .quiet()),
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! Missing sources and symbols: fetched through Source Link and from symbol servers, or decompiled. Slow work
+//! runs on a [`background`] thread; its results reach the engine's thread through its inbox ([`results`]).
+//!
+//! [`source_link_options`] and [`symbol_options`] decide which sources and symbols may be fetched;
+//! [`source_files`], [`symbol_files`] and [`decompiler`] fetch them; [`missing_source`] explains a source
+//! that is missing.
+
+mod background;
+pub(super) mod decompiler;
+pub(super) mod missing_source;
+mod results;
+pub(super) mod source_files;
+pub(super) mod source_link_options;
+pub(super) mod symbol_files;
+pub(super) mod symbol_options;
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
+
+use clr_metadata::pdb::Pdb;
+use dap_wire::{ErrorCode, Failure};
+use download::{Cache, DownloadClient};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::inbox::EngineInput;
+use super::modules::LoadedModule;
+use background::RetrievalThread;
+use decompiler::{Assembly, ConfiguredDecompiler};
+use source_files::RemoteSource;
+use source_link_options::SourceLinkOptions;
+use symbol_files::{PdbIdentity, SymbolServers, SymbolTarget};
+use symbol_options::{SymbolOptions, SymbolSearchScope};
+use tandem_engine::ReplyHandle;
+
+/// Most bytes of fetched sources that are kept in memory because the cache cannot be written to.
+const MAX_IN_MEMORY: usize = 64 * 1024 * 1024;
+
+/// A document: its module's id and its row.
+pub(super) type Document = (usize, u32);
+
+/// Result of work in the background.
+pub(super) enum RetrievalResult {
+    /// A source, for the requests that wait for it; its text if only this session has it.
+    Source { document: Document, text: Option<String> },
+    /// Symbols of a module from a server, or the reason why there are none.
+    Symbols { module: usize, found: Result<Pdb, String> },
+    /// A module was decompiled, or the reason why not.
+    Decompiled { module: usize, made: Result<Pdb, Failure> },
+    /// A client no longer waits for the module to be decompiled.
+    GivenUp { module: usize },
+}
+
+/// A request for a source that waits for the decompiler.
+pub(super) struct PendingSourceRequest {
+    /// The MethodDef token of the method whose text is requested.
+    pub(super) method: u32,
+    pub(super) cancel: CancellationToken,
+    pub(super) reply: ReplyHandle,
+}
+
+/// Owner of all work of this module.
+pub(super) struct Retrieval {
+    inbox: Sender<EngineInput>,
+    pub(super) source_link: SourceLinkOptions,
+    pub(super) decompiler: ConfiguredDecompiler,
+    servers: Arc<SymbolServers>,
+    has_servers: bool,
+    filter: SymbolOptions,
+    cache: Option<Arc<Cache>>,
+    client: Arc<DownloadClient>,
+    background: OnceCell<Option<RetrievalThread>>,
+    /// Sources that were fetched in this session; their texts if the cache does not have them.
+    fetched: RefCell<HashMap<Document, Option<String>>>,
+    /// Requested sources whose download was not allowed.
+    pub(super) refused: RefCell<HashSet<Document>>,
+    /// Modules that are being decompiled, with the requests that wait for each.
+    decompiling: HashMap<usize, Vec<PendingSourceRequest>>,
+    /// Modules whose decompilation failed.
+    undecompiled: HashMap<usize, Failure>,
+}
+
+impl Retrieval {
+    /// Without attributes: nothing is fetched.
+    pub(super) fn new(inbox: Sender<EngineInput>) -> Self {
+        Self {
+            inbox,
+            source_link: SourceLinkOptions::default(),
+            decompiler: ConfiguredDecompiler::default(),
+            servers: Arc::new(SymbolServers::new(SymbolOptions::default())),
+            has_servers: false,
+            filter: SymbolOptions::default(),
+            cache: Cache::of_user().map(Arc::new),
+            client: Arc::default(),
+            background: OnceCell::new(),
+            fetched: RefCell::default(),
+            refused: RefCell::default(),
+            decompiling: HashMap::new(),
+            undecompiled: HashMap::new(),
+        }
+    }
+
+    /// Reads `sourceLinkOptions`, `symbolOptions` and `decompiler`. `ignored` receives unknown names in them.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER`, naming the invalid part.
+    pub(super) fn configure(&mut self, attributes: &Value, ignored: &mut Vec<String>) -> Result<(), Failure> {
+        self.source_link = SourceLinkOptions::parse(&attributes["sourceLinkOptions"])?;
+        self.decompiler = ConfiguredDecompiler::parse(&attributes["decompiler"])?;
+        let options = SymbolOptions::parse(&attributes["symbolOptions"], ignored)?;
+        self.has_servers = !options.servers.is_empty();
+        self.filter = options.clone();
+        self.servers = Arc::new(SymbolServers::new(options));
+        Ok(())
+    }
+
+    /// Folders that are searched for symbols, `cachePath` among them.
+    pub(super) fn symbol_folders(&self) -> Vec<PathBuf> {
+        self.filter.folders.iter().chain(&self.filter.cache).cloned().collect()
+    }
+
+    /// The locations that are searched for symbols of a module.
+    pub(super) fn scope_of(&self, module: &str) -> SymbolSearchScope {
+        self.filter.scope_of(module)
+    }
+
+    /// The user's cache; `None` if the user has none.
+    pub(super) fn cache(&self) -> Option<&Arc<Cache>> {
+        self.cache.as_ref()
+    }
+
+    /// Cancels all work in progress; waiting requests are answered that the engine has ended.
+    pub(super) fn stop(&mut self) {
+        self.decompiling.clear();
+        drop(self.background.take());
+    }
+
+    fn background(&self) -> Option<&RetrievalThread> {
+        let start = || {
+            RetrievalThread::start().inspect_err(|error| tracing::error!(%error, "no background thread")).ok()
+        };
+        self.background.get_or_init(start).as_ref()
+    }
+
+    /// Searches servers for the symbols of a module that has none; [`RetrievalResult::Symbols`] follows.
+    /// Returns whether the search began.
+    pub(super) fn find_symbols(&self, loaded: &LoadedModule) -> bool {
+        if !self.has_servers || self.scope_of(&loaded.name()) != SymbolSearchScope::Everywhere {
+            return false;
+        }
+        // The framework has many modules, which are opened only when needed.
+        let module = match loaded.identity() {
+            Some(identity) => SymbolTarget::Known(identity),
+            None if loaded.is_framework() && loaded.path.is_absolute() => {
+                SymbolTarget::File(loaded.path.clone())
+            }
+            None => return false,
+        };
+        let (servers, client, inbox, id) =
+            (self.servers.clone(), self.client.clone(), self.inbox.clone(), loaded.id);
+        let Some(background) = self.background() else { return false };
+        background.run(async move {
+            let found = servers.find(&client, module).await;
+            send_result(&inbox, RetrievalResult::Symbols { module: id, found });
+        });
+        true
+    }
+
+    /// Fetches a source and answers the request with it.
+    pub(super) fn fetch_source(
+        &self,
+        document: Document,
+        remote: RemoteSource,
+        cancel: CancellationToken,
+        reply: ReplyHandle,
+    ) {
+        let (client, cache, options, inbox) =
+            (self.client.clone(), self.cache.clone(), self.source_link.clone(), self.inbox.clone());
+        let Some(background) = self.background() else { return reply.send(Err(no_thread())) };
+        background.run(async move {
+            let fetching = source_files::fetch(&client, cache.as_deref(), &options, &remote);
+            let fetched = tokio::select! {
+                () = cancel.cancelled() => Err(Failure::cancelled()),
+                fetched = fetching => fetched,
+            };
+            reply.send(fetched.map(|fetched| {
+                let text = (!fetched.is_kept).then(|| fetched.text.clone());
+                send_result(&inbox, RetrievalResult::Source { document, text });
+                text_body(&fetched.text).into()
+            }));
+        });
+    }
+
+    /// Whether a source was fetched in this session.
+    pub(super) fn is_fetched(&self, document: Document) -> bool {
+        self.fetched.borrow().contains_key(&document)
+    }
+
+    /// The text of a fetched source that the cache could not store.
+    pub(super) fn text_of(&self, document: Document) -> Option<String> {
+        self.fetched.borrow().get(&document).cloned().flatten()
+    }
+
+    fn keep_text(&self, document: Document, text: Option<String>) {
+        let mut fetched = self.fetched.borrow_mut();
+        let held: usize = fetched.values().flatten().map(String::len).sum();
+        if text.as_ref().is_some_and(|text| held + text.len() > MAX_IN_MEMORY) {
+            // It is fetched again for the next request.
+            return;
+        }
+        fetched.insert(document, text);
+    }
+
+    /// Whether a module can be decompiled: it is a library with a file, and a decompiler is installed.
+    pub(super) fn can_decompile(&self, loaded: &LoadedModule) -> bool {
+        self.why_not_decompiled(loaded).is_none()
+    }
+
+    /// Why a module cannot be decompiled.
+    pub(super) fn why_not_decompiled(&self, loaded: &LoadedModule) -> Option<String> {
+        if loaded.is_decompiled() {
+            return Some("it is already decompiled".into());
+        }
+        if let Some(failure) = self.undecompiled.get(&loaded.id) {
+            return Some(failure.message.clone());
+        }
+        if loaded.is_user_code {
+            return Some("it is the user's own code".into());
+        }
+        if self.decompiler.is_off() {
+            return Some("`decompiler` is off".into());
+        }
+        if self.decompiler.program().is_none() {
+            return Some("no ilspycmd was found on PATH or in ~/.dotnet/tools".into());
+        }
+        (!loaded.path.is_file()).then(|| "it has no file that could be decompiled".into())
+    }
+
+    /// Decompiles a module, unless that is in progress already; [`RetrievalResult::Decompiled`] follows.
+    /// `folders` contain the assemblies that it references. The work continues when no request waits any
+    /// more, so that a later request finds the result. Returns whether it begins now.
+    pub(super) fn decompile(
+        &mut self,
+        loaded: &LoadedModule,
+        folders: Vec<PathBuf>,
+        waiting: Option<PendingSourceRequest>,
+    ) -> bool {
+        if let (Some(waiting), Some(background)) = (&waiting, self.background()) {
+            let (cancel, inbox, module) = (waiting.cancel.clone(), self.inbox.clone(), loaded.id);
+            background.run(async move {
+                cancel.cancelled().await;
+                send_result(&inbox, RetrievalResult::GivenUp { module });
+            });
+        }
+        let is_new = !self.decompiling.contains_key(&loaded.id);
+        self.decompiling.entry(loaded.id).or_default().extend(waiting);
+        if !is_new {
+            return false;
+        }
+        let started = self.start_decompiling(loaded, folders);
+        if let Err(failure) = started {
+            self.take_decompiled(loaded.id, Err(failure));
+            return false;
+        }
+        true
+    }
+
+    fn start_decompiling(&self, loaded: &LoadedModule, folders: Vec<PathBuf>) -> Result<(), Failure> {
+        let background = self.background().ok_or_else(no_thread)?;
+        let no_id = || {
+            let message = format!(
+                "`{}` cannot be decompiled: it has no PDB id, by which a decompiler's PDB belongs to it",
+                loaded.path.display()
+            );
+            Failure::new(ErrorCode::Unsupported, message)
+        };
+        let identity = loaded.identity_of_file().ok_or_else(no_id)?;
+        let program = self.decompiler.program().map(std::path::Path::to_path_buf).ok_or_else(no_thread)?;
+        let names = loaded.pdb.as_ref().ok().and_then(|pdb| pdb.path.clone());
+        let assembly = Assembly { path: loaded.path.clone(), identity, names, folders };
+        let (cache, inbox, module, over) =
+            (self.cache.clone(), self.inbox.clone(), loaded.id, background.over.clone());
+        background.run_blocking(move || {
+            let give_up = || over.load(Ordering::Relaxed);
+            let made = decompiler::decompile(&program, cache.as_deref(), &assembly, &give_up);
+            send_result(&inbox, RetrievalResult::Decompiled { module, made });
+        });
+        Ok(())
+    }
+
+    /// Takes the requests that wait for a module, which was decompiled or not. After a failure, those that
+    /// wait for it are answered.
+    fn take_decompiled(&mut self, module: usize, made: Result<(), Failure>) -> Vec<PendingSourceRequest> {
+        let waiting = self.decompiling.remove(&module).unwrap_or_default();
+        let Err(failure) = made else { return waiting };
+        for waiting in waiting {
+            waiting.reply.send(Err(failure.clone()));
+        }
+        self.undecompiled.insert(module, failure);
+        Vec::new()
+    }
+
+    /// Answers cancelled requests.
+    fn reply_to_cancelled(&mut self, module: usize) {
+        let Some(waiting) = self.decompiling.get_mut(&module) else { return };
+        for given_up in waiting.extract_if(.., |waiting| waiting.cancel.is_cancelled()) {
+            given_up.reply.send(Err(Failure::cancelled()));
+        }
+    }
+
+    /// The decompiled symbols of an earlier session, for a module without symbols.
+    pub(super) fn open_decompiled(&self, identity: &PdbIdentity) -> Option<Pdb> {
+        if self.decompiler.is_off() {
+            return None;
+        }
+        decompiler::open_cached(self.cache.as_deref()?, identity)
+    }
+}
+
+/// Sends a result to the engine's thread; a session that has ended ignores it.
+fn send_result(inbox: &Sender<EngineInput>, what: RetrievalResult) {
+    drop(inbox.send(EngineInput::Retrieved(Box::new(what))));
+}
+
+/// Body of an answer to `source`.
+pub(super) fn text_body(text: &str) -> Value {
+    json!({ "content": text, "mimeType": "text/x-csharp" })
+}
+
+fn no_thread() -> Failure {
+    Failure::new(ErrorCode::EngineFailed, "no thread can be started for this work")
+}

@@ -1,0 +1,512 @@
+//! Source files: their local paths, whether they match the compiled ones, and their text if only the PDB has
+//! it. Fetching and decompiling: [`retrieval`](super::retrieval).
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use clr_metadata::pdb::Pdb;
+use dap_wire::Failure;
+use download::Cache;
+use percent_encoding::percent_decode_str;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::checksums;
+use super::modules::LoadedModule;
+use super::retrieval::source_files::{self, RemoteSource};
+use super::retrieval::{Document, PendingSourceRequest, missing_source, text_body};
+use super::session::ClrSession;
+use crate::retrieval::Retrieval;
+use crate::types::ClrTypeSystem;
+use tandem_dotnet_launch::Attributes;
+use tandem_engine::path_map;
+
+/// In the engine's source reference: flag of a method whose source is unknown; followed by the module's id
+/// and the method's row.
+const OF_METHOD: i64 = 1 << 48;
+/// Flag of a decompiled source.
+const DECOMPILED: i64 = 1 << 47;
+
+/// Locations of sources, and a cache of results.
+#[derive(Default)]
+pub(super) struct SourceLocator {
+    /// `sourceFileMap`: compiled path prefixes and their local replacements. Longest first.
+    map: Vec<(String, String)>,
+    /// The same for the addresses of Source Link; a `*` stands for one path segment.
+    addresses: Vec<(String, String)>,
+    /// `requireExactSource`: a file that differs from the compiled one counts as absent.
+    is_exact: bool,
+    /// The cache of fetched sources.
+    cache: Option<Arc<Cache>>,
+    /// Folders or files that clients reach through links: the compiler's path, and the clients' spelling.
+    links: RefCell<Vec<(String, String)>>,
+    /// Files that a client spells as the compiler did: all clients get that spelling.
+    plain: RefCell<Vec<String>>,
+    bodies: RefCell<HashMap<Document, Value>>,
+}
+
+impl SourceLocator {
+    /// DAP `Source` of a document: stable as long as the module has the same symbols.
+    pub(super) fn source_body(&self, retrieval: &Retrieval, loaded: &LoadedModule, document: u32) -> Value {
+        let key = (loaded.id, document);
+        if let Some(body) = self.bodies.borrow().get(&key) {
+            return body.clone();
+        }
+        let Ok(pdb) = &loaded.pdb else { return Value::Null };
+        let path = self.path_of(pdb, document);
+        let mut body = json!({ "name": path.rsplit(['/', '\\']).next(), "path": path });
+        let is_here = self.is_there(pdb, document, &path);
+        let is_kept = self.cache.as_deref().is_some_and(|cache| Path::new(&path).starts_with(cache.folder()));
+        let url = || pdb.source_link()?.url(pdb.document(document));
+        match url() {
+            _ if loaded.is_decompiled() => {
+                body["origin"] = json!("decompiled");
+                if !is_here {
+                    body["sourceReference"] = json!(reference(loaded, document));
+                }
+            }
+            Some(url) if is_here && is_kept => body["origin"] = json!(format!("fetched from {url}")),
+            _ if is_here => {}
+            _ if pdb.has_embedded_source(document) => {
+                body["sourceReference"] = json!(reference(loaded, document));
+                body["origin"] = json!("embedded in the PDB");
+            }
+            Some(url) => {
+                body["sourceReference"] = json!(reference(loaded, document));
+                body["origin"] = json!(format!("at {url}"));
+                if !retrieval.is_fetched(key) {
+                    body["adapterData"] = json!({ "notHere": true });
+                }
+            }
+            None if retrieval.can_decompile(loaded) => {
+                body["sourceReference"] = json!(reference(loaded, document));
+                body["origin"] = json!("not found here; decompiled when it is opened");
+                body["adapterData"] = json!({ "notHere": true });
+            }
+            None if Path::new(&path).exists() => {
+                body["origin"] = json!("the file here is not what was compiled (`requireExactSource`)");
+                body["adapterData"] = json!({ "notHere": true });
+            }
+            None => body["origin"] = json!("not found here; `sourceFileMap` can map it"),
+        }
+        if let Some(checksum) = pdb.checksum(document) {
+            let (algorithm, digits) = checksums::spell_checksum(&checksum);
+            body["checksums"] = json!([{ "algorithm": algorithm, "checksum": digits }]);
+        }
+        self.bodies.borrow_mut().insert(key, body.clone());
+        body
+    }
+
+    /// `loadedSources`: every document of the user's modules.
+    pub(super) fn loaded_sources(&self, retrieval: &Retrieval, types: &ClrTypeSystem) -> Value {
+        let mut list = Vec::new();
+        for loaded in types.modules.with_symbols() {
+            let Ok(pdb) = &loaded.pdb else { continue };
+            for (row, _) in pdb.documents() {
+                list.push(self.source_body(retrieval, &loaded, row));
+            }
+        }
+        json!({ "sources": list })
+    }
+
+    /// The path of the source with this reference.
+    pub(super) fn path_of_reference(&self, types: &ClrTypeSystem, number: i64) -> Option<String> {
+        types.modules.with_symbols().iter().find_map(|loaded| {
+            let pdb = loaded.pdb.as_ref().ok()?;
+            let (row, _) = pdb.documents().find(|(row, _)| reference(loaded, *row) == number)?;
+            Some(self.path_of(pdb, row))
+        })
+    }
+
+    /// Reads `sourceFileMap` and its aliases, and `requireExactSource`.
+    ///
+    /// # Errors
+    /// When it is not an object of strings.
+    pub(super) fn parse(attributes: &Value, cache: Option<Arc<Cache>>) -> Result<Self, Failure> {
+        let trimmed = |path: String| path.trim_end_matches(['/', '\\']).to_owned();
+        let map = path_map::read(attributes)?.into_iter();
+        let mut map: Vec<_> = map.map(|(from, to)| (trimmed(from), trimmed(to))).collect();
+        map.sort_by_key(|(from, _)| std::cmp::Reverse(from.len()));
+        let (addresses, map) = map.into_iter().partition(|(from, _)| from.contains("://"));
+        let is_exact = Attributes(attributes).flag("requireExactSource", false)?;
+        Ok(Self { map, addresses, is_exact, cache, ..Self::default() })
+    }
+
+    /// The local path of a document in the clients' spelling: where `sourceFileMap` maps its path or its
+    /// address, otherwise in the cache; otherwise the path where it would be.
+    pub(super) fn path_of(&self, pdb: &Pdb, document: u32) -> String {
+        let compiled = pdb.document(document);
+        let path = self.local(compiled);
+        if self.is_there(pdb, document, &path) {
+            return path;
+        }
+        if let Some(path) = self.by_address(pdb, compiled).filter(|path| self.is_there(pdb, document, path)) {
+            return path;
+        }
+        let fetched = || source_files::cached(self.cache.as_deref()?, &pdb.checksum(document)?, compiled);
+        fetched().map_or(path, |fetched| fetched.display().to_string())
+    }
+
+    /// Whether a file exists that counts as this source.
+    fn is_there(&self, pdb: &Pdb, document: u32, path: &str) -> bool {
+        Path::new(path).exists() && !(self.is_exact && Self::differs(pdb, document, path))
+    }
+
+    /// The path to which `sourceFileMap` maps the document's address.
+    fn by_address(&self, pdb: &Pdb, compiled: &str) -> Option<String> {
+        if self.addresses.is_empty() {
+            return None;
+        }
+        let url = pdb.source_link()?.url(compiled)?;
+        self.addresses.iter().find_map(|(from, to)| mapped_address(&url, from, to))
+    }
+
+    /// Whether a breakpoint does not bind because a file differs from the compiled one.
+    pub(super) fn is_refused(&self, pdb: &Pdb, document: u32, path: &str) -> bool {
+        self.is_exact && Self::differs(pdb, document, path)
+    }
+
+    /// A source was fetched: it keeps its path, and can be read now.
+    pub(super) fn add_fetched(&self, document: Document) {
+        if let Some(body) = self.bodies.borrow_mut().get_mut(&document)
+            && let Some(body) = body.as_object_mut()
+        {
+            body.shift_remove("adapterData");
+        }
+    }
+
+    /// The symbols of a module have changed.
+    pub(super) fn forget_module(&self, module: usize) {
+        self.bodies.borrow_mut().retain(|(of, _), _| *of != module);
+    }
+
+    /// The local path of a compiled path, in the clients' spelling.
+    pub(super) fn local(&self, compiled: &str) -> String {
+        let here = self.map_path(compiled);
+        let links = self.links.borrow();
+        links.iter().find_map(|(from, to)| replace_prefix(&here, from, to)).unwrap_or(here)
+    }
+
+    /// The path to which `sourceFileMap` maps a compiled path.
+    fn map_path(&self, compiled: &str) -> String {
+        let found = self.map.iter().find_map(|(from, to)| replace_prefix(compiled, from, to));
+        found.unwrap_or_else(|| compiled.to_owned())
+    }
+
+    /// The document of a PDB that a local path means: the exact path, otherwise the same file by
+    /// another path, otherwise the one whose path has the longest common end, unless that is
+    /// known to be another file.
+    pub(super) fn find(&self, pdb: &Pdb, path: &str) -> Option<u32> {
+        self.find_or_guess(pdb, path).map(|(row, _)| row)
+    }
+
+    /// The same, and whether it is a guess: no file is at the path, and a document's path has the same end.
+    /// The file name alone is not sufficient if the document exists here: every program has a `Program.cs`.
+    pub(super) fn find_or_guess(&self, pdb: &Pdb, path: &str) -> Option<(u32, bool)> {
+        let exact =
+            pdb.documents().find(|(_, document)| *document == path || self.map_path(document) == path);
+        let exact = exact.or_else(|| self.find_kept(pdb, path));
+        if let Some((row, document)) = exact {
+            self.keep_plain(self.map_path(document));
+            return Some((row, false));
+        }
+        let given = Path::new(path);
+        let here = given.canonicalize().ok();
+        let linked = here.as_ref().and_then(|here| {
+            pdb.documents().find_map(|(row, document)| {
+                let compiled = self.map_path(document);
+                // Names are compared first: resolving every document's links takes time.
+                let may_be = Path::new(&compiled).file_name() == here.file_name()
+                    || Path::new(&compiled).file_name() == given.file_name();
+                let same = may_be && Path::new(&compiled).canonicalize().is_ok_and(|file| file == *here);
+                same.then_some((row, compiled))
+            })
+        });
+        if let Some((row, compiled)) = linked {
+            self.learn_link(&compiled, path);
+            return Some((row, false));
+        }
+        let parts = |path: &str| path.split(['/', '\\']).rev().map(str::to_owned).collect::<Vec<_>>();
+        let path_parts = parts(path);
+        let alike = |document: &str| {
+            parts(document)
+                .iter()
+                .zip(&path_parts)
+                .take_while(|(have, path_parts)| have == path_parts)
+                .count()
+        };
+        let (row, document) = pdb
+            .documents()
+            .filter(|(_, document)| alike(document) > 0)
+            .max_by_key(|(row, document)| (alike(document), std::cmp::Reverse(*row)))?;
+        // Two files with the same name: the one that exists at the compiled path is another file.
+        let (is_here, is_given) = (Path::new(&self.map_path(document)).exists(), given.exists());
+        let is_another = is_here && (is_given || alike(document) < 2 && given.is_absolute());
+        (!is_another).then_some((row, !is_given))
+    }
+
+    /// The document of a file in the cache, or of one in a clone of the repository that Source Link names.
+    fn find_kept<'a>(&self, pdb: &'a Pdb, path: &str) -> Option<(u32, &'a str)> {
+        if let Some(digest) = self.cache.as_deref().and_then(|cache| source_files::checksum_in(cache, path)) {
+            let has = |row: u32| {
+                pdb.checksum(row).is_some_and(|checksum| checksums::spell_checksum(&checksum).1 == digest)
+            };
+            return pdb.documents().find(|(row, _)| has(*row));
+        }
+        pdb.documents().find(|(_, document)| self.by_address(pdb, document).is_some_and(|here| here == path))
+    }
+
+    /// A client reaches a file through links: other files of the same folder are shown in its spelling.
+    fn learn_link(&self, compiled: &str, path: &str) {
+        let (mut from, mut to) = (Path::new(compiled), Path::new(path));
+        // Up to the point where the two paths differ.
+        while let (Some(one), Some(other)) = (from.parent(), to.parent())
+            && from.file_name() == to.file_name()
+            && one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
+        {
+            (from, to) = (one, other);
+        }
+        let link = (from.display().to_string(), to.display().to_string());
+        if self.plain.borrow().iter().any(|file| replace_prefix(file, &link.0, &link.1).is_some()) {
+            return;
+        }
+        let mut links = self.links.borrow_mut();
+        if from != Path::new("/") && !links.iter().any(|(known, _)| *known == link.0) {
+            links.push(link);
+            self.bodies.borrow_mut().clear();
+        }
+    }
+
+    /// A client spells a file as the compiler does.
+    fn keep_plain(&self, compiled: String) {
+        if self.plain.borrow().contains(&compiled) {
+            return;
+        }
+        let mut links = self.links.borrow_mut();
+        let before = links.len();
+        links.retain(|(from, to)| replace_prefix(&compiled, from, to).is_none());
+        if links.len() != before {
+            self.bodies.borrow_mut().clear();
+        }
+        self.plain.borrow_mut().push(compiled);
+    }
+
+    /// Whether the local file differs from the compiled one; line ends alone do not count.
+    pub(super) fn differs(pdb: &Pdb, document: u32, path: &str) -> bool {
+        let Some(checksum) = pdb.checksum(document) else { return false };
+        std::fs::read(path).is_ok_and(|text| checksums::as_compiled(&checksum, &text).is_none())
+    }
+}
+
+/// Whether the text of a `Source` from [`SourceLocator::source_body`] is available immediately: its file
+/// exists, or its PDB contains it.
+pub(super) fn is_text_available(source: &Value) -> bool {
+    let is_file = || source["path"].as_str().is_some_and(|path| Path::new(path).exists());
+    source["adapterData"]["notHere"] != true
+        && (source["origin"].is_null() || !source["sourceReference"].is_null() || is_file())
+}
+
+/// The engine's source reference of a document without a local file.
+fn reference(loaded: &LoadedModule, document: u32) -> i64 {
+    let number = loaded.id as i64 * 0x10_0000 + i64::from(document);
+    if loaded.is_decompiled() { number | DECOMPILED } else { number }
+}
+
+/// The engine's source reference of a method without symbols.
+pub(super) fn reference_of_method(module: usize, method: u32) -> i64 {
+    OF_METHOD | (module as i64) << 24 | i64::from(method & 0x00ff_ffff)
+}
+
+/// The module and the MethodDef token of such a reference.
+fn method_of(reference: i64) -> Option<(usize, u32)> {
+    let rest = reference.checked_sub(OF_METHOD).filter(|rest| *rest >= 0)?;
+    Some((
+        usize::try_from(rest >> 24).ok()?,
+        clr_metadata::metadata::method_token(u32::try_from(rest & 0x00ff_ffff).ok()?),
+    ))
+}
+
+impl ClrSession {
+    /// `source`: an available text, embedded in a PDB, fetched or decompiled. Slow sources are answered
+    /// later, and other requests in the meantime. `moduleId` (of a frame) without a source requests the code
+    /// of that module, or the reason why there is none.
+    pub(super) fn source(&mut self, arguments: &Value, cancel: &CancellationToken) -> Result<Value, Failure> {
+        let requested = arguments["source"]["sourceReference"].as_i64().filter(|number| *number > 0);
+        let requested =
+            requested.or_else(|| arguments["sourceReference"].as_i64().filter(|number| *number > 0));
+        let path = arguments["source"]["path"].as_str();
+        if let Some((module, method)) = requested.and_then(method_of) {
+            let loaded = self.types.modules.by_id(module).ok_or_else(|| unknown(arguments))?;
+            return self.decompiled_source(&loaded, Some(method), None, cancel);
+        }
+        for loaded in self.types.modules.with_symbols() {
+            let Ok(pdb) = &loaded.pdb else { continue };
+            let found = match (requested, path) {
+                (Some(number), _) => pdb.documents().find(|(row, _)| reference(&loaded, *row) == number),
+                (None, Some(path)) => pdb
+                    .documents()
+                    .find(|(_, document)| *document == path || self.sources.local(document) == path)
+                    .or_else(|| self.sources.find_kept(pdb, path)),
+                (None, None) => None,
+            };
+            if let Some((row, _)) = found {
+                return self.source_of(&loaded, row, cancel);
+            }
+        }
+        let module = arguments["moduleId"].as_u64().and_then(|id| usize::try_from(id).ok());
+        match module.and_then(|id| self.types.modules.by_id(id)) {
+            Some(loaded) => Err(self.retrieval.no_source(&loaded, None)),
+            None if requested.is_none() && path.is_none() => {
+                Err(Failure::invalid("`source` names neither a reference nor a path"))
+            }
+            None => Err(unknown(arguments)),
+        }
+    }
+
+    fn source_of(
+        &mut self,
+        loaded: &LoadedModule,
+        document: u32,
+        cancel: &CancellationToken,
+    ) -> Result<Value, Failure> {
+        let (key, no_symbols) = ((loaded.id, document), || self.retrieval.no_source(loaded, None));
+        let pdb = loaded.pdb.as_ref().map_err(|_| no_symbols())?;
+        let path = self.sources.path_of(pdb, document);
+        let is_there = self.sources.is_there(pdb, document, &path);
+        let text = is_there.then(|| std::fs::read_to_string(&path).ok()).flatten();
+        let text = text.or_else(|| pdb.embedded_source(document)).or_else(|| self.retrieval.text_of(key));
+        if let Some(text) = text {
+            return Ok(text_body(text.strip_prefix('\u{feff}').unwrap_or(&text)));
+        }
+        if let Some(remote) = remote(pdb, document) {
+            match remote.allowed(&self.retrieval.source_link) {
+                Ok(_) => {
+                    if let Some(reply) = self.hang_watchdog.take() {
+                        self.retrieval.fetch_source(key, remote, cancel.clone(), reply);
+                    }
+                    return Ok(Value::Null);
+                }
+                // A user who forbids the download wants the alternatives.
+                Err(_)
+                    if self.retrieval.source_link.forbids(&remote.url)
+                        && self.retrieval.can_decompile(loaded) => {}
+                Err(failure) => {
+                    self.retrieval.refused.borrow_mut().insert(key);
+                    return Err(missing_source::with_others(
+                        failure,
+                        &self.retrieval.ways(loaded, Some(document)),
+                    ));
+                }
+            }
+        }
+        let method = pdb.statements(document, 1..=u32::MAX).first().map(|first| first.method);
+        self.decompiled_source(loaded, method, Some(document), cancel)
+    }
+
+    /// The text of the type with a method, in a module that is decompiled first.
+    fn decompiled_source(
+        &mut self,
+        loaded: &LoadedModule,
+        method: Option<u32>,
+        document: Option<u32>,
+        cancel: &CancellationToken,
+    ) -> Result<Value, Failure> {
+        let Some(method) = method.filter(|_| loaded.is_decompiled() || self.retrieval.can_decompile(loaded))
+        else {
+            return Err(self.retrieval.no_source(loaded, document));
+        };
+        if loaded.is_decompiled() {
+            return loaded.decompiled_text(method);
+        }
+        if let Some(reply) = self.hang_watchdog.take() {
+            self.decompile(loaded, Some(PendingSourceRequest { method, cancel: cancel.clone(), reply }));
+        }
+        Ok(Value::Null)
+    }
+}
+
+/// The address of a document in Source Link, if it has one.
+pub(super) fn remote(pdb: &Pdb, document: u32) -> Option<RemoteSource> {
+    let compiled = pdb.document(document);
+    let url = pdb.source_link()?.url(compiled)?;
+    Some(RemoteSource { url, document: compiled.to_owned(), checksum: pdb.checksum(document) })
+}
+
+fn unknown(arguments: &Value) -> Failure {
+    Failure::invalid(format!("no loaded module was compiled from {}", arguments["source"]))
+}
+
+/// An address below another one, moved to the replacement; `*` in `from` stands for one name.
+fn mapped_address(url: &str, from: &str, to: &str) -> Option<String> {
+    let (mut names, mut path) = (url.split('/'), to.to_owned());
+    for expected in from.split('/') {
+        let name = names.next()?;
+        (expected == "*" || expected == name).then_some(())?;
+    }
+    for name in names {
+        let name = percent_decode_str(name.split('?').next().unwrap_or_default()).decode_utf8().ok()?;
+        let is_plain = !matches!(&*name, "." | "..") && !name.contains(['/', '\0']);
+        is_plain.then_some(())?;
+        path = format!("{path}/{name}");
+    }
+    Some(path)
+}
+
+/// A path below another one, moved to the replacement.
+fn replace_prefix(path: &str, from: &str, to: &str) -> Option<String> {
+    let rest = path.strip_prefix(from)?;
+    let whole = rest.is_empty() || rest.starts_with(['/', '\\']);
+    whole.then(|| format!("{to}{}", rest.replace('\\', "/")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn longest_mapping_wins_and_only_whole_folders_match() {
+        let map = json!({ "sourceFileMap": { "/src/": "/home/me", "/src/lib": "/lib/", "C:\\work": "/w" } });
+        let sources = SourceLocator::parse(&map, None).unwrap();
+        for (compiled, here) in [
+            ("/src/a/b.cs", "/home/me/a/b.cs"),
+            ("/src/lib/x.cs", "/lib/x.cs"),
+            ("/src/library/x.cs", "/home/me/library/x.cs"),
+            ("/srcs/x.cs", "/srcs/x.cs"),
+            ("C:\\work\\a\\b.cs", "/w/a/b.cs"),
+        ] {
+            assert_eq!(sources.local(compiled), here);
+        }
+        assert!(SourceLocator::parse(&json!({ "sourceFileMap": [1] }), None).is_err());
+        assert!(SourceLocator::parse(&json!({ "sourceFileMap": { "/a": 1 } }), None).is_err());
+        assert!(SourceLocator::parse(&json!({ "requireExactSource": 1 }), None).is_err());
+    }
+
+    #[test]
+    fn address_maps_to_a_clone_for_any_commit() {
+        let url = "https://raw.example/me/it/0123abcd/src/a%20b.cs?x=1";
+        for (from, here) in [
+            ("https://raw.example/me/it/0123abcd", Some("/clone/src/a b.cs")),
+            ("https://raw.example/me/it/*", Some("/clone/src/a b.cs")),
+            ("https://raw.example/*/*/*", Some("/clone/src/a b.cs")),
+            ("https://raw.example/me/i", None),
+            ("https://raw.example/you/it/*", None),
+        ] {
+            assert_eq!(mapped_address(url, from, "/clone").as_deref(), here, "{from}");
+        }
+        for hostile in
+            ["https://raw.example/%2e%2e/x", "https://raw.example/../x", "https://raw.example/a%2fb"]
+        {
+            assert_eq!(mapped_address(hostile, "https://raw.example", "/clone"), None, "{hostile}");
+        }
+    }
+
+    #[test]
+    fn references_of_methods_are_distinguished_from_those_of_documents() {
+        assert_eq!(method_of(reference_of_method(7, 0x0600_0123)), Some((7, 0x0600_0123)));
+        assert_eq!(method_of(7 * 0x10_0000 + 12), None);
+        assert_eq!(method_of(DECOMPILED | (7 * 0x10_0000 + 12)), None);
+        assert_eq!(method_of(-1), None);
+    }
+}

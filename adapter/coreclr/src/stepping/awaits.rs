@@ -1,0 +1,331 @@
+//! Steps across `await`: the next statement may run later and on another thread, and the waiting caller is
+//! not on the stack.
+//!
+//! Over an await: a breakpoint where the method yields; when it is hit, one where the method resumes, for the
+//! same state machine. Out of an async method that was resumed: the runtime is asked to call
+//! `Task.NotifyDebuggerOfWaitCompletion` when the code that awaits the method's task continues, and a
+//! breakpoint is set there.
+
+use crate::types::ClrTypeSystem;
+use std::rc::Rc;
+
+use clr_metadata::pdb::AwaitStep;
+use cordebug::frame::{Frame, RuntimeBreakpoint};
+use cordebug::thread::Thread;
+use cordebug::value::{Handle, Value as ClrValue, element};
+use dap_wire::{ErrorCode, Failure};
+use serde_json::Value;
+
+use super::{ActiveStep, CodePosition, StepKind};
+use crate::calls::{CALL_TIMEOUT, EvalContext};
+use crate::cor;
+use crate::debuggee::RunState;
+use crate::modules::LoadedModule;
+use crate::session::ClrSession;
+use crate::values::bare;
+
+const TASK: &str = "System.Threading.Tasks.Task";
+/// Asks for a call of [`NOTIFIED`].
+const NOTIFY: &str = "SetNotificationForWaitCompletion";
+/// The method that the runtime calls when an awaited task has completed.
+const NOTIFIED: &str = "NotifyDebuggerOfWaitCompletion";
+/// Deepest stack between a state machine and the method that began it.
+const MAX_FRAMES: usize = 32;
+
+/// Breakpoints that a step waits for besides its stepper.
+pub(super) enum AwaitBreakpoints {
+    Nothing,
+    /// The method may yield within the statement.
+    Yield {
+        loaded: Rc<LoadedModule>,
+        places: Vec<(RuntimeBreakpoint, AwaitStep)>,
+        machine: StateMachineRef,
+    },
+    /// It has yielded; it resumes here.
+    Resume {
+        breakpoint: RuntimeBreakpoint,
+        machine: StateMachineRef,
+    },
+    /// The method's task completes.
+    Completion(RuntimeBreakpoint),
+    /// The method returns an item, or its end, to its consumer, which resumes here.
+    Consumer {
+        breakpoint: RuntimeBreakpoint,
+        machine: StateMachineRef,
+    },
+}
+
+impl AwaitBreakpoints {
+    /// Removes its breakpoints from the program.
+    pub(super) fn clear(self) {
+        let remove = |breakpoint: RuntimeBreakpoint| breakpoint.remove().unwrap_or_default();
+        match self {
+            Self::Nothing => {}
+            Self::Yield { places, machine, .. } => {
+                places.into_iter().for_each(|(breakpoint, _)| remove(breakpoint));
+                machine.release();
+            }
+            Self::Resume { breakpoint, machine } | Self::Consumer { breakpoint, machine } => {
+                remove(breakpoint);
+                machine.release();
+            }
+            Self::Completion(breakpoint) => remove(breakpoint),
+        }
+    }
+
+    fn is_hit_by(&self, hit: &RuntimeBreakpoint) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::Yield { places, .. } => places.iter().any(|(breakpoint, _)| breakpoint.is(hit)),
+            Self::Resume { breakpoint, .. }
+            | Self::Consumer { breakpoint, .. }
+            | Self::Completion(breakpoint) => breakpoint.is(hit),
+        }
+    }
+}
+
+/// The state machine of a call of an async method, which identifies the call.
+pub(super) enum StateMachineRef {
+    Object(Handle),
+    /// In optimised code it is a struct, at this address until it yields for the first time.
+    Struct(u64),
+    Unknown,
+}
+
+impl StateMachineRef {
+    /// The state machine of a method, by its `this`.
+    pub(super) fn of(this: &ClrValue) -> Self {
+        let find = || {
+            let object = this.as_reference()?.dereference().ok()?;
+            match object.handle() {
+                Ok(handle) => Some(Self::Object(handle)),
+                Err(_) => object.address().ok().map(Self::Struct),
+            }
+        };
+        find().unwrap_or(Self::Unknown)
+    }
+
+    fn release(self) {
+        if let Self::Object(handle) = self {
+            handle.dispose().unwrap_or_default();
+        }
+    }
+
+    /// Whether it is the one on top of a thread's stack. `moved`: it has yielded since, so that a
+    /// struct has another address.
+    fn runs_on(&self, thread: &Thread, moved: bool) -> bool {
+        let address = |value: &ClrValue| value.as_reference()?.dereference().ok()?.address().ok();
+        let here = || address(&own_argument(thread)?);
+        match self {
+            Self::Object(handle) => {
+                let known = handle.value().ok().as_ref().and_then(address);
+                known.is_some() && known == here()
+            }
+            Self::Struct(place) => moved || here() == Some(*place),
+            Self::Unknown => true,
+        }
+    }
+}
+
+/// `this` of the method on top.
+pub(super) fn own_argument(thread: &Thread) -> Option<ClrValue> {
+    thread.frames(1).ok()?.first()?.argument(0).ok()
+}
+
+impl ClrSession {
+    /// Prepares a step that begins in an async method. `true` when no stepper is needed.
+    pub(super) fn prepare_awaits(
+        &mut self,
+        step: &mut ActiveStep,
+        thread: &Thread,
+        from: &CodePosition,
+    ) -> bool {
+        let Ok(pdb) = &from.loaded.pdb else { return false };
+        let awaits = pdb.await_steps(from.method);
+        if awaits.is_empty() {
+            return false;
+        }
+        let Some(statement) = step.origin.as_ref().map(|origin| origin.statement) else { return false };
+        step.is_async = true;
+        let is_ahead = |il: u32| il >= from.il && il < statement.1;
+        let ahead: Vec<_> = awaits.into_iter().filter(|at| is_ahead(at.yield_il)).collect();
+        let last = pdb.last_statement(from.method).map(|last| last.il);
+        let is_left = step.way == StepKind::Out || (last == Some(statement.0) && ahead.is_empty());
+        if (is_left || ahead.is_empty()) && self.types.is_async_iterator(thread) {
+            // Its consumer resumes at any statement that returns an item; others are left to the stepper.
+            step.awaiting = self.at_stop().consumer(thread).unwrap_or(AwaitBreakpoints::Nothing);
+            return is_left && !matches!(step.awaiting, AwaitBreakpoints::Nothing);
+        }
+        if is_left && let Some(awaiting) = self.caller(thread) {
+            step.awaiting = awaiting;
+            return true;
+        }
+        if is_left {
+            return self.wait_for_completion(step, thread).unwrap_or_else(|failure| {
+                // The awaiter of a custom source, not of a task, is usually called on this thread.
+                tracing::debug!(%failure, "no notice of the task's completion");
+                false
+            });
+        }
+        let mut places = Vec::new();
+        for at in ahead {
+            match from.function.set_breakpoint(at.yield_il) {
+                Ok(breakpoint) => places.push((breakpoint, at)),
+                Err(error) => tracing::debug!(%error, "an await is not stepped over"),
+            }
+        }
+        if !places.is_empty() {
+            let machine = own_argument(thread).as_ref().map_or(StateMachineRef::Unknown, StateMachineRef::of);
+            let loaded = from.loaded.clone();
+            step.awaiting = AwaitBreakpoints::Yield { loaded, places, machine };
+        }
+        false
+    }
+
+    /// Asks for a call when the task of the method on top completes. `false`: its caller is on the stack, and
+    /// a plain step finds it.
+    fn wait_for_completion(&mut self, step: &mut ActiveStep, thread: &Thread) -> Result<bool, Failure> {
+        let frames = thread.frames(MAX_FRAMES).map_err(cor("walk the stack"))?;
+        if self.types.is_called_by_its_beginning(&frames) {
+            return Ok(false);
+        }
+        let lost = |what: &str| Failure::new(ErrorCode::EngineFailed, format!("{what} was not found"));
+        let machine = frames.first().and_then(|frame| frame.argument(0).ok());
+        let task =
+            machine.and_then(|machine| self.types.task_of(&machine)).ok_or_else(|| lost("its task"))?;
+        self.notify_when_awaited(step, task)?;
+        Ok(true)
+    }
+
+    /// Asks for a call when the code that awaits a task continues.
+    pub(super) fn notify_when_awaited(
+        &mut self,
+        step: &mut ActiveStep,
+        task: ClrValue,
+    ) -> Result<(), Failure> {
+        let lost = |what: &str| Failure::new(ErrorCode::EngineFailed, format!("{what} was not found"));
+        let (core, class) = self.types.type_named(TASK).ok_or_else(|| lost(TASK))?;
+        let function = |name: &str| {
+            let metadata = &core.image().ok_or_else(|| lost(TASK))?.metadata;
+            let token = metadata.methods(class).find(|method| metadata.method_name(*method) == name);
+            let token = token.ok_or_else(|| lost(name))?;
+            core.module.function(token).map_err(cor(format!("find `{name}`")))
+        };
+        let (notify, notified) = (function(NOTIFY)?, function(NOTIFIED)?);
+        let site = EvalContext { thread: step.thread, frame: 0, runs: true, limit: CALL_TIMEOUT };
+        self.run_in(&site, NOTIFY, Some(&notify), |eval| {
+            let on = eval.create_value(element::BOOLEAN)?;
+            on.set_bytes(&[1])?;
+            eval.call(&notify, &[], &[task, on])
+        })?;
+        let breakpoint = notified.set_breakpoint(0).map_err(cor("set a breakpoint"))?;
+        step.awaiting = AwaitBreakpoints::Completion(breakpoint);
+        Ok(())
+    }
+
+    /// A breakpoint was hit. `true` if it belongs to the step in progress, and so to nothing else.
+    pub(crate) fn step_breakpoint(&mut self, thread: &Thread, hit: &RuntimeBreakpoint) -> bool {
+        let Some(mut step) = self.stepping.step.take_if(|step| step.awaiting.is_hit_by(hit)) else {
+            return false;
+        };
+        let id = thread.id().unwrap_or(0);
+        tracing::trace!(thread = id, of = step.thread, "a step reached its breakpoint");
+        let arrived = match &step.awaiting {
+            AwaitBreakpoints::Yield { machine, .. } => id == step.thread && machine.runs_on(thread, false),
+            AwaitBreakpoints::Resume { machine, .. } | AwaitBreakpoints::Consumer { machine, .. } => {
+                machine.runs_on(thread, true)
+            }
+            AwaitBreakpoints::Completion(_) => true,
+            AwaitBreakpoints::Nothing => false,
+        };
+        let went = if arrived { self.on_await_reached(&mut step, thread, hit) } else { Ok(()) };
+        if self.debuggee.run == RunState::Running {
+            self.stepping.step = Some(step);
+        }
+        if let Err(failure) = went {
+            tracing::debug!(%failure, "the step stops early");
+            self.stop_at(thread, "step", Value::Null);
+        }
+        true
+    }
+
+    /// The step has reached the breakpoint that it waited for.
+    fn on_await_reached(
+        &mut self,
+        step: &mut ActiveStep,
+        thread: &Thread,
+        hit: &RuntimeBreakpoint,
+    ) -> Result<(), Failure> {
+        match std::mem::replace(&mut step.awaiting, AwaitBreakpoints::Nothing) {
+            AwaitBreakpoints::Nothing => {}
+            AwaitBreakpoints::Yield { loaded, places, machine } => {
+                let at = places.iter().find(|(breakpoint, _)| breakpoint.is(hit)).map(|(_, at)| *at);
+                AwaitBreakpoints::Yield { loaded: loaded.clone(), places, machine: StateMachineRef::Unknown }
+                    .clear();
+                let Some(at) = at else { return Ok(()) };
+                let set = || loaded.module.function(at.method)?.set_breakpoint(at.resume_il);
+                let breakpoint = set().map_err(cor("set a breakpoint where the method resumes"))?;
+                if let Some(stepper) = step.stepper.take() {
+                    stepper.deactivate().unwrap_or_default();
+                }
+                // Another call of the method may have its frame at the same address.
+                step.returns.disarm();
+                step.awaiting = AwaitBreakpoints::Resume { breakpoint, machine };
+            }
+            resume @ AwaitBreakpoints::Resume { .. } => {
+                resume.clear();
+                step.thread = thread.id().unwrap_or(0);
+                // The rest of the statement, which may await again.
+                let lost = || Failure::new(ErrorCode::EngineFailed, "the resumed method has no frame");
+                let position = self.types.modules.position(thread).ok_or_else(lost)?;
+                self.set_out(step, thread, &position)?;
+            }
+            consumer @ AwaitBreakpoints::Consumer { .. } => {
+                consumer.clear();
+                if let Some(stepper) = step.stepper.take() {
+                    stepper.deactivate().unwrap_or_default();
+                }
+                self.stop_at(thread, "step", Value::Null);
+            }
+            completion @ AwaitBreakpoints::Completion(_) => {
+                completion.clear();
+                (step.thread, step.way, step.origin) = (thread.id().unwrap_or(0), StepKind::Out, None);
+                step.stepper = Some(self.types.stepper_out(&self.options, thread)?);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ClrTypeSystem {
+    /// Whether the async method on top has not yielded yet since its caller entered it: the next frame
+    /// outside the framework is the method that started it, or that requested the next item of a stream.
+    pub(crate) fn is_called_by_its_beginning(&self, frames: &[Frame]) -> bool {
+        let mut own = frames
+            .iter()
+            .filter_map(|frame| self.modules.position_of(frame))
+            .filter(|at| !at.loaded.is_framework);
+        let (Some(top), Some(below)) = (own.next(), own.next()) else { return false };
+        if below.loaded.id != top.loaded.id || below.method == top.method {
+            return false;
+        }
+        let kickoff = top.loaded.pdb.as_ref().ok().and_then(|pdb| pdb.kickoff(top.method));
+        let owner = |at: &CodePosition| Some(at.loaded.image()?.metadata.owner_of(at.method));
+        kickoff == Some(below.method) || owner(&below) == owner(&top)
+    }
+
+    /// The task of a state machine: its builder's.
+    pub(crate) fn task_of(&self, machine: &ClrValue) -> Option<ClrValue> {
+        let mut builder = self.field_named(machine, "<>t__builder")?;
+        // A builder of another kind of task contains one of the plain kind.
+        for _ in 0..4 {
+            let task = self.field_named(&builder, "m_task").or_else(|| self.field_named(&builder, "_task"));
+            if let Some(task) = task {
+                return bare(&task).map(|_| task);
+            }
+            let inner = self.field_named(&builder, "m_builder");
+            builder = inner.or_else(|| self.field_named(&builder, "_methodBuilder"))?;
+        }
+        None
+    }
+}

@@ -1,0 +1,153 @@
+//! Types by name.
+//!
+//! Not here: types for the binder (`evaluator::library`).
+
+use std::rc::Rc;
+
+use clr_metadata::imports::Imports;
+
+use super::Ty;
+use crate::modules::LoadedModule;
+use crate::names::is_generated;
+use crate::stop_context::StopContext;
+use crate::types::ClrTypeSystem;
+
+/// Namespaces that are searched in addition to those of the code.
+const NAMESPACES: [&str; 8] = [
+    "System",
+    "System.Collections.Generic",
+    "System.Linq",
+    "System.Text",
+    "System.Threading",
+    "System.Threading.Tasks",
+    "System.IO",
+    "System.Collections",
+];
+
+impl StopContext<'_> {
+    /// The class whose method a frame runs, as in the source: not a closure or state machine inside it.
+    pub(crate) fn class_at(&self, thread: u32, frame: usize) -> Option<Ty> {
+        let (loaded, method, arguments) = self.code_at(thread, frame)?;
+        let metadata = &loaded.image()?.metadata;
+        let mut owner = metadata.owner_of(method);
+        while is_generated(metadata.simple_name(owner)) {
+            owner = metadata.enclosing_type(owner)?;
+        }
+        let arity = metadata.generic_parameters(owner).len();
+        let arguments = arguments.into_iter().take(arity).collect();
+        Some(self.types.defined(&loaded, owner, None, arguments))
+    }
+
+    /// The `using` directives around a frame's code, with the module they are in.
+    pub(crate) fn imports_at(&self, thread: u32, frame: usize) -> Option<(Rc<LoadedModule>, Imports)> {
+        let (loaded, method, _) = self.code_at(thread, frame)?;
+        let pdb = loaded.pdb.as_ref().ok()?;
+        // An async lambda has them only on its `MoveNext`.
+        let own = pdb.imports(method);
+        let imports = match pdb.kickoff(method).filter(|_| own == Imports::default()) {
+            Some(kickoff) => pdb.imports(kickoff),
+            None => own,
+        };
+        Some((loaded, imports))
+    }
+}
+
+impl ClrTypeSystem {
+    /// A type by its full name, in any module: the core library first, then the user's.
+    pub(crate) fn type_named(&self, full: &str) -> Option<(Rc<LoadedModule>, u32)> {
+        let count = self.modules.count();
+        match self.names.borrow().get(full) {
+            Some(Ok((module, token))) => return Some((self.modules.by_id(*module)?, *token)),
+            Some(Err(then)) if *then == count => return None,
+            _ => {}
+        }
+        let all = self.modules.all();
+        let ordered = all.iter().filter(|loaded| loaded.is_core());
+        let ordered = ordered.chain(all.iter().filter(|loaded| loaded.pdb.is_ok()));
+        let mut ordered = ordered.chain(all.iter().filter(|loaded| !loaded.is_core() && loaded.pdb.is_err()));
+        let found =
+            ordered.find_map(|loaded| Some((loaded.clone(), loaded.image()?.metadata.find_type(full)?)));
+        let entry = found.as_ref().map(|(loaded, token)| (loaded.id, *token)).ok_or(count);
+        self.names.borrow_mut().insert(full.to_owned(), entry);
+        found
+    }
+
+    /// A type by its full name, as code of a module resolves it: its own types hide those of other modules,
+    /// and those of assemblies that it references hide those that are only loaded.
+    pub(crate) fn type_seen_from(&self, module: usize, full: &str) -> Option<(Rc<LoadedModule>, u32)> {
+        let anywhere = self.type_named(full)?;
+        let Some(from) = self.modules.by_id(module).filter(|from| from.id != anywhere.0.id) else {
+            return Some(anywhere);
+        };
+        if let Some(own) = find_declared(&from, full) {
+            return Some(own);
+        }
+        if anywhere.0.is_core() {
+            return Some(anywhere);
+        }
+        let names = from.image().map(|image| image.metadata.assembly_references()).unwrap_or_default();
+        let mut found =
+            names.into_iter().filter_map(|name| find_declared(&self.resolve_assembly(&from, name)?, full));
+        found.next().or(Some(anywhere))
+    }
+
+    /// A type that a module references in another assembly, even if it has moved.
+    pub(crate) fn type_in(
+        &self,
+        from: &LoadedModule,
+        assembly: Option<&str>,
+        full: &str,
+    ) -> Option<(Rc<LoadedModule>, u32)> {
+        let named = assembly.filter(|name| !matches!(*name, "System.Runtime" | "netstandard" | "mscorlib"));
+        let found = named.and_then(|name| find_declared(&self.resolve_assembly(from, name)?, full));
+        found.or_else(|| self.type_named(full))
+    }
+
+    /// The module that a module's assembly reference means: of several, the one that the
+    /// runtime has bound it to.
+    fn resolve_assembly(&self, from: &LoadedModule, assembly: &str) -> Option<Rc<LoadedModule>> {
+        let is_named =
+            |loaded: &&Rc<LoadedModule>| loaded.path.file_stem().is_some_and(|stem| stem == assembly);
+        let named: Vec<_> = self.modules.all().iter().filter(is_named).cloned().collect();
+        let first = named.first()?.clone();
+        let reference = from.image().and_then(|image| image.metadata.assembly_reference(assembly));
+        let (Some(reference), [_, _, ..]) = (reference, named.as_slice()) else { return Some(first) };
+        let is_bound =
+            |loaded: &Rc<LoadedModule>| from.module.refers_to(reference, &loaded.module).unwrap_or(false);
+        Some(named.into_iter().find(is_bound).unwrap_or(first))
+    }
+
+    /// A type without generic arguments, by its full name.
+    pub(crate) fn ty_named(&self, full: &str) -> Option<Ty> {
+        let (loaded, token) = self.type_named(full)?;
+        Some(self.defined(&loaded, token, None, Vec::new()))
+    }
+
+    /// A generic type with arguments, by its full name with arity.
+    pub(crate) fn ty_generic(&self, full: &str, arguments: Vec<Ty>) -> Option<Ty> {
+        let (loaded, token) = self.type_named(full)?;
+        Some(self.defined(&loaded, token, None, arguments))
+    }
+
+    /// Whether any type is in this namespace.
+    pub(crate) fn is_namespace(&self, name: &str) -> bool {
+        if NAMESPACES.contains(&name) {
+            return true;
+        }
+        let prefix = format!("{name}.");
+        self.modules.all().iter().any(|loaded| {
+            loaded.image().is_some_and(|image| {
+                image.metadata.type_tokens().any(|token| {
+                    let space = image.metadata.namespace(token);
+                    space == name || space.starts_with(&prefix)
+                })
+            })
+        })
+    }
+}
+
+/// A type that a module declares.
+fn find_declared(loaded: &Rc<LoadedModule>, full: &str) -> Option<(Rc<LoadedModule>, u32)> {
+    let token = loaded.image()?.metadata.find_type(full)?;
+    Some((loaded.clone(), token))
+}

@@ -1,0 +1,196 @@
+//! Variables hoisted into closures and state machines, shown like locals: maps fields to variables, and finds
+//! those in scope.
+
+use cordebug::value::Value as ClrValue;
+
+use super::path::{Path, PathSegment, bare};
+use super::tuples::tuple_names;
+use crate::modules::LoadedModule;
+use crate::names::{escape_keyword, is_closure};
+use crate::stop_context::StopContext;
+use crate::types::ClrTypeSystem;
+
+/// Prefixes of locals and fields that hold an outer closure: in C#, in Visual Basic.
+const CLOSURES: [&str; 3] = ["CS$<>8__locals", "$VB$Closure_", "$VB$NonLocal_"];
+/// Deepest nesting of closures that is followed.
+const MAX_DEPTH: usize = 16;
+
+/// The variables of a state machine that are in scope.
+pub(crate) enum VariablesInScope {
+    Everything,
+    /// The variables whose IL range, by their numbers, contains this offset.
+    At(u32, Vec<(u32, u32)>),
+}
+
+impl VariablesInScope {
+    /// The variables at an offset in a `MoveNext`; all if the offset or the ranges are unknown.
+    pub(crate) fn in_machine(loaded: &LoadedModule, move_next: u32, il: Option<u32>) -> Self {
+        let scopes = loaded.pdb.as_ref().ok().and_then(|pdb| pdb.hoisted_scopes(move_next));
+        il.zip(scopes).map_or(Self::Everything, |(il, scopes)| Self::At(il, scopes))
+    }
+
+    /// Whether the variable with this number is in scope; variables without a number always are.
+    fn has(&self, number: Option<usize>) -> bool {
+        match (self, number) {
+            (Self::At(il, scopes), Some(number)) => {
+                scopes.get(number).is_none_or(|(start, end)| (*start..*end).contains(il))
+            }
+            _ => true,
+        }
+    }
+}
+
+/// Whether a local or field with this name holds a closure.
+pub(crate) fn holds_closure(name: &str) -> bool {
+    CLOSURES.iter().any(|begin| name.starts_with(begin))
+}
+
+/// Meaning of a compiler-generated field.
+#[derive(Debug, PartialEq, Eq)]
+enum HoistedKind<'a> {
+    /// A variable, and its number in a state machine.
+    Variable(&'a str, Option<usize>),
+    This,
+    /// The closure with variables of an outer block, and its number in a state machine.
+    Closure(Option<usize>),
+    /// Neither, for example the state of a state machine.
+    Nothing,
+}
+
+impl<'a> HoistedKind<'a> {
+    /// Parses a field's name: `<name>5__2` is the second variable of a state machine,
+    /// `<>8__1` its first closure.
+    fn in_field(raw: &'a str) -> Self {
+        if holds_closure(raw) {
+            return Self::Closure(None);
+        }
+        if let Some(name) = raw.strip_prefix('$') {
+            return Self::in_field_of_basic(name);
+        }
+        let number = |rest: &str, kind: &str| {
+            let number: usize = rest.strip_prefix(kind)?.parse().ok()?;
+            number.checked_sub(1)
+        };
+        match raw.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
+            None => Self::Variable(raw, None),
+            Some(("", "4__this")) => Self::This,
+            Some(("", rest)) if rest.starts_with("8__") => Self::Closure(number(rest, "8__")),
+            Some(("", _)) => Self::Nothing,
+            Some((name, rest)) => Self::Variable(name, number(rest, "5__")),
+        }
+    }
+
+    /// Parses a name of Visual Basic's compiler, after the `$`: `VB$ResumableLocal_name$1` is the second
+    /// variable of a state machine.
+    fn in_field_of_basic(name: &'a str) -> Self {
+        if name == "VB$Me" {
+            return Self::This;
+        }
+        if let Some(name) = name.strip_prefix("VB$Local_") {
+            return Self::Variable(name, None);
+        }
+        let resumed = name.strip_prefix("VB$ResumableLocal_").and_then(|rest| rest.rsplit_once('$'));
+        let Some((name, Ok(number))) = resumed.map(|(name, number)| (name, number.parse())) else {
+            return Self::Nothing;
+        };
+        match holds_closure(name) {
+            true => Self::Closure(Some(number)),
+            false => Self::Variable(name, Some(number)),
+        }
+    }
+}
+
+impl StopContext<'_> {
+    /// Variables in a closure or state machine; an inner one hides an outer one of the same name.
+    pub(crate) fn hoisted(&self, path: &Path, in_scope: &VariablesInScope, found: &mut Vec<(String, Path)>) {
+        self.hoisted_in(path, in_scope, MAX_DEPTH, found);
+    }
+
+    fn hoisted_in(
+        &self,
+        path: &Path,
+        in_scope: &VariablesInScope,
+        deeper: usize,
+        found: &mut Vec<(String, Path)>,
+    ) {
+        let Some(deeper) = deeper.checked_sub(1) else { return };
+        let Some(value) = self.fetch(path).ok().as_ref().and_then(bare) else { return };
+        let mut closures = Vec::new();
+        for field in self.types.members(&value) {
+            let name = match HoistedKind::in_field(&field.name) {
+                HoistedKind::Variable(name, number) if in_scope.has(number) => name,
+                // `this` of a lambda is its closure.
+                HoistedKind::This if self.types.is_closure_field(&value, field.step) => {
+                    closures.push(path.step(field.step, "this".into()));
+                    continue;
+                }
+                HoistedKind::This => "this",
+                HoistedKind::Closure(number) if in_scope.has(number) => {
+                    closures.push(path.step(field.step, path.name.clone()));
+                    continue;
+                }
+                _ => continue,
+            };
+            if !found.iter().any(|(known, _)| known == name) {
+                let metadata = field.loaded.image().map(|image| &image.metadata);
+                let names = metadata.map(|metadata| metadata.tuple_names(field.token));
+                let parts = metadata.map(|metadata| metadata.dynamic_parts(field.token)).unwrap_or_default();
+                let is_dynamic = parts.first() == Some(&true);
+                let way = path.step(field.step, escape_keyword(name));
+                let tuple = names.and_then(tuple_names);
+                found.push((name.to_owned(), Path { tuple, is_dynamic, ..way }));
+            }
+        }
+        for closure in closures {
+            self.hoisted_in(&closure, &VariablesInScope::Everything, deeper, found);
+        }
+    }
+}
+
+impl ClrTypeSystem {
+    fn is_closure_field(&self, value: &ClrValue, step: PathSegment) -> bool {
+        let held = self.field_at(value, step).as_ref().and_then(bare);
+        let class = held.and_then(|held| self.class_of(&held.exact_type().ok()?));
+        class.is_some_and(|(loaded, class)| {
+            loaded.image().is_some_and(|image| is_closure(image.metadata.simple_name(class)))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn field_names_determine_their_meaning() {
+        for (raw, kept) in [
+            ("plain", HoistedKind::Variable("plain", None)),
+            ("<count>5__3", HoistedKind::Variable("count", Some(2))),
+            ("<count>5__0", HoistedKind::Variable("count", None)),
+            ("<>4__this", HoistedKind::This),
+            ("<>8__1", HoistedKind::Closure(Some(0))),
+            ("CS$<>8__locals2", HoistedKind::Closure(None)),
+            ("<>1__state", HoistedKind::Nothing),
+            ("<>u__1", HoistedKind::Nothing),
+            ("<>9__4", HoistedKind::Nothing),
+            ("$VB$Me", HoistedKind::This),
+            ("$VB$Local_step_", HoistedKind::Variable("step_", None)),
+            ("$VB$ResumableLocal_after$1", HoistedKind::Variable("after", Some(1))),
+            ("$VB$NonLocal_$VB$Closure_2", HoistedKind::Closure(None)),
+            ("$VB$ResumableLocal_$VB$Closure_$0", HoistedKind::Closure(Some(0))),
+            ("$State", HoistedKind::Nothing),
+            ("$P_n", HoistedKind::Nothing),
+        ] {
+            assert_eq!(HoistedKind::in_field(raw), kept, "{raw}");
+        }
+    }
+
+    #[test]
+    fn variable_is_in_scope_only_in_its_range() {
+        let in_scope = VariablesInScope::At(10, vec![(0, 20), (10, 10), (5, 10), (10, 11)]);
+        let held: Vec<bool> = (0..5).map(|number| in_scope.has(Some(number))).collect();
+        // The last variable has no range from the compiler.
+        assert_eq!(held, [true, false, false, true, true]);
+        assert!(in_scope.has(None));
+    }
+}

@@ -1,0 +1,401 @@
+//! Items of arrays and collections, a page at a time, read in place: nothing runs.
+//!
+//! Not here: sequences that only code of the program can enumerate ([`super::properties`]).
+
+use cordebug::value::{Array, Value as ClrValue};
+
+use super::linked_nodes::{CONCURRENT, LinkedNodes};
+use super::path::{Path, PathSegment, bare};
+use super::synthetic_children::{BITS, NAMES};
+use crate::debuggee::ClrDebuggee;
+use crate::stop_context::StopContext;
+use crate::types::ClrTypeSystem;
+use tokio_util::sync::CancellationToken;
+
+/// Size of the pieces in which the program's memory is scanned, bytes.
+const CHUNK_SIZE: u64 = 1 << 20;
+
+/// `Memory` stores a flag in its start index; this mask removes it.
+pub(super) const INDEX_MASK: u32 = 0x7fff_ffff;
+
+/// Collections that must run to show their items, but store their number in a field: the path to it.
+const COUNTED: [(&str, &[&str]); 8] = [
+    ("System.Collections.Generic.SortedDictionary`2", &["_set", "count"]),
+    ("System.Collections.Generic.SortedSet`1", &["count"]),
+    ("System.Collections.Generic.SortedList`2", &["_size"]),
+    ("System.Collections.Generic.PriorityQueue`2", &["_size"]),
+    ("System.Collections.SortedList", &["_size"]),
+    ("System.Collections.Generic.SortedDictionary`2.TreeSet", &["count"]),
+    ("System.Dynamic.ExpandoObject", &["_count"]),
+    (NAMES, &["_entriesArray", "_size"]),
+];
+
+/// Storage layout of a collection's items.
+enum ItemLayout {
+    /// An array, used from its start: field of the array, items.
+    Front(&'static str, u32),
+    /// A part of an array: its field, where the part begins, items; the field that an index is relative to.
+    Part(&'static str, u32, u32, &'static str),
+    /// A ring: field of the array, where it begins, items.
+    Ring(&'static str, u32, u32),
+    /// Used from its start, shown from its end.
+    Stack(&'static str, u32),
+    /// Keys and values in entries, some of them free: field of the entries, used entries, field that marks
+    /// free ones, free below this value.
+    Entries {
+        array: &'static str,
+        used: u32,
+        free: u32,
+        mark: &'static str,
+        live: i32,
+        key: Option<&'static str>,
+        value: &'static str,
+    },
+    /// Linked nodes: fields on the path to the first, field of the next one, items, field of the key and of
+    /// the value, if it is not the node itself.
+    Linked(LinkedNodes),
+    /// Another collection in this field stores them.
+    Inner(&'static str),
+}
+
+impl StopContext<'_> {
+    /// The items of an array or collection with the paths to them; `None` for any other value.
+    pub(crate) fn items(
+        &self,
+        cancel: &CancellationToken,
+        inner: &ClrValue,
+        path: &Path,
+        start: usize,
+        count: usize,
+    ) -> Option<Vec<(String, Path)>> {
+        let page = |length: u32| {
+            (start as u64..u64::from(length)).take(count).filter_map(|at| u32::try_from(at).ok())
+        };
+        let indexed = |at: u32| (format!("[{at}]"), format!("{}[{at}]", path.name));
+        // Collections without an indexer are accessed through LINQ.
+        let counted = |at: u32| (format!("[{at}]"), format!("{}.ElementAt({at})", path.name));
+        if let Some(array) = inner.as_array() {
+            let lengths = array.dimensions().unwrap_or_default();
+            let lowest = array.lowest().unwrap_or_default();
+            let element = |at: u32| {
+                let name = format!("[{}]", indexes(at, &lengths, &lowest));
+                let way = path.step(PathSegment::Element(at), format!("{}{name}", path.name));
+                (name, way)
+            };
+            return Some(page(array.count().ok()?).map(element).collect());
+        }
+        let name = self.types.full_name(&self.types.declared_ty(inner));
+        if name == CONCURRENT {
+            return self.concurrent_items(cancel, inner, path, start, count);
+        }
+        let within = |field: &str| Some(path.step(self.types.member(inner, field)?, String::new()));
+        match self.types.layout(inner, &name)? {
+            ItemLayout::Front(field, length) => {
+                let array = within(field)?;
+                let item = |at| {
+                    let (name, way) = indexed(at);
+                    (name, array.step(PathSegment::Element(at), way))
+                };
+                Some(page(length).map(item).collect())
+            }
+            ItemLayout::Part(field, from, length, behind) => {
+                let array = within(field)?;
+                let item = |at| {
+                    let way = format!("{}{behind}[{at}]", path.name);
+                    (format!("[{at}]"), array.step(PathSegment::Element(from.saturating_add(at)), way))
+                };
+                Some(page(length).map(item).collect())
+            }
+            ItemLayout::Ring(field, head, length) => {
+                let array = within(field)?;
+                let capacity = bare(&self.fetch(&array).ok()?)?.as_array()?.count().ok()?.max(1);
+                let item = |at: u32| {
+                    let (name, way) = counted(at);
+                    let place = (u64::from(head) + u64::from(at)) % u64::from(capacity);
+                    (name, array.step(PathSegment::Element(place as u32), way))
+                };
+                Some(page(length).map(item).collect())
+            }
+            ItemLayout::Stack(field, length) => {
+                let array = within(field)?;
+                let item = |at: u32| {
+                    let (name, way) = counted(at);
+                    (name, array.step(PathSegment::Element(length - 1 - at), way))
+                };
+                Some(page(length).map(item).collect())
+            }
+            ItemLayout::Linked(chain) => {
+                let nodes = self.linked_nodes(cancel, inner, path, &chain, (start, count))?;
+                let item = |(at, node): (u32, Path)| {
+                    let value = bare(&self.fetch(&node).ok()?)?;
+                    let (name, way) = match chain.key {
+                        Some(key) => {
+                            self.types.key_path(self.debuggee, path, &self.types.field_named(&value, key)?)
+                        }
+                        None => counted(at),
+                    };
+                    Some(match chain.value {
+                        Some(field) => (name, node.step(self.types.member(&value, field)?, way)),
+                        None => (name, Path { name: way, ..node }),
+                    })
+                };
+                Some(nodes.into_iter().filter_map(item).collect())
+            }
+            ItemLayout::Inner(field) => {
+                let way = within(field)?;
+                let value = bare(&self.fetch(&way).ok()?)?;
+                let items =
+                    self.items(cancel, &value, &Path { name: path.name.clone(), ..way }, start, count)?;
+                Some(items)
+            }
+            ItemLayout::Entries { array: field, used, free, mark, live, key, value } => {
+                let entries = within(field)?;
+                let array = bare(&self.fetch(&entries).ok()?);
+                // An empty dictionary has no entries yet.
+                let Some(array) = array.as_ref().and_then(ClrValue::as_array) else {
+                    return Some(Vec::new());
+                };
+                let mut found = Vec::new();
+                let live_ones = match free {
+                    // Without free entries, positions are known.
+                    0 => (start as u64..u64::from(used))
+                        .take(count)
+                        .filter_map(|at| u32::try_from(at).ok())
+                        .collect(),
+                    _ => self.types.live_entries(
+                        self.debuggee,
+                        cancel,
+                        &array,
+                        used,
+                        (mark, live),
+                        (start, count),
+                    )?,
+                };
+                for at in live_ones {
+                    let Ok(entry) = array.element(at) else { break };
+                    let item = entries.step(PathSegment::Element(at), String::new());
+                    let (name, way) = match key {
+                        Some(key) => match self.types.field_named(&entry, key) {
+                            Some(key) => self.types.key_path(self.debuggee, path, &key),
+                            None => ("[?]".into(), format!("{}[?]", path.name)),
+                        },
+                        None => counted((start + found.len()) as u32),
+                    };
+                    found.push((name, item.step(self.types.member(&entry, value)?, way)));
+                }
+                Some(found)
+            }
+        }
+    }
+}
+
+impl ClrTypeSystem {
+    /// The number of items in a collection; `None` for any other value, or if code must run.
+    pub(crate) fn count_of(&self, debuggee: &ClrDebuggee, value: &ClrValue, name: &str) -> Option<u32> {
+        if name.contains("Span`1") {
+            return self.number_field(value, "_length");
+        }
+        match name {
+            CONCURRENT => return self.concurrent_count(debuggee, value),
+            BITS => return self.bit_count(value),
+            _ => {}
+        }
+        Some(match self.layout(value, name)? {
+            ItemLayout::Front(_, count)
+            | ItemLayout::Ring(_, _, count)
+            | ItemLayout::Part(_, _, count, _)
+            | ItemLayout::Stack(_, count)
+            | ItemLayout::Linked(LinkedNodes { length: count, .. }) => count,
+            ItemLayout::Entries { used, free, .. } => used.saturating_sub(free),
+            ItemLayout::Inner(field) => {
+                let inner = bare(&self.field_named(value, field)?)?;
+                match inner.as_array() {
+                    Some(array) => array.count().ok()?,
+                    None => {
+                        let name = self.full_name(&self.declared_ty(&inner));
+                        self.count_of(debuggee, &inner, &name)?
+                    }
+                }
+            }
+        })
+    }
+
+    /// The name of an item with this key, and the expression that evaluates to it.
+    pub(super) fn key_path(&self, debuggee: &ClrDebuggee, path: &Path, key: &ClrValue) -> (String, String) {
+        let shown = self.show(debuggee, key).text;
+        (format!("[{shown}]"), format!("{}[{}]", path.name, literal_of(&shown)))
+    }
+
+    /// Positions of a page of the used entries. Memory is read in large pieces to find them.
+    fn live_entries(
+        &self,
+        debuggee: &ClrDebuggee,
+        cancel: &CancellationToken,
+        array: &Array,
+        used: u32,
+        (mark, live): (&str, i32),
+        (start, count): (usize, usize),
+    ) -> Option<Vec<u32>> {
+        let first = array.element(0).ok()?;
+        let from = first.address().ok()?;
+        let field = self.field_named(&first, mark)?.address().ok()?.checked_sub(from)?;
+        let size = match array.element(1) {
+            Ok(second) => second.address().ok()?.checked_sub(from)?,
+            Err(_) => u64::from(first.size().ok()?),
+        };
+        let process = debuggee.process().ok()?;
+        let (mut passed, mut found) = (0, Vec::new());
+        let at_once = (CHUNK_SIZE / size.max(1)).max(1);
+        for chunk in (0..u64::from(used)).step_by(usize::try_from(at_once).ok()?) {
+            if cancel.is_cancelled() || found.len() >= count {
+                break;
+            }
+            let entries = at_once.min(u64::from(used) - chunk);
+            let bytes = process.read_memory(from + chunk * size, u32::try_from(entries * size).ok()?).ok()?;
+            for (at, entry) in (chunk..).zip(bytes.chunks_exact(usize::try_from(size).ok()?)) {
+                let field = usize::try_from(field).ok()?;
+                let state = entry.get(field..field + 4)?.try_into().ok().map(i32::from_le_bytes)?;
+                if state < live {
+                    continue;
+                }
+                if passed >= start && found.len() < count {
+                    found.push(u32::try_from(at).ok()?);
+                }
+                passed += 1;
+            }
+        }
+        Some(found)
+    }
+
+    fn layout(&self, value: &ClrValue, name: &str) -> Option<ItemLayout> {
+        let number = |field: &str| self.number_field(value, field);
+        Some(match name {
+            "System.Collections.Generic.List`1" | "System.Collections.ArrayList" => {
+                ItemLayout::Front("_items", number("_size")?)
+            }
+            "System.Collections.Generic.Queue`1" | "System.Collections.Queue" => {
+                ItemLayout::Ring("_array", number("_head")?, number("_size")?)
+            }
+            "System.Collections.Generic.Stack`1" | "System.Collections.Stack" => {
+                ItemLayout::Stack("_array", number("_size").or_else(|| number("_count"))?)
+            }
+            "System.Collections.Generic.Dictionary`2" => ItemLayout::Entries {
+                array: "_entries",
+                used: number("_count")?,
+                free: number("_freeCount")?,
+                mark: "next",
+                live: -1,
+                key: Some("key"),
+                value: "value",
+            },
+            "System.Collections.Generic.HashSet`1" => match number("_lastIndex") {
+                Some(used) => ItemLayout::Entries {
+                    array: "_slots",
+                    used,
+                    free: used.saturating_sub(number("_count")?),
+                    mark: "hashCode",
+                    live: 0,
+                    key: None,
+                    value: "value",
+                },
+                None => ItemLayout::Entries {
+                    array: "_entries",
+                    used: number("_count")?,
+                    free: number("_freeCount")?,
+                    mark: "Next",
+                    live: -1,
+                    key: None,
+                    value: "Value",
+                },
+            },
+            "System.Collections.Generic.OrderedDictionary`2" => ItemLayout::Entries {
+                array: "_entries",
+                used: number("_count")?,
+                free: 0,
+                mark: "Next",
+                live: -1,
+                key: Some("Key"),
+                value: "Value",
+            },
+            "System.Collections.Generic.LinkedList`1" => ItemLayout::Linked(LinkedNodes {
+                first: &["head"],
+                next: "next",
+                length: number("count")?,
+                key: None,
+                value: Some("item"),
+            }),
+            "System.Linq.Lookup`2" | "System.Linq.CollectionLookup`2" => ItemLayout::Linked(LinkedNodes {
+                first: &["_lastGrouping", "_next"],
+                next: "_next",
+                length: number("_count")?,
+                key: Some("_key"),
+                value: None,
+            }),
+            // A grouping has no indexer.
+            "System.Linq.Grouping`2" => ItemLayout::Ring("_elements", 0, number("_count")?),
+            "System.ArraySegment`1" => ItemLayout::Part("_array", number("_offset")?, number("_count")?, ""),
+            "System.Memory`1" | "System.ReadOnlyMemory`1" => {
+                // Memory over a string, or from another allocator, is not an array.
+                bare(&self.field_named(value, "_object")?)?.as_array()?;
+                ItemLayout::Part("_object", number("_index")? & INDEX_MASK, number("_length")?, ".Span")
+            }
+            "System.Collections.ObjectModel.ReadOnlyDictionary`2" => ItemLayout::Inner("m_dictionary"),
+            "System.Collections.Immutable.ImmutableArray`1" => ItemLayout::Inner("array"),
+            "System.Collections.ObjectModel.ReadOnlyCollection`1" => ItemLayout::Inner("list"),
+            "System.Collections.ObjectModel.Collection`1"
+            | "System.Collections.ObjectModel.ObservableCollection`1" => ItemLayout::Inner("items"),
+            _ => return None,
+        })
+    }
+
+    /// The number of items in a collection that must run to show them.
+    pub(crate) fn count_items(&self, value: &ClrValue, name: &str) -> Option<u32> {
+        let (_, way) = COUNTED.iter().find(|(counted, _)| *counted == name)?;
+        let (last, outer) = way.split_last()?;
+        let mut inner = value.clone();
+        for field in outer {
+            inner = bare(&self.field_named(&inner, field)?)?;
+        }
+        self.number_field(&inner, last)
+    }
+}
+
+/// The literal `'x'` of a character that is shown as `120 'x'`.
+fn literal_of(shown: &str) -> &str {
+    match shown.split_once(" '") {
+        Some((number, _)) if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => {
+            shown.get(number.len() + 1..).unwrap_or(shown)
+        }
+        _ => shown,
+    }
+}
+
+/// The indexes `1, 2` of a row-major position.
+fn indexes(position: u32, lengths: &[u32], lowest: &[u32]) -> String {
+    let mut rest = position;
+    let mut parts: Vec<String> = Vec::new();
+    for (at, length) in lengths.iter().enumerate().rev() {
+        let from = lowest.get(at).copied().unwrap_or(0) as i32;
+        parts.push((i64::from(rest % (*length).max(1)) + i64::from(from)).to_string());
+        rest /= (*length).max(1);
+    }
+    parts.reverse();
+    parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn position_is_shown_as_indexes() {
+        assert_eq!(indexes(5, &[2, 3], &[0, 0]), "1, 2");
+        assert_eq!(indexes(0, &[2], &[5]), "5");
+    }
+
+    #[test]
+    fn keys_are_written_as_literals() {
+        assert_eq!(literal_of("120 'x'"), "'x'");
+        assert_eq!(literal_of("\"a 'b\""), "\"a 'b\"");
+    }
+}

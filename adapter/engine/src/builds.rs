@@ -1,0 +1,139 @@
+//! Reports a build that a launch waits for to clients: its output in the debug console, DAP's progress
+//! events for clients that show them, and a sentence when it fails. The engines start the compilers and
+//! parse their output.
+
+pub mod command;
+
+use std::cell::Cell;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+
+/// Takes a DAP event: its name and its body.
+pub type EventSink<'a> = &'a dyn Fn(&str, Value);
+
+/// A compiler may say hundreds of lines a second; a notification that changes more often
+/// than this cannot be read.
+const UPDATE_INTERVAL: Duration = Duration::from_millis(200);
+/// How many characters of a line a progress event has.
+const MAX_MESSAGE_LEN: usize = 120;
+
+/// Numbers of builds: a progress id is given out once.
+static BUILDS: AtomicU64 = AtomicU64::new(1);
+
+/// How the ids of builds' progress begin: cancelling it cancels the launch.
+pub const PROGRESS: &str = "build-";
+
+/// A line of the debug console.
+pub fn print_line(send_event: EventSink<'_>, line: &str) {
+    send_event("output", json!({ "category": "console", "output": format!("{line}\n") }));
+}
+
+/// The build that runs; its progress ends when it is dropped.
+pub struct BuildProgress<'a> {
+    send_event: EventSink<'a>,
+    progress: String,
+    updated: Cell<Instant>,
+}
+
+impl<'a> BuildProgress<'a> {
+    /// A build of this begins.
+    pub fn begin(send_event: EventSink<'a>, what: &Path) -> Self {
+        let progress = format!("{PROGRESS}{}", BUILDS.fetch_add(1, Ordering::Relaxed));
+        let name =
+            what.file_name().map_or_else(|| what.display().to_string(), |name| name.to_string_lossy().into());
+        let start =
+            json!({ "progressId": progress, "title": format!("Building {name}"), "cancellable": true });
+        send_event("progressStart", start);
+        Self { send_event, progress, updated: Cell::new(Instant::now()) }
+    }
+
+    /// The build printed output that users read.
+    pub fn line(&self, line: &str) {
+        print_line(self.send_event, line);
+        if line.trim().is_empty() || self.updated.get().elapsed() < UPDATE_INTERVAL {
+            return;
+        }
+        self.updated.set(Instant::now());
+        let message: String = line.trim().chars().take(MAX_MESSAGE_LEN).collect();
+        (self.send_event)("progressUpdate", json!({ "progressId": self.progress, "message": message }));
+    }
+}
+
+impl Drop for BuildProgress<'_> {
+    fn drop(&mut self) {
+        (self.send_event)("progressEnd", json!({ "progressId": self.progress }));
+    }
+}
+
+/// A build that could not be run, or not to its end.
+pub fn failure(target: &Path, reason: impl std::fmt::Display) -> Failure {
+    Failure::new(ErrorCode::BuildFailed, format!("cannot build `{}`: {reason}", target.display()))
+}
+
+/// A build that ran and failed: how many errors there are and where the first is, or the last line where none
+/// was understood. All of them are in `data.diagnostics`.
+pub fn build_failure(target: &Path, diagnostics: &[Value], last: &str) -> Failure {
+    let errors: Vec<&Value> = diagnostics.iter().filter(|found| found["severity"] == "error").collect();
+    let Some(first) = errors.first() else {
+        let last = if last.is_empty() { "it does not say why" } else { last };
+        return failure(target, last).hint("read the build's complete output in the debug console");
+    };
+    let folder = if target.is_dir() { target } else { target.parent().unwrap_or(target) };
+    let file = Path::new(first["file"].as_str().unwrap_or_default());
+    let file = file.strip_prefix(folder).unwrap_or(file).display();
+    let code = first["code"].as_str().filter(|code| !code.is_empty());
+    let code = code.map(|code| format!(" ({code})")).unwrap_or_default();
+    let count = match errors.len() {
+        1 => "1 error, at".to_owned(),
+        many => format!("{many} errors, the first at"),
+    };
+    let message = first["message"].as_str().unwrap_or_default();
+    failure(target, format!("{count} {file}:{}: {message}{code}", first["line"]))
+        .hint("read the build's complete output in the debug console; VS Code lists the errors in Problems")
+        .data(json!({ "diagnostics": diagnostics }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    #[test]
+    fn a_failed_build_says_how_many_errors_there_are_and_where_the_first_is() {
+        let found = |severity: &str, line: u32| {
+            json!({ "file": "/p/src/Program.cs", "line": line,
+            "severity": severity, "code": "CS0029", "message": "no" })
+        };
+        let message =
+            |found: &[Value]| build_failure(Path::new("/p/shop.csproj"), found, "last line").message;
+        assert_eq!(
+            message(&[found("warning", 1), found("error", 8), found("error", 9)]),
+            "cannot build `/p/shop.csproj`: 2 errors, the first at src/Program.cs:8: no (CS0029)"
+        );
+        assert_eq!(
+            message(&[found("error", 8)]),
+            "cannot build `/p/shop.csproj`: 1 error, at src/Program.cs:8: no (CS0029)"
+        );
+        assert_eq!(message(&[found("warning", 1)]), "cannot build `/p/shop.csproj`: last line");
+    }
+
+    #[test]
+    fn progress_begins_and_ends_with_the_build_and_changes_at_a_pace_that_can_be_read() {
+        let reported = RefCell::new(Vec::new());
+        let tell = |event: &str, body: Value| reported.borrow_mut().push((event.to_owned(), body));
+        let build = BuildProgress::begin(&tell, Path::new("/p/shop.csproj"));
+        (0..1000).for_each(|number| build.line(&format!("line {number}")));
+        drop(build);
+        let reported = reported.into_inner();
+        let (first, last) = (reported.first().unwrap(), reported.last().unwrap());
+        assert_eq!((first.0.as_str(), &first.1["title"]), ("progressStart", &json!("Building shop.csproj")));
+        assert_eq!((last.0.as_str(), &last.1["progressId"]), ("progressEnd", &first.1["progressId"]));
+        assert_eq!(reported.iter().filter(|(event, _)| event == "output").count(), 1000);
+        assert!(reported.len() < 1000 + 100, "{}", reported.len());
+    }
+}

@@ -1,0 +1,184 @@
+//! A command that a build consists of, or that answers a question: run in its own process group, read line by
+//! line, and ended when it takes too long or is cancelled. Its caller interprets the lines.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::{Duration, Instant};
+
+use dap_wire::Failure;
+use rustix::process::Signal;
+
+use tandem_process::child::signal_group;
+
+/// How long a command may take that answers with a line: a cold interpreter on a busy machine takes seconds.
+const QUERY_TIMEOUT: Duration = Duration::from_secs(20);
+/// Interval between two checks of a command without output.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Most bytes of a line; a longer one is split.
+const MAX_LINE_LEN: u64 = 64 << 10;
+/// Lines in the queue; the command waits when there are more.
+const MAX_WAITING_LINES: usize = 1024;
+
+/// Runs a command without input to its end. `each` gets the lines of both its outputs as they come; bytes
+/// that are not UTF-8 are replaced.
+///
+/// # Errors
+/// `CANCELLED` when `give_up` holds meanwhile; what `failed` makes of the reason when it cannot be run, or
+/// takes longer than `limit`.
+pub fn run(
+    mut command: Command,
+    limit: Duration,
+    give_up: &dyn Fn() -> bool,
+    failed: &dyn Fn(String) -> Failure,
+    each: &mut dyn FnMut(&str),
+) -> Result<ExitStatus, Failure> {
+    command.stderr(Stdio::piped());
+    follow(command, limit, give_up, failed, each)
+}
+
+/// The first line that a command prints to stdout, such as a version; `None` when there is none
+/// within [`QUERY_TIMEOUT`].
+pub fn first_line(mut command: Command) -> Option<String> {
+    let mut first = None;
+    command.stderr(Stdio::null());
+    let followed =
+        follow(command, QUERY_TIMEOUT, &|| false, &|reason| Failure::invalid(reason), &mut |line| {
+            first.get_or_insert_with(|| line.trim().to_owned());
+        });
+    followed.ok().and(first)
+}
+
+/// Whether a command ends with success within [`QUERY_TIMEOUT`].
+pub fn succeeds(mut command: Command) -> bool {
+    command.stderr(Stdio::null());
+    follow(command, QUERY_TIMEOUT, &|| false, &|reason| Failure::invalid(reason), &mut |_| {})
+        .is_ok_and(|status| status.success())
+}
+
+fn follow(
+    mut command: Command,
+    limit: Duration,
+    give_up: &dyn Fn() -> bool,
+    failed: &dyn Fn(String) -> Failure,
+    each: &mut dyn FnMut(&str),
+) -> Result<ExitStatus, Failure> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
+    let read = match lines_of(&mut child) {
+        Ok(read) => read,
+        Err(error) => {
+            end(&mut child);
+            return Err(failed(error.to_string()));
+        }
+    };
+    let deadline = Instant::now() + limit;
+    loop {
+        match read.recv_timeout(POLL_INTERVAL) {
+            Ok(line) => each(&line),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+        let late = Instant::now() > deadline;
+        if late || give_up() {
+            end(&mut child);
+            return Err(if late { failed("it took too long".into()) } else { Failure::cancelled() });
+        }
+    }
+    child.wait().map_err(|error| failed(error.to_string()))
+}
+
+fn end(child: &mut Child) {
+    signal_group(child.id(), Signal::KILL);
+    drop(child.wait());
+}
+
+/// The lines of both outputs; disconnected at the end of both.
+fn lines_of(child: &mut Child) -> std::io::Result<Receiver<String>> {
+    let (lines, read) = sync_channel(MAX_WAITING_LINES);
+    let stdout = child.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>);
+    let stderr = child.stderr.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>);
+    for pipe in [stdout, stderr].into_iter().flatten() {
+        let lines = lines.clone();
+        let copy = move || {
+            let mut pipe = BufReader::new(pipe);
+            let mut line = Vec::new();
+            while pipe.by_ref().take(MAX_LINE_LEN).read_until(b'\n', &mut line).is_ok_and(|count| count > 0) {
+                let text = String::from_utf8_lossy(&line);
+                if lines.send(text.trim_end_matches(['\n', '\r']).to_owned()).is_err() {
+                    break;
+                }
+                line.clear();
+            }
+        };
+        std::thread::Builder::new().name("build-output".into()).spawn(copy)?;
+    }
+    Ok(read)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run_script(script: &str) -> (Result<bool, String>, Vec<String>) {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        let mut lines = Vec::new();
+        let failed = |reason: String| Failure::invalid(reason);
+        let each = &mut |line: &str| lines.push(line.to_owned());
+        let status = run(command, Duration::from_secs(30), &|| false, &failed, each);
+        (status.map(|status| status.success()).map_err(|failure| failure.message), lines)
+    }
+
+    #[test]
+    fn long_or_binary_lines_are_read_and_the_command_continues() {
+        let (status, lines) =
+            run_script("printf 'a\\377b\\r\\n'; head -c 100000 /dev/zero | tr '\\0' x; echo; echo last");
+        assert_eq!(status, Ok(true));
+        let lengths: Vec<usize> = lines.iter().map(|line| line.chars().count()).collect();
+        assert_eq!(lengths, [3, 65_536, 100_000 - 65_536, 4]);
+        assert_eq!(run_script("echo no >&2; exit 3"), (Ok(false), vec!["no".into()]));
+    }
+
+    #[test]
+    fn a_question_is_answered_by_the_first_line_of_stdout() {
+        let first_line_of = |script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            first_line(command)
+        };
+        assert_eq!(
+            first_line_of("echo careful >&2; echo ' v22.1.0'; echo more; exit 1").as_deref(),
+            Some("v22.1.0")
+        );
+        assert_eq!(first_line_of("exit 0"), None);
+        assert_eq!(first_line(Command::new("/nowhere/at/all")), None);
+    }
+
+    #[test]
+    fn slow_or_cancelled_command_ends_with_its_children() {
+        let failed = |reason: String| Failure::invalid(reason);
+        for given_up in [false, true] {
+            let mut command = Command::new("sh");
+            command.args(["-c", "sleep 1000 & echo $!; wait"]);
+            let mut pid = None;
+            let limit = if given_up { Duration::from_secs(30) } else { Duration::from_millis(300) };
+            let seen = std::cell::Cell::new(false);
+            let failure = run(command, limit, &|| given_up && seen.get(), &failed, &mut |line| {
+                pid = line.parse::<u32>().ok();
+                seen.set(true);
+            })
+            .unwrap_err();
+            assert_eq!(failure.message.contains("too long"), !given_up, "{failure:?}");
+            let stat = format!("/proc/{}/stat", pid.unwrap());
+            let lives = |stat: &str| std::fs::read_to_string(stat).is_ok_and(|stat| !stat.contains(") Z"));
+            // The kernel takes a moment to end it.
+            let deadline = Instant::now() + Duration::from_secs(10);
+            while lives(&stat) {
+                assert!(Instant::now() < deadline, "{stat} lives");
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
+    }
+}

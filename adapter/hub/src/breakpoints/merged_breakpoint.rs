@@ -1,0 +1,136 @@
+//! A breakpoint of the union: equal requests of one or several clients, and what the engine reported of it.
+
+use std::collections::BTreeSet;
+
+use dap_wire::types::{self, Breakpoint, Source};
+use serde_json::Value;
+
+use super::request::BreakpointRequest;
+use crate::event::ClientId;
+
+/// The side that decides whether a hit counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Evaluation {
+    /// The engine: it has the whole request.
+    #[default]
+    Engine,
+    /// The engine evaluates the condition, the hub the rest: the engine stops only where the condition holds.
+    EngineCondition,
+    /// The hub: the engine stops each time.
+    Hub,
+}
+
+/// A breakpoint of the union.
+#[derive(Debug)]
+pub struct MergedBreakpoint {
+    /// The session's id for it.
+    pub id: i64,
+    pub request: BreakpointRequest,
+    /// The clients that requested it.
+    pub owners: BTreeSet<ClientId>,
+    /// The engine's id, once it knows the breakpoint; several may share one.
+    pub(super) engine_id: Option<i64>,
+    /// The latest report of the engine, without its id.
+    pub(super) reported: Option<Breakpoint>,
+    /// The side that decides whether a hit counts.
+    pub(super) evaluation: Evaluation,
+    /// The engine has the condition now and did not before: a stop from before may be on its way, so the
+    /// hub evaluates it again.
+    pub(super) recheck: bool,
+    /// The number of hits, if the hub counts them.
+    pub(super) hits: u64,
+}
+
+impl MergedBreakpoint {
+    /// A new breakpoint without owners.
+    pub(super) fn new(id: i64, request: BreakpointRequest) -> Self {
+        Self {
+            id,
+            request,
+            owners: BTreeSet::new(),
+            engine_id: None,
+            reported: None,
+            evaluation: Evaluation::default(),
+            recheck: false,
+            hits: 0,
+        }
+    }
+
+    /// The line that the engine reported, else the line that its owners want.
+    pub fn line(&self) -> Option<i64> {
+        self.reported.as_ref().and_then(|reported| reported.line).or(self.request.line)
+    }
+
+    /// The path of the source in which the engine put it, if it reported one.
+    pub(super) fn reported_path(&self) -> Option<&str> {
+        self.reported.as_ref()?.source.as_ref()?.path.as_deref()
+    }
+
+    /// Whether a stop alone does not show that it was hit.
+    pub(super) fn needs_hub(&self) -> bool {
+        self.evaluation != Evaluation::Engine || self.recheck
+    }
+
+    /// The part of the request that the hub evaluates at a stop.
+    pub(super) fn left_to_hub(&self) -> BreakpointRequest {
+        let condition = self.request.condition.clone();
+        match self.evaluation {
+            Evaluation::Engine if self.recheck => {
+                BreakpointRequest { condition, ..BreakpointRequest::default() }
+            }
+            Evaluation::EngineCondition if !self.recheck => {
+                BreakpointRequest { condition: None, ..self.request.clone() }
+            }
+            Evaluation::Engine | Evaluation::EngineCondition | Evaluation::Hub => self.request.clone(),
+        }
+    }
+
+    /// Sets the side that decides from now on.
+    pub(super) fn set_evaluation(&mut self, evaluation: Evaluation) {
+        let has_condition = self.request.condition.is_some();
+        let evaluation = match evaluation {
+            Evaluation::EngineCondition if !has_condition => Evaluation::Hub,
+            other => other,
+        };
+        self.recheck |= self.evaluation == Evaluation::Hub && evaluation != Evaluation::Hub && has_condition;
+        self.evaluation = evaluation;
+    }
+
+    /// Stores the engine's report (DAP `Breakpoint`); returns whether anything changed.
+    pub(super) fn update(&mut self, reported: &Value) -> bool {
+        let new = reported.is_object().then(|| {
+            let mut new = Breakpoint { id: None, ..types::read(reported) };
+            // An event may name only what is new.
+            if let Some(old) = &mut self.reported {
+                new.line = new.line.or(old.line);
+                new.column = new.column.or(old.column);
+                new.end_line = new.end_line.or(old.end_line);
+                new.end_column = new.end_column.or(old.end_column);
+                new.source = new.source.or_else(|| old.source.clone());
+                new.instruction_reference =
+                    new.instruction_reference.or_else(|| old.instruction_reference.clone());
+                new.offset = new.offset.or(old.offset);
+            }
+            new
+        });
+        let changed = new != self.reported;
+        self.reported = new;
+        changed
+    }
+
+    /// DAP `Breakpoint` for a client that spells the source so.
+    pub(super) fn body(&self, source: Option<&Source>) -> Breakpoint {
+        let mut body = self.reported.clone().unwrap_or_else(|| Breakpoint {
+            message: Some("pending: no program runs yet".into()),
+            reason: Some("pending".into()),
+            ..Breakpoint::default()
+        });
+        body.id = Some(self.id);
+        // Some editors rely on both being there.
+        body.line = body.line.or(self.request.line);
+        if let Some(source) = source {
+            body.source = Some(source.clone());
+        }
+        body
+    }
+}

@@ -1,0 +1,346 @@
+//! Breakpoint requests of clients, parsed and validated.
+//!
+//! Not here: their union ([`super::scope_breakpoints`]).
+
+use std::collections::BTreeSet;
+
+use dap_wire::{Failure, types};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::scope::BreakpointScope;
+use tandem_engine::hit_condition::HitTest;
+
+/// Maximum number of expressions of one trace.
+const MAX_TRACED: usize = 20;
+
+/// One breakpoint that a client requests: DAP `SourceBreakpoint`, `FunctionBreakpoint`, `DataBreakpoint`,
+/// `InstructionBreakpoint`, `ExceptionFilterOptions` (a bare filter has only its id) or
+/// `ExceptionOptions` (all in `rest`).
+///
+/// Fields that do not change its meaning are absent, so equal requests mean the same.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BreakpointRequest {
+    /// The line in the source, counted from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<i64>,
+    /// The column in the line, counted from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<i64>,
+    /// Name of a function, for a function breakpoint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What `dataBreakpointInfo` returned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data_id: Option<String>,
+    /// `read`, `write` or `readWrite`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub access_type: Option<String>,
+    /// Address of an instruction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instruction_reference: Option<String>,
+    /// Offset from `instruction_reference`, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offset: Option<i64>,
+    /// Id of an exception filter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filter_id: Option<String>,
+    /// The condition under which it stops.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
+    /// The hits at which it stops.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hit_condition: Option<String>,
+    /// The message that it logs instead of stopping.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_message: Option<String>,
+    /// One of the capability's `breakpointModes`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// Tandem's own field: expressions to evaluate at each hit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Trace>,
+    /// Fields that Tandem does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// Expressions to evaluate at each hit, and the hit at which the program stops.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Trace {
+    /// Expressions to evaluate, 1 to 20.
+    pub expressions: Vec<String>,
+    /// The hit, from 1, at which the program stops; never when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hits: Option<u64>,
+    /// Breakpoints of one owner with the same group count their hits together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Fields that Tandem does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+impl BreakpointRequest {
+    /// An exception filter without a condition.
+    pub fn filter(filter_id: &str) -> Self {
+        Self { filter_id: Some(filter_id.to_owned()), ..Self::default() }
+    }
+
+    /// The part with the location: a plain breakpoint there.
+    pub fn location(&self, scope: &BreakpointScope) -> Self {
+        let nowhere = Self::default();
+        match scope {
+            BreakpointScope::Source(_) | BreakpointScope::Reference(_) => {
+                Self { line: self.line, column: self.column, mode: self.mode.clone(), ..nowhere }
+            }
+            BreakpointScope::Functions => Self { name: self.name.clone(), ..nowhere },
+            BreakpointScope::Data => Self { data_id: self.data_id.clone(), ..nowhere },
+            BreakpointScope::Instructions => Self {
+                instruction_reference: self.instruction_reference.clone(),
+                offset: self.offset,
+                mode: self.mode.clone(),
+                ..nowhere
+            },
+            BreakpointScope::Exceptions => Self { filter_id: self.filter_id.clone(), ..nowhere },
+        }
+    }
+
+    /// Whether nothing but the location matters: it stops each time.
+    pub fn is_plain(&self) -> bool {
+        self.condition.is_none()
+            && self.hit_condition.is_none()
+            && self.log_message.is_none()
+            && self.trace.is_none()
+    }
+
+    /// Whether it is an exception filter without options.
+    pub fn is_bare_filter(&self) -> bool {
+        self.filter_id.is_some() && *self == self.location(&BreakpointScope::Exceptions)
+    }
+
+    /// Parses one breakpoint of a request with this command.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` when a field has another type than the schema's.
+    fn parse(command: &str, request: &Value) -> Result<Self, Failure> {
+        check_texts(request)?;
+        let mut kept = Map::new();
+        for (key, value) in request.as_object().into_iter().flatten() {
+            match value {
+                // Absent, `null` and empty are the same.
+                Value::Null => {}
+                Value::String(text) if text.trim().is_empty() => {}
+                value => drop(kept.insert(key.clone(), value.clone())),
+            }
+        }
+        let mut parsed: Self = serde_json::from_value(Value::Object(kept)).map_err(|error| {
+            Failure::invalid(format!("a breakpoint of `{command}` is not valid: {error}; it is {request}"))
+        })?;
+        // Engines read other spellings differently, or as a condition that always holds.
+        if let Some(Ok(Some(test))) = parsed.hit_condition.as_deref().map(HitTest::parse) {
+            parsed.hit_condition = Some(test.to_string());
+        }
+        Ok(parsed)
+    }
+}
+
+/// A client's request to replace its breakpoints of one scope.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SetBreakpoints {
+    /// The scope whose breakpoints are replaced.
+    pub scope: BreakpointScope,
+    /// The source, as the client spells it.
+    pub source: Option<types::Source>,
+    /// The breakpoints in the client's order.
+    pub breakpoints: Vec<BreakpointRequest>,
+    /// Positions of breakpoints that are no longer valid: they are answered, and no engine gets them.
+    pub stale: BTreeSet<usize>,
+}
+
+/// Reads and validates a request that sets breakpoints.
+///
+/// # Errors
+/// `INVALID_PARAMETER` with the field that is missing or wrong.
+pub fn parse(command: &str, arguments: &Value) -> Result<SetBreakpoints, Failure> {
+    match command {
+        "setFunctionBreakpoints" => parse_list(BreakpointScope::Functions, arguments, "name"),
+        "setDataBreakpoints" => parse_list(BreakpointScope::Data, arguments, "dataId"),
+        "setInstructionBreakpoints" => {
+            parse_list(BreakpointScope::Instructions, arguments, "instructionReference")
+        }
+        "setExceptionBreakpoints" => parse_exceptions(arguments),
+        _ => parse_source(command, arguments),
+    }
+}
+
+fn parse_list(scope: BreakpointScope, arguments: &Value, key: &str) -> Result<SetBreakpoints, Failure> {
+    let command = scope.command();
+    let Some(list) = arguments["breakpoints"].as_array() else {
+        return Err(Failure::invalid("`breakpoints` is missing; it must be an array"));
+    };
+    if let Some(nameless) = list.iter().find(|one| one[key].as_str().is_none_or(str::is_empty)) {
+        return Err(Failure::invalid(format!(
+            "a breakpoint of `{command}` needs a `{key}`; `{nameless}` has none"
+        )));
+    }
+    let breakpoints = list.iter().map(|one| BreakpointRequest::parse(command, one));
+    Ok(SetBreakpoints {
+        scope,
+        source: None,
+        breakpoints: breakpoints.collect::<Result<_, _>>()?,
+        stale: BTreeSet::new(),
+    })
+}
+
+fn parse_source(command: &str, arguments: &Value) -> Result<SetBreakpoints, Failure> {
+    let mut source: types::Source = types::read(&arguments["source"]);
+    let path = source.path.as_deref().filter(|path| !path.is_empty());
+    let reference = source.source_reference.filter(|reference| *reference > 0);
+    let scope = match (path, reference) {
+        (_, Some(reference)) => BreakpointScope::Reference(reference),
+        (Some(path), None) => BreakpointScope::of_path(path),
+        (None, None) => {
+            return Err(Failure::invalid(
+                "`source.path` is missing: breakpoints need the path of a source file",
+            ));
+        }
+    };
+    if source.name.is_none() {
+        source.name = path.and_then(|path| path.rsplit(['/', '\\']).next()).map(str::to_owned);
+    }
+    let from_lines;
+    let list = match &arguments["breakpoints"] {
+        // The old form of DAP: bare line numbers.
+        Value::Null => {
+            let lines = arguments["lines"].as_array().into_iter().flatten();
+            from_lines = lines.map(|line| json!({ "line": line })).collect();
+            &from_lines
+        }
+        Value::Array(list) => list,
+        _ => return Err(Failure::invalid("`breakpoints` must be an array")),
+    };
+    if let Some(nowhere) = list.iter().find(|one| one["line"].as_i64().is_none_or(|line| line <= 0)) {
+        return Err(Failure::invalid(format!(
+            "a breakpoint needs a `line` of at least 1; `{nowhere}` has none"
+        )));
+    }
+    let breakpoints = list.iter().map(|one| BreakpointRequest::parse(command, one));
+    Ok(SetBreakpoints {
+        scope,
+        source: Some(source),
+        breakpoints: breakpoints.collect::<Result<_, _>>()?,
+        stale: BTreeSet::new(),
+    })
+}
+
+/// Filters, options and path options are requests in this order, as their answers are (DAP
+/// `setExceptionBreakpoints`).
+fn parse_exceptions(arguments: &Value) -> Result<SetBreakpoints, Failure> {
+    let scope = BreakpointScope::Exceptions;
+    let Some(filters) = arguments["filters"].as_array() else {
+        return Err(Failure::invalid("`filters` is missing; it must be an array of strings"));
+    };
+    let mut breakpoints = Vec::new();
+    for filter in filters {
+        let Some(filter) = filter.as_str() else {
+            return Err(Failure::invalid(format!("an exception filter must be a string, not {filter}")));
+        };
+        breakpoints.push(BreakpointRequest::filter(filter));
+    }
+    for option in arguments["filterOptions"].as_array().into_iter().flatten() {
+        if !option["filterId"].is_string() {
+            return Err(Failure::invalid(format!("`filterId` is missing in the filter option `{option}`")));
+        }
+        breakpoints.push(BreakpointRequest::parse(scope.command(), option)?);
+    }
+    for option in arguments["exceptionOptions"].as_array().into_iter().flatten() {
+        breakpoints.push(BreakpointRequest::parse(scope.command(), option)?);
+    }
+    Ok(SetBreakpoints { scope, source: None, breakpoints, stale: BTreeSet::new() })
+}
+
+fn check_texts(request: &Value) -> Result<(), Failure> {
+    for key in ["condition", "hitCondition", "logMessage"] {
+        if !(request[key].is_null() || request[key].is_string()) {
+            return Err(Failure::invalid(format!(
+                "`{key}` of a breakpoint must be a string, not {}",
+                request[key]
+            )));
+        }
+    }
+    check_trace(&request["trace"])
+}
+
+fn check_trace(trace: &Value) -> Result<(), Failure> {
+    if trace.is_null() {
+        return Ok(());
+    }
+    let texts = trace["expressions"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if texts.is_empty() || texts.len() > MAX_TRACED || !texts.iter().all(Value::is_string) {
+        return Err(Failure::invalid(format!("`trace.expressions` must be 1 to {MAX_TRACED} strings")));
+    }
+    if !trace["hits"].is_null() && trace["hits"].as_u64().is_none_or(|hits| hits == 0) {
+        return Err(Failure::invalid(format!(
+            "`trace.hits` is {}; it must be a number of at least 1",
+            trace["hits"]
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hit_condition_reaches_the_engine_in_one_spelling() {
+        for (given, kept) in [("2.0", "2"), ("== 5", "5"), (">=3", ">= 3"), ("often", "often")] {
+            let one = json!({ "line": 3, "hitCondition": given });
+            let arguments = json!({ "source": { "path": "/a.py" }, "breakpoints": [one] });
+            let parsed = parse("setBreakpoints", &arguments).unwrap();
+            assert_eq!(parsed.breakpoints[0].hit_condition.as_deref(), Some(kept));
+        }
+    }
+
+    #[test]
+    fn breakpoint_keeps_unknown_fields_and_drops_empty_ones() {
+        let odd = json!({ "line": 3, "condition": " ", "hitCondition": null, "column": 2, "mode": "hardware",
+            "adaptersOwn": { "a": [1, null] } });
+        let arguments = json!({ "source": { "path": "/a/./b.c", "origin": "x" }, "breakpoints": [odd] });
+        let parsed = parse("setBreakpoints", &arguments).unwrap();
+        assert_eq!(parsed.scope, BreakpointScope::Source("/a/b.c".into()));
+        assert_eq!(
+            json!(parsed.breakpoints),
+            json!([{ "line": 3, "column": 2, "mode": "hardware", "adaptersOwn": { "a": [1, null] } }])
+        );
+        assert_eq!(json!(parsed.source), json!({ "path": "/a/./b.c", "name": "b.c", "origin": "x" }));
+        let plain = parsed.breakpoints[0].location(&parsed.scope);
+        assert_eq!(json!(plain), json!({ "line": 3, "column": 2, "mode": "hardware" }));
+    }
+
+    #[test]
+    fn invalid_breakpoint_is_refused_by_name() {
+        let at = |one: Value| json!({ "source": { "path": "/a.c" }, "breakpoints": [one] });
+        for (command, arguments, named) in [
+            ("setBreakpoints", json!({ "breakpoints": [] }), "`source.path`"),
+            ("setBreakpoints", at(json!({ "line": 0 })), "`line` of at least 1"),
+            ("setBreakpoints", at(json!({ "line": 1, "condition": 5 })), "`condition`"),
+            ("setBreakpoints", at(json!({ "line": 1, "column": "2" })), "expected i64"),
+            ("setBreakpoints", at(json!({ "line": 1, "trace": { "expressions": [] } })), "1 to 20 strings"),
+            (
+                "setBreakpoints",
+                at(json!({ "line": 1, "trace": { "expressions": ["x"], "hits": 0 } })),
+                "`trace.hits`",
+            ),
+            ("setFunctionBreakpoints", json!({ "breakpoints": [{ "name": "" }] }), "`name`"),
+            ("setDataBreakpoints", json!({ "breakpoints": [{}] }), "`dataId`"),
+            ("setExceptionBreakpoints", json!({ "filters": [1] }), "must be a string"),
+            ("setExceptionBreakpoints", json!({ "filters": [], "filterOptions": [{}] }), "`filterId`"),
+        ] {
+            let failure = parse(command, &arguments).unwrap_err();
+            assert!(failure.message.contains(named), "{failure}");
+        }
+    }
+}

@@ -1,0 +1,490 @@
+//! Handshakes, launch and join, leaving, and the end.
+//!
+//! The client that launched or attached owns the session: when it leaves, the session ends, unless it hands
+//! over. All other clients come and go alone.
+
+use std::time::Duration;
+
+use dap_wire::types::{self, DisconnectArguments};
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+
+use super::session_changes::change;
+use super::{Configuration, ENGINE_TIMEOUT, Phase, State, output_line};
+use crate::access::AgentAccess;
+use crate::clients::{Client, ClientKind, HandshakeStage};
+use crate::event::{ClientId, ClientOrigin, ClientRequest, HubEffect, SessionDescription, Timer};
+use crate::launch::{self, Launch};
+use crate::pending::ReplyAction;
+use tandem_engine::configurations;
+use tandem_engine::{JoinAttributes, StartedEngine};
+
+/// Maximum time of a launch, which may build first; the engine bounds its own steps more tightly.
+pub(super) const LAUNCH_TIMEOUT: Duration = Duration::from_secs(15 * 60);
+/// Maximum time of the engine to detach from the program before the program is killed.
+pub(super) const ENDING_TIMEOUT: Duration = Duration::from_secs(6);
+/// How long others may read the output of a session whose owner has left.
+const LINGER_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+
+impl State {
+    pub(super) fn initialize(&mut self, request: &ClientRequest, arguments: &Value) {
+        let Some(client) = self.clients.get_mut(request.client) else { return };
+        let outcome = if client.stage == HandshakeStage::Connected {
+            client.initialize(arguments).map(|()| {
+                client.sent_capabilities = self.capabilities.offered().clone();
+                client.sent_capabilities.clone()
+            })
+        } else {
+            Err(Failure::invalid("`initialize` was sent twice; send it once per connection"))
+        };
+        self.respond(request, outcome);
+    }
+
+    pub(super) fn launch(&mut self, request: ClientRequest, attributes: Value, attached: bool) {
+        let launch = match self.check_launch(&request, attributes, attached) {
+            Ok(launch) => launch,
+            Err(failure) => return self.refuse(&request, failure),
+        };
+        if let Some(client) = self.clients.get_mut(request.client) {
+            client.launched = true;
+            client.stage = HandshakeStage::Joined;
+        }
+        self.phase = Phase::Starting;
+        self.terminating = None;
+        if attached {
+            self.capabilities.set_attached();
+        }
+        self.launch = launch;
+        let (command, arguments) = (self.launch.command(), self.launch.attributes.clone());
+        self.effects.push(HubEffect::StartEngine { arguments: arguments.clone() });
+        self.request_engine(ReplyAction::Launch(request), command, arguments, LAUNCH_TIMEOUT);
+    }
+
+    /// Reads the attributes, and takes what they say of the session itself.
+    fn check_launch(
+        &mut self,
+        request: &ClientRequest,
+        attributes: Value,
+        attached: bool,
+    ) -> Result<Launch, Failure> {
+        if self.phase != Phase::Idle || self.ending {
+            return Err(Failure::new(
+                ErrorCode::AlreadyAttached,
+                format!("session `{}` already has a program", self.session),
+            )
+            .hint("`attach` without attributes joins it; start another `tandem-dap` for another program"));
+        }
+        let launch = Launch::parse(attributes, attached)?;
+        let hands_over = launch::hand_over(&launch.attributes)?.unwrap_or(false);
+        // Without the attribute it is what the adapter was started with.
+        if let Some(access) = launch.agent_access()? {
+            self.policy.agents = access;
+        }
+        if let Some(client) = self.clients.get_mut(request.client) {
+            client.hands_over = hands_over;
+        }
+        Ok(launch)
+    }
+
+    /// The engine was made; the launch itself is already on its way to it.
+    pub(super) fn receive_engine(&mut self, result: Result<StartedEngine, Failure>) {
+        let Ok(engine) = result else { return };
+        if self.engine.is_none() {
+            self.capabilities.engine_chosen();
+        }
+        let program = self.launch.program();
+        let launcher = self.clients.iter().find(|client| client.launched);
+        self.effects.push(HubEffect::Publish(SessionDescription {
+            title: program.rsplit('/').next().unwrap_or_default().to_owned(),
+            cwd: self.launch.cwd(),
+            program,
+            engine: engine.name.clone(),
+            client: launcher.map(|client| client.name.clone()),
+            kind: launcher.map(|client| client.kind.as_str().to_owned()),
+        }));
+        self.engine = Some(engine);
+    }
+
+    pub(super) fn receive_launch_reply(&mut self, request: &ClientRequest, result: Result<Value, Failure>) {
+        // An engine that died has ended the session already.
+        if result.is_err() && !self.is_over() {
+            self.forget_launch(request.client);
+        }
+        let joins =
+            self.clients.get(request.client).is_some_and(|client| client.stage == HandshakeStage::Joined);
+        match result {
+            // Events take another way than replies, which may be quicker.
+            Ok(body) if joins && self.is_live() => {
+                self.early_launch_reply = Some((request.clone(), body));
+                let timer = Timer::EarlyLaunchReply;
+                self.effects.push(HubEffect::StartTimer { timer, after: ENGINE_TIMEOUT });
+            }
+            Ok(body) => {
+                self.respond(request, Ok(body));
+                self.send_early_end(request.client);
+            }
+            Err(failure) => self.refuse(request, failure),
+        }
+    }
+
+    /// Nothing runs: the same client may try again with better arguments.
+    fn forget_launch(&mut self, launcher: ClientId) {
+        self.end_progress();
+        self.abandon_reverse_requests();
+        self.abandon_following();
+        self.abandon_checks();
+        self.terminating = None;
+        self.phase = Phase::Idle;
+        self.engine = None;
+        (self.engine_initialized, self.configuration) = (false, Configuration::Open);
+        self.capabilities.forget_engine();
+        self.forget_engine_breakpoints();
+        self.effects.push(HubEffect::KillProgram);
+        self.effects.push(HubEffect::Unpublish);
+        if let Some(client) = self.clients.get_mut(launcher) {
+            (client.stage, client.launched) = (HandshakeStage::Initialized, false);
+        }
+        self.refuse_engine_requests("the launch failed");
+    }
+
+    /// Sends the response to the launch. DAP has `initialized` before it, and some clients count on
+    /// that. It does not wait for `configurationDone`, as DAP has it too: other clients configure
+    /// only when they have it.
+    pub(super) fn respond_to_launch(&mut self) {
+        if let Some((request, body)) = self.early_launch_reply.take() {
+            self.respond(&request, Ok(body));
+        }
+    }
+
+    /// A launch or attach, with the attributes of any debugger that its configuration was written for.
+    pub(super) fn configured(&mut self, request: ClientRequest, mut arguments: Value) {
+        let remarks = match configurations::translate_configuration(&mut arguments) {
+            Ok(remarks) => remarks,
+            Err(failure) => return self.refuse(&request, failure),
+        };
+        let without_effect = configurations::explain_attribute_without_effect(&arguments);
+        match request.command.as_str() {
+            "attach" => self.attach(request, arguments),
+            _ => self.launch(request, arguments, false),
+        }
+        for remark in remarks.into_iter().chain(without_effect) {
+            self.broadcast_to_joined("output", &output_line("console", &remark));
+        }
+    }
+
+    /// Joins this session, or attaches to a process.
+    pub(super) fn attach(&mut self, request: ClientRequest, arguments: Value) {
+        let names = |key: &str| !arguments[key].is_null();
+        // The engine of another language may have its own attributes for the target of an attach.
+        let by_engine = self.phase == Phase::Idle && names("engine") && !names("session");
+        if names("processId") || names("processName") || names("connect") || by_engine {
+            return self.launch(request, arguments, true);
+        }
+        let is_own = arguments["session"].as_str().is_none_or(|session| session == self.session);
+        if !is_own {
+            return self.join_other(&request, &arguments);
+        }
+        if self.phase == Phase::Idle {
+            let failure = Failure::new(ErrorCode::NoSession, "there is no program in this session to join")
+                .hint(
+                    "`launch` a program, or `attach` with `processId`, `processName`, `connect` or `session`",
+                );
+            return self.refuse(&request, failure);
+        }
+        let client = self.clients.get_mut(request.client);
+        let Some(client) = client.filter(|client| client.stage == HandshakeStage::Initialized) else {
+            let failure = Failure::new(ErrorCode::AlreadyAttached, "this client has already joined");
+            return self.refuse(&request, failure);
+        };
+        client.stage = HandshakeStage::Joined;
+        self.respond(&request, Ok(Value::Null));
+        self.send_initialized(request.client);
+    }
+
+    /// Joins another session: an editor that can only start adapters does so through the one it started.
+    fn join_other(&mut self, request: &ClientRequest, arguments: &Value) {
+        let session = &arguments["session"];
+        let client = self.clients.get(request.client).filter(|_| self.phase == Phase::Idle);
+        match (session.as_str(), client) {
+            (Some(session), Some(client)) => self.effects.push(HubEffect::JoinSession {
+                client: request.client,
+                session: session.to_owned(),
+                initialize: client.initialize_arguments.clone(),
+                seq: request.seq,
+                child: types::read::<JoinAttributes>(arguments).is_child,
+            }),
+            _ => {
+                let message = format!("this is session `{}`, not {session}", self.session);
+                let failure = Failure::new(ErrorCode::NoSession, message)
+                    .hint("start another adapter and join with it");
+                self.refuse(request, failure);
+            }
+        }
+    }
+
+    /// Sends `initialized` once the engine takes breakpoints.
+    pub(super) fn send_initialized(&mut self, id: ClientId) {
+        if !self.engine_initialized {
+            return;
+        }
+        if let Some(client) = self.clients.get_mut(id)
+            && client.stage == HandshakeStage::Joined
+        {
+            client.stage = HandshakeStage::Configuring;
+            self.send_capability_changes(id);
+            self.send_event(id, "initialized", &Value::Null);
+            if self.early_launch_reply.as_ref().is_some_and(|(request, _)| request.client == id) {
+                self.respond_to_launch();
+            }
+        }
+    }
+
+    pub(super) fn configuration_done(&mut self, request: &ClientRequest) {
+        let Some(client) = self.clients.get_mut(request.client) else { return };
+        if client.stage != HandshakeStage::Configuring {
+            let failure = Failure::invalid("`configurationDone` belongs after the `initialized` event, once");
+            return self.refuse(request, failure);
+        }
+        client.stage = HandshakeStage::Ready;
+        let (launched, knows_all) = (client.launched, client.terminated_sent);
+        self.respond(request, Ok(Value::Null));
+        if !knows_all {
+            self.catch_up(request.client);
+        }
+        if launched && !self.is_configured() {
+            self.configuration = Configuration::Done;
+            self.request_engine(ReplyAction::Ignore, "configurationDone", Value::Null, ENGINE_TIMEOUT);
+        }
+        self.report_joined(request.client);
+    }
+
+    /// Sends one client all that the others know already.
+    pub(super) fn catch_up(&mut self, id: ClientId) {
+        let no_access = self.clients.get(id).is_none_or(|client| self.access_of(client) == AgentAccess::None);
+        if no_access && !self.is_over() {
+            return;
+        }
+        for (event, body) in self.replay_state.replay() {
+            self.send_event(id, event, &body);
+        }
+        if !no_access {
+            self.effects.push(HubEffect::StartOutput { client: id });
+        }
+        if self.is_live() {
+            self.send_mirrors(id);
+        }
+        match self.phase.clone() {
+            Phase::Stopped { stop } => {
+                self.effects.push(HubEffect::FlushOutput { client: id });
+                self.send_event(id, "stopped", &types::body(&stop));
+            }
+            Phase::Over { exited, .. } => self.send_end(id, &exited),
+            _ => {}
+        }
+    }
+
+    fn send_end(&mut self, id: ClientId, exited: &Value) {
+        self.effects.push(HubEffect::FlushOutput { client: id });
+        if !exited.is_null() {
+            self.send_event(id, "exited", exited);
+        }
+        self.send_terminated(id);
+    }
+
+    fn send_terminated(&mut self, id: ClientId) {
+        let body = match &self.phase {
+            Phase::Over { terminated, .. } => terminated.clone(),
+            _ => Value::Null,
+        };
+        if let Some(client) = self.clients.get_mut(id)
+            && !client.terminated_sent
+        {
+            client.terminated_sent = true;
+            self.take_back_mirrors(id);
+            self.send_event(id, "terminated", &body);
+        }
+    }
+
+    pub(super) fn disconnect(&mut self, request: ClientRequest, arguments: &Value) {
+        let Some(client) = self.clients.get_mut(request.client) else { return };
+        let disconnect: DisconnectArguments = types::read(arguments);
+        let flag = |name: &str| disconnect.rest.get(name).and_then(Value::as_bool);
+        client.keeps_breakpoints = flag("keepBreakpoints").unwrap_or(false);
+        client.hands_over = flag("handOver").unwrap_or(client.hands_over);
+        let (launched, hands_over) = (client.launched, client.hands_over);
+        let continues = hands_over && self.successor(request.client).is_some();
+        if launched && self.is_live() && !continues {
+            let kill = disconnect.terminate_debuggee.unwrap_or(!self.launch.attached);
+            return self.end_session(Some(request), kill);
+        }
+        self.take_back_mirrors(request.client);
+        self.respond_and_close(&request);
+    }
+
+    /// Answers all requests of the client, `disconnect` last, and closes the connection.
+    fn respond_and_close(&mut self, request: &ClientRequest) {
+        self.cancel_open_requests(request.client, Some(request));
+        self.respond(request, Ok(Value::Null));
+        self.close_client(request.client);
+    }
+
+    /// The client that owns the session after this one: an editor, else an agent, only with full access.
+    fn successor(&self, owner: ClientId) -> Option<ClientId> {
+        let can = |client: &&Client| {
+            client.id != owner
+                && client.stage == HandshakeStage::Ready
+                && self.access_of(client) == AgentAccess::Full
+        };
+        let successor = self
+            .clients
+            .iter()
+            .filter(can)
+            .min_by_key(|client| (client.kind == ClientKind::Agent, client.id));
+        successor.map(|client| client.id)
+    }
+
+    fn transfer_ownership(&mut self, owner: ClientId) {
+        let Some(successor) = self.successor(owner) else { return };
+        if let Some(client) = self.clients.get_mut(successor) {
+            client.launched = true;
+        }
+        self.report_change(successor, "owner", &Value::Null);
+    }
+
+    /// Closes a connection after its last response; the rest happens as if the client had closed it.
+    pub(super) fn close_client(&mut self, id: ClientId) {
+        self.cancel_open_requests(id, None);
+        self.effects.push(HubEffect::Close { client: id });
+        self.remove_client(id, None);
+    }
+
+    /// Removes a client whose connection ended.
+    pub(super) fn remove_client(&mut self, id: ClientId, reason: Option<&str>) {
+        let Some(client) = self.clients.remove(id) else { return };
+        self.cancel_all(self.pending.of_client(id));
+        self.pass_on_reverse_requests_of(id);
+        self.cancel_following(id, None);
+        // A client that only looked whether the session lives never joined it.
+        if client.stage >= HandshakeStage::Ready {
+            let why = reason.map_or(Value::Null, |reason| json!({ "reason": reason }));
+            self.broadcast("sessionChanged", &change(&self.session, "left", &client, &why));
+        }
+        if client.launched && client.hands_over && self.is_live() && !self.ending {
+            self.transfer_ownership(id);
+        }
+        let owner_left = client.launched && !self.clients.iter().any(|other| other.launched);
+        if (owner_left || self.clients.is_empty()) && self.is_live() && !self.ending {
+            self.end_session(None, !self.launch.attached);
+        } else if !self.ending {
+            self.remove_client_breakpoints(&client);
+        }
+        self.end_if_done();
+    }
+
+    /// Ends the program, or detaches from it, and then ends everything.
+    pub(super) fn end_session(&mut self, request: Option<ClientRequest>, kill: bool) {
+        if self.ending || !self.is_live() {
+            self.ending = true;
+            if let Some(request) = request {
+                self.respond_and_close(&request);
+            }
+            return self.end_if_done();
+        }
+        self.ending = true;
+        self.abandon_restart();
+        self.abandon_reverse_requests();
+        let arguments = types::body(&DisconnectArguments {
+            terminate_debuggee: Some(kill),
+            ..DisconnectArguments::default()
+        });
+        self.request_engine(ReplyAction::SessionEnd(request), "disconnect", arguments, ENDING_TIMEOUT);
+    }
+
+    /// The engine has detached. Its last events come before this reply.
+    pub(super) fn receive_disconnect_reply(
+        &mut self,
+        request: Option<&ClientRequest>,
+        result: Result<Value, Failure>,
+    ) {
+        if let Err(failure) = result {
+            tracing::warn!(%failure, "the engine did not detach from the program");
+            self.effects.push(HubEffect::KillProgram);
+        }
+        self.finish_program(Value::Null);
+        if let Some(request) = request {
+            self.respond_and_close(request);
+        }
+        self.end_if_done();
+    }
+
+    /// The program is gone, one way or the other; each client is notified once. `body`: of the
+    /// engine's `terminated`.
+    pub(super) fn finish_program(&mut self, body: Value) {
+        self.abandon_checks();
+        self.abandon_following();
+        match &mut self.phase {
+            Phase::Over { terminated, .. } if terminated.is_null() => *terminated = body,
+            Phase::Over { .. } => {}
+            _ => self.phase = Phase::Over { exited: Value::Null, terminated: body },
+        }
+        self.respond_to_launch();
+        self.abandon_restart();
+        self.abandon_reverse_requests();
+        self.end_progress();
+        for id in self.clients.ready() {
+            self.effects.push(HubEffect::FlushOutput { client: id });
+            self.send_terminated(id);
+        }
+        for id in self.clients.joined() {
+            self.send_early_end(id);
+        }
+    }
+
+    /// Notifies a client of the end that has not configured yet. It would learn of the end when it does; but
+    /// before the program was resumed there is nothing to wait for, and maybe no engine. Not a client whose
+    /// launch itself will be refused.
+    fn send_early_end(&mut self, id: ClientId) {
+        let Phase::Over { exited, .. } = self.phase.clone() else { return };
+        let waits = self.clients.get(id).is_some_and(|client| {
+            matches!(client.stage, HandshakeStage::Joined | HandshakeStage::Configuring)
+                && !client.terminated_sent
+        });
+        if !waits || self.is_configured() || self.pending.has_launch_of(id) {
+            return;
+        }
+        if self.clients.get(id).is_some_and(|client| self.access_of(client) != AgentAccess::None) {
+            self.effects.push(HubEffect::StartOutput { client: id });
+        }
+        self.send_end(id, &exited);
+    }
+
+    pub(super) fn end_if_done(&mut self) {
+        if self.is_live() {
+            return;
+        }
+        if self.clients.is_empty() {
+            self.effects.push(HubEffect::End);
+        } else if self.ending {
+            self.effects.push(HubEffect::Unpublish);
+            self.effects.push(HubEffect::StartTimer { timer: Timer::Linger, after: LINGER_TIMEOUT });
+        }
+    }
+
+    pub(super) fn receive_timer(&mut self, timer: Timer) {
+        match timer {
+            Timer::Linger => self.effects.push(HubEffect::End),
+            Timer::EarlyLaunchReply => self.respond_to_launch(),
+            Timer::Follow(number) => self.time_out_following(number),
+            Timer::Terminate(since) => self.time_out_termination(since),
+            Timer::ReverseRequest(id) => self.time_out_reverse_request(id),
+            Timer::Handshake(client) => {
+                let silent = |client: &Client| {
+                    client.origin == ClientOrigin::Socket && client.stage == HandshakeStage::Connected
+                };
+                if self.clients.get(client).is_some_and(|client| !client.admitted || silent(client)) {
+                    self.close_client(client);
+                }
+            }
+        }
+    }
+}

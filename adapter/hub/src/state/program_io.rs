@@ -1,0 +1,154 @@
+//! Requests for the program's stdin and output: validated here, carried out by the broker.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use dap_wire::Failure;
+use serde_json::{Value, json};
+
+use super::State;
+use crate::event::{ClientRequest, IoRequest, ReadOutput, Ticket};
+use crate::pending::ReplyAction;
+use tandem_process::terminal_size::TerminalSize;
+
+/// Maximum size of what one request may write, bytes.
+const MAX_INPUT: usize = 16 * 1024 * 1024;
+/// Maximum wait that a client may ask for.
+const MAX_WAIT_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
+
+impl State {
+    pub(super) fn write_input(&mut self, request: ClientRequest, arguments: &Value) {
+        match write_arguments(arguments) {
+            Ok(io) => self.request_io(request, io),
+            Err(failure) => self.refuse(&request, failure),
+        }
+    }
+
+    pub(super) fn read_output(&mut self, request: ClientRequest, arguments: &Value) {
+        match read_arguments(arguments) {
+            Ok(mut read) => {
+                read.stopped = self.is_stopped();
+                self.request_io(request, IoRequest::Read(read));
+            }
+            Err(failure) => self.refuse(&request, failure),
+        }
+    }
+
+    pub(super) fn resize_terminal(&mut self, request: ClientRequest, arguments: &Value) {
+        match TerminalSize::parse(arguments) {
+            Ok(size) => self.request_io(request, IoRequest::Resize(size)),
+            Err(failure) => self.refuse(&request, failure),
+        }
+    }
+
+    /// A line with the prefix in the debug console is for the program; everything else is for the engine.
+    pub(super) fn evaluate(&mut self, request: ClientRequest, arguments: Value) {
+        let prefix = self.launch.console_input_prefix();
+        let typed = arguments["expression"].as_str().unwrap_or_default();
+        if arguments["context"] == "repl"
+            && !prefix.is_empty()
+            && let Some(line) = typed.strip_prefix(prefix)
+        {
+            let close = line == prefix;
+            let data = if close { Vec::new() } else { format!("{line}\n").into_bytes() };
+            return self.request_io(request, IoRequest::Write { data, close });
+        }
+        if !arguments["expression"].is_string() {
+            return self.refuse(&request, Failure::invalid("`expression` is missing; it must be a string"));
+        }
+        self.inspect(request, arguments);
+    }
+
+    /// Sends the broker's reply to the client; reports input to the others.
+    pub(super) fn receive_io_reply(&mut self, ticket: Ticket, result: Result<Value, Failure>) {
+        let action = self.pending.take(ticket);
+        if let Some(ReplyAction::Write { request, text, closes }) = &action
+            && let Ok(body) = &result
+        {
+            self.report_input(request, text, *closes, body);
+        }
+        let Some(ReplyAction::Io(request) | ReplyAction::Write { request, .. }) = action else { return };
+        if let Ok(body) = &result
+            && body["stdinClosed"] == true
+        {
+            let name = self.name_of(request.client);
+            self.broadcast("inputClosed", &json!({ "client": name }));
+        }
+        self.respond(&request, result);
+    }
+}
+
+fn write_arguments(arguments: &Value) -> Result<IoRequest, Failure> {
+    let Some(text) = arguments["data"].as_str() else {
+        return Err(Failure::invalid("`data` is missing; it must be a string"));
+    };
+    let data = match arguments["encoding"].as_str().unwrap_or("utf8") {
+        "utf8" => text.as_bytes().to_vec(),
+        "base64" => base64::engine::general_purpose::STANDARD
+            .decode(text)
+            .map_err(|error| Failure::invalid(format!("`data` is not base64: {error}")))?,
+        other => {
+            return Err(Failure::invalid(format!("`encoding` is `{other}`; it must be `utf8` or `base64`")));
+        }
+    };
+    if data.len() > MAX_INPUT {
+        let message = format!("`data` has {} bytes; one request may write {MAX_INPUT}", data.len());
+        return Err(Failure::invalid(message).hint("write it in parts"));
+    }
+    Ok(IoRequest::Write { data, close: flag(arguments, "closeAfter")? })
+}
+
+fn read_arguments(arguments: &Value) -> Result<ReadOutput, Failure> {
+    let (stdout, stderr) = match &arguments["stream"] {
+        Value::Null => (true, true),
+        Value::String(stream) if stream == "both" => (true, true),
+        Value::String(stream) if stream == "stdout" => (true, false),
+        Value::String(stream) if stream == "stderr" => (false, true),
+        other => {
+            let text = other.as_str().map_or_else(|| other.to_string(), str::to_owned);
+            return Err(Failure::invalid(format!(
+                "invalid stream: '{text}'. Must be 'stdout', 'stderr', or 'both'"
+            )));
+        }
+    };
+    let wait_for = text(arguments, "waitFor")?;
+    if let Some(pattern) = &wait_for {
+        regex::Regex::new(pattern)
+            .map_err(|error| Failure::invalid(format!("`waitFor` is not a regular expression: {error}")))?;
+    }
+    let number = |key: &str| match &arguments[key] {
+        Value::Null => Ok(None),
+        value => value
+            .as_u64()
+            .map(Some)
+            .ok_or_else(|| Failure::invalid(format!("`{key}` must be a number of at least 0, not {value}"))),
+    };
+    Ok(ReadOutput {
+        stdout,
+        stderr,
+        clear: flag(arguments, "clear")?,
+        since: text(arguments, "since")?,
+        max_bytes: number("maxBytes")?.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
+        newest: flag(arguments, "newest")?,
+        wait_for,
+        timeout: number("timeoutMs")?.map(|ms| Duration::from_millis(ms).min(MAX_WAIT_TIMEOUT)),
+        screen: flag(arguments, "screen")?,
+        stopped: false,
+    })
+}
+
+fn flag(arguments: &Value, key: &str) -> Result<bool, Failure> {
+    match &arguments[key] {
+        Value::Null => Ok(false),
+        Value::Bool(value) => Ok(*value),
+        other => Err(Failure::invalid(format!("`{key}` must be true or false, not {other}"))),
+    }
+}
+
+fn text(arguments: &Value, key: &str) -> Result<Option<String>, Failure> {
+    match &arguments[key] {
+        Value::Null => Ok(None),
+        Value::String(text) => Ok(Some(text.clone())),
+        other => Err(Failure::invalid(format!("`{key}` must be a string, not {other}"))),
+    }
+}

@@ -1,0 +1,208 @@
+//! `sessionInfo` and `sessionControl`: the connected clients and the access of agents.
+
+use std::collections::BTreeMap;
+
+use dap_wire::types::{self, SessionInfoArguments, StackTraceResponseBody};
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+
+use super::{ENGINE_TIMEOUT, Phase, State};
+use crate::access::{AccessPolicy, AgentAccess};
+use crate::clients::{ClientKind, HandshakeStage};
+use crate::event::{ClientId, ClientRequest, HubEffect};
+use crate::launch;
+use crate::pending::ReplyAction;
+
+impl State {
+    pub(super) fn session_info(&mut self, request: ClientRequest, arguments: &Value) {
+        let arguments: SessionInfoArguments = types::read(arguments);
+        if let (Some(subscribe), Some(client)) = (arguments.subscribe, self.clients.get_mut(request.client)) {
+            client.subscribed = subscribe;
+            client.overlooks_children = arguments.notices_children == Some(false);
+        }
+        let has_no_access = self
+            .clients
+            .get(request.client)
+            .is_some_and(|client| self.access_of(client) == AgentAccess::None);
+        match self.phase {
+            _ if has_no_access => {
+                let info = json!({ "id": self.session, "state": self.state_name(),
+                    "agentAccess": self.policy.agents.as_str(), "engine": self.engine_name() });
+                self.respond(&request, Ok(info));
+            }
+            // Where an adapter is not known, a client with look-only access gets nothing from it.
+            Phase::Stopped { .. } if self.is_allowed(request.client, "stackTrace") => {
+                let arguments = json!({ "threadId": self.stopped_thread(), "startFrame": 0, "levels": 1 });
+                self.request_engine(
+                    ReplyAction::SessionInfo(request),
+                    "stackTrace",
+                    arguments,
+                    ENGINE_TIMEOUT,
+                );
+            }
+            _ => self.respond_with_session_info(&request, None),
+        }
+    }
+
+    pub(super) fn respond_with_session_info(&mut self, request: &ClientRequest, stack: Option<Value>) {
+        let clients: Vec<Value> = self
+            .clients
+            .iter()
+            .filter(|client| {
+                client.stage > HandshakeStage::Connected && client.stage < HandshakeStage::Leaving
+            })
+            .map(|client| {
+                let access = self.access_of(client);
+                json!({ "id": client.id.0, "name": client.name, "kind": client.kind.as_str(),
+                    "access": access.as_str(), "launched": client.launched,
+                    "you": client.id == request.client,
+                    "breakpoints": self.breakpoints.owned_by(client.id) })
+            })
+            .collect();
+        let mut info = json!({ "id": self.session, "state": self.state_name(),
+            "agentAccess": self.policy.agents.as_str(),
+            "clients": clients });
+        if let Some(engine) = self.engine_name() {
+            info["engine"] = json!(engine);
+        }
+        if let Some(process) = &self.replay_state.process {
+            info["process"] = process.clone();
+        }
+        let children: Vec<&Value> = self.replay_state.children().collect();
+        if !children.is_empty() {
+            info["children"] = json!(children);
+        }
+        match &self.phase {
+            Phase::Stopped { stop } => {
+                info["reason"] = json!(stop.reason);
+                info["threadId"] = json!(stop.thread_id);
+                let stack: StackTraceResponseBody =
+                    stack.map(|stack| types::read(&stack)).unwrap_or_default();
+                if let Some(frame) = stack.stack_frames.first() {
+                    info["place"] = json!({ "name": frame.name, "source": frame.source,
+                        "line": frame.line, "column": frame.column });
+                }
+            }
+            Phase::Over { exited, .. } => {
+                for key in ["exitCode", "signal"] {
+                    if !exited[key].is_null() {
+                        info[key] = exited[key].clone();
+                    }
+                }
+            }
+            _ => {}
+        }
+        self.respond(request, Ok(info));
+    }
+
+    fn engine_name(&self) -> Option<&str> {
+        self.engine.as_ref().map(|engine| engine.name.as_str())
+    }
+
+    /// `idle`, `running`, `stopped` or `exited`.
+    pub(super) fn state_name(&self) -> &'static str {
+        match self.phase {
+            Phase::Idle => "idle",
+            Phase::Starting | Phase::Running => "running",
+            Phase::Stopped { .. } => "stopped",
+            Phase::Over { .. } => "exited",
+        }
+    }
+
+    /// Changes what agents may do, for people and for the agent that launched; without arguments
+    /// it returns the values.
+    pub(super) fn session_control(&mut self, request: &ClientRequest, arguments: &Value) {
+        match self.control(request, arguments) {
+            Ok(()) => {
+                let hands_over = self.clients.iter().any(|client| client.launched && client.hands_over);
+                let now = json!({ "agentAccess": self.policy.agents.as_str(), "handOver": hands_over });
+                self.respond(request, Ok(now));
+            }
+            Err(failure) => {
+                if failure.code == ErrorCode::AccessDenied {
+                    self.report_refused(request);
+                }
+                self.refuse(request, failure);
+            }
+        }
+    }
+
+    /// Passes on what may be fetched: people, and the client that launched, say so.
+    pub(super) fn set_source_link_options(&mut self, request: ClientRequest, arguments: Value) {
+        let client = self.clients.get(request.client);
+        if client.is_some_and(|client| client.kind == ClientKind::Editor || client.launched) {
+            return self.inspect(request, arguments);
+        }
+        self.report_refused(&request);
+        self.refuse(
+            &request,
+            denied("only people and the client that launched the session decide what may be fetched"),
+        );
+    }
+
+    /// Brings agents that may see again to where the others are; those that may not any more
+    /// get no output either.
+    fn update_visibility(&mut self, before: &BTreeMap<ClientId, AgentAccess>) {
+        let agents: Vec<_> = self
+            .clients
+            .iter()
+            .filter(|client| client.kind == ClientKind::Agent && client.stage == HandshakeStage::Ready)
+            .map(|client| (client.id, self.access_of(client)))
+            .collect();
+        for (agent, now) in agents {
+            match (before.get(&agent), now) {
+                (Some(was), now) if *was == now => {}
+                (Some(AgentAccess::None), _) => self.catch_up(agent),
+                (_, AgentAccess::None) => self.effects.push(HubEffect::StopOutput { client: agent }),
+                _ => {}
+            }
+        }
+    }
+
+    fn control(&mut self, request: &ClientRequest, arguments: &Value) -> Result<(), Failure> {
+        let access = match &arguments["agentAccess"] {
+            Value::Null => None,
+            spelled => Some(AgentAccess::parse(spelled)?),
+        };
+        let hands_over = launch::hand_over(arguments)?;
+        let Some(client) = self.clients.get_mut(request.client) else { return Ok(()) };
+        if !client.launched && hands_over.is_some() {
+            return Err(denied("only the client that launched the session can hand it over"));
+        }
+        let person = client.kind == ClientKind::Editor;
+        if access.is_some() && !person && !client.launched {
+            return Err(denied(
+                "only people, and the client that launched the session, change what agents may do",
+            ));
+        }
+        if access.is_some() && !person && self.policy.by_person {
+            return Err(denied("a person decided what agents may do in this session; only people change it"));
+        }
+        client.hands_over = hands_over.unwrap_or(client.hands_over);
+        let Some(agents) = access else { return Ok(()) };
+        let before = self.accesses();
+        let was = self.policy;
+        self.policy = AccessPolicy { agents, by_person: was.by_person || person };
+        if was.agents != agents || before != self.accesses() {
+            self.clients.iter_mut().for_each(|client| client.refused.clear());
+            self.update_visibility(&before);
+            self.report_change(request.client, "agentAccess", &json!({ "agentAccess": agents.as_str() }));
+        }
+        Ok(())
+    }
+
+    /// The current access of each client.
+    fn accesses(&self) -> BTreeMap<ClientId, AgentAccess> {
+        self.clients.iter().map(|client| (client.id, self.access_of(client))).collect()
+    }
+
+    /// Whether this client may have this request sent to the engine.
+    fn is_allowed(&self, id: ClientId, command: &str) -> bool {
+        let client = self.clients.get(id);
+        client.is_some_and(|client| self.access_of(client).check(command, self.engine.as_ref()).is_ok())
+    }
+}
+
+fn denied(what: &str) -> Failure {
+    Failure::new(ErrorCode::AccessDenied, what).quiet()
+}
