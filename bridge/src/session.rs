@@ -2,6 +2,7 @@
 //!
 //! Not here: the sessions of an MCP client ([`crate::server`]).
 
+mod adapter_release;
 pub mod breakpoints;
 
 use std::path::{Path, PathBuf};
@@ -112,7 +113,7 @@ impl AgentSession {
     /// Starts an adapter and launches or attaches in it; `client` is this agent's name for the others.
     ///
     /// # Errors
-    /// The adapter's own, or that it cannot be started.
+    /// The adapter's own, that it cannot be started, or `UNSUPPORTED` for one of another release.
     pub async fn start(
         adapter: &Path,
         client: &str,
@@ -123,6 +124,7 @@ impl AgentSession {
         let failed = |reason: String| {
             Failure::new(ErrorCode::EngineNotFound, format!("cannot start `{}`: {reason}", adapter.display()))
         };
+        adapter_release::check(adapter).await?;
         let mut command = tokio::process::Command::new(adapter);
         command.env_remove(workspace_tools::process::TOKEN_VARIABLE);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
