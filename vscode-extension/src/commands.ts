@@ -5,7 +5,7 @@ import { agentConfigurations } from "./agent-configurations";
 import { liveSessions, type LiveSession } from "./live-sessions";
 import type { AdapterLog } from "./log";
 import { runningProcesses } from "./processes";
-import { otherConfigurations, withTandem } from "./other-debuggers";
+import { otherCompounds, otherConfigurations, withTandem, type Other } from "./other-debuggers";
 import type { Programs } from "./programs";
 import { accessWords } from "./session-snapshot";
 import type { Sessions } from "./sessions";
@@ -50,24 +50,32 @@ export async function join(live: LiveSession): Promise<void> {
   await vscode.debug.startDebugging(folder, { type: "tandem", request: "attach", name, session: live.id });
 }
 
-/** A configuration that launch.json has for another debugger, with Tandem instead. */
+/** A configuration or a compound that launch.json has for other debuggers, with Tandem instead. */
 async function debugConfiguration(): Promise<void> {
   const folders = [undefined, ...(vscode.workspace.workspaceFolders ?? [])];
   const items = folders.flatMap((folder) => {
-    const launch = vscode.workspace.getConfiguration("launch", folder?.uri).inspect("configurations");
-    const configurations = folder === undefined ? launch?.workspaceValue : launch?.workspaceFolderValue;
-    return otherConfigurations(configurations).map((other) => ({ label: other.name, description: other.type, detail: folder?.name ?? "", folder, other }));
+    const read = (key: string) => {
+      const launch = vscode.workspace.getConfiguration("launch", folder?.uri).inspect(key);
+      return folder === undefined ? launch?.workspaceValue : launch?.workspaceFolderValue;
+    };
+    const configurations = read("configurations");
+    const detail = folder?.name ?? "";
+    const single = otherConfigurations(configurations).map((other) => ({ label: other.name, description: other.type, detail, folder, members: [other] as readonly Other[] }));
+    const compounds = otherCompounds(read("compounds"), configurations).map(({ name, members }) => ({
+      label: name, description: members.map((member) => member.name).join(", "), detail, folder, members,
+    }));
+    return [...single, ...compounds];
   });
   // A workspace of one folder has its launch.json both ways.
-  const text = (item: (typeof items)[number]) => JSON.stringify(item.other);
+  const text = (item: (typeof items)[number]) => JSON.stringify([item.label, item.members]);
   const several = items.filter((one, at) => folders.length > 2 || items.findIndex((other) => text(other) === text(one)) === at);
   if (several.length === 0) {
     void vscode.window.showInformationMessage(t("launch.json has no configuration of another debugger that Tandem understands."));
     return;
   }
   const chosen = several.length === 1 ? several[0] : await vscode.window.showQuickPick(several, { placeHolder: t("Which configuration do you want to debug?") });
-  if (chosen !== undefined) {
-    await vscode.debug.startDebugging(chosen.folder ?? vscode.workspace.workspaceFolders?.[0], withTandem(chosen.other));
+  for (const member of chosen?.members ?? []) {
+    await vscode.debug.startDebugging(chosen?.folder ?? vscode.workspace.workspaceFolders?.[0], withTandem(member));
   }
 }
 

@@ -25,5 +25,31 @@ export function otherConfigurations(configurations: unknown): Other[] {
 
 /** The same configuration, debugged by Tandem. */
 export function withTandem(other: Other): Other & { readonly type: "tandem" } {
-  return { ...other, type: "tandem", [ORIGINAL_TYPE]: other.type };
+  return other.type === "tandem" ? { ...other, type: "tandem" } : { ...other, type: "tandem", [ORIGINAL_TYPE]: other.type };
+}
+
+/** A compound of a launch.json, to be debugged with Tandem. */
+export interface OtherCompound {
+  readonly name: string;
+  /** Configurations of Tandem, and of other debuggers. */
+  readonly members: readonly Other[];
+}
+
+/** Those of a launch.json's `compounds` that Tandem can start completely, and that another debugger would start otherwise. Members of other
+ * folders are not looked up. */
+export function otherCompounds(compounds: unknown, configurations: unknown): OtherCompound[] {
+  const others = otherConfigurations(configurations);
+  const all: readonly unknown[] = Array.isArray(configurations) ? configurations : [];
+  const own = all.filter((one): one is Other => (one as Partial<Other> | null)?.type === "tandem" && typeof (one as Partial<Other>).name === "string");
+  const known = new Map([...own, ...others].map((one) => [one.name, one]));
+  const listed: readonly unknown[] = Array.isArray(compounds) ? compounds : [];
+  return listed.flatMap((one) => {
+    const { name, configurations: names } = (one ?? {}) as Partial<Record<string, unknown>>;
+    if (typeof name !== "string" || !Array.isArray(names)) {
+      return [];
+    }
+    const members = names.map((member) => (typeof member === "string" ? known.get(member) : undefined));
+    const whole = members.filter((member): member is Other => member !== undefined);
+    return whole.length === names.length && whole.some((member) => member.type !== "tandem") ? [{ name, members: whole }] : [];
+  });
 }

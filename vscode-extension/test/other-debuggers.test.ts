@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { OTHER_TYPES, otherConfigurations, withTandem } from "../src/other-debuggers";
+import { OTHER_TYPES, otherCompounds, otherConfigurations, withTandem } from "../src/other-debuggers";
 
 test("configurations of other debuggers are offered, and no others", () => {
   const csharp = { type: "coreclr", request: "launch", name: "Shop", program: "shop.dll", console: "internalConsole" };
@@ -9,6 +9,24 @@ test("configurations of other debuggers are offered, and no others", () => {
   assert.deepEqual(otherConfigurations([...odd, csharp]), [csharp]);
   assert.deepEqual(otherConfigurations(undefined), []);
   assert.deepEqual(withTandem(csharp), { ...csharp, type: "tandem", __configurationType: "coreclr" });
+});
+
+test("compounds are offered if Tandem can start all of it, and another debugger would otherwise", () => {
+  const server = { type: "coreclr", request: "launch", name: "Server", program: "server.dll" };
+  const client = { type: "debugpy", request: "launch", name: "Client", program: "client.py" };
+  const ours = { type: "tandem", request: "launch", name: "Ours", program: "ours.py" };
+  const php = { type: "php", request: "launch", name: "PHP" };
+  const compounds = [
+    { name: "Both", configurations: ["Server", "Client"], stopAll: true }, { name: "Mixed", configurations: ["Ours", "Server"] },
+    { name: "Only ours", configurations: ["Ours"] }, { name: "With PHP", configurations: ["Server", "PHP"] },
+    { name: "Missing", configurations: ["Server", "No such"] }, { name: "Elsewhere", configurations: [{ name: "Server", folder: "b" }] },
+    { name: "Empty", configurations: [] }, { configurations: ["Server"] }, null, 3,
+  ];
+  assert.deepEqual(otherCompounds(compounds, [server, client, ours, php, null]), [
+    { name: "Both", members: [server, client] }, { name: "Mixed", members: [ours, server] },
+  ]);
+  assert.deepEqual(otherCompounds(undefined, [server]), []);
+  assert.deepEqual(withTandem(ours as never), ours);
 });
 
 test("the types are those that the documentation names", () => {

@@ -1,6 +1,6 @@
 /** Configurations that are made from what the workspace holds. */
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
 import * as path from "node:path";
 import { scenario, type Workbench } from "./workbench";
 
@@ -63,3 +63,29 @@ scenario("a window without a folder: F5 runs the open file", "greeter", async (b
   await bench.stoppedAt(4);
   await bench.picture("no-folder");
 }, { alone: "greeter.py" });
+
+/** The programs of all live sessions. */
+function livePrograms(bench: Workbench): string[] {
+  const folder = path.join(bench.runtimeFolder, "tandem");
+  const files = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".json")) : [];
+  return files.map((name) => (JSON.parse(readFileSync(path.join(folder, name), "utf8")) as { program: string }).program);
+}
+
+const greeter = (type: string, name: string) => ({ type, request: "launch", name, program: "${workspaceFolder}/greeter.py", cwd: "${workspaceFolder}" });
+
+scenario("compounds start each of their configurations, those of another debugger with Tandem", "greeter", async (bench) => {
+  const program = path.join(bench.folder, "greeter.py");
+  const started = (count: number) => bench.until(`${count} sessions`, () => livePrograms(bench).filter((one) => one === program).length === count);
+  await bench.openFile("greeter.py");
+  await bench.command("Debug: Select and Start Debugging");
+  await bench.choose("Ours");
+  await started(2);
+  await bench.command("Tandem: Debug with Tandem");
+  await bench.choose("Theirs");
+  await started(4);
+  await bench.picture("compounds");
+}, { launchFile: {
+  version: "0.2.0",
+  configurations: [greeter("tandem", "First"), greeter("tandem", "Second"), greeter("debugpy", "Third"), greeter("debugpy", "Fourth")],
+  compounds: [{ name: "Ours", configurations: ["First", "Second"] }, { name: "Theirs", configurations: ["Third", "Fourth"] }],
+} });

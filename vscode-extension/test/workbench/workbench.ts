@@ -16,8 +16,10 @@ let windows = 0;
 export interface Circumstances {
   /** Settings of the workspace. */
   readonly settings?: Readonly<Record<string, unknown>>;
-  /** Text of its launch.json. */
+  /** The configuration of its launch.json. */
   readonly launch?: unknown;
+  /** The whole launch.json, instead of `launch`. */
+  readonly launchFile?: unknown;
   /** Another sample, as a second folder of the workspace. */
   readonly beside?: string;
   /** No folder is open, only this file of the sample. */
@@ -65,7 +67,7 @@ export class Workbench {
     private readonly context: BrowserContext,
   ) {}
 
-  public static async open(sample: string, { settings, launch, beside, alone }: Circumstances): Promise<Workbench> {
+  public static async open(sample: string, { settings, launch, launchFile, beside, alone }: Circumstances): Promise<Workbench> {
     const editor = await Editor.get();
     windows += 1;
     const folder = path.join(editor.scratch, `window${windows}`, path.basename(sample));
@@ -79,6 +81,9 @@ export class Workbench {
     }
     if (launch !== undefined) {
       write("launch.json", { version: "0.2.0", configurations: [launch] });
+    }
+    if (launchFile !== undefined) {
+      write("launch.json", launchFile);
     }
     const context = await editor.browser.newContext({ viewport: { width: 1280, height: 800 } });
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);
