@@ -27,17 +27,16 @@ class Platform:
     name: str
     rust: str
     machine: str
+    # Images have the same name for it.
     debian: str
     node_cpu: str
     wheel: str
     mason: str
-    # The architecture of an image.
-    image: str
 
 
-X64 = Platform("linux-x64", "x86_64-unknown-linux-gnu", "x86-64", "amd64", "x64", "py3-none-manylinux_2_28_x86_64", "linux_x64_gnu", "amd64")
+X64 = Platform("linux-x64", "x86_64-unknown-linux-gnu", "x86-64", "amd64", "x64", "py3-none-manylinux_2_28_x86_64", "linux_x64_gnu")
 # Without the .NET engine, which refuses it by name.
-ARM64 = Platform("linux-arm64", "aarch64-unknown-linux-gnu", "AArch64", "arm64", "arm64", "py3-none-manylinux_2_28_aarch64", "linux_arm64_gnu", "arm64")
+ARM64 = Platform("linux-arm64", "aarch64-unknown-linux-gnu", "AArch64", "arm64", "arm64", "py3-none-manylinux_2_28_aarch64", "linux_arm64_gnu")
 PLATFORMS = (X64, ARM64)
 DOWNLOADS = f"{PUBLISHER['repository']}/releases/download/v{VERSION}"
 LICENCES = ("LICENSE-MIT", "LICENSE-APACHE")

@@ -75,21 +75,16 @@ bin:
 """.encode()
 
 
-def dockerfile(platforms):
-    """Beside the archives of the release. For agents (`docker run -i`), and as the image of `kubectl debug`."""
-    stages = "".join(f"""
-FROM debian:12-slim AS {platform.image}
-ADD tandem-{VERSION}-{platform.name}.tar.gz /opt
-ENV PATH=/opt/tandem-{VERSION}-{platform.name}/bin:$PATH
-""" for platform in platforms)
+def dockerfile():
+    """Beside the packages of Debian of the release. For agents (`docker run -i`), and as the image of `kubectl debug`."""
     return "Dockerfile", f"""# docker build -t {PUBLISHER['image']}:{VERSION} .   (in the folder of the release's files)
 # An agent:       docker run -i --rm -v "$PWD:/work" {PUBLISHER['image']}:{VERSION}
 # A program in a pod: kubectl debug -it POD --image={PUBLISHER['image']}:{VERSION} --target=CONTAINER -- tandem-dap --listen 127.0.0.1:4711
-# The builder sets it; `docker build --platform linux/arm64` chooses another.
-ARG TARGETARCH={platforms[0].image}
-{stages}
-# hadolint ignore=DL3006
-FROM ${{TARGETARCH}}
+FROM debian:12-slim
+# The builder sets it: amd64 or arm64, as Debian names them. A default would replace its value.
+ARG TARGETARCH
+COPY tandem_{VERSION}_${{TARGETARCH}}.deb /tmp/tandem.deb
+RUN dpkg --install /tmp/tandem.deb && rm /tmp/tandem.deb
 LABEL io.modelcontextprotocol.server.name="{PUBLISHER['mcpName']}" \\
       org.opencontainers.image.title="Tandem" \\
       org.opencontainers.image.description="{SHORT}" \\

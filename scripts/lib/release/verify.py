@@ -2,9 +2,15 @@
 installed by the package managers that are here. With the real programs, in a bare root: `scripts/try-release`."""
 import hashlib, json, os, pathlib, re, shutil, subprocess, sys, tarfile, tempfile, xml.etree.ElementTree as xml, zipfile
 
+from setup.adapters import python_packages
+from setup.cache import install_pinned
+from setup.node import npm_package
 from tools import tool
 
 from .facts import PLATFORMS, PROGRAMS, PUBLISHER, VERSION, X64
+
+# Has the schemas of the manifests of bundles.
+MCPB = ("@anthropic-ai/mcpb@2.1.2", "81174993380eb930bcacecc890b1acfdb06cf336366e445404aea36467417cc1")
 
 failures = []
 
@@ -136,11 +142,25 @@ def catalogues(out, _scratch, platforms):
     package = only(out, f"*-{X64.name}.mcpb")
     with zipfile.ZipFile(package) as archive:
         manifest = json.loads(archive.read("manifest.json"))
-        that({"manifest_version", "name", "version", "description", "author", "server"} <= set(manifest), "the bundle's manifest lacks fields")
+        for problem in problems_of(manifest):
+            failures.append(f"the bundle's manifest: {problem}")
         that(manifest["server"]["entry_point"] in archive.namelist(), "the bundle's entry point is not in it")
         that(archive.getinfo(manifest["server"]["entry_point"]).external_attr >> 16 & 0o111, "the bundle's program cannot be run")
     for platform in platforms:
         that(f"tandem-{VERSION}-{platform.name}.tar.gz" in (out / "mason-package.yaml").read_text(), "Mason would fetch another file")
+
+
+def problems_of(manifest):
+    """The violations of the schema of the manifest's version."""
+    package = install_pinned("mcpb", MCPB, lambda scratch: npm_package(scratch, *MCPB))
+    schema = package / f"schemas/mcpb-manifest-v{manifest['manifest_version']}.schema.json"
+    code = ("import json, sys, jsonschema\nschema, found = map(json.loads, sys.stdin)\n"
+            "for one in jsonschema.Draft7Validator(schema).iter_errors(found): print('/'.join(map(str, one.path)), one.message)")
+    lines = f"{json.dumps(json.loads(schema.read_text()))}\n{json.dumps(manifest)}\n"
+    done = subprocess.run([sys.executable, "-c", code], input=lines, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          env={**os.environ, "PYTHONPATH": str(python_packages())})
+    that(done.returncode == 0, f"jsonschema cannot check the bundle's manifest: {done.stdout[-2000:]}")
+    return done.stdout.splitlines()
 
 
 def bill(out, _scratch, platforms):
@@ -156,6 +176,7 @@ def bill(out, _scratch, platforms):
 def image(out, _scratch, platforms):
     text = (out / "Dockerfile").read_text()
     that(f'io.modelcontextprotocol.server.name="{PUBLISHER["mcpName"]}"' in text, "the MCP registry would not know whose image it is")
-    added = re.findall(r"^ADD (\S+)", text, re.M)
-    that(len(added) == len(platforms) and all((out / name).is_file() for name in added), "the image adds a file that is not there")
+    copied = re.search(r"^COPY (\S+)", text, re.M)[1]
+    for platform in platforms:
+        that((out / copied.replace("${TARGETARCH}", platform.debian)).is_file(), f"the image copies a file that is not there for {platform.name}")
     output(tool("hadolint"), out / "Dockerfile")
