@@ -2,6 +2,18 @@
 # everything when the client leaves. It ignores the conditions of filters. A program that it is attached to would end when it stops
 # after the client has left.
 corrected = lambda do |dap, attached|
+  # Ruby before 3.2 crashes when the last breakpoint of a method is disabled while a thread is stopped in that method by a step: it frees
+  # the list of the method's hooks, which the thread reads next. An empty hook keeps the list.
+  if RUBY_VERSION.to_f < 3.2 && !DEBUGGER__::LineBreakpoint.method_defined?(:__tandem_disable)
+    kept = {}.compare_by_identity
+    DEBUGGER__::LineBreakpoint.alias_method(:__tandem_disable, :disable)
+    DEBUGGER__::LineBreakpoint.define_method(:disable) do
+      if @iseq && @tp&.enabled?
+        kept[@iseq] ||= TracePoint.new(@type) {}.tap { |hook| @type == :line ? hook.enable(target: @iseq, target_line: @line) : hook.enable(target: @iseq) }
+      end
+      __tandem_disable
+    end
+  end
   # After each fork the gem opens the lock of its processes again, in the parent as well. A thread that waits for the lock then keeps it
   # for ever, and no other process stops.
   if defined?(DEBUGGER__::MultiProcessGroup)
