@@ -83,7 +83,7 @@ async fn check_early_crash(subject: Subject) -> anyhow::Result<()> {
         answer.body["error"]["variables"]["message"].as_str().unwrap_or_default().to_owned()
     };
     assert!(start.elapsed() < deadline(8), "{:?}", start.elapsed());
-    assert!(event.contains("ended by SIGKILL"), "{event}");
+    assert!(event.contains("ended with exit code 137 (SIGKILL)"), "{event}");
     let WatchedSession { editor, mut place, _aside } = session;
     editor.finish().await?;
     place.wait_until_ended(deadline(5)).await

@@ -159,7 +159,7 @@ async fn every_waiting_request_is_answered_with_the_stderr_tail_of_a_crashed_ada
         let refused = editor.response(seq).await?;
         assert!(!refused.success);
         let reason = message(&refused.body);
-        assert!(reason.contains("the moon is full") && reason.contains("ended with 9"), "{reason}");
+        assert!(reason.contains("the moon is full") && reason.contains("ended with exit code 9"), "{reason}");
     }
     editor.event("terminated").await?;
     assert!(editor.output[2].contains("the moon is full"), "{:?}", editor.output);
@@ -244,7 +244,7 @@ async fn an_adapter_that_crashes_before_it_is_configured_is_reported_at_once() -
         } else {
             message(&answer.body).to_owned()
         };
-        assert!(event.contains("the moon is full") && event.contains("ended with 9"), "{event}");
+        assert!(event.contains("the moon is full") && event.contains("ended with exit code 9"), "{event}");
         assert!(start.elapsed() < deadline(5), "{:?}", start.elapsed());
         editor.finish().await?;
     }

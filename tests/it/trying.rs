@@ -237,7 +237,7 @@ async fn an_experiment_shows_that_a_value_is_the_cause_of_an_exception() -> anyh
     let answer = agent.call("debug_try", set).await?;
     assert!(
         differs(&answer)
-            .starts_with("end: exception ValueError: no fig left without, exited with code 0 with"),
+            .starts_with("end: exception ValueError: no fig left without, ended with exit code 0 with"),
         "{answer}"
     );
     assert_eq!(answer["without"]["at"], "shop.py:9 in price", "{answer}");

@@ -80,7 +80,10 @@ export class TestTool {
     this.end = new Promise((resolve) => {
       const failed = (why: string) => ({ error: { code: "COMMAND_FAILED", message: t("{0} cannot list or run tests: {1}", program, why) } });
       this.child.once("error", (error) => resolve(failed(error.message)));
-      this.child.once("close", (code) => resolve(last ?? failed(this.errors.trim() || t("it ended with exit code {0}", code ?? -1))));
+      this.child.once("close", (code, signal) => {
+        const end = signal === null ? t("it ended with exit code {0}", code ?? -1) : t("it was ended by {0}", signal);
+        resolve(last ?? failed(this.errors.trim() || end));
+      });
     });
     // Its end is what cancels, so stdin stays open.
     this.send(request);

@@ -247,7 +247,7 @@ pub(super) async fn start(
     let outcome = tokio::select! {
         biased;
         reached = reached => reached.map_err(|error| error.to_string()),
-        ended = wait_for_exit_if_any(exit.as_mut()) => Err(format!("it ended with {}", ended.code)),
+        ended = wait_for_exit_if_any(exit.as_mut()) => Err(format!("it ended with {ended}")),
         () = tokio::time::sleep(START_TIMEOUT) =>
             Err(format!("it could not be reached within {} s", START_TIMEOUT.as_secs())),
     };

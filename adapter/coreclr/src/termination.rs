@@ -290,7 +290,7 @@ impl ClrSession {
     /// it carries, have ended.
     pub(super) fn on_program_exited(&mut self, info: Option<ExitInfo>) {
         self.close(info);
-        let how = info.map_or_else(String::new, |info| format!(" with exit code {}", info.code));
+        let how = info.map_or_else(String::new, |info| format!(" with {info}"));
         match self.children.count() {
             0 => self.report_end(),
             1 => self.outbox.note(&format!("The program has ended{how}. A child process is still debugged.")),
@@ -344,7 +344,7 @@ impl ClrSession {
         }
         if let Some(info) = self.debuggee.exit {
             if self.options.logging.process_exit {
-                self.outbox.note(&format!("The program has ended with exit code {}.", info.code));
+                self.outbox.note(&format!("The program has ended with {info}."));
             }
             self.outbox.send_event("exited", exited_body(info));
         }

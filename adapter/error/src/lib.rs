@@ -1,13 +1,17 @@
 //! Failures as clients see them: a stable code, a sentence, a hint.
 //!
 //! One table for both programs: the adapter puts a [`Failure`] into a DAP error response, the bridge reads it
-//! back and passes it to the model. This crate has no DAP messages, so process I/O and the workspace tools
-//! depend only on it. Errors of frames, which end a connection, are in `dap_wire::codec`.
+//! back and passes it to the model. [`describe_exit`] has the text for how a process ended. This crate has no
+//! DAP messages, so process I/O and the workspace tools depend only on it. Errors of frames, which end a
+//! connection, are in `dap_wire::codec`.
 
 use serde_json::{Value, json};
 
 #[cfg(test)]
 mod documented;
+mod exit;
+
+pub use exit::{describe_exit, describe_exit_code};
 
 macro_rules! error_codes {
     ($($(#[doc = $doc:literal])+ $name:ident = $id:literal $text:literal;)*) => {

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use cordebug::exit_status::{self, ChildExit};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
-use tandem_error::{ErrorCode, Failure};
+use tandem_error::{ErrorCode, Failure, describe_exit};
 use tokio::sync::{oneshot, watch};
 
 use super::executable::{self, HostSupport};
@@ -72,6 +72,13 @@ impl ExitInfo {
     /// The name of the signal that ended it, such as `SIGSEGV`.
     pub fn signal_name(self) -> Option<String> {
         self.signal.map(signal_name)
+    }
+}
+
+/// `exit code 139 (SIGSEGV)`, for messages.
+impl std::fmt::Display for ExitInfo {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&describe_exit(self.code.into(), self.signal_name().as_deref()))
     }
 }
 
@@ -494,6 +501,7 @@ mod tests {
         }
         assert_eq!(ExitInfo { code: 139, signal: Some(11) }.signal_name().as_deref(), Some("SIGSEGV"));
         assert_eq!(ExitInfo { code: 139, signal: None }.signal_name(), None);
+        assert_eq!(ExitInfo { code: 139, signal: Some(11) }.to_string(), "exit code 139 (SIGSEGV)");
     }
 
     #[test]

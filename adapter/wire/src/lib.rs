@@ -18,4 +18,4 @@ pub mod types;
 
 pub use message::{EXTRA_FIELDS, Event, Message, MessageError, Request, Response};
 /// The error of a failed request, from a crate that this one depends on.
-pub use tandem_error::{ErrorCode, Failure};
+pub use tandem_error::{ErrorCode, Failure, describe_exit, describe_exit_code};

@@ -8,7 +8,7 @@ use workspace_tools::build::report::FinishedReport;
 use workspace_tools::process::ProcessExit;
 
 use crate::model::TestResult;
-use crate::results::{TestResults, ending};
+use crate::results::TestResults;
 
 /// Failed tests of one answer.
 const MAX_FAILURES: usize = 50;
@@ -84,6 +84,7 @@ fn read_counts(answer: &Value) -> (u64, u64) {
 
 fn error(ran: &RunSummary<'_>, (errors, warnings): &(u64, u64), results: &TestResults) -> Option<Value> {
     let counts = results.counts();
+    let ended = ProcessExit { code: ran.exit_code };
     let (code, what, hint) = if counts.failed > 0 {
         let what = format!("{} of {} tests failed", counts.failed, counts.total());
         (ErrorCode::TestsFailed, what, "debug_launch_test stops where one fails")
@@ -91,10 +92,7 @@ fn error(ran: &RunSummary<'_>, (errors, warnings): &(u64, u64), results: &TestRe
         let what = match ran.command.as_str() {
             // A user would not type the commands that list tests.
             "" => format!("the tests cannot be listed: {errors} errors, {warnings} warnings"),
-            command => format!(
-                "`{command}` failed with exit code {}: {errors} errors, {warnings} warnings",
-                ran.exit_code
-            ),
+            command => format!("`{command}` failed with {ended}: {errors} errors, {warnings} warnings"),
         };
         let hint = match errors {
             0 => "`output` says why",
@@ -102,10 +100,9 @@ fn error(ran: &RunSummary<'_>, (errors, warnings): &(u64, u64), results: &TestRe
         };
         (ErrorCode::BuildFailed, what, hint)
     } else if ran.exit_code != 0 && counts.total() == counts.skipped {
-        let what = format!("`{}` failed with exit code {} before any test ran", ran.command, ran.exit_code);
+        let what = format!("`{}` failed with {ended} before any test ran", ran.command);
         (ErrorCode::BuildFailed, what, "`output` says why")
     } else if ran.exit_code != 0 && !ran.debugged {
-        let ended = ending(ProcessExit { code: ran.exit_code });
         let what = format!("`{}` ended with {ended}, though no test failed", ran.command);
         (ErrorCode::CommandFailed, what, "`output` says why; tests may be missing")
     } else if let (missing @ 1.., planned) = results.missing_counts()

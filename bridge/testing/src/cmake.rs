@@ -16,7 +16,6 @@ use workspace_tools::process::{ProcessCommand, ProcessExit};
 use crate::framework::{ChosenTests, TestFramework};
 use crate::host::{BoxFuture, DirectLauncher, ProcessLaunch, Stops};
 use crate::model::{TestItem, TestResult, TestStatus};
-use crate::results::ending;
 use crate::run::{FrameworkRun, NoResultSource, NullReader};
 use ctest::Ctest;
 use googletest::GoogleTest;
@@ -159,8 +158,7 @@ async fn list_tests(run: &mut FrameworkRun<'_>) -> Result<Vec<TestItem>, Failure
     let errors = printed.err.text();
     let bytes = printed.out.whole().unwrap_or_default();
     let list: Value = serde_json::from_slice(&bytes).map_err(|error| {
-        let message =
-            format!("ctest does not list its tests (exit code {}): {error}; {}", ended.code, errors.trim());
+        let message = format!("ctest does not list its tests ({ended}): {error}; {}", errors.trim());
         Failure::new(ErrorCode::CommandFailed, message).hint("ctest 3.14 or newer lists them")
     })?;
     let all = list["tests"].as_array().into_iter().flatten();
@@ -262,7 +260,7 @@ fn fail_unrun(run: &FrameworkRun<'_>, left: &[TestItem], ended: ProcessExit) {
             id: test.id.clone(),
             name: test.name.clone(),
             outcome: TestStatus::Failed,
-            message: format!("did not run: its program ended with {} before", ending(ended)),
+            message: format!("did not run: its program ended with {ended} before"),
             file: test.file.clone(),
             line: test.line,
             ..TestResult::default()
@@ -316,7 +314,7 @@ async fn debug_ctest(run: &mut FrameworkRun<'_>, test: &TestItem) -> Result<(), 
     run.results.finish_test(TestResult {
         id: test.id.clone(),
         outcome: if passed { TestStatus::Passed } else { TestStatus::Failed },
-        message: if passed { String::new() } else { format!("its program ended with {}", ending(ended)) },
+        message: if passed { String::new() } else { format!("its program ended with {ended}") },
         ..TestResult::default()
     });
     Ok(())

@@ -17,7 +17,7 @@ use workspace_tools::process::{OutputStream, ProcessExit, Sink};
 use crate::host::{BoxFuture, ProcessLaunch, ProcessLauncher};
 use crate::model::{TestItem, TestResult, TestStatus};
 use crate::reports::ReportPipe;
-use crate::results::{TestResults, ending};
+use crate::results::TestResults;
 
 /// Interval of the checks of each test's time limit.
 const CHECK_INTERVAL: Duration = Duration::from_millis(200);
@@ -333,7 +333,7 @@ impl<'a> FrameworkRun<'a> {
                         format!("the process of the tests ended while this test ran{}", reason(known))
                     }
                     None => {
-                        format!("the process of the tests ended with {} while this test ran", ending(ended))
+                        format!("the process of the tests ended with {ended} while this test ran")
                     }
                 };
                 self.results.fail_running(&why, known.unwrap_or(tail));
@@ -366,12 +366,12 @@ impl<'a> FrameworkRun<'a> {
         let called = left.iter().filter_map(|test| Some((printed.find(&calls(test))?, *test)));
         let guilty = called.min_by_key(|(at, _)| *at).map(|(_, test)| test);
         let only = left.first().copied().filter(|_| left.len() == 1);
-        let (why, words) = (ending(ended), output_tail(&printed));
+        let words = output_tail(&printed);
         match guilty.or(only) {
             Some(test) => {
                 self.results.start_test(&test.id);
                 let what = format!(
-                    "the process of the tests ended with {why} while this test ran{}",
+                    "the process of the tests ended with {ended} while this test ran{}",
                     reason(&printed)
                 );
                 self.results.fail_running(&what, &words);
@@ -382,7 +382,7 @@ impl<'a> FrameworkRun<'a> {
                     left.iter().take(MAX_CANDIDATES).map(|test| test.id.as_str()).collect();
                 let more = if left.len() > names.len() { ", …" } else { "" };
                 let message = format!(
-                    "the process of the tests ended with {why}; {} tests had not ended: {}{more}",
+                    "the process of the tests ended with {ended}; {} tests had not ended: {}{more}",
                     left.len(),
                     names.join(", ")
                 );

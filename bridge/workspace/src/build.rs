@@ -206,7 +206,8 @@ fn failure_error(answer: &BuildResult, action: BuildAction) -> Option<Value> {
         (false, 0, 0) => String::new(),
         (false, errors, warnings) => format!(": {errors} errors, {warnings} warnings"),
     };
-    let message = format!("`{}` failed with exit code {}{what}", words.join(" "), answer.exit_code);
+    let ended = ProcessExit { code: answer.exit_code };
+    let message = format!("`{}` failed with {ended}{what}", words.join(" "));
     let hint = if tests {
         "`tests.failures` lists them"
     } else if report.errors > 0 {

@@ -67,7 +67,7 @@ pub async fn run(
         .map_err(|error| Failure::new(ErrorCode::IoFailed, format!("the answer is not JSON: {error}")))?;
     if !ended.success() {
         let program = command.program.to_string_lossy();
-        let message = format!("`{program}` ended with exit code {}", ended.code);
+        let message = format!("`{program}` ended with {ended}");
         answer["error"] = json!({ "code": ErrorCode::CommandFailed.as_str(), "message": message });
     }
     Ok(answer)

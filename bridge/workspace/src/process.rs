@@ -13,7 +13,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
-use tandem_error::{ErrorCode, Failure};
+use tandem_error::{ErrorCode, Failure, describe_exit_code};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::Child;
 use tokio::time::{Instant, timeout};
@@ -74,6 +74,13 @@ impl From<ExitStatus> for ProcessExit {
     fn from(status: ExitStatus) -> Self {
         use std::os::unix::process::ExitStatusExt;
         Self { code: status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(-1) }
+    }
+}
+
+/// `exit code 139 (SIGSEGV)`, for messages.
+impl std::fmt::Display for ProcessExit {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&describe_exit_code(self.code.into()))
     }
 }
 

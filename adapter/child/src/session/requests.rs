@@ -20,7 +20,6 @@ use super::super::connection::{
 use super::super::profile::Profile;
 use super::super::state::{ChildEvent, ChildState};
 use super::{AdapterSession, REQUEST_TIMEOUT};
-use tandem_process::child::signal_name;
 use tandem_process::{Broker, Child, ExitInfo};
 
 /// How long the end of a program may take to be noticed after its adapter has refused to resume it.
@@ -229,10 +228,7 @@ impl ExitContext {
         }
         let how = match (self.peer.protocol_error(), code) {
             (Some(why), _) => format!("broke the protocol ({why})"),
-            (None, Some(info)) => match info.signal {
-                Some(signal) => format!("was ended by {}", signal_name(signal)),
-                None => format!("ended with {}", info.code),
-            },
+            (None, Some(info)) => format!("ended with {info}"),
             (None, None) => "hung up".into(),
         };
         let name = match self.program.display().to_string() {

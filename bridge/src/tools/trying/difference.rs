@@ -1,6 +1,7 @@
 //! Differences between two runs of an experiment, as sentences, and the answer for each run.
 //! [`mod@super::run`] defines runs.
 
+use dap_wire::describe_exit;
 use serde_json::{Map, Value, json};
 
 use super::Experiment;
@@ -79,6 +80,9 @@ impl ExperimentReport<'_> {
         let mut shown = json!({ "ended": run.ended });
         if let Some(code) = run.exit_code {
             shown["exitCode"] = json!(code);
+        }
+        if let Some(signal) = &run.signal {
+            shown["signal"] = json!(signal);
         }
         for (key, text) in [("why", &run.why), ("at", &run.at)] {
             if let Some(text) = text {
@@ -165,7 +169,7 @@ fn differences(with: &ExperimentRun, without: &ExperimentRun) -> Vec<String> {
 /// Describes the end of a run in a sentence.
 fn end(run: &ExperimentRun) -> String {
     match (run.ended, &run.why, run.exit_code) {
-        ("exited", _, Some(code)) => format!("exited with code {code}"),
+        ("exited", _, Some(code)) => format!("ended with {}", describe_exit(code, run.signal.as_deref())),
         ("reached", ..) => "came to `until`".into(),
         ("exception", Some(why), _) => format!("exception {}", short(why)),
         ("stopped", Some(why), _) => format!("stopped ({})", short(why)),
@@ -224,11 +228,16 @@ mod tests {
         assert_eq!(
             differences(&with, &without),
             [
-                "end: exited with code 1 without, exited with code 0 with the change",
+                "end: ended with exit code 1 without, ended with exit code 0 with the change",
                 "stdout, line 2: `c` without, `b` with the change"
             ]
         );
         assert!(differences(&with, &run(0, "a\nb\n")).is_empty());
+        let killed = ExperimentRun { signal: Some("SIGSEGV".into()), ..run(139, "a\nb\n") };
+        assert_eq!(
+            differences(&with, &killed),
+            ["end: ended with exit code 139 (SIGSEGV) without, ended with exit code 0 with the change"]
+        );
         assert_eq!(
             line("stderr", "a\nb\n", "a\n").unwrap(),
             "stderr, line 2: nothing without, `b` with the change"

@@ -51,6 +51,8 @@ pub(super) struct ExperimentRun {
     /// `reached`, `exited`, `exception`, `stopped`, `waitingForInput` or `timeout`.
     pub(super) ended: &'static str,
     pub(super) exit_code: Option<i64>,
+    /// The signal that ended the program.
+    pub(super) signal: Option<String>,
     /// The exception or the reason of the stop.
     pub(super) why: Option<String>,
     /// `file:line in function`.
@@ -419,7 +421,8 @@ impl ActiveRun<'_> {
         run.ended = news.as_str();
         match news {
             WaitEnd::Exited => {
-                run.exit_code = self.session.snapshot().exit_code;
+                let snapshot = self.session.snapshot();
+                (run.exit_code, run.signal) = (snapshot.exit_code, snapshot.end_signal);
                 run.at = None;
             }
             WaitEnd::Stopped => {

@@ -14,7 +14,7 @@ use workspace_tools::process::{OutputStream, ProcessCommand};
 
 use super::CtestEntry;
 use crate::model::{TestItem, TestResult, TestStatus};
-use crate::results::{TestResults, ending};
+use crate::results::TestResults;
 use crate::run::{FrameworkRun, OutputReader};
 
 /// A larger list is not read.
@@ -61,7 +61,7 @@ pub(super) async fn list(
     let text = bounded::read(&file, MAX_LIST).unwrap_or_default();
     let Ok(all) = serde_json::from_slice::<Value>(&text) else {
         run.broken = true;
-        let message = format!("does not list its tests: it ended with {}", ending(ended));
+        let message = format!("does not list its tests: it ended with {ended}");
         run.report.add_diagnostic(&BuildDiagnostic {
             file: program,
             error: true,

@@ -124,8 +124,7 @@ async fn run_request(
     } else if ended.code == INVALID_COMMAND_LINE && !talk.done {
         return Err(arguments_failure(&run.report.output.text(), project));
     } else if !talk.done && run.results.counts().total() == 0 {
-        let message =
-            format!("`{}` ended with code {} before it answered", project.target.display(), ended.code);
+        let message = format!("`{}` ended with {ended} before it answered", project.target.display());
         return Err(Failure::new(ErrorCode::LaunchFailed, message)
             .data(json!({ "output": run.report.output.text() }))
             .hint(

@@ -130,8 +130,7 @@ async fn run_request(
         run.broken |= !is_run;
         run.code = CRASHED;
     } else if !done && run.results.counts().total() == 0 {
-        let message =
-            format!("`{}` ended with code {} before it answered", project.console.display(), ended.code);
+        let message = format!("`{}` ended with {ended} before it answered", project.console.display());
         return Err(Failure::new(ErrorCode::LaunchFailed, message)
             .data(json!({ "output": run.report.output.text() })));
     }
