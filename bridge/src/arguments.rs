@@ -179,6 +179,24 @@ impl ToolArguments {
         text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or(value)
     }
 
+    /// Variables for the environment of a process, by the rule for strings; `None` unsets a variable.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` when a value is neither a string, a number, a truth value nor null.
+    pub fn environment(&self, key: &str) -> Result<Vec<(String, Option<String>)>, Failure> {
+        let given = self.parse_json(key);
+        let wrong = || Failure::invalid(format!("`{key}` must map names to strings or null, not {given}"));
+        let variable = |(name, value): (&String, &Value)| match value {
+            Value::Null => Ok((name.clone(), None)),
+            value => Ok((name.clone(), Some(kind::text(value).ok_or_else(wrong)?))),
+        };
+        match &given {
+            Value::Null => Ok(Vec::new()),
+            Value::Object(map) => map.iter().map(variable).collect(),
+            _ => Err(wrong()),
+        }
+    }
+
     /// A boolean; `None` when it is absent.
     ///
     /// # Errors
@@ -241,6 +259,30 @@ mod tests {
         assert_eq!(arguments.optional_texts("empty").unwrap(), Some(vec![]));
         assert_eq!(arguments.need_content("data").unwrap(), "");
         assert!(arguments.need_text("data").unwrap_err().message.contains("is missing"));
+    }
+
+    #[test]
+    fn variables_of_an_environment_are_strings_or_unset() {
+        let read =
+            |env: Value| ToolArguments::new(json!({ "env": env }).as_object().cloned()).environment("env");
+        let set = |name: &str, value: &str| (name.to_owned(), Some(value.to_owned()));
+        let given =
+            json!({ "PORT": 5000, "RATE": 2.5, "COUNT": 7.0, "DEBUG": true, "EMPTY": "", "HOME": null });
+        for given in [given.clone(), json!(given.to_string())] {
+            let expected = [
+                set("PORT", "5000"),
+                set("RATE", "2.5"),
+                set("COUNT", "7"),
+                set("DEBUG", "true"),
+                set("EMPTY", ""),
+                ("HOME".to_owned(), None),
+            ];
+            assert_eq!(read(given).unwrap(), expected);
+        }
+        assert_eq!(read(Value::Null).unwrap(), []);
+        for wrong in [json!({ "A": [1] }), json!(["A=1"]), json!("A=1")] {
+            assert!(read(wrong).unwrap_err().message.contains("`env` must map names"));
+        }
     }
 
     #[test]

@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn every_argument_of_every_tool_is_read_by_the_same_rule() {
         let tools: Vec<_> = GROUPS.iter().flat_map(|group| group.tools).collect();
-        let (object, list) = (json!({ "a": 1 }), json!(["a", 7, true]));
+        let (object, list) = (json!({ "a": 1 }), json!(["a", 7.0, true]));
         for tool in tools {
             assert_eq!(tool.kinds().count(), tool.input.len(), "{}", tool.name);
             for (name, kind, empty_counts) in tool.kinds() {
@@ -216,6 +216,7 @@ mod tests {
                 match kind {
                     ArgumentType::Text => {
                         reads(json!(7), json!("7"));
+                        reads(json!(7.0), json!("7"));
                         reads(json!(true), json!("true"));
                         refuses(std::slice::from_ref(&object));
                     }
@@ -231,7 +232,9 @@ mod tests {
                     ArgumentType::Flag => {
                         reads(json!("true"), json!(true));
                         reads(json!("False"), json!(false));
-                        refuses(&[json!(1), json!("yes"), list.clone()]);
+                        reads(json!(1), json!(true));
+                        reads(json!(0.0), json!(false));
+                        refuses(&[json!(2), json!("yes"), list.clone()]);
                     }
                     ArgumentType::IntegerOrText => {
                         reads(json!(5.0), json!(5));

@@ -145,17 +145,24 @@ pub fn prepare(
 
 impl TriggerAction {
     fn parse(given: &Value, bridge: &Bridge) -> Result<Self, Failure> {
-        let text = |key: &str| given[key].as_str().map(str::to_owned);
         if let Some(line) = given.as_str() {
             return match line.starts_with("http://") {
                 true => HttpRequest::parse(&json!({ "url": line })).map(Self::Http),
-                false => Self::command(line, &Value::Null, bridge),
+                false => Self::command(line, &ToolArguments::default(), bridge),
             };
         }
-        match (text("command"), text("url"), text("input")) {
-            (Some(line), None, None) => Self::command(&line, given, bridge),
+        let options = ToolArguments::new(given.as_object().cloned());
+        // Empty input may close the program's stdin.
+        let input = match given["input"].is_null() {
+            true => None,
+            false => Some(options.need_content("input")?),
+        };
+        match (options.text("command")?, options.text("url")?, input) {
+            (Some(line), None, None) => Self::command(&line, &options, bridge),
             (None, Some(_), None) => HttpRequest::parse(given).map(Self::Http),
-            (None, None, Some(data)) => Ok(Self::Input { data, close: given["close"] == true }),
+            (None, None, Some(data)) => {
+                Ok(Self::Input { data, close: options.flag("close")?.unwrap_or(false) })
+            }
             _ => Err(Failure::invalid(format!(
                 "`trigger` is {given}; it must have one of `command`, `url` \
                 and `input`"
@@ -167,7 +174,7 @@ impl TriggerAction {
         }
     }
 
-    fn command(line: &str, given: &Value, bridge: &Bridge) -> Result<Self, Failure> {
+    fn command(line: &str, given: &ToolArguments, bridge: &Bridge) -> Result<Self, Failure> {
         let options = &bridge.options;
         if !options.offer.commands {
             return Err(Failure::new(
@@ -180,8 +187,8 @@ impl TriggerAction {
             ));
         }
         let (program, words) = command_line::parse(line)?;
-        let more = given["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        let folder = options.roots.folder(given["workingDirectory"].as_str())?;
+        let more = given.texts("args")?;
+        let folder = options.roots.folder(given.text("workingDirectory")?.as_deref())?;
         Ok(Self::Command(ProcessCommand::new(program, folder).args(words).args(more)))
     }
 

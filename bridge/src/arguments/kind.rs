@@ -4,8 +4,9 @@
 //!
 //! - `null` means absent, and so does what is empty (`""`, `[]`, `{}`), except where a table says that empty
 //!   has a meaning.
-//! - A whole float, also as text, is an integer.
-//! - A number or a truth value becomes a string, as it is written, where a string is wanted.
+//! - A whole float, also as text, is an integer: some clients send every number as a float.
+//! - A number or a truth value becomes a string where a string is wanted: `7` and `7.0` are `"7"`.
+//! - 1 and 0 are true and false where a truth value is wanted.
 //! - A list or an object may come as JSON in a string; one element is a list of one.
 //! - Anything else is refused with the expected form.
 
@@ -168,19 +169,28 @@ pub(super) fn is_empty(value: &Value) -> bool {
     }
 }
 
-fn text(given: &Value) -> Option<String> {
+/// The string that a scalar means.
+pub(crate) fn text(given: &Value) -> Option<String> {
     match given {
         Value::String(text) => Some(text.clone()),
-        Value::Number(_) | Value::Bool(_) => Some(given.to_string()),
+        Value::Number(number) => {
+            let whole = number.as_f64().filter(|float| number.is_f64() && is_whole(*float));
+            // Without the sign of a negative zero.
+            Some(whole.map_or_else(|| number.to_string(), |float| format!("{:.0}", float + 0.0)))
+        }
+        Value::Bool(_) => Some(given.to_string()),
         _ => None,
     }
 }
 
+fn is_whole(number: f64) -> bool {
+    number.fract() == 0.0 && number.abs() <= MAX_EXACT
+}
+
 fn integer(given: &Value) -> Option<u64> {
     let whole = |number: f64| {
-        let exact = number.fract() == 0.0 && (0.0..=MAX_EXACT).contains(&number);
         // The text of a whole float is that of the integer.
-        exact.then(|| format!("{number:.0}").parse().ok()).flatten()
+        (is_whole(number) && number >= 0.0).then(|| format!("{number:.0}").parse().ok()).flatten()
     };
     match given {
         Value::Number(number) => number.as_u64().or_else(|| whole(number.as_f64()?)),
@@ -205,7 +215,11 @@ fn flag(given: &Value) -> Option<bool> {
         Value::Bool(value) => Some(*value),
         Value::String(text) if text.trim().eq_ignore_ascii_case("true") => Some(true),
         Value::String(text) if text.trim().eq_ignore_ascii_case("false") => Some(false),
-        _ => None,
+        other => match integer(other)? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        },
     }
 }
 
@@ -244,6 +258,11 @@ mod tests {
         for (letters, given, value) in [
             ("s", json!(4), json!("4")),
             ("s", json!(2.5), json!("2.5")),
+            ("s", json!(7.0), json!("7")),
+            ("s", json!(-7.0), json!("-7")),
+            ("s", json!(-0.0), json!("0")),
+            ("s", json!(1e300), json!("1e+300")),
+            ("s", json!("7.0"), json!("7.0")),
             ("s", json!(true), json!("true")),
             ("s", json!(" "), json!(" ")),
             ("s0", json!(""), json!("")),
@@ -254,6 +273,9 @@ mod tests {
             ("n", json!("2.5"), json!(2.5)),
             ("b", json!("True"), json!(true)),
             ("b", json!("false"), json!(false)),
+            ("b", json!(1), json!(true)),
+            ("b", json!(0.0), json!(false)),
+            ("b", json!("1"), json!(true)),
             ("x", json!(7.0), json!(7)),
             ("x", json!("7:3"), json!("7:3")),
             ("o", json!("{\"a\": 1}"), json!({ "a": 1 })),
@@ -263,6 +285,7 @@ mod tests {
             ("os", json!(5678), json!("5678")),
             ("os", json!("{\"port\": 1}"), json!({ "port": 1 })),
             ("as", json!([7, "b", true, ""]), json!(["7", "b", "true", ""])),
+            ("as", json!([7.0, 2.5]), json!(["7", "2.5"])),
             ("as", json!("one"), json!(["one"])),
             ("as", json!("[\"a\", 1]"), json!(["a", "1"])),
             ("as", json!("[not JSON"), json!(["[not JSON"])),
@@ -300,7 +323,8 @@ mod tests {
             ("i", json!(1e300), "integer"),
             ("i", json!("inf"), "integer"),
             ("n", json!("NaN"), "a number"),
-            ("b", json!(1), "true or false"),
+            ("b", json!(2), "true or false"),
+            ("b", json!(-1), "true or false"),
             ("b", json!("yes"), "true or false"),
             ("x", json!(1.5), "an integer or a string"),
             ("o", json!("a=b"), "an object"),

@@ -55,8 +55,8 @@ pub(super) async fn attach(call: &ToolCall) -> Result<Value, Failure> {
 /// Converts the arguments of `debug_attach` to attach attributes.
 fn attributes(arguments: &ToolArguments) -> Result<Value, Failure> {
     let mut attributes = json!({});
-    pass_on(arguments, &ATTACH_ATTRIBUTES, &mut attributes);
-    pass_on(arguments, &DOTNET_ATTRIBUTES, &mut attributes);
+    pass_on(arguments, &ATTACH_ATTRIBUTES, &mut attributes)?;
+    pass_on(arguments, &DOTNET_ATTRIBUTES, &mut attributes)?;
     for key in ["program", "cwd"] {
         if let Some(path) = arguments.text(key)? {
             attributes[key] = json!(absolute(&path));

@@ -84,6 +84,20 @@ pub(super) const DOTNET_ATTRIBUTES: [&str; 8] = [
     "pipeTransport",
 ];
 
+/// Attributes that are true or false, which models also write as 1, 0 or text.
+const FLAGS: [&str; 10] = [
+    "justMyCode",
+    "pty",
+    "__ptyEcho",
+    "noDebug",
+    "subProcess",
+    "enableStepFiltering",
+    "noBuild",
+    "followChildren",
+    "requireExactSource",
+    "suppressJITOptimizations",
+];
+
 /// Endings and names of what is built before it runs: its folder is where it runs.
 const BUILT_EXTENSIONS: [&str; 8] = ["csproj", "fsproj", "vbproj", "sln", "slnx", "slnf", "cs", "toml"];
 
@@ -183,8 +197,8 @@ fn plan(call: &ToolCall, kept: EarlyRequests) -> Result<SessionPlan, Failure> {
         return Err(Failure::invalid("set only one of `program` and `module`")
             .hint("`module` is what `python -m` runs, with `args` for it"));
     }
-    pass_on(arguments, &LAUNCH_ATTRIBUTES, &mut attributes);
-    pass_on(arguments, &DOTNET_ATTRIBUTES, &mut attributes);
+    pass_on(arguments, &LAUNCH_ATTRIBUTES, &mut attributes)?;
+    pass_on(arguments, &DOTNET_ATTRIBUTES, &mut attributes)?;
     let cwd = arguments.text("cwd")?.map(|cwd| absolute(&cwd));
     let cwd = cwd.or_else(|| work_folder(call, program.as_deref(), project.as_deref()));
     for (key, value) in [("program", program), ("project", project), ("cwd", cwd)] {
@@ -192,7 +206,9 @@ fn plan(call: &ToolCall, kept: EarlyRequests) -> Result<SessionPlan, Failure> {
             attributes[key] = json!(value);
         }
     }
-    pass_on(arguments, &["env"], &mut attributes);
+    for (name, value) in arguments.environment("env")? {
+        attributes["env"][name] = json!(value);
+    }
     attributes["stopOnEntry"] =
         json!(!continues_from_entry(call)? && arguments.flag("stopAtEntry")?.unwrap_or(true));
     let EarlyRequests { mut requested, filters } = kept;
@@ -212,13 +228,24 @@ fn continues_from_entry(call: &ToolCall) -> Result<bool, Failure> {
 }
 
 /// Copies attributes that are given.
-pub(super) fn pass_on(arguments: &ToolArguments, keys: &[&str], attributes: &mut Value) {
+///
+/// # Errors
+/// `INVALID_PARAMETER` when a flag is neither true nor false.
+pub(super) fn pass_on(
+    arguments: &ToolArguments,
+    keys: &[&str],
+    attributes: &mut Value,
+) -> Result<(), Failure> {
     for key in keys {
-        let value = arguments.parse_json(key);
+        let value = match FLAGS.contains(key) {
+            true => json!(arguments.flag(key)?),
+            false => arguments.parse_json(key),
+        };
         if !value.is_null() {
             attributes[*key] = value;
         }
     }
+    Ok(())
 }
 
 /// A program by its path. A bare name that is not a file here may be a command, which the session looks for

@@ -288,7 +288,7 @@ pub(super) async fn start(
         "symbolPaths",
         "sourceFileMap",
     ];
-    launch::pass_on(arguments, &own, &mut attributes);
+    launch::pass_on(arguments, &own, &mut attributes)?;
     let EarlyRequests { mut requested, filters } = call.bridge.early_requests();
     let stops = launch.stops.clone();
     let mut plan = SessionPlan {

@@ -187,9 +187,7 @@ pub fn parse(arguments: &ToolArguments, roots: &Roots) -> Result<Result<TestRequ
     if let Some(limit) = arguments.number("runTimeoutMs")? {
         options.run_limit = Duration::from_millis(limit).min(build::RUN_TIMEOUT);
     }
-    for (name, value) in arguments.parse_json("env").as_object().into_iter().flatten() {
-        options.env.push((name.clone(), value.as_str().map(str::to_owned)));
-    }
+    options.env.extend(arguments.environment("env")?);
     Ok(Ok(request))
 }
 

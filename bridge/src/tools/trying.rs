@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::execution::MAX_TIMEOUT;
 use super::repeats::disable_build;
-use crate::arguments::ToolArguments;
+use crate::arguments::{ToolArguments, kind};
 use crate::bounds::Budget;
 use crate::breakpoint_requests::{BreakpointRequests, Purpose, RequestedBreakpoint};
 use crate::call::ToolCall;
@@ -223,10 +223,9 @@ fn assignments(set: &Value) -> Result<Vec<(String, String)>, Failure> {
             set.len()
         )));
     }
-    let one = |(name, value): (&String, &Value)| match value {
-        Value::String(text) => Ok((name.clone(), text.clone())),
-        Value::Number(_) | Value::Bool(_) => Ok((name.clone(), value.to_string())),
-        other => Err(wrong(&json!({ name: other }))),
+    let one = |(name, value): (&String, &Value)| {
+        let text = kind::text(value).ok_or_else(|| wrong(&json!({ name: value })))?;
+        Ok((name.clone(), text))
     };
     set.iter().map(one).collect()
 }

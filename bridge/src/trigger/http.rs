@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
+use crate::arguments::kind;
+
 /// Time limit of a request: a program that is stopped does not answer.
 const MAX_DURATION: Duration = Duration::from_secs(600);
 /// Time limit for a server to listen.
@@ -63,7 +65,7 @@ impl HttpRequest {
             method,
             uri: uri.clone(),
             headers: headers
-                .map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_owned()))
+                .map(|(name, value)| (name.clone(), kind::text(value).unwrap_or_default()))
                 .collect(),
             body,
         })
@@ -167,6 +169,9 @@ mod tests {
             let refused = HttpRequest::parse(&json!({ "url": url })).unwrap_err();
             assert_eq!(refused.code, ErrorCode::AccessDenied, "{url}");
         }
+        let counted = json!({ "url": "http://localhost/", "headers": { "X-Count": 5.0, "X-On": true } });
+        let headers = HttpRequest::parse(&counted).unwrap().headers;
+        assert_eq!(headers, [("X-Count".into(), "5".into()), ("X-On".into(), "true".into())]);
         for url in ["https://localhost/", "file:///etc/passwd", "", "/x", "http://"] {
             let refused = HttpRequest::parse(&json!({ "url": url })).unwrap_err();
             assert_eq!(refused.code, ErrorCode::InvalidParameter, "{url}");
