@@ -356,9 +356,15 @@ impl ServerHandler for Bridge {
 
 /// `{success: false, error: {code, message, hint, …data}}`.
 fn refusal(failure: &Failure) -> Value {
-    // A debug console and a list of problems are a person's: an agent has the diagnostics before it.
-    let is_persons = failure.code == ErrorCode::BuildFailed && failure.data.get("diagnostics").is_some();
-    let hint = failure.hint.as_deref().filter(|_| !is_persons).unwrap_or_else(|| remedy(failure.code));
+    // A debug console and a list of problems are a person's: an agent has what is wrong in the error itself.
+    let has = |key: &str| failure.code == ErrorCode::BuildFailed && failure.data.get(key).is_some();
+    let hint = match failure.hint.as_deref() {
+        Some(_) if has("output") => {
+            "correct what `output`, the end of the build's output, reports, and call again"
+        }
+        Some(_) if has("diagnostics") => remedy(failure.code),
+        hint => hint.unwrap_or_else(|| remedy(failure.code)),
+    };
     let mut error = json!({ "code": failure.code.as_str(), "message": failure.message, "hint": hint });
     if let (Some(error), Some(data)) = (error.as_object_mut(), failure.data.as_object()) {
         error.extend(data.clone());

@@ -14,8 +14,8 @@ use serde_json::Value;
 
 use super::find;
 use super::target::Target;
-use readers::{CompilerOutput, gnu, go, rustc};
-use tandem_engine::builds::{self, BuildProgress, EventSink};
+use readers::{CompilerOutput, Reader, gnu, go, rustc};
+use tandem_engine::builds::{self, BuildProgress, EventSink, OutputTail};
 
 /// The arguments that a program of Rust's tests takes, for messages.
 const LIBTEST: &str = "libtest (`NAME`, `--exact`)";
@@ -204,15 +204,19 @@ impl Build<'_> {
         let name = source.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         let out = own_folder(folder)?.join(&name);
         let mut command = self.command(compiler, folder)?;
+        let is_rust = compiler == "rustc";
+        if is_rust {
+            command.arg("--error-format=json");
+        }
         command.args(flags).arg("-o");
-        if compiler == "rustc" {
+        if is_rust {
             // Its linker takes a percent sign in an absolute path for a placeholder.
             command.arg(out.strip_prefix(folder).unwrap_or(&out)).arg("--crate-name").arg(crate_name(&name));
         } else {
             command.arg(&out);
         }
         command.arg(source);
-        self.run(command, folder, gnu)?;
+        self.run(command, folder, if is_rust { rustc } else { gnu })?;
         Ok(out)
     }
 
@@ -245,28 +249,20 @@ impl Build<'_> {
         if program.is_file() && program.starts_with(folder) { program } else { folder }
     }
 
-    fn run(
-        &self,
-        command: Command,
-        folder: &Path,
-        read: fn(&str, &Path, &mut CompilerOutput) -> Option<String>,
-    ) -> Result<CompilerOutput, Failure> {
+    fn run(&self, command: Command, folder: &Path, read: Reader) -> Result<CompilerOutput, Failure> {
         let failed = |reason: String| builds::failure(folder, reason);
         let telling = BuildProgress::begin(self.tell, self.what(folder));
-        let mut compiler_output = CompilerOutput::default();
+        let (mut compiler_output, mut printed) = (CompilerOutput::default(), OutputTail::default());
         let status = builds::command::run(command, BUILD_TIMEOUT, self.give_up, &failed, &mut |line| {
             if let Some(shown) = read(line, folder, &mut compiler_output) {
                 telling.line(shown.trim_end());
-                // Compilers end with a count of errors.
-                if !shown.trim().is_empty() && !compiler_output.last.starts_with("error") {
-                    compiler_output.last = shown.trim().to_owned();
-                }
+                printed.push(&shown);
             }
         })?;
         if status.success() {
             return Ok(compiler_output);
         }
-        Err(builds::build_failure(folder, &compiler_output.diagnostics, &compiler_output.last))
+        Err(builds::build_failure(folder, &compiler_output.diagnostics, &printed))
     }
 }
 

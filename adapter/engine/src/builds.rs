@@ -5,6 +5,7 @@
 pub mod command;
 
 use std::cell::Cell;
+use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -20,6 +21,9 @@ pub type EventSink<'a> = &'a dyn Fn(&str, Value);
 const UPDATE_INTERVAL: Duration = Duration::from_millis(200);
 /// How many characters of a line a progress event has.
 const MAX_MESSAGE_LEN: usize = 120;
+/// Lines from the end of a build's output that its failure has, and characters of each.
+const MAX_TAIL_LINES: usize = 30;
+const MAX_TAIL_LINE_LEN: usize = 200;
 
 /// Numbers of builds: a progress id is given out once.
 static BUILDS: AtomicU64 = AtomicU64::new(1);
@@ -69,18 +73,50 @@ impl Drop for BuildProgress<'_> {
     }
 }
 
+/// The end of a build's output, for a failure of which no error was recognised.
+#[derive(Debug, Default)]
+pub struct OutputTail {
+    lines: VecDeque<String>,
+    /// The first line that begins with `error`, or else the last one.
+    reason: String,
+}
+
+impl OutputTail {
+    /// Adds text that the build printed.
+    pub fn push(&mut self, text: &str) {
+        for line in text.lines().map(str::trim_end).filter(|line| !line.is_empty()) {
+            if self.lines.len() == MAX_TAIL_LINES {
+                self.lines.pop_front();
+            }
+            let line: String = line.chars().take(MAX_TAIL_LINE_LEN).collect();
+            // Compilers end with a count of errors.
+            if !self.reason.starts_with("error") {
+                line.trim().clone_into(&mut self.reason);
+            }
+            self.lines.push_back(line);
+        }
+    }
+
+    fn text(&self) -> String {
+        self.lines.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
+    }
+}
+
 /// A build that could not be run, or not to its end.
 pub fn failure(target: &Path, reason: impl std::fmt::Display) -> Failure {
     Failure::new(ErrorCode::BuildFailed, format!("cannot build `{}`: {reason}", target.display()))
 }
 
-/// A build that ran and failed: how many errors there are and where the first is, or the last line where none
-/// was understood. All of them are in `data.diagnostics`.
-pub fn build_failure(target: &Path, diagnostics: &[Value], last: &str) -> Failure {
+/// A build that ran and failed: how many errors there are and where the first is. All of them are in
+/// `data.diagnostics`. Where none was recognised, the message is one line of the output, and `data.output` is
+/// its end.
+pub fn build_failure(target: &Path, diagnostics: &[Value], printed: &OutputTail) -> Failure {
     let errors: Vec<&Value> = diagnostics.iter().filter(|found| found["severity"] == "error").collect();
     let Some(first) = errors.first() else {
-        let last = if last.is_empty() { "it does not say why" } else { last };
-        return failure(target, last).hint("read the build's complete output in the debug console");
+        let reason = if printed.reason.is_empty() { "it does not say why" } else { &printed.reason };
+        return failure(target, reason)
+            .hint("read the build's complete output in the debug console")
+            .data(json!({ "diagnostics": diagnostics, "output": printed.text() }));
     };
     let folder = if target.is_dir() { target } else { target.parent().unwrap_or(target) };
     let file = Path::new(first["file"].as_str().unwrap_or_default());
@@ -109,8 +145,10 @@ mod tests {
             json!({ "file": "/p/src/Program.cs", "line": line,
             "severity": severity, "code": "CS0029", "message": "no" })
         };
-        let message =
-            |found: &[Value]| build_failure(Path::new("/p/shop.csproj"), found, "last line").message;
+        let mut printed = OutputTail::default();
+        printed.push("first line\n\n  last line\n");
+        let failure = |found: &[Value]| build_failure(Path::new("/p/shop.csproj"), found, &printed);
+        let message = |found: &[Value]| failure(found).message;
         assert_eq!(
             message(&[found("warning", 1), found("error", 8), found("error", 9)]),
             "cannot build `/p/shop.csproj`: 2 errors, the first at src/Program.cs:8: no (CS0029)"
@@ -119,7 +157,25 @@ mod tests {
             message(&[found("error", 8)]),
             "cannot build `/p/shop.csproj`: 1 error, at src/Program.cs:8: no (CS0029)"
         );
-        assert_eq!(message(&[found("warning", 1)]), "cannot build `/p/shop.csproj`: last line");
+        // A linker's errors have no place.
+        let unknown = failure(&[found("warning", 1)]);
+        assert_eq!(unknown.message, "cannot build `/p/shop.csproj`: last line");
+        assert_eq!(unknown.data["output"], "first line\n  last line");
+        assert_eq!(unknown.data["diagnostics"].as_array().map(Vec::len), Some(1));
+    }
+
+    #[test]
+    fn a_builds_output_is_kept_from_its_end_with_its_first_error() {
+        let mut printed = OutputTail::default();
+        (0..100).for_each(|number| printed.push(&format!("line {number}")));
+        printed.push("error: linking with `cc` failed\n  |\n");
+        printed.push(&"x".repeat(1000));
+        printed.push("error: could not compile");
+        assert_eq!(printed.reason, "error: linking with `cc` failed");
+        let text = printed.text();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!((lines.len(), lines[0]), (MAX_TAIL_LINES, "line 74"));
+        assert_eq!(lines[lines.len() - 2].len(), MAX_TAIL_LINE_LEN);
     }
 
     #[test]

@@ -15,16 +15,20 @@ pub(super) struct CompilerOutput {
     pub(super) diagnostics: Vec<Value>,
     /// Programs that were built: name and path.
     pub(super) executables: Vec<(String, PathBuf)>,
-    /// The last line that was not empty.
-    pub(super) last: String,
     /// The last diagnostic is CMake's, and its message continues on the next line.
     continues: bool,
 }
 
-/// Cargo's JSON messages (The Cargo Book, "External tools"); returns the text for the user.
+/// Reads a line, and returns the text for the user.
+pub(super) type Reader = fn(&str, &Path, &mut CompilerOutput) -> Option<String>;
+
+/// JSON messages of Cargo (The Cargo Book, "External tools") or of rustc itself (The rustc book, "JSON
+/// output"); returns the text for the user.
 pub(super) fn rustc(line: &str, folder: &Path, compiler_output: &mut CompilerOutput) -> Option<String> {
     let Ok(message) = serde_json::from_str::<Value>(line) else { return Some(line.to_owned()) };
     match message["reason"].as_str() {
+        // Old compilers do not say what kind of message it is.
+        None if message["rendered"].is_string() => rustc_diagnostic(&message, folder, compiler_output),
         Some("compiler-artifact") => {
             if let Some(executable) = message["executable"].as_str() {
                 let name = message["target"]["name"].as_str().unwrap_or_default().to_owned();
@@ -32,23 +36,24 @@ pub(super) fn rustc(line: &str, folder: &Path, compiler_output: &mut CompilerOut
             }
             None
         }
-        Some("compiler-message") => {
-            let found = &message["message"];
-            let spans = found["spans"].as_array().into_iter().flatten();
-            let severity = found["level"].as_str().unwrap_or_default();
-            if let Some(span) = spans.clone().find(|span| span["is_primary"] == true)
-                && matches!(severity, "error" | "warning")
-            {
-                compiler_output.diagnostics.push(json!({
-                    "file": folder.join(span["file_name"].as_str().unwrap_or_default()),
-                    "line": span["line_start"], "column": span["column_start"], "severity": severity,
-                    "code": found["code"]["code"].as_str().unwrap_or_default(), "message": found["message"],
-                }));
-            }
-            found["rendered"].as_str().map(str::to_owned)
-        }
+        Some("compiler-message") => rustc_diagnostic(&message["message"], folder, compiler_output),
         _ => None,
     }
+}
+
+fn rustc_diagnostic(found: &Value, folder: &Path, compiler_output: &mut CompilerOutput) -> Option<String> {
+    let mut spans = found["spans"].as_array().into_iter().flatten();
+    let severity = found["level"].as_str().unwrap_or_default();
+    if let Some(span) = spans.find(|span| span["is_primary"] == true)
+        && matches!(severity, "error" | "warning")
+    {
+        compiler_output.diagnostics.push(json!({
+            "file": folder.join(span["file_name"].as_str().unwrap_or_default()),
+            "line": span["line_start"], "column": span["column_start"], "severity": severity,
+            "code": found["code"]["code"].as_str().unwrap_or_default(), "message": found["message"],
+        }));
+    }
+    found["rendered"].as_str().map(str::to_owned)
 }
 
 /// `file:line:column: error: message`, as compilers of C and C++ print it.
@@ -192,6 +197,16 @@ mod tests {
         );
         assert_eq!(compiler_output.diagnostics[0]["file"], "/p/src/main.rs");
         assert_eq!(compiler_output.diagnostics[0]["code"], "E0308");
+        // rustc itself, without Cargo.
+        let line = json!({ "$message_type": "diagnostic", "level": "error", "message": "no such name",
+            "rendered": "error: no such name\n",
+            "spans": [{ "is_primary": true, "file_name": "/q/one.rs", "line_start": 3,
+                "column_start": 1 }] });
+        assert_eq!(
+            rustc(&line.to_string(), Path::new("/p"), &mut compiler_output).as_deref(),
+            Some("error: no such name\n")
+        );
+        assert_eq!(compiler_output.diagnostics[1]["file"], "/q/one.rs");
         assert_eq!(
             rustc("   Compiling x", Path::new("/p"), &mut compiler_output).as_deref(),
             Some("   Compiling x")

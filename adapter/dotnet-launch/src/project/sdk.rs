@@ -11,7 +11,7 @@ use session_registry::ScratchFolder;
 
 use super::BuildOptions;
 use super::diagnostics::{self, Output};
-use tandem_engine::builds::{self, BuildProgress, EventSink};
+use tandem_engine::builds::{self, BuildProgress, EventSink, OutputTail};
 
 /// How long a build may take.
 const BUILD_TIMEOUT: Duration = Duration::from_secs(10 * 60);
@@ -125,7 +125,7 @@ impl DotnetSdk<'_> {
         }
         arguments.push(target.display().to_string());
         let folder = folder_of(target);
-        let (mut diagnostics, mut last, mut outputs) = (Vec::new(), String::new(), Vec::new());
+        let (mut diagnostics, mut printed, mut outputs) = (Vec::new(), OutputTail::default(), Vec::new());
         let telling = BuildProgress::begin(self.send_event, target);
         let status = self.run(folder, arguments, BUILD_TIMEOUT, &failed, &mut |line| {
             telling.line(line);
@@ -136,12 +136,10 @@ impl DotnetSdk<'_> {
             {
                 diagnostics.push(found);
             }
-            if !line.trim().is_empty() {
-                last = line.trim().to_owned();
-            }
+            printed.push(line);
         })?;
         if !status.success() {
-            return Err(builds::build_failure(target, &diagnostics, &last));
+            return Err(builds::build_failure(target, &diagnostics, &printed));
         }
         let properties = answer.and_then(|file| Properties::read(&std::fs::read_to_string(file).ok()?));
         Ok(BuiltProjects { properties, outputs })
@@ -168,7 +166,9 @@ impl DotnetSdk<'_> {
                     .iter()
                     .filter_map(|line| diagnostics::diagnostic(line, project, folder_of(project)))
                     .collect::<Vec<_>>();
-                Err(builds::build_failure(project, &diagnostics, lines.last().map_or("", String::as_str)))
+                let mut printed = OutputTail::default();
+                lines.iter().for_each(|line| printed.push(line));
+                Err(builds::build_failure(project, &diagnostics, &printed))
             }
         }
     }
