@@ -1,9 +1,9 @@
 //! Generic parameters and the constraints on their arguments (ECMA-335 II.22.20 and II.22.21), and how
 //! methods receive their parameters.
 
-use crate::members::type_def_or_ref;
 use crate::metadata::{Metadata, row};
 use crate::tables::table;
+use crate::tables::type_def_or_ref;
 
 /// A generic parameter of a type or method.
 #[derive(Debug, Clone, PartialEq, Eq)]

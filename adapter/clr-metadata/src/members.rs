@@ -9,6 +9,10 @@ use crate::signature::{
     MethodSignature, Signature, field_signature, local_signature, method_signature, type_signature,
 };
 use crate::tables::table;
+use crate::tables::type_def_or_ref;
+
+/// How many types may enclose each other.
+const MAX_NESTING: usize = 32;
 
 /// The accessibility of a member: MemberAccess of II.23.1.5 and II.23.1.10.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +71,21 @@ impl Metadata {
     /// TypeAttributes of a TypeDef, II.23.1.15.
     pub fn type_flags(&self, type_token: u32) -> u32 {
         self.tables.cell(table::TYPE_DEF, row(type_token), 0)
+    }
+
+    /// Whether a TypeDef and the types that enclose it are public.
+    pub fn is_public_type(&self, type_token: u32) -> bool {
+        let mut token = Some(type_token);
+        // Valid nesting is shallow; a cycle is malformed.
+        for _ in 0..MAX_NESTING {
+            let Some(at) = token else { return true };
+            // Visibility: 1 is public, 2 nested in another type and public.
+            if !matches!(self.type_flags(at) & 7, 1 | 2) {
+                return false;
+            }
+            token = self.enclosing_type(at);
+        }
+        false
     }
 
     /// Whether a TypeDef is an interface.
@@ -168,8 +187,13 @@ impl Metadata {
 
     /// Whether a method overrides one of a base type.
     pub fn is_override(&self, method: u32) -> bool {
-        // Virtual without NewSlot.
-        self.tables.cell(table::METHOD, row(method), 2) & 0x140 == 0x40
+        // Virtual without NewSlot. A virtual method of an interface may be static.
+        self.tables.cell(table::METHOD, row(method), 2) & 0x150 == 0x40
+    }
+
+    /// Whether a method has no body because another one implements it.
+    pub fn is_abstract(&self, method: u32) -> bool {
+        self.tables.cell(table::METHOD, row(method), 2) & 0x400 != 0
     }
 
     /// Whether calls of a method depend on the object.
@@ -392,30 +416,10 @@ impl Metadata {
         (1..=self.tables.rows(table::TYPE_DEF)).map(|row| 0x0200_0000 | row)
     }
 
-    /// The name of the assembly to which a type was moved (ExportedType, II.22.14).
-    pub fn forwarding_assembly(&self, full_name: &str) -> Option<&str> {
-        let (space, name) = full_name.rsplit_once('.').unwrap_or(("", full_name));
-        let cell = |at, column| self.tables.cell(table::EXPORTED_TYPE, at, column);
-        let at = (1..=self.tables.rows(table::EXPORTED_TYPE))
-            .find(|at| self.tables.text(cell(*at, 2)) == name && self.tables.text(cell(*at, 3)) == space)?;
-        // Implementation: tag 1 is an AssemblyRef.
-        (cell(at, 4) & 3 == 1)
-            .then(|| self.tables.text(self.tables.cell(table::ASSEMBLY_REF, cell(at, 4) >> 2, 6)))
-    }
-
     /// The RVA of a method's body; 0 for one without.
     pub fn method_rva(&self, method: u32) -> u32 {
         self.tables.cell(table::METHOD, row(method), 0)
     }
-}
-
-/// The token of a coded TypeDefOrRef (II.24.2.6); `None` for 0.
-pub(crate) fn type_def_or_ref(coded: u32) -> Option<u32> {
-    (coded >> 2 > 0).then_some(match coded & 3 {
-        0 => 0x0200_0000 | coded >> 2,
-        1 => 0x0100_0000 | coded >> 2,
-        _ => 0x1b00_0000 | coded >> 2,
-    })
 }
 
 /// Reads the blob of a custom attribute with one fixed argument: a string or type name (`0x0e`), a number of

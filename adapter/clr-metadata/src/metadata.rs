@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use crate::bytes::ByteReader;
+use crate::tables::type_def_or_ref;
 use crate::tables::{RowList, Tables, table};
 
 /// MethodAttributes and FieldAttributes: static.
@@ -132,17 +133,11 @@ impl Metadata {
         types.get(full_name).copied()
     }
 
-    /// Full name of the base type of a TypeDef, if it is a TypeDef or TypeRef.
+    /// Full name of the base type of a TypeDef, as [`Metadata::type_name`] spells it. `None` if there is no
+    /// base type, or it is generic.
     pub fn base_name(&self, token: u32) -> Option<String> {
-        let coded = self.tables.cell(table::TYPE_DEF, row(token), 3);
-        match coded & 3 {
-            0 if coded > 0 => Some(self.type_name(coded >> 2)),
-            1 => {
-                let text = |column| self.tables.text(self.tables.cell(table::TYPE_REF, coded >> 2, column));
-                Some(format!("{}.{}", text(2), text(1)))
-            }
-            _ => None,
-        }
+        let base = type_def_or_ref(self.tables.cell(table::TYPE_DEF, row(token), 3))?;
+        matches!(base >> 24, 0x01 | 0x02).then(|| self.referenced_type(base))
     }
 
     /// TypeDef token of the type that declares a method.

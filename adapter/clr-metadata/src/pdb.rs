@@ -179,19 +179,13 @@ impl Pdb {
     }
 
     /// The document for a path: the one with the same path, or the one whose path has the most equal parts at
-    /// its end. At least the file name must be equal.
+    /// its end ([`documents::common_parts`]). At least the file name must be equal.
     pub fn find_document(&self, path: &str) -> Option<u32> {
-        let parts = |path: &str| path.split(['/', '\\']).rev().map(str::to_owned).collect::<Vec<_>>();
-        let path_parts = parts(path);
-        let alike = |document: &str| {
-            let have = parts(document);
-            have.iter().zip(&path_parts).take_while(|(have, path_parts)| have == path_parts).count()
-        };
         let (mut best, mut most) = (None, 0);
-        for (row, document) in self.documents.iter().enumerate().skip(1) {
-            let common = alike(document);
+        for (row, document) in self.documents() {
+            let common = documents::common_parts(document, path);
             if common > most {
-                (best, most) = (u32::try_from(row).ok(), common);
+                (best, most) = (Some(row), common);
             }
         }
         // The folder may differ, because the sources may have been built elsewhere.

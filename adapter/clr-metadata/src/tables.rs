@@ -407,3 +407,12 @@ impl Tables {
         self.pdb.0..self.pdb.0.saturating_add(length)
     }
 }
+
+/// The token of a coded TypeDefOrRef (II.24.2.6); `None` for 0.
+pub(crate) fn type_def_or_ref(coded: u32) -> Option<u32> {
+    (coded >> 2 > 0).then_some(match coded & 3 {
+        0 => 0x0200_0000 | coded >> 2,
+        1 => 0x0100_0000 | coded >> 2,
+        _ => 0x1b00_0000 | coded >> 2,
+    })
+}

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clr_metadata::pdb::Pdb;
+use clr_metadata::pdb::documents::common_parts;
 use dap_wire::Failure;
 use download::Cache;
 use percent_encoding::percent_decode_str;
@@ -228,15 +229,7 @@ impl SourceLocator {
             self.learn_link(&compiled, path);
             return Some((row, false));
         }
-        let parts = |path: &str| path.split(['/', '\\']).rev().map(str::to_owned).collect::<Vec<_>>();
-        let path_parts = parts(path);
-        let alike = |document: &str| {
-            parts(document)
-                .iter()
-                .zip(&path_parts)
-                .take_while(|(have, path_parts)| have == path_parts)
-                .count()
-        };
+        let alike = |document: &str| common_parts(document, path);
         let (row, document) = pdb
             .documents()
             .filter(|(_, document)| alike(document) > 0)

@@ -29,6 +29,16 @@ pub enum Checksum {
     Sha256(Vec<u8>),
 }
 
+/// How many parts at the end of two paths are equal. One of them may come from Windows, where `\` separates
+/// parts; in a path that begins with `/` it is a character of a name.
+pub fn common_parts(one: &str, other: &str) -> usize {
+    let parts = |path: &str| {
+        let separators: &[char] = if path.starts_with('/') { &['/'] } else { &['/', '\\'] };
+        path.rsplit(separators).map(str::to_owned).collect::<Vec<_>>()
+    };
+    parts(one).iter().zip(parts(other)).take_while(|(one, other)| *one == other).count()
+}
+
 impl Pdb {
     /// Every document's row and path, in order.
     pub fn documents(&self) -> impl Iterator<Item = (u32, &str)> {
@@ -83,5 +93,27 @@ impl Pdb {
         }
         let text = String::from_utf8_lossy(&unpacked);
         Some(text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_of_both_systems_are_compared_from_their_ends() {
+        for (one, other, count) in [
+            ("/home/me/app/Program.cs", "/home/me/app/Program.cs", 5),
+            (r"C:\src\app\Program.cs", "/home/me/app/Program.cs", 2),
+            ("C:/src/app/Program.cs", r"D:\app\Program.cs", 2),
+            ("/_/src/Program.cs", "/home/src/program.cs", 0),
+            ("Program.cs", "/home/Program.cs", 1),
+            // A file whose name has the separator of Windows.
+            (r"/home/odd\Program.cs", r"C:\src\Program.cs", 0),
+            (r"/home/odd\Program.cs", r"/mnt/odd\Program.cs", 1),
+        ] {
+            assert_eq!(common_parts(one, other), count, "{one} {other}");
+            assert_eq!(common_parts(other, one), count, "{other} {one}");
+        }
     }
 }
