@@ -195,6 +195,7 @@ impl ClrTypeSystem {
             backing: backing.map(|field| field.token),
             is_static: !signature.has_this,
             is_override: metadata.is_override(accessor),
+            is_abstract: metadata.is_abstract(accessor),
             is_accessible: is_accessible(loaded, metadata.method_access(accessor)),
         })
     }
@@ -226,7 +227,9 @@ impl ClrTypeSystem {
             result: self.with_names(result, metadata.tuple_names_of_parameter(token, None)),
             is_static: !signature.has_this,
             is_override: metadata.is_override(token),
+            is_abstract: metadata.is_abstract(token),
             is_accessible: is_accessible(loaded, metadata.method_access(token)),
+            is_public: metadata.method_access(token) == Access::Public && metadata.is_public_type(def.token),
         })
     }
 

@@ -223,7 +223,7 @@ impl Binder<'_> {
         Ok((best, all))
     }
 
-    /// The best extension method: from namespaces in scope, otherwise from any.
+    /// The best extension method: from namespaces in scope, otherwise a public one from any.
     #[allow(
         clippy::type_complexity,
         reason = "a candidate with its arguments, and the methods it was chosen among"
@@ -256,10 +256,11 @@ impl Binder<'_> {
         }];
         all.extend(given.iter().map(SourceArgument::duplicate));
         let spaces = self.namespaces_in_scope();
-        let near = |(_, owner): &&(Rc<Method>, Ty)| {
-            self.types.info(owner).is_some_and(|info| spaces.iter().any(|space| **space == *info.namespace))
-        };
+        let near = |(_, owner): &&(Rc<Method>, Ty)| self.is_in_namespaces(owner, &spaces);
         let in_sight: Vec<(Rc<Method>, Ty)> = methods.iter().filter(near).cloned().collect();
+        // The code could import a public one. A helper of another namespace is not meant.
+        let methods: Vec<(Rc<Method>, Ty)> =
+            methods.into_iter().filter(|method| method.0.is_public || near(&method)).collect();
         for methods in [&in_sight, &methods] {
             let mut candidates = self.applicable(methods, &group.types, &all);
             candidates.retain(|one| !one.converts_number(&of.ty));
@@ -268,6 +269,11 @@ impl Binder<'_> {
             }
         }
         Ok((None, methods))
+    }
+
+    /// Whether a type is in one of these namespaces.
+    pub(super) fn is_in_namespaces(&self, ty: &Ty, spaces: &[String]) -> bool {
+        self.types.info(ty).is_some_and(|info| spaces.iter().any(|space| **space == *info.namespace))
     }
 
     fn narrow_arguments<'e>(&self, given: &[SourceArgument<'e>]) -> Option<Vec<SourceArgument<'e>>> {

@@ -134,8 +134,13 @@ impl Binder<'_> {
             if self.types.item_of(&value.ty).is_some() {
                 found.extend(crate::linq::names().map(|name| completion(name, "method")));
             }
+            let spaces = self.namespaces_in_scope();
             for method in self.types.system.all_extensions() {
                 let Some(first) = method.parameters.first() else { continue };
+                let owner = self.types.make(method.owner, Vec::new());
+                if !method.is_public && !self.is_in_namespaces(&owner, &spaces) {
+                    continue;
+                }
                 let pair = (first.ty.clone(), value.ty.clone());
                 let types = self
                     .infer_arguments(method.generics.len(), std::slice::from_ref(&pair))

@@ -415,7 +415,9 @@ fn as_method(property: &Property) -> Method {
         result: property.ty.clone(),
         is_static: property.is_static,
         is_override: property.is_override,
+        is_abstract: property.is_abstract,
         is_accessible: property.is_accessible,
+        is_public: property.is_accessible,
     }
 }
 

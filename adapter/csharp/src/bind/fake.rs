@@ -206,8 +206,10 @@ impl FakeTypes {
             None => false,
         };
         let is_accessible = !take("private ");
+        let is_public = is_accessible && !take("internal ");
         let is_constant = take("const ");
         let is_static = take("static ");
+        let is_abstract = take("abstract ");
         let is_override = take("override ");
         let is_ref = take("ref ");
 
@@ -248,6 +250,7 @@ impl FakeTypes {
                 backing: accessors.contains("auto").then_some(token + 700),
                 is_static,
                 is_override,
+                is_abstract,
                 is_accessible,
             };
             return match list.is_empty() {
@@ -288,7 +291,9 @@ impl FakeTypes {
                 result: by_ref(self.ty(ty, class, &generics)),
                 is_static,
                 is_override,
+                is_abstract,
                 is_accessible,
+                is_public,
             };
             let method = Rc::new(method);
             if list.starts_with("this ") {

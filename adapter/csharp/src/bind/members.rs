@@ -48,7 +48,7 @@ impl Binder<'_> {
                     name.span,
                 ),
             },
-            Classification::Type(ty) => match self.static_member_of(&ty, &name.text, &types, span)? {
+            Classification::Type(ty) => match self.static_member_of(of, &ty, &name.text, &types, span)? {
                 Some(part) => Ok(part),
                 None => match self.nested_type(&ty, &name.text, types, name.open) {
                     Some(nested) => Ok(Classification::Type(nested)),
@@ -197,23 +197,46 @@ impl Binder<'_> {
     /// parameter whose argument it is.
     fn static_member_of(
         &mut self,
+        of: &Expr,
         ty: &Ty,
         name: &str,
         types: &[Ty],
         span: Span,
     ) -> Bind<Option<Classification>> {
+        let interfaces: Vec<Ty> =
+            self.bounds(ty).iter().flat_map(|bound| self.types.lineage(bound)).collect();
+        let explicit = interfaces.iter().find_map(|interface| self.explicit_name(ty, interface, name));
+        // By the name of the type itself, a public member of the same name is meant.
+        let is_parameter = matches!(&of.kind, ExprKind::Name(own)
+            if self.scope.type_parameters.iter().any(|(parameter, _)| **parameter == *own.text));
+        if let Some(explicit) = explicit.as_ref().filter(|_| is_parameter) {
+            return self.static_member(ty, explicit, types, span);
+        }
         if let Some(part) = self.static_member(ty, name, types, span)? {
             return Ok(Some(part));
         }
-        for interface in self.bounds(ty).iter().flat_map(|bound| self.types.lineage(bound)) {
-            if let Some(explicit) = self.explicit_name(ty, &interface, name) {
-                return self.static_member(ty, &explicit, types, span);
-            }
-            if self.static_member(&interface, name, types, span)?.is_some() {
-                return leave_to_compiler("a static member that an interface implements", span);
+        if let Some(explicit) = explicit {
+            return self.static_member(ty, &explicit, types, span);
+        }
+        for interface in interfaces {
+            if let Some(part) = self.static_member(&interface, name, types, span)? {
+                if self.is_own_implementation(ty, &interface, name) {
+                    return Ok(Some(part));
+                }
+                return leave_to_compiler("a static member that another interface implements", span);
             }
         }
         Ok(None)
+    }
+
+    /// Whether the static members of this name that an interface declares have bodies, which no other
+    /// interface of the type replaces.
+    fn is_own_implementation(&self, ty: &Ty, interface: &Ty, name: &str) -> bool {
+        let Some(def) = self.types.def(interface) else { return false };
+        let has_bodies = self.types.system.members(def, name).iter().all(|member| !member.is_abstract());
+        let is_replaced =
+            |other: &Ty| other != interface && self.explicit_name(other, interface, name).is_some();
+        has_bodies && !self.types.interfaces(ty).iter().any(is_replaced)
     }
 
     /// The name of the member with which a type implements a member of an interface explicitly: `I.Name` or

@@ -110,6 +110,8 @@ pub struct Property {
     pub is_static: bool,
     /// Whether it overrides one of a base type.
     pub is_override: bool,
+    /// Whether its accessors have no bodies: it is abstract, or an interface only declares it.
+    pub is_abstract: bool,
     /// Whether code in scope may use it.
     pub is_accessible: bool,
 }
@@ -174,8 +176,12 @@ pub struct Method {
     pub is_static: bool,
     /// Whether it overrides one of a base type.
     pub is_override: bool,
+    /// Whether it has no body: it is abstract, or an interface only declares it.
+    pub is_abstract: bool,
     /// Whether code in scope may use it.
     pub is_accessible: bool,
+    /// Whether code of every assembly may use it: it and the types around it are public.
+    pub is_public: bool,
 }
 
 /// A member that a type declares.
@@ -196,6 +202,15 @@ impl Member {
             Self::Field(field) => &field.name,
             Self::Property(property) => &property.name,
             Self::Method(method) => &method.name,
+        }
+    }
+
+    /// Whether it has no code of its own.
+    pub(super) fn is_abstract(&self) -> bool {
+        match self {
+            Self::Field(_) => false,
+            Self::Property(property) => property.is_abstract,
+            Self::Method(method) => method.is_abstract,
         }
     }
 }

@@ -304,6 +304,8 @@ tables! {
         "one.Twice()" => "CS1929",
         "((byte)1).TryHalf(out var h)" => "CS1929", "'a'.TryHalf(out var h)" => "CS1929",
         "list.ToArray().Length" => "int", "list.SequenceEqual(array)" => "bool",
+        // Of a namespace that is not imported only public ones are meant.
+        "text.Shown()" => "string", "text.Loud()" => "string", "text.Quiet()" => "CS1061",
     }
     out_and_ref_arguments_are_bound {
         "int.TryParse(text, out var n) ? n : 0" => "int", "int.TryParse(text, out int n) && n > 1" => "bool",
@@ -681,7 +683,14 @@ fn members_of_a_generic_parameter_are_those_of_its_constraints() {
         ("T.Kind", "string"),
         ("robot.Other", "CS1061"),
         ("T.Other", "CS0117"),
-        ("T.Sort", "compiler: a static member that an interface implements"),
+        // Bodies that the interface itself has.
+        ("T.Sort", "string"),
+        ("T.Twice(2)", "int"),
+        ("T.Twice(\"a\")", "CS1503"),
+        ("T.Level", "compiler: a static member that another interface implements"),
+        // A public member of the type of the same name is another member.
+        ("T.Make", "string"),
+        ("Robot.Make", "int"),
     ] {
         check(&scope, text, expected);
     }
