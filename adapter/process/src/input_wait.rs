@@ -28,6 +28,10 @@ const MAX_DESCENDANTS: usize = 64;
 const MAX_THREADS: usize = 512;
 /// The shortest time between two samples.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(4);
+/// Samples may take one part in so many of a processor's time.
+const MAX_LOAD: u32 = 40;
+/// The longest time between two samples, for a program with many threads.
+const MAX_SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 /// How long each sample has to find a program blocked on its input.
 const WAIT_PROBE_TIMEOUT: Duration = Duration::from_millis(20);
 /// Of so many looks in a row at a program that may poll for keys so many have to find it idle, or its threads
@@ -159,6 +163,8 @@ impl CpuTimes {
 pub(super) struct WaitDetector {
     count: u32,
     last: Option<Instant>,
+    /// How long the last sample took.
+    cost: Duration,
     /// How many in a row found it blocked on its input.
     waits: u32,
     /// How many in a row found that it may poll for keys, and of them those that found it idle,
@@ -187,6 +193,19 @@ pub(super) struct ObservedProgram {
 impl WaitDetector {
     /// Takes one more sample. Without a program the row begins again.
     pub(super) fn sample(&mut self, subject: Option<&ObservedProgram>) -> Option<InputWaitKind> {
+        let began = Instant::now();
+        let found = self.take_sample(subject);
+        self.cost = began.elapsed();
+        found
+    }
+
+    /// The time until the next sample: at least `shortest`, and longer for a program with so many
+    /// threads that sampling would take a larger part of a processor than [`MAX_LOAD`].
+    pub(super) fn interval(&self, shortest: Duration) -> Duration {
+        shortest.max((self.cost * MAX_LOAD).min(MAX_SAMPLE_INTERVAL))
+    }
+
+    fn take_sample(&mut self, subject: Option<&ObservedProgram>) -> Option<InputWaitKind> {
         // Output may come in many pieces. One look at several of them is enough.
         if self.last.is_some_and(|last| last.elapsed() < SAMPLE_INTERVAL) {
             return None;
@@ -215,7 +234,7 @@ impl WaitDetector {
     }
 
     fn begin(&mut self) {
-        *self = Self { count: self.count, last: self.last, ..Self::default() };
+        *self = Self { count: self.count, last: self.last, cost: self.cost, ..Self::default() };
     }
 
     fn detect_blocked(&mut self, subject: &ObservedProgram) -> Option<InputWaitKind> {
@@ -375,6 +394,16 @@ mod tests {
     }
 
     const TEST_TIMEOUT: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn expensive_samples_are_taken_less_often() {
+        let shortest = Duration::from_millis(15);
+        let interval = |cost: u64| {
+            let cost = Duration::from_micros(cost);
+            WaitDetector { cost, ..WaitDetector::default() }.interval(shortest).as_millis()
+        };
+        assert_eq!([0, 300, 1000, 20_000, 10_000_000].map(interval), [15, 15, 40, 800, 1000]);
+    }
 
     #[test]
     #[cfg(target_arch = "x86_64")]

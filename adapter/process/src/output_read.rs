@@ -136,7 +136,7 @@ impl Broker {
             }
             tokio::select! {
                 _ = changed.changed() => {}
-                () = tokio::time::sleep(INPUT_PROBE_INTERVAL) => {}
+                () = tokio::time::sleep(detector.interval(INPUT_PROBE_INTERVAL)) => {}
                 () = cancel.cancelled() => return Err(Failure::cancelled()),
                 () = tokio::time::sleep_until(deadline) => break None,
             }
