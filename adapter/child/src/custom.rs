@@ -9,8 +9,10 @@ use serde_json::{Value, json};
 
 use super::find;
 use super::profile::{LaunchPlan, Profile, ProgramIo, Quirks, Transport, contains_pipe_name};
+use super::registry;
 use super::target::Target;
 use tandem_engine::description::Description;
+use tandem_engine::result_names::ResultNames;
 use tandem_process::SpawnSpec;
 
 /// An adapter the user describes.
@@ -107,6 +109,11 @@ impl Profile for Custom {
 
     fn name(&self) -> &str {
         &self.command
+    }
+
+    /// It may be one of those that Tandem knows, under another path.
+    fn result_names(&self) -> ResultNames {
+        registry::result_names()
     }
 
     /// As DAP defines `terminate`.

@@ -16,6 +16,7 @@ use tandem_engine::builds::{self, EventSink};
 use tandem_engine::condition_language::ConditionLanguage;
 use tandem_engine::description::Description;
 use tandem_engine::kind;
+use tandem_engine::result_names::ResultNames;
 use tandem_engine::{FailedCondition, LookOnlyRequests, StartedEngine};
 use tandem_process::SpawnSpec;
 
@@ -220,6 +221,12 @@ pub(super) trait Profile: Send + Sync {
         ConditionLanguage::OTHER
     }
 
+    /// The forms of the names by which it shows what calls have returned, and of rows that tell a user
+    /// nothing.
+    fn result_names(&self) -> ResultNames {
+        ResultNames::default()
+    }
+
     /// The facts the hub needs. No child adapter keeps several breakpoints on one line.
     fn started(&self) -> StartedEngine {
         StartedEngine {
@@ -227,6 +234,7 @@ pub(super) trait Profile: Send + Sync {
             several_per_line: false,
             look_only: self.look_only_requests(),
             conditions: self.condition_language(),
+            results: self.result_names(),
             fetches_sources: false,
         }
     }

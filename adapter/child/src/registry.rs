@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use super::profile::Profile;
 use tandem_engine::description::Description;
+use tandem_engine::result_names::ResultNames;
 
 /// All of them, in the order of the documentation; of two that debug the same the first is chosen.
 static ADAPTERS: [fn() -> Arc<dyn Profile>; 9] = [
@@ -39,6 +40,11 @@ pub(super) fn find(name: &str) -> Option<Arc<dyn Profile>> {
 /// Metadata of each adapter, known without starting it.
 pub(super) fn descriptions() -> impl Iterator<Item = &'static Description> {
     ADAPTERS.iter().map(|adapter| adapter().description())
+}
+
+/// The forms of names of results of all adapters, for one that is not known.
+pub(super) fn result_names() -> ResultNames {
+    ADAPTERS.iter().map(|adapter| adapter().result_names()).collect()
 }
 
 /// The Debian package of an interpreter that adapters or their programs are run by.

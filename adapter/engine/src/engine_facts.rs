@@ -3,6 +3,7 @@
 //! Supported features are not here: DAP `Capabilities` report them.
 
 use super::condition_language::ConditionLanguage;
+use super::result_names::ResultNames;
 
 /// Facts about a created engine for the hub.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub struct StartedEngine {
     pub look_only: LookOnlyRequests,
     /// The language of conditions.
     pub conditions: ConditionLanguage,
+    /// The names by which it shows what calls have returned.
+    pub results: ResultNames,
     /// Its `source` may have to fetch or decompile the text first, which takes minutes.
     pub fetches_sources: bool,
 }

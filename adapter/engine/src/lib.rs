@@ -18,6 +18,7 @@ pub mod log_message;
 pub mod path_map;
 pub mod process_name;
 mod request;
+pub mod result_names;
 mod shell_words;
 
 use std::collections::BTreeMap;

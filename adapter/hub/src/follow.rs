@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use frames::{Caller, StepEnd, as_caller, locate};
 use record::{Call, NamedValue, Record, ScopeRef, local_scopes, take_own, take_returned, visible};
+use tandem_engine::result_names::ResultNames;
 
 /// Default and maximum number of statements.
 const STEP_LIMITS: (usize, usize) = (200, 5000);
@@ -153,11 +154,12 @@ pub struct Follow {
 }
 
 impl Follow {
-    /// Reads the arguments of `followCall`.
+    /// Reads the arguments of `followCall`, at a stop of the thread `stopped` in an engine that names
+    /// results so.
     ///
     /// # Errors
     /// `INVALID_PARAMETER` when an argument has the wrong type or is out of range.
-    pub fn parse(arguments: &Value, stopped: Option<i64>) -> Result<Self, Failure> {
+    pub fn parse(arguments: &Value, stopped: Option<i64>, results: ResultNames) -> Result<Self, Failure> {
         let read: Arguments = serde_json::from_value(arguments.clone()).map_err(|error| {
             Failure::invalid(format!("the arguments of `followCall` do not fit: {error}"))
         })?;
@@ -183,7 +185,7 @@ impl Follow {
             enter_calls: read.enter_calls.unwrap_or(true),
             timeout: read.timeout_ms.unwrap_or(TIMEOUT_LIMITS_MS.0).clamp(1, TIMEOUT_LIMITS_MS.1),
             levels: Vec::new(),
-            record: Record::default(),
+            record: Record::new(results),
             look: AwaitedResponse::Stack,
             place: StepEnd::Gone,
             top: StackFrame::default(),
@@ -233,7 +235,8 @@ impl Follow {
             }
             AwaitedResponse::Variables { left, are_returned, mut rows } => {
                 // Code of a library may have variables that cannot be read.
-                visible(&mut rows, &reply.unwrap_or_default(), are_returned, MAX_VARIABLES);
+                let results = &self.record.results;
+                visible(&mut rows, &reply.unwrap_or_default(), are_returned, results, MAX_VARIABLES);
                 Ok(self.next_scope(left, rows))
             }
         }
@@ -313,8 +316,8 @@ impl Follow {
 
     /// The variables where the step ended are known.
     fn record_step_end(&mut self, mut rows: Vec<NamedValue>) -> FollowAction {
-        let returned = take_returned(&mut rows);
-        let own = take_own(&mut rows);
+        let returned = take_returned(&mut rows, &self.record.results);
+        let own = take_own(&mut rows, &self.record.results);
         match self.place {
             StepEnd::Start => {
                 self.record.begin(&self.top, &rows);

@@ -2,6 +2,7 @@
 //! has its own replies.
 
 use tandem_engine::condition_language::ConditionLanguage;
+use tandem_engine::result_names::{ResultName, ResultNames};
 use tandem_engine::{LookOnlyRequests, StartedEngine};
 
 /// Facts about an engine of which nothing is known but whether it takes several breakpoints on one line.
@@ -11,6 +12,7 @@ pub(crate) fn scripted_engine(several_per_line: bool) -> StartedEngine {
         several_per_line,
         look_only: LookOnlyRequests::Unknown,
         conditions: ConditionLanguage::OTHER,
+        results: ResultNames::new([ResultName::After(" returned")]),
         fetches_sources: false,
     }
 }

@@ -12,6 +12,7 @@ use super::detect;
 use tandem_child::ChildEngine;
 use tandem_coreclr::CoreClr;
 use tandem_engine::condition_language::ConditionLanguage;
+use tandem_engine::result_names::{ResultName, ResultNames};
 use tandem_engine::{Engine, EngineEvent, LookOnlyRequests, StartedEngine, process_name};
 use tandem_process::Broker;
 
@@ -52,6 +53,7 @@ fn built_in() -> StartedEngine {
             "evaluate",
         ]),
         conditions: ConditionLanguage::OTHER,
+        results: ResultNames::new([ResultName::After(" returned")]),
         fetches_sources: true,
     }
 }

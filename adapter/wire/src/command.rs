@@ -314,6 +314,11 @@ pub fn needs_stop(name: &str) -> bool {
     needs(name) == RequiredState::Stop
 }
 
+/// Whether a command replaces all breakpoints of one scope.
+pub fn sets_breakpoints(name: &str) -> bool {
+    find(name).is_some_and(|row| row.changes == ChangedState::Breakpoints)
+}
+
 /// How a command changes the execution of the program.
 pub fn execution(name: &str) -> Execution {
     find(name).map_or(Execution::Unchanged, |row| row.execution)

@@ -23,6 +23,7 @@ use super::super::test_files::{self, Runner};
 use tandem_engine::condition_language::ConditionLanguage;
 use tandem_engine::console::Console;
 use tandem_engine::description::{Description, EditorLanguage, Evidence, Recognition};
+use tandem_engine::result_names::{ResultName, ResultNames};
 use tandem_engine::{FailedCondition, LookOnlyRequests};
 use tandem_process::SpawnSpec;
 use tandem_process::terminal::Pty;
@@ -115,6 +116,11 @@ impl Profile for Debugpy {
         // A comment in the value ends with its line.
         let keep = format!("__import__('_pydevd_bundle').__dict__.__setitem__('tandem_value', ({value}\n))");
         Some((keep, "__import__('_pydevd_bundle').tandem_value"))
+    }
+
+    /// Those with `@py_` are variables that pytest adds to explain an assertion.
+    fn result_names(&self) -> ResultNames {
+        ResultNames::new([ResultName::Before("(return) "), ResultName::Hidden("@py_")])
     }
 
     fn condition_language(&self) -> ConditionLanguage {

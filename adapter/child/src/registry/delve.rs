@@ -10,6 +10,7 @@ use super::super::profile::{LaunchPlan, Profile, ProgramIo, Quirks, Transport};
 use super::super::target::Target;
 use tandem_engine::condition_language::ConditionLanguage;
 use tandem_engine::description::{Description, EditorLanguage, Evidence, Recognition};
+use tandem_engine::result_names::{ResultName, ResultNames};
 use tandem_engine::{FailedCondition, LookOnlyRequests};
 use tandem_process::SpawnSpec;
 
@@ -61,6 +62,11 @@ impl Profile for Delve {
     /// Delve evaluates none of the program's code for these.
     fn look_only_requests(&self) -> LookOnlyRequests {
         LookOnlyRequests::Known(&["variables", "source", "exceptionInfo", "readMemory", "disassemble"])
+    }
+
+    /// It shows results as variables from the beginning.
+    fn result_names(&self) -> ResultNames {
+        ResultNames::new([ResultName::Hidden("~r")])
     }
 
     fn condition_language(&self) -> ConditionLanguage {

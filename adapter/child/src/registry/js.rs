@@ -19,6 +19,7 @@ use tandem_engine::LookOnlyRequests;
 use tandem_engine::condition_language::{ConditionLanguage, either};
 use tandem_engine::description::{Description, EditorLanguage, Evidence, Recognition};
 use tandem_engine::path_map;
+use tandem_engine::result_names::{ResultName, ResultNames};
 use tandem_process::SpawnSpec;
 
 /// Files that mark a project's folder.
@@ -110,6 +111,11 @@ impl Profile for Js {
     /// It calls `toString`, getters and custom descriptions for values, and a preview for exceptions.
     fn look_only_requests(&self) -> LookOnlyRequests {
         LookOnlyRequests::Known(&["source"])
+    }
+
+    /// A step stops before the function returns.
+    fn result_names(&self) -> ResultNames {
+        ResultNames::new([ResultName::Own("Return value")])
     }
 
     fn condition_language(&self) -> ConditionLanguage {

@@ -15,6 +15,7 @@ use super::super::target::Target;
 use tandem_engine::condition_language::ConditionLanguage;
 use tandem_engine::description::{Description, EditorLanguage, Evidence, Recognition};
 use tandem_engine::kind;
+use tandem_engine::result_names::{ResultName, ResultNames};
 use tandem_engine::{FailedCondition, LookOnlyRequests};
 use tandem_process::SpawnSpec;
 
@@ -117,6 +118,11 @@ impl Profile for Lldb {
         {
             arguments["value"] = json!(u32::from(character).to_string());
         }
+    }
+
+    /// It does not name the function.
+    fn result_names(&self) -> ResultNames {
+        ResultNames::new([ResultName::Unnamed("(Return Value)")])
     }
 
     fn condition_language(&self) -> ConditionLanguage {

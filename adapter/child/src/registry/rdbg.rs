@@ -14,6 +14,7 @@ use super::super::test_files::{self, Runner};
 use tandem_engine::LookOnlyRequests;
 use tandem_engine::condition_language::{ConditionLanguage, either};
 use tandem_engine::description::{Description, EditorLanguage, Recognition};
+use tandem_engine::result_names::{ResultName, ResultNames};
 use tandem_process::SpawnSpec;
 
 /// The code around a condition that makes it hold where it fails.
@@ -97,6 +98,11 @@ impl Profile for Rdbg {
     /// It calls `inspect`, and evaluates the receiver of what is completed.
     fn look_only_requests(&self) -> LookOnlyRequests {
         LookOnlyRequests::Known(&["source"])
+    }
+
+    /// A step stops before the method returns.
+    fn result_names(&self) -> ResultNames {
+        ResultNames::new([ResultName::Own("%return"), ResultName::Own("_return")])
     }
 
     fn condition_language(&self) -> ConditionLanguage {

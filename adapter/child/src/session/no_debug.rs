@@ -1,6 +1,7 @@
 //! `noDebug`: the program runs, and requests that would stop it do not reach the adapter: most adapters
 //! ignore the attribute and would stop. How the program is started remains the adapter's business.
 
+use dap_wire::command;
 use serde_json::{Value, json};
 
 use super::AdapterSession;
@@ -18,12 +19,12 @@ impl AdapterSession {
 /// not; `None` to any other.
 pub(super) fn answer(command: &str, arguments: &Value, why: &str) -> Option<Value> {
     match command {
-        "setBreakpoints" | "setFunctionBreakpoints" | "setInstructionBreakpoints" | "setDataBreakpoints" => {
+        "setExceptionBreakpoints" => Some(json!({})),
+        command if command::sets_breakpoints(command) => {
             let count = arguments["breakpoints"].as_array().map_or(0, Vec::len);
             let unbound = json!({ "verified": false, "message": why, "reason": "failed" });
             Some(json!({ "breakpoints": vec![unbound; count] }))
         }
-        "setExceptionBreakpoints" => Some(json!({})),
         _ => None,
     }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use dap_wire::command::{self, BodyValues};
 use serde_json::Value;
 
 use super::conditions::Conditions;
@@ -118,12 +119,12 @@ pub(in super::super) struct Elements(HashMap<i64, usize>);
 impl Elements {
     /// Learns from an answer which values have elements.
     pub(in super::super) fn learn(&mut self, command: &str, answer: &Value) {
-        match command {
-            "scopes" | "variables" => {
-                answer[command].as_array().into_iter().flatten().for_each(|row| self.learn_value(row));
+        match command::find(command).map_or(BodyValues::None, |row| row.values) {
+            BodyValues::Items(list) | BodyValues::Counts(list) => {
+                answer[list].as_array().into_iter().flatten().for_each(|row| self.learn_value(row));
             }
-            "evaluate" | "setVariable" | "setExpression" => self.learn_value(answer),
-            _ => {}
+            BodyValues::Body => self.learn_value(answer),
+            BodyValues::None => {}
         }
     }
 

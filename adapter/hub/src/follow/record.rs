@@ -4,6 +4,7 @@ use dap_wire::types::StackFrame;
 use serde_json::{Map, Value, json};
 
 use super::frames::path;
+use tandem_engine::result_names::ResultNames;
 
 /// Most characters of a value.
 const MAX_VALUE_LEN: usize = 200;
@@ -65,6 +66,8 @@ struct Statement {
 /// The recorded statements of a call.
 #[derive(Debug, Default)]
 pub(super) struct Record {
+    /// The names by which the engine shows results.
+    pub(super) results: ResultNames,
     call: Map<String, Value>,
     path: Option<String>,
     statements: Vec<Statement>,
@@ -77,6 +80,11 @@ pub(super) struct Record {
 pub(super) type Returned = (Option<String>, String);
 
 impl Record {
+    /// An empty record, for an engine that names results so.
+    pub(super) fn new(results: ResultNames) -> Self {
+        Self { results, ..Self::default() }
+    }
+
     /// The call begins, or is taken up where it is.
     pub(super) fn begin(&mut self, top: &StackFrame, rows: &[NamedValue]) {
         self.call = location_body(top);
@@ -226,50 +234,47 @@ pub(super) fn local_scopes(body: &Value) -> Vec<ScopeRef> {
 
 /// Adds the variables of a scope that are not hidden by those of an inner one. Groups that an engine makes
 /// up, and what it reads on request only, are left out.
-pub(super) fn visible(rows: &mut Vec<NamedValue>, body: &Value, are_returned: bool, most: usize) {
+pub(super) fn visible(
+    rows: &mut Vec<NamedValue>,
+    body: &Value,
+    are_returned: bool,
+    results: &ResultNames,
+    most: usize,
+) {
     for variable in body["variables"].as_array().into_iter().flatten() {
         let name = variable["name"].as_str().unwrap_or_default();
         let value = variable["value"].as_str().unwrap_or_default();
         let hint = &variable["presentationHint"];
         if are_returned {
-            rows.push(NamedValue { name: RETURN_VALUE.into(), value: shorten(value) });
+            rows.push(NamedValue { name: SCOPE_RESULT.into(), value: shorten(value) });
             continue;
         }
         // Code is not a state of the call.
         let is_code = matches!(variable["type"].as_str(), Some("Function" | "function" | "module" | "type"));
         let is_group = value.is_empty() || hint["kind"] == "class" || hint["lazy"] == true || is_code;
-        let known = rows.iter().any(|row| row.name == name) && !name.ends_with(RETURNED);
-        if name.is_empty() || name.starts_with("@py_") || is_group || known || rows.len() >= most {
+        let known = rows.iter().any(|row| row.name == name) && results.function_of(name).is_none();
+        if name.is_empty() || results.is_hidden(name) || is_group || known || rows.len() >= most {
             continue;
         }
         rows.push(NamedValue { name: name.to_owned(), value: shorten(value) });
     }
 }
 
-/// The suffix that the .NET engine adds to the name of a method to show its result.
-const RETURNED: &str = " returned";
-/// The prefix that debugpy adds to the name of a function for that.
-const RETURNED_BY: &str = "(return) ";
-/// The name under which lldb shows it, without the function.
-const RETURN_VALUE: &str = "(Return Value)";
-/// The names under which js-debug and rdbg show what the function itself is about to return.
-const RETURNS: [&str; 3] = ["Return value", "%return", "_return"];
+/// The name of a row from a scope that has only what a call has returned (DAP `returnValue`). No variable
+/// has it.
+const SCOPE_RESULT: &str = "(result)";
 
 /// Takes out of the variables of a frame what the function itself is about to return.
-pub(super) fn take_own(rows: &mut Vec<NamedValue>) -> Option<String> {
-    let at = rows.iter().position(|row| RETURNS.contains(&row.name.as_str()))?;
+pub(super) fn take_own(rows: &mut Vec<NamedValue>, results: &ResultNames) -> Option<String> {
+    let at = rows.iter().position(|row| results.is_own(&row.name))?;
     Some(rows.remove(at).value)
 }
 
-/// Takes out of the variables of a frame what calls have returned. Delve shows results as
-/// variables from the beginning.
-pub(super) fn take_returned(rows: &mut Vec<NamedValue>) -> Vec<Returned> {
-    rows.retain(|row| !row.name.starts_with("~r"));
-    let function = |name: &str| -> Option<Option<String>> {
-        let own = name.strip_suffix(RETURNED).or_else(|| name.strip_prefix(RETURNED_BY));
-        // debugpy names methods by their class.
-        let own = own.map(|own| own.rsplit('.').next().unwrap_or(own).to_owned());
-        own.map(Some).or_else(|| (name == RETURN_VALUE).then_some(None))
+/// Takes out of the variables of a frame what calls have returned.
+pub(super) fn take_returned(rows: &mut Vec<NamedValue>, results: &ResultNames) -> Vec<Returned> {
+    let function = |name: &str| match results.function_of(name) {
+        None if name == SCOPE_RESULT => Some(None),
+        function => function.map(|function| function.map(str::to_owned)),
     };
     let taken = rows.extract_if(.., |row| function(&row.name).is_some());
     taken.filter_map(|row| Some((function(&row.name)?, row.value))).collect()

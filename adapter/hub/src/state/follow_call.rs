@@ -14,6 +14,7 @@ use super::{ENGINE_TIMEOUT, Phase, State};
 use crate::event::{ClientId, ClientRequest, HubEffect, Timer};
 use crate::follow::{Follow, FollowAction, FollowEnd, is_followed};
 use crate::pending::ReplyAction;
+use tandem_engine::result_names::ResultNames;
 
 /// How long a program may take to stop after the time limit.
 const PAUSE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -41,7 +42,7 @@ impl State {
             Some(_) => Err(is_followed()),
             None => self
                 .prepare(&request, &mut arguments)
-                .and_then(|()| Follow::parse(&arguments, self.stopped_thread())),
+                .and_then(|()| Follow::parse(&arguments, self.stopped_thread(), self.result_names())),
         };
         let mut follow = match follow {
             Ok(follow) => follow,
@@ -71,6 +72,10 @@ impl State {
             ending: None,
         });
         self.continue_following(next);
+    }
+
+    fn result_names(&self) -> ResultNames {
+        self.engine.as_ref().map(|engine| engine.results.clone()).unwrap_or_default()
     }
 
     /// Requests what is next of the engine, or ends.
