@@ -193,9 +193,13 @@ enum ConnectionState {
     HungUp,
 }
 
-/// The adapter's reports about the end of the program.
+/// Reports about the end of the program: the adapter's, the kernel's, and those of the debugger in it.
 #[derive(Debug, Default)]
 struct EndReports {
+    /// The exit code that the kernel reported.
+    kernel_code: Option<i64>,
+    /// The program has executed another one, according to the debugger in it.
+    replaced: bool,
     exit_code: Option<i64>,
     signal: Option<i32>,
     /// The first body of `exited`: some adapters send it twice, the second time with less.
@@ -229,11 +233,7 @@ pub(super) struct ChildState {
     end_signal: EndSignal,
     reverse_requests: AdapterRequests,
     end_reports: EndReports,
-    /// The exit code that the kernel reported.
-    kernel_code: Option<i64>,
     phase: EndProgress,
-    /// The program has executed another one, according to the debugger in it.
-    replaced: bool,
     /// Processes with a session of their own that the program has started.
     subprocesses: Vec<DebuggeeProcess>,
     pub(super) knowledge: Knowledge,
@@ -251,9 +251,7 @@ impl Default for ChildState {
             end_signal: EndSignal::default(),
             reverse_requests: AdapterRequests::default(),
             end_reports: EndReports::default(),
-            kernel_code: None,
             phase: EndProgress::default(),
-            replaced: false,
             subprocesses: Vec::new(),
             knowledge: Knowledge::default(),
         }
@@ -359,7 +357,7 @@ impl ChildState {
                 self.begin_end()
             }
             ChildEvent::Replaced => {
-                self.replaced = true;
+                self.end_reports.replaced = true;
                 Vec::new()
             }
             ChildEvent::Terminated(body) => {
@@ -370,7 +368,7 @@ impl ChildState {
                 self.begin_end()
             }
             ChildEvent::KernelCode(code) => {
-                self.kernel_code = Some(code);
+                self.end_reports.kernel_code = Some(code);
                 Vec::new()
             }
             ChildEvent::EndedBySignal(signal) => {

@@ -83,13 +83,17 @@ impl ChildState {
             Some(signal @ ..NO_CODE) => Some(128 - signal),
             code => code,
         };
-        self.kernel_code.filter(|code| *code != NO_CODE).or(reported_code).or(self.kernel_code)
+        self.end_reports
+            .kernel_code
+            .filter(|code| *code != NO_CODE)
+            .or(reported_code)
+            .or(self.end_reports.kernel_code)
     }
 
     /// The signal that ended the program, where it is known: an exit code alone does not tell it from a
     /// program that exits with 128 plus the number.
     pub(in super::super) fn end_signal(&self) -> Option<i32> {
-        let told = match (self.kernel_code, self.exit_code()) {
+        let told = match (self.end_reports.kernel_code, self.exit_code()) {
             (None | Some(NO_CODE), Some(signal @ ..NO_CODE)) => i32::try_from(-signal).ok(),
             _ => None,
         };
@@ -98,7 +102,7 @@ impl ChildState {
 
     /// Whether the kernel reported an exit code, which may be lost.
     pub(in super::super) fn has_kernel_code(&self) -> bool {
-        self.kernel_code.is_some()
+        self.end_reports.kernel_code.is_some()
     }
 
     /// Whether the adapter has reported the program's end, or the end was observed otherwise.
@@ -131,7 +135,7 @@ impl ChildState {
 
     /// Whether the program reported that it executes another one.
     pub(in super::super) fn is_replaced(&self) -> bool {
-        self.replaced
+        self.end_reports.replaced
     }
 
     /// Processes with a session of their own that the program has started.
