@@ -68,7 +68,6 @@ const LARGE_STRUCTS: &[(&str, usize)] = &[
     ("Actor", 19),
     ("AgentSession", 14),
     ("BreakpointRequest", 14),
-    ("ChildState", 14),
     ("Client", 23),
     ("ClrDebuggee", 13),
     ("ClrSession", 19),
@@ -106,6 +105,31 @@ const SPREAD_TYPES: &[(&str, usize)] = &[
     ("StopContext", 26),
     ("ValueStore", 8),
 ];
+
+/// How often a crate names a debug adapter outside the adapter's profile, where there is any.
+const ADAPTER_NAMES: &[(&str, usize)] = &[
+    // Configurations of other debuggers, and child processes of .NET programs.
+    ("adapter", 14),
+    ("bridge", 4),
+    // A framework's tests are debugged by one engine.
+    ("bridge/testing", 15),
+];
+
+/// Fields and attributes that no protocol defines, by their names, with the reason for each.
+const OWN_KEYS: &[(&str, &str)] = &[
+    ("__configurationType", "VS Code: the `type` of a configuration of another debugger"),
+    ("__failureStops", "a launched test: where it stops when it fails"),
+    ("__ptyEcho", "editors: whether the program's terminal shows what is typed"),
+    ("__workspaceFolder", "editors: the folder that is open"),
+    ("tandemAccess", "`initialize`: what the client may do at most"),
+    ("tandemChild", "`attach`: the session is a child session"),
+    ("tandemHeld", "`attach` of a child session: its runtime is held"),
+    ("tandemKind", "`initialize`: the client is an agent"),
+    ("tandemProgram", "`attach` of a child session: the program of the process"),
+];
+
+/// Names of the same form that are not fields: sections and members of programs.
+const NOT_KEYS: [&str; 3] = ["__managedcode", "__tandemClosure", "__tandemLate"];
 
 /// Folders of the hub and files beside them that connect it with sockets, clocks and threads.
 const CONNECTED: [&str; 7] = ["actor", "connection", "host", "inbox", "proxy", "queue", "writer"];
@@ -213,6 +237,55 @@ fn types_are_implemented_where_they_are_declared() {
         found, known,
         "methods are in the file of their type; correct the list when they are in fewer files"
     );
+}
+
+#[test]
+fn only_profiles_name_debug_adapters() {
+    let engines = root().join("adapter/src/engine");
+    let registry = engines.join("child/registry");
+    let files = sources_below(&registry);
+    let names: BTreeSet<&str> = files
+        .iter()
+        .filter(|file| file.parent() == Some(&registry))
+        .filter_map(|file| file.file_stem()?.to_str())
+        .chain(["coreclr"])
+        // Also the ending of a file of JavaScript.
+        .filter(|name| *name != "js")
+        .collect();
+    assert!(names.contains("debugpy"), "the profiles are elsewhere: correct this test");
+    let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+    let quoted = pattern(&quoted.join("|"));
+    let mut found: BTreeMap<&str, usize> = BTreeMap::new();
+    for (package, _) in CEILINGS {
+        for path in product_sources(package) {
+            let is_profile = path.starts_with(&registry) || path == engines.join("coreclr.rs");
+            let count = quoted.find_iter(&without_comments(without_tests(&text(&path)))).count();
+            if !is_profile && count > 0 {
+                *found.entry(package).or_default() += count;
+            }
+        }
+    }
+    let known: BTreeMap<&str, usize> = ADAPTER_NAMES.iter().copied().collect();
+    assert_eq!(
+        found, known,
+        "facts about an adapter are in its profile; correct the list when there are fewer"
+    );
+}
+
+#[test]
+fn fields_that_no_protocol_defines_are_listed() {
+    let own = pattern(r#""(__[a-z][A-Za-z]+|tandem[A-Z][A-Za-z]+)""#);
+    let mut found = BTreeSet::new();
+    for (package, _) in CEILINGS {
+        for path in product_sources(package) {
+            let source = text(&path);
+            let code = without_comments(without_tests(&source));
+            found.extend(own.captures_iter(&code).map(|name| name[1].to_owned()));
+        }
+    }
+    found.retain(|name| !NOT_KEYS.contains(&name.as_str()));
+    let known: BTreeSet<String> = OWN_KEYS.iter().map(|(name, _)| (*name).to_owned()).collect();
+    assert_eq!(found, known, "a field of our own needs a type, or a reason in this list");
 }
 
 #[test]
