@@ -1,0 +1,78 @@
+//! The outcome of an expression that the compiler evaluates: a value, or the reason for not having one.
+
+use dap_wire::{ErrorCode, Failure};
+
+use super::super::evaluator::TypedValue;
+use super::expressions::{self, CSharpDiagnostic};
+
+/// Outcome of an expression.
+pub(in super::super) enum CompiledOutcome {
+    Value(TypedValue),
+    /// It was called for its effect.
+    Nothing,
+}
+
+/// Reason for not having a value.
+pub(in super::super) enum CompiledFailure {
+    /// There is no compiler, or the program cannot load code.
+    Unavailable(Unavailable),
+    /// The compiler has rejected the expression with these errors.
+    Diagnostics(Vec<CSharpDiagnostic>),
+    /// It was refused, failed, or took too long.
+    Failed(Failure),
+}
+
+impl From<Failure> for CompiledFailure {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl CompiledFailure {
+    /// The failure that answers a request.
+    pub(in super::super) fn into_failure(self, text: &str) -> Failure {
+        match self {
+            Self::Unavailable(why) => {
+                why.explain(Failure::new(ErrorCode::EvaluationFailed, format!("`{text}` is not understood")))
+            }
+            Self::Diagnostics(diagnostics) => expressions::failure(text, &diagnostics),
+            Self::Failed(failure) => failure,
+        }
+    }
+}
+
+/// Why there is no compiler, for people.
+#[derive(Debug, Clone)]
+pub(in super::super) struct Unavailable {
+    pub(super) why: String,
+    /// The remedy; `None` if there is none.
+    pub(super) hint: Option<&'static str>,
+}
+
+impl Unavailable {
+    /// The reason is that no SDK can be used.
+    pub(super) fn sdk(why: String) -> Self {
+        let hint =
+            "install a .NET SDK, or name the folder of one in the launch attribute `expressionCompiler`";
+        Self { why, hint: Some(hint) }
+    }
+
+    /// Refuses something that only a compiler understands.
+    pub(in super::super) fn compiler_required(&self, what: &str) -> Failure {
+        let message = format!("{what} needs the C# compiler of a .NET SDK: {}", self.why);
+        let failure = Failure::new(ErrorCode::EvaluationFailed, message);
+        match self.hint {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    }
+
+    /// Adds to a failure the requirements of a compiler, which was missing.
+    pub(in super::super) fn explain(&self, failure: Failure) -> Failure {
+        let message =
+            format!("{}; the expression needs the C# compiler of a .NET SDK: {}", failure.message, self.why);
+        let hints = self.hint.into_iter().chain(failure.hint.as_deref()).collect::<Vec<_>>().join("; ");
+        let failure = Failure { message, hint: None, ..failure };
+        if hints.is_empty() { failure } else { failure.hint(hints) }
+    }
+}
