@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::chunked_reader::ChunkedReader;
 use super::debuggee;
-use super::profile::{LaunchPlan, ProgramIo, Transport};
+use super::launch_plan::{LaunchPlan, ProgramIo, Transport};
 use super::socket::{self, Endpoint};
 use tandem_process::child::ChildPipes;
 use tandem_process::{Broker, Child, ExitInfo};

@@ -8,7 +8,8 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 
 use super::find;
-use super::profile::{LaunchPlan, Profile, ProgramIo, Quirks, Transport, contains_pipe_name};
+use super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport, contains_pipe_name};
+use super::profile::Profile;
 use super::registry;
 use super::target::Target;
 use tandem_engine::description::Description;

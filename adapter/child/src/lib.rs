@@ -1,15 +1,15 @@
 //! Child adapters: the DAP adapter of each language other than .NET, behind the hub, with Tandem's pipes
 //! as the program's stdin, stdout and stderr.
 //!
-//! In reading order: [`profile`] (what a child adapter is to us: mostly data), [`registry`] (the table of
-//! adapters, one file each; beside them [`pydevd`] for Python, [`inspector`] and [`typescript`] for
-//! JavaScript, [`rust`]), [`custom`] (an adapter that the launch describes), [`target`] (what to run, from
-//! the attributes), [`build`], [`find`] (where adapters are), [`connection`] (starting one and talking to
-//! it), [`chunked_reader`] (reading from those that write in pieces), [`socket`] (DAP over sockets, and with
-//! whom), [`nodelay`] (connections that are not ours), [`state`] (what a session decides), [`session`]
-//! (handshake, end, and what happens in between), [`terminal`] (`runInTerminal`, answered by ourselves),
-//! [`capability_gate`] (what an adapter can be asked), [`rows`] (pages of children), [`translate`] (the
-//! little that changes on the way).
+//! In reading order: [`profile`] (what a child adapter is to us: mostly data), [`launch_plan`] (what is
+//! started for a launch), [`registry`] (the table of adapters, one file each; beside them [`pydevd`] for
+//! Python, [`inspector`] and [`typescript`] for JavaScript, [`rust`]), [`custom`] (an adapter that the launch
+//! describes), [`target`] (what to run, from the attributes), [`build`], [`find`] (where adapters are),
+//! [`connection`] (starting one and talking to it), [`chunked_reader`] (reading from those that write in
+//! pieces), [`socket`] (DAP over sockets, and with whom), [`nodelay`] (connections that are not ours),
+//! [`state`] (what a session decides), [`session`] (handshake, end, and what happens in between),
+//! [`terminal`] (`runInTerminal`, answered by ourselves), [`capability_gate`] (what an adapter can be asked),
+//! [`rows`] (pages of children), [`translate`] (the little that changes on the way).
 //!
 //! Bodies pass as they are. A child adapter may crash, hang or send nonsense: every waiter gets an error with
 //! the end of its stderr, and the program ends with it.
@@ -22,6 +22,7 @@ mod custom;
 mod debuggee;
 mod find;
 mod inspector;
+mod launch_plan;
 mod nodelay;
 mod profile;
 mod pydevd;

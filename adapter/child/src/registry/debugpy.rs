@@ -15,7 +15,8 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 
 use super::super::find;
-use super::super::profile::{IdlePause, LaunchPlan, Profile, ProgramIo, Quirks, Transport};
+use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
+use super::super::profile::{IdlePause, Profile};
 use super::super::pydevd;
 use super::super::summaries;
 use super::super::target::Target;

@@ -6,7 +6,8 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use super::super::find::{self, AdapterSearch};
-use super::super::profile::{LaunchPlan, Profile, ProgramIo, Quirks, Transport};
+use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
+use super::super::profile::Profile;
 use super::super::target::Target;
 use tandem_engine::condition_language::ConditionLanguage;
 use tandem_engine::description::{Description, EditorLanguage, Evidence, Recognition};

@@ -9,7 +9,8 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use super::super::find::{self, AdapterSearch};
-use super::super::profile::{LaunchPlan, Profile, ProgramIo, Quirks, Transport};
+use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
+use super::super::profile::Profile;
 use super::super::rust;
 use super::super::signals;
 use super::super::summaries;

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 use super::super::find::{self, AdapterSearch};
 use super::super::inspector;
-use super::super::profile::{IdlePause, LaunchPlan, Profile, ProgramIo, Quirks, Transport};
+use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
+use super::super::profile::{IdlePause, Profile};
 use super::super::rows;
 use super::super::target::{Target, WORKSPACE};
 use super::super::test_files::{self, Runner};

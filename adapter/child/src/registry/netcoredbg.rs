@@ -11,7 +11,8 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 
 use super::super::find::AdapterSearch;
-use super::super::profile::{LaunchPlan, Profile, ProgramIo, Quirks, Transport};
+use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
+use super::super::profile::Profile;
 use super::super::target::Target;
 use tandem_engine::LookOnlyRequests;
 use tandem_engine::builds::EventSink;

@@ -8,7 +8,8 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 
 use super::super::find::{self, AdapterSearch};
-use super::super::profile::{AttachCorrection, LaunchPlan, Profile, ProgramIo, Quirks, Transport};
+use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
+use super::super::profile::{AttachCorrection, Profile};
 use super::super::target::Target;
 use super::super::test_files::{self, Runner};
 use tandem_engine::LookOnlyRequests;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::super::debuggee::{self, DebuggeeProcess};
-use super::super::profile::ProgramIo;
+use super::super::launch_plan::ProgramIo;
 use super::super::state::{ChildEvent, ChildState, Link};
 use super::super::translate;
 use super::{

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use super::super::connection::{self, AdapterProcess, STDERR_TAIL_TIMEOUT};
 use super::super::debuggee::{self, DebuggeeProcess};
 use super::super::inspector::OpenedPort;
-use super::super::profile::ProgramIo;
+use super::super::launch_plan::ProgramIo;
 use super::super::state::{ChildEvent, ChildState, EndKind};
 use super::{
     AdapterSession, DISCONNECT_TIMEOUT, END_EVENT_GRACE, LiveAdapter, POLL_INTERVAL, PROGRAM_END_GRACE,

@@ -10,7 +10,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::connection::{self, AdapterConnection, with_stderr_tail};
 use super::super::find;
-use super::super::profile::{LaunchPlan, Profile, ProgramIo, Transport};
+use super::super::launch_plan::{LaunchPlan, ProgramIo, Transport};
+use super::super::profile::Profile;
 use super::super::registry;
 use super::super::state::{ChildEvent, ChildState, Link};
 use super::super::target::Target;

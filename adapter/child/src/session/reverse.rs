@@ -7,7 +7,7 @@ use dap_wire::peer::Peer;
 use dap_wire::{ErrorCode, Failure, Request};
 use serde_json::{Value, json};
 
-use super::super::profile::ProgramIo;
+use super::super::launch_plan::ProgramIo;
 use super::super::state::{ChildEvent, Link};
 use super::super::terminal;
 use super::AdapterSession;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::super::debuggee::DebuggeeProcess;
-use super::super::profile::ProgramIo;
+use super::super::launch_plan::ProgramIo;
 use super::super::state::ChildEvent;
 use super::{AdapterSession, LiveAdapter};
 use tandem_engine::{EngineAnswer, TerminateMode};
