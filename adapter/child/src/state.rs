@@ -384,8 +384,9 @@ impl ChildState {
                 self.begin_end()
             }
             ChildEvent::EndNoticed => self.begin_end(),
-            // The answer to the launch says so, and the same client may launch again.
-            ChildEvent::AdapterBroke(_) if !self.is_launched() => Vec::new(),
+            // The answer to the launch says so, and the same client may launch again. After the end, the hub
+            // has its report, or has ended the session itself.
+            ChildEvent::AdapterBroke(_) if !self.is_launched() || self.is_over() => Vec::new(),
             ChildEvent::AdapterBroke(failure) => {
                 self.phase = EndProgress::Over;
                 vec![ChildEffect::Died(failure)]

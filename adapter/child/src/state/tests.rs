@@ -1,6 +1,7 @@
 //! Orders of events that decide what the hub learns, and how often.
 
 mod execution_state;
+mod simulation;
 
 use dap_wire::ErrorCode;
 
