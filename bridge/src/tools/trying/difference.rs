@@ -37,7 +37,7 @@ impl ExperimentReport<'_> {
         if let Some(why) = &run.unbound {
             message = format!("{message}; the breakpoint there is not set: {why}");
         }
-        if run.ended == "waitingForInput" {
+        if run.end.how == "waitingForInput" {
             message = format!("{message}; {}", MISSING_INPUT_HINT);
         }
         json!({ "message": self.with_note(message), "differs": [], "without": self.run(run) })
@@ -56,7 +56,7 @@ impl ExperimentReport<'_> {
         } else if differs.is_empty() {
             words.push("the change made no difference that was seen".to_owned());
         }
-        if with.ended == "waitingForInput" || without.ended == "waitingForInput" {
+        if with.end.how == "waitingForInput" || without.end.how == "waitingForInput" {
             words.push(MISSING_INPUT_HINT.to_owned());
         }
         let mut answer = json!({});
@@ -77,14 +77,14 @@ impl ExperimentReport<'_> {
 
     /// A run, with as much of its output as fits.
     fn run(&self, run: &ExperimentRun) -> Value {
-        let mut shown = json!({ "ended": run.ended });
-        if let Some(code) = run.exit_code {
+        let mut shown = json!({ "ended": run.end.how });
+        if let Some(code) = run.end.exit_code {
             shown["exitCode"] = json!(code);
         }
-        if let Some(signal) = &run.signal {
+        if let Some(signal) = &run.end.signal {
             shown["signal"] = json!(signal);
         }
-        for (key, text) in [("why", &run.why), ("at", &run.at)] {
+        for (key, text) in [("why", &run.end.why), ("at", &run.end.at)] {
             if let Some(text) = text {
                 shown[key] = cut(&json!(text), 4 * MAX_TEXT_CHARS);
             }
@@ -142,8 +142,8 @@ fn differences(with: &ExperimentRun, without: &ExperimentRun) -> Vec<String> {
         }
     };
     add("end", end(with), end(without));
-    if with.ended == without.ended {
-        add("place", with.at.clone().unwrap_or_default(), without.at.clone().unwrap_or_default());
+    if with.end.how == without.end.how {
+        add("place", with.end.at.clone().unwrap_or_default(), without.end.at.clone().unwrap_or_default());
     }
     let has_ended = |run: &ExperimentRun| run.values.is_empty();
     if has_ended(with) || has_ended(without) {
@@ -168,8 +168,8 @@ fn differences(with: &ExperimentRun, without: &ExperimentRun) -> Vec<String> {
 
 /// Describes the end of a run in a sentence.
 fn end(run: &ExperimentRun) -> String {
-    match (run.ended, &run.why, run.exit_code) {
-        ("exited", _, Some(code)) => format!("ended with {}", describe_exit(code, run.signal.as_deref())),
+    match (run.end.how, &run.end.why, run.end.exit_code) {
+        ("exited", _, Some(code)) => format!("ended with {}", describe_exit(code, run.end.signal.as_deref())),
         ("reached", ..) => "came to `until`".into(),
         ("exception", Some(why), _) => format!("exception {}", short(why)),
         ("stopped", Some(why), _) => format!("stopped ({})", short(why)),
@@ -210,13 +210,13 @@ fn short(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::run::ExperimentEnd;
     use super::*;
 
     fn run(code: i64, out: &str) -> ExperimentRun {
         ExperimentRun {
             came: true,
-            ended: "exited",
-            exit_code: Some(code),
+            end: ExperimentEnd { how: "exited", exit_code: Some(code), ..ExperimentEnd::default() },
             after: [out.into(), String::new()],
             ..ExperimentRun::default()
         }
@@ -233,7 +233,8 @@ mod tests {
             ]
         );
         assert!(differences(&with, &run(0, "a\nb\n")).is_empty());
-        let killed = ExperimentRun { signal: Some("SIGSEGV".into()), ..run(139, "a\nb\n") };
+        let mut killed = run(139, "a\nb\n");
+        killed.end.signal = Some("SIGSEGV".into());
         assert_eq!(
             differences(&with, &killed),
             ["end: ended with exit code 139 (SIGSEGV) without, ended with exit code 0 with the change"]

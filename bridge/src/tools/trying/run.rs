@@ -48,8 +48,18 @@ pub(super) struct ExperimentRun {
     pub(super) went_to: Option<u64>,
     /// Values of the expressions at the location, after the change; empty if the run did not reach it.
     pub(super) at_place: Vec<(String, String)>,
+    pub(super) end: ExperimentEnd,
+    pub(super) values: Vec<(String, String)>,
+    /// stdout and stderr before the place, and after it.
+    pub(super) before: [String; 2],
+    pub(super) after: [String; 2],
+}
+
+/// How and where a run ended.
+#[derive(Debug, Default)]
+pub(super) struct ExperimentEnd {
     /// `reached`, `exited`, `exception`, `stopped`, `waitingForInput` or `timeout`.
-    pub(super) ended: &'static str,
+    pub(super) how: &'static str,
     pub(super) exit_code: Option<i64>,
     /// The signal that ended the program.
     pub(super) signal: Option<String>,
@@ -57,10 +67,6 @@ pub(super) struct ExperimentRun {
     pub(super) why: Option<String>,
     /// `file:line in function`.
     pub(super) at: Option<String>,
-    pub(super) values: Vec<(String, String)>,
-    /// stdout and stderr before the place, and after it.
-    pub(super) before: [String; 2],
-    pub(super) after: [String; 2],
 }
 
 /// Runs the program once and ends its session in any case.
@@ -187,7 +193,7 @@ impl ActiveRun<'_> {
         let came = news == WaitEnd::Stopped && (is_there || self.is_at(self.until));
         self.describe_end(&mut run, news).await;
         if came {
-            (run.ended, run.why) = ("reached", None);
+            (run.end.how, run.end.why) = ("reached", None);
         }
         if news == WaitEnd::Stopped {
             let frame = self.frame().await?;
@@ -226,7 +232,7 @@ impl ActiveRun<'_> {
     async fn apply_change(&self, run: &mut ExperimentRun, changed: bool) -> Result<bool, Failure> {
         let experiment = self.experiment;
         let mut frame = self.frame().await?;
-        run.at = name_place(&frame);
+        run.end.at = name_place(&frame);
         for (name, _) in &experiment.set {
             run.was.push((name.clone(), self.value(&frame["id"], name).await?));
         }
@@ -418,27 +424,27 @@ impl ActiveRun<'_> {
 
     /// Describes where the run stopped, and why.
     async fn describe_end(&self, run: &mut ExperimentRun, news: WaitEnd) {
-        run.ended = news.as_str();
+        run.end.how = news.as_str();
         match news {
             WaitEnd::Exited => {
                 let snapshot = self.session.snapshot();
-                (run.exit_code, run.signal) = (snapshot.exit_code, snapshot.end_signal);
-                run.at = None;
+                (run.end.exit_code, run.end.signal) = (snapshot.exit_code, snapshot.end_signal);
+                run.end.at = None;
             }
             WaitEnd::Stopped => {
                 let event = &report(self.session).await["event"];
                 if event["type"] == "exception" {
-                    run.ended = "exception";
+                    run.end.how = "exception";
                 }
                 let words = [&event["exceptionType"], &event["message"]];
                 let words: Vec<&str> = words.into_iter().filter_map(Value::as_str).collect();
                 let reason = event["reason"].as_str().unwrap_or_default();
-                run.why = Some(if words.is_empty() { reason.to_owned() } else { words.join(": ") });
+                run.end.why = Some(if words.is_empty() { reason.to_owned() } else { words.join(": ") });
                 if let Ok(frame) = self.frame().await {
-                    run.at = name_place(&frame);
+                    run.end.at = name_place(&frame);
                 }
             }
-            WaitEnd::Input | WaitEnd::Timeout => run.at = None,
+            WaitEnd::Input | WaitEnd::Timeout => run.end.at = None,
         }
     }
 
