@@ -41,14 +41,14 @@ impl CrateCounts {
 /// Ceilings of each crate: `json!`, `["key"]`, long files.
 const CEILINGS: [(&str, [usize; 3]); 20] = [
     ("adapter", [23, 29, 1]),
-    ("adapter/child", [158, 306, 6]),
+    ("adapter/child", [158, 307, 5]),
     ("adapter/clr-metadata", [0, 0, 3]),
     ("adapter/cordebug", [0, 0, 1]),
-    ("adapter/coreclr", [166, 228, 11]),
+    ("adapter/coreclr", [166, 228, 10]),
     ("adapter/csharp", [0, 7, 11]),
     ("adapter/download", [0, 0, 0]),
     ("adapter/dotnet-launch", [12, 28, 0]),
-    ("adapter/engine", [31, 38, 0]),
+    ("adapter/engine", [32, 38, 0]),
     ("adapter/error", [5, 15, 0]),
     ("adapter/hub", [103, 122, 6]),
     ("adapter/log", [0, 0, 0]),
@@ -57,7 +57,7 @@ const CEILINGS: [(&str, [usize; 3]); 20] = [
     ("adapter/process", [1, 14, 4]),
     ("adapter/registry", [0, 0, 0]),
     ("adapter/wire", [1, 2, 1]),
-    ("bridge", [437, 862, 5]),
+    ("bridge", [440, 861, 5]),
     ("bridge/testing", [66, 171, 6]),
     ("bridge/workspace", [8, 49, 0]),
 ];
@@ -71,7 +71,6 @@ const LARGE_STRUCTS: &[(&str, usize)] = &[
     ("Client", 23),
     ("ClrDebuggee", 13),
     ("ClrSession", 19),
-    ("ExperimentRun", 14),
     ("Follow", 18),
     ("Follower", 13),
     ("FrameworkRun", 14),
@@ -108,8 +107,10 @@ const SPREAD_TYPES: &[(&str, usize)] = &[
 
 /// How often a crate names a debug adapter outside the adapter's profile, where there is any.
 const ADAPTER_NAMES: &[(&str, usize)] = &[
-    // Configurations of other debuggers, and child processes of .NET programs.
-    ("adapter", 14),
+    // Child processes of .NET programs.
+    ("adapter/coreclr", 2),
+    // Configurations of other debuggers.
+    ("adapter/engine", 12),
     ("bridge", 4),
     // A framework's tests are debugged by one engine.
     ("bridge/testing", 15),
@@ -241,8 +242,8 @@ fn types_are_implemented_where_they_are_declared() {
 
 #[test]
 fn only_profiles_name_debug_adapters() {
-    let engines = root().join("adapter/src/engine");
-    let registry = engines.join("child/registry");
+    let registry = root().join("adapter/child/src/registry");
+    let built_in = root().join("adapter/coreclr/src/lib.rs");
     let files = sources_below(&registry);
     let names: BTreeSet<&str> = files
         .iter()
@@ -258,7 +259,7 @@ fn only_profiles_name_debug_adapters() {
     let mut found: BTreeMap<&str, usize> = BTreeMap::new();
     for (package, _) in CEILINGS {
         for path in product_sources(package) {
-            let is_profile = path.starts_with(&registry) || path == engines.join("coreclr.rs");
+            let is_profile = path.starts_with(&registry) || path == built_in;
             let count = quoted.find_iter(&without_comments(without_tests(&text(&path)))).count();
             if !is_profile && count > 0 {
                 *found.entry(package).or_default() += count;
