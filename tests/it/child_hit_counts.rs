@@ -160,7 +160,7 @@ async fn an_assignment_is_answered_with_the_new_value() -> anyhow::Result<()> {
                 break;
             }
         }
-        let arguments = json!({ "variablesReference": holder, "name": name, "value": "42" });
+        let arguments = json!({ "variablesReference": holder, "name": name, "value": "41 + 1" });
         assert_eq!(editor.ok("setVariable", arguments).await?["value"], "42", "{subject:?}");
         editor.finish().await?;
     }

@@ -209,6 +209,11 @@ pub(super) trait Profile: Send + Sync {
         None
     }
 
+    /// Whether an adapter that assigns only literals gets the value of this expression instead.
+    fn assigns_value_of(&self, _expression: &str) -> bool {
+        false
+    }
+
     /// An expression for the number of the signal that ended the program, for an adapter that
     /// reports only exit codes.
     fn signal_expression(&self) -> Option<&'static str> {

@@ -126,6 +126,11 @@ impl Profile for Lldb {
         ResultNames::new([ResultName::Unnamed("(Return Value)")])
     }
 
+    /// It takes the text for a literal of the variable's type, also that of a call.
+    fn assigns_value_of(&self, expression: &str) -> bool {
+        !is_literal(expression)
+    }
+
     fn condition_language(&self) -> ConditionLanguage {
         ConditionLanguage::NATIVE
     }
@@ -284,6 +289,17 @@ fn formatters(folder: &Path) -> [String; 3] {
     ]
 }
 
+/// Whether it is a number, a character, a string or a truth value as C and Rust write them.
+fn is_literal(text: &str) -> bool {
+    let text = text.trim();
+    let number = text.strip_prefix(['-', '+']).unwrap_or(text);
+    number.starts_with(|first: char| first.is_ascii_digit() || first == '.')
+        && number.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '.')
+        || text.parse::<f64>().is_ok()
+        || text.starts_with(['"', '\''])
+        || matches!(text, "true" | "false" | "")
+}
+
 /// The character that a literal of C or Rust means.
 fn character(literal: &str) -> Option<char> {
     let inner = literal.trim().strip_prefix('\'')?.strip_suffix('\'')?;
@@ -312,6 +328,16 @@ fn without(mut arguments: Value, key: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_expressions_are_evaluated_before_they_are_assigned() {
+        for literal in ["7", " -12", "0x1F", "2.5e3", "1e-3", "12ul", ".5", "'k'", "\"a b\"", "true", "nan"] {
+            assert!(!Lldb.assigns_value_of(literal), "{literal}");
+        }
+        for expression in ["twice(4)", "total + 1", "4 + 1", "other", "-other", "p->next", "nullptr"] {
+            assert!(Lldb.assigns_value_of(expression), "{expression}");
+        }
+    }
 
     #[test]
     fn a_character_is_set_as_its_number() {
