@@ -18,6 +18,28 @@ net8_tests! {
     a_delegate_shows_the_name_of_a_method_made_at_run_time,
 }
 
+net10_tests! {
+    an_expression_in_a_method_made_at_run_time_is_refused_with_its_own_error,
+}
+
+/// No compiler knows such a frame, so its refusal is not the reason.
+async fn an_expression_in_a_method_made_at_run_time_is_refused_with_its_own_error(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("lightweight", &["divided"], json!({ "justMyCode": false })).await?;
+    let (thread, _) = editor.stop().await?;
+    let stack = editor.ok("stackTrace", json!({ "threadId": thread })).await?;
+    let frame = stack["stackFrames"][1].clone();
+    assert_eq!(frame["name"], "[Lightweight Function]");
+    for (expression, expected) in [("new string('a', 3)", "aaa"), ("new string(3)", "CS1503")] {
+        let ask = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
+        let body = editor.ask("evaluate", ask).await?.body.to_string();
+        anyhow::ensure!(body.contains(expected), "{expression}: {body}");
+    }
+    editor.finish().await
+}
+
 /// The methods of a text of places, without what the framework has between them: it differs between versions.
 fn methods(text: &Value) -> Vec<&str> {
     let lines = text.as_str().unwrap_or_default().lines();

@@ -6,9 +6,9 @@ use std::rc::Rc;
 
 use clr_metadata::imports::Imports;
 use clr_metadata::metadata::Metadata;
-use dap_wire::Failure;
 
 use super::encoded_types::{EncodedType, GenericArguments};
+use super::outcome::{CompiledFailure, Unavailable};
 use super::wire::HelperMessage;
 use crate::calls::EvalContext;
 use crate::cor;
@@ -65,10 +65,15 @@ impl CompilationContext {
     ///
     /// # Errors
     /// When it has no code that the compiler could use.
-    pub(super) fn at(session: &ClrSession, site: &EvalContext, text: &str) -> Result<Self, Failure> {
+    pub(super) fn at(session: &ClrSession, site: &EvalContext, text: &str) -> Result<Self, CompiledFailure> {
         let (thread, index) = (site.thread, site.frame);
-        let nothing =
-            || Failure::invalid("this frame has no .NET code that an expression could be compiled for");
+        // Emitted by the program, or native.
+        let nothing = || {
+            CompiledFailure::Unavailable(Unavailable {
+                why: "this frame has no .NET code that an expression could be compiled for".into(),
+                hint: None,
+            })
+        };
         let (loaded, method, types) = session.at_stop().code_at(thread, index).ok_or_else(nothing)?;
         let metadata = &loaded.image().ok_or_else(nothing)?.metadata;
         let words = words(text);
