@@ -270,6 +270,14 @@ fn start_listening_ruby(
     Ok(RunningProgram(command.spawn()?))
 }
 
+/// Whether a process listens on a socket, whose file is there a moment earlier (`/proc/net/unix`, the flag
+/// `__SO_ACCEPTCON`).
+fn is_listened_on(socket: &Path) -> bool {
+    let all = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
+    let path = socket.to_string_lossy();
+    all.lines().any(|line| line.ends_with(&*path) && line.split_whitespace().nth(3) == Some("00010000"))
+}
+
 /// Attaches to a Ruby program through a socket, once it listens there.
 async fn ruby_on_a_socket(
     subject: Subject,
@@ -280,7 +288,7 @@ async fn ruby_on_a_socket(
     let running =
         start_listening_ruby(subject, ("RUBY_DEBUG_SOCK_PATH", &socket.display().to_string()), source)?;
     let there = async {
-        while !socket.exists() {
+        while !is_listened_on(&socket) {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
     };
