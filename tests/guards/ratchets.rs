@@ -48,7 +48,7 @@ const CEILINGS: [(&str, [usize; 3]); 20] = [
     ("adapter/csharp", [0, 7, 11]),
     ("adapter/download", [0, 0, 0]),
     ("adapter/dotnet-launch", [12, 28, 0]),
-    ("adapter/engine", [32, 38, 0]),
+    ("adapter/engine", [31, 38, 0]),
     ("adapter/error", [5, 15, 0]),
     ("adapter/hub", [103, 122, 6]),
     ("adapter/log", [0, 0, 0]),

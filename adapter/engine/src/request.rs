@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::mpsc;
 
 /// A request to an engine, with the engine's ids.
@@ -68,7 +68,7 @@ pub fn separate_conditions<'a>(arguments: &'a Value, joined: &[JoinedConditions]
                 .iter()
                 .map(|condition| {
                     let mut one = breakpoint.clone();
-                    one["condition"] = json!(condition);
+                    one["condition"] = condition.as_str().into();
                     one
                 })
                 .collect(),
@@ -186,6 +186,8 @@ impl Drop for ReplyHandle {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

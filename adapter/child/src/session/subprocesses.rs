@@ -68,7 +68,8 @@ impl AdapterSession {
         let command = if arguments["request"] == "launch" { "launch" } else { "attach" };
         let session = self.clone();
         tokio::spawn(async move {
-            let pid = configuration["name"].as_str().and_then(pid_in);
+            let reported_name = configuration["name"].as_str().map(str::to_owned);
+            let pid = reported_name.as_deref().and_then(pid_in);
             if let Some(pid) = pid.filter(|_| session.profile.has_slow_connections()) {
                 session.set_nodelay(pid).await;
             }
@@ -79,7 +80,6 @@ impl AdapterSession {
                     session.become_child(command, configuration, peer, incoming).await;
                 }
                 Ok((peer, incoming)) => {
-                    let reported_name = configuration["name"].as_str().map(str::to_owned);
                     // debugpy's own name is only a number.
                     let pid = configuration["subProcessId"].as_u64().and_then(|pid| u32::try_from(pid).ok());
                     let name = session.name_of_child(reported_name, move || pid).await;
