@@ -41,7 +41,7 @@ impl CrateCounts {
 /// Ceilings of each crate: `json!`, `["key"]`, long files.
 const CEILINGS: [(&str, [usize; 3]); 20] = [
     ("adapter", [23, 29, 1]),
-    ("adapter/child", [158, 307, 5]),
+    ("adapter/child", [159, 309, 5]),
     ("adapter/clr-metadata", [0, 0, 3]),
     ("adapter/cordebug", [0, 0, 1]),
     ("adapter/coreclr", [166, 228, 10]),

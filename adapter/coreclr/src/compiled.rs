@@ -4,10 +4,11 @@
 //! In reading order: [`Compiler`] (owns all of it), [`outcome`], [`frame`] and [`encoded_types`] (what an
 //! expression can use), [`connection`] (to the compiler), [`sdk`] (whose compiler), [`program`] (the
 //! compiler's host program, built once) and [`process`] (that program as it runs), [`wire`] (messages to it),
-//! [`expressions`] (its cached answers), [`injection`] (loads compiled code into the program). `helper/` is
-//! the host program's source in C#, `in_program/` runs in the debugged program.
+//! [`expressions`] (its cached answers), [`diagnostics`], [`injection`] (loads compiled code into the
+//! program). `helper/` is the host program's source in C#, `in_program/` runs in the debugged program.
 
 mod connection;
+mod diagnostics;
 mod encoded_types;
 mod expressions;
 mod frame;
@@ -35,7 +36,7 @@ use super::modules::LoadedModule;
 use super::session::ClrSession;
 use super::types::Ty;
 
-pub(super) use expressions::CSharpDiagnostic;
+pub(super) use diagnostics::CSharpDiagnostic;
 pub(super) use injection::is_injected;
 pub(super) use outcome::{CompiledFailure, CompiledOutcome, Unavailable};
 

@@ -4,26 +4,13 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use dap_wire::{ErrorCode, Failure};
-use serde_json::json;
-
+use super::diagnostics::CSharpDiagnostic;
 use super::frame::{CompilationContext, VariableStorage};
 use super::wire::MessageReader;
 use crate::modules::LoadedModule;
 
 /// Most cached expressions; beyond that all are released, in the program as well.
 pub(super) const MAX_KEPT: usize = 512;
-
-/// A diagnostic of the compiler.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct CSharpDiagnostic {
-    /// Error code, for example `CS0103`.
-    pub(crate) id: String,
-    pub(crate) message: String,
-    /// The first UTF-16 unit of its text range, and the one after the last, from 0.
-    pub(crate) start: u32,
-    pub(crate) end: u32,
-}
 
 /// An expression that was compiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,21 +72,6 @@ impl CompilerResponse {
             _ => return None,
         })
     }
-}
-
-/// The failure for compiler errors: the first is the message, the others are in the data.
-pub(super) fn failure(text: &str, diagnostics: &[CSharpDiagnostic]) -> Failure {
-    let Some(first) = diagnostics.first() else {
-        return Failure::new(ErrorCode::EvaluationFailed, format!("`{text}` does not compile"));
-    };
-    let place = |diagnostic: &CSharpDiagnostic| {
-        json!({ "code": diagnostic.id, "message": diagnostic.message, "column": diagnostic.start + 1,
-            "endColumn": diagnostic.end + 1 })
-    };
-    let message = format!("{}: {} (column {})", first.id, first.message, first.start + 1);
-    Failure::new(ErrorCode::EvaluationFailed, message).data(json!({
-        "column": first.start + 1, "endColumn": first.end + 1,
-        "diagnostics": diagnostics.iter().map(place).collect::<Vec<_>>() }))
 }
 
 struct CachedExpression {
@@ -172,6 +144,9 @@ impl ExpressionCache {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
+    use super::super::diagnostics::failure;
     use super::*;
 
     #[test]

@@ -3,7 +3,7 @@
 use dap_wire::{ErrorCode, Failure};
 
 use super::super::evaluator::TypedValue;
-use super::expressions::{self, CSharpDiagnostic};
+use super::diagnostics::{self, CSharpDiagnostic};
 
 /// Outcome of an expression.
 pub(in super::super) enum CompiledOutcome {
@@ -35,7 +35,7 @@ impl CompiledFailure {
             Self::Unavailable(why) => {
                 why.explain(Failure::new(ErrorCode::EvaluationFailed, format!("`{text}` is not understood")))
             }
-            Self::Diagnostics(diagnostics) => expressions::failure(text, &diagnostics),
+            Self::Diagnostics(diagnostics) => diagnostics::failure(text, &diagnostics),
             Self::Failed(failure) => failure,
         }
     }
