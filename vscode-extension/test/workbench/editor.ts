@@ -87,7 +87,7 @@ export class Editor {
     execFileSync(found.node, [found.codeServer, ...common, "--install-extension", packaged(scratch)], { env, stdio: "pipe" });
     const port = await freePort();
     const flags = ["--auth", "none", "--bind-addr", `127.0.0.1:${port}`, "--disable-telemetry", "--disable-update-check",
-      "--disable-workspace-trust", "--disable-getting-started-override"];
+      "--disable-workspace-trust", "--disable-getting-started-override", "--reconnection-grace-time", "30"];
     const log = path.join(scratch, "server.log");
     const server = spawn("/bin/sh", ["-c", `exec "$@" > ${log} 2>&1`, "sh", found.node, found.codeServer, ...common, ...flags],
       { env, stdio: "ignore", detached: true });

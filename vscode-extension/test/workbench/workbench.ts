@@ -1,4 +1,5 @@
 /** One window of the real VS Code with a folder open in it, and what a person does and sees there. */
+import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import * as path from "node:path";
 import { test } from "node:test";
@@ -352,13 +353,23 @@ export class Workbench {
     }
   }
 
-  /** Closes the window; every session it began must end with it. */
+  /** Closes the window; every session it began must end with it. The page is left first: a renderer that the browser ends on a busy
+   * machine may not send VS Code's message of disconnection, and the server then keeps the extension host. */
   public async close(): Promise<void> {
     for (const act of this.ending) {
       await act();
     }
+    // A page that crashed cannot be left: its error must not replace that of the scenario.
+    await this.page.goto("about:blank").catch((error: unknown) => console.error(error));
     await this.context.close();
-    await this.until("the end of all sessions", () => this.liveSessions().length === 0);
+    try {
+      await this.until("the end of all sessions", () => this.liveSessions().length === 0);
+    } catch (error) {
+      const processes = execFileSync("ps", ["-eo", "pid,ppid,etimes,stat,args"], { encoding: "utf8" });
+      const relevant = processes.split("\n").filter((line) => /tandem|extensionHost/.test(line));
+      console.error([...this.liveSessions(), ...relevant, this.logs()].join("\n"));
+      throw error;
+    }
   }
 
   /** The files of the sessions that are published. */
