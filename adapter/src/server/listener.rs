@@ -9,7 +9,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
 use peers::{ConnectionLimiter, ConnectionLimits, ConnectionPermit, PeerIdentity};
@@ -48,6 +48,10 @@ impl FromStr for ListenAddress {
 
 /// How long the listener waits when there are too many connections.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
+/// Maximum time from the fork of a host to its `exec` on a busy machine.
+const MAX_EXEC_WAIT: Duration = Duration::from_millis(200);
+/// Time between two questions whether a socket has a listener.
+const EXEC_POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Minimum length of a user's token, bytes.
 const MIN_TOKEN_LEN: usize = 16;
 /// Maximum time for which a connection may send nothing.
@@ -279,12 +283,23 @@ impl Acceptor {
     }
 }
 
-/// Whether this is a socket of this user without a listener: an adapter that was ended left it.
+/// Whether this is a socket of this user without a listener, left by an adapter that was killed. A host that
+/// the adapter had just forked holds the listening socket until its `exec`, so one answer is not enough.
 fn is_stale(path: &Path) -> bool {
     let own = path.symlink_metadata().is_ok_and(|found| {
         found.file_type().is_socket() && found.uid() == rustix::process::getuid().as_raw()
     });
-    own && session_registry::connect(path).err() == Some(rustix::io::Errno::CONNREFUSED)
+    if !own {
+        return false;
+    }
+    let deadline = Instant::now() + MAX_EXEC_WAIT;
+    loop {
+        match session_registry::connect(path).err() {
+            Some(rustix::io::Errno::CONNREFUSED) => return true,
+            None if Instant::now() < deadline => std::thread::sleep(EXEC_POLL_INTERVAL),
+            _ => return false,
+        }
+    }
 }
 
 /// Returns a connection; `None` when there is none this time, but may be the next.
