@@ -56,7 +56,6 @@ use super::{capability_gate, translate};
 use subprocesses::SubprocessConnection;
 use tandem_engine::{
     BreakpointSnapshot, EngineAnswer, EngineEvent, EngineRequest, JoinedConditions, record_breakpoints,
-    separate_conditions,
 };
 use tandem_process::{Broker, Child, NamedPipes};
 
@@ -258,13 +257,16 @@ impl AdapterSession {
         request: EngineRequest,
         cancel: CancellationToken,
     ) -> Result<EngineAnswer, Failure> {
+        record_breakpoints(&self.marks, request.command(), request.arguments_for_children());
         let (command, arguments, joined) = match request {
             EngineRequest::Terminate(mode) => return Box::pin(self.terminate(mode)).await,
             // Which requests of such a client run no code is in the adapter's profile, and the hub asks that.
             EngineRequest::Dap { command, arguments } | EngineRequest::LookOnly { command, arguments } => {
                 (command, arguments, Vec::new())
             }
-            EngineRequest::JoinedBreakpoints { command, arguments, joined } => (command, arguments, joined),
+            EngineRequest::MergedBreakpoints { command, arguments, joined, .. } => {
+                (command, arguments, joined)
+            }
         };
         self.handle_command(command, arguments, &joined, cancel).await.map(EngineAnswer::from)
     }
@@ -281,7 +283,6 @@ impl AdapterSession {
         {
             return Ok(answer);
         }
-        record_breakpoints(&self.marks, &command, &separate_conditions(&arguments, joined));
         if let Some(answer) = self.answer_of_replaced(&command, &arguments) {
             return answer;
         }

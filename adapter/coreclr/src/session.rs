@@ -148,8 +148,9 @@ impl ClrSession {
                 return self.ask_to_end().map(|()| EngineAnswer::SignalPending);
             }
             EngineRequest::LookOnly { .. } => self.calls.is_look_only = true,
-            EngineRequest::Dap { .. } | EngineRequest::JoinedBreakpoints { .. } => {}
+            EngineRequest::Dap { .. } | EngineRequest::MergedBreakpoints { .. } => {}
         }
+        self.children.record_breakpoints(request.command(), request.arguments_for_children());
         self.handle_command(request.command(), request.arguments(), cancel).map(EngineAnswer::from)
     }
 
@@ -160,7 +161,6 @@ impl ClrSession {
         arguments: &Value,
         cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
-        self.children.record_breakpoints(command, arguments);
         if command == "disconnect" {
             return self.disconnect(arguments);
         }

@@ -32,10 +32,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use child_process::{ChildProcess, DebuggerEnd, EndNotice};
 pub use engine_facts::{LookOnlyRequests, StartedEngine};
-pub use request::{
-    EngineAnswer, EngineReply, EngineRequest, JoinedConditions, ReplyHandle, TerminateMode,
-    separate_conditions,
-};
+pub use request::{EngineAnswer, EngineReply, EngineRequest, JoinedConditions, ReplyHandle, TerminateMode};
 use tandem_process::{Broker, ExitInfo};
 
 /// A breakpoint's condition that could not be evaluated.
@@ -103,7 +100,7 @@ impl EngineEvent {
     }
 }
 
-/// Breakpoint requests as an engine got them last: command and source to arguments.
+/// Breakpoint requests of a session, as they were last: command and source to arguments.
 pub type BreakpointSnapshot = BTreeMap<(String, String), Value>;
 
 /// Records a breakpoint request of a session for the child processes of its program.

@@ -1,8 +1,6 @@
 //! Requests of the hub to an engine, and the answers. Arguments and bodies are DAP's; what the hub and an
 //! engine say to each other beyond DAP has a type here, so that no adapter ever gets it.
 
-use std::borrow::Cow;
-
 use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -25,14 +23,17 @@ pub enum EngineRequest {
         /// Its arguments with the engine's ids.
         arguments: Value,
     },
-    /// A list of breakpoints of which some have a condition that joins several.
-    JoinedBreakpoints {
+    /// A list of breakpoints that the hub evaluates in part: one may represent several requests, or be
+    /// without its condition, hit count or log message.
+    MergedBreakpoints {
         /// `setBreakpoints` or one of its kin.
         command: String,
         /// Its arguments, as DAP has them.
         arguments: Value,
         /// The joined conditions, by the positions in the list.
         joined: Vec<JoinedConditions>,
+        /// The arguments with each client's request, for a session whose hub merges them by itself.
+        requested: Value,
     },
     /// `terminate`: the program is to end.
     Terminate(TerminateMode),
@@ -46,35 +47,6 @@ pub struct JoinedConditions {
     pub index: usize,
     /// Their texts, as the clients have them.
     pub conditions: Vec<String>,
-}
-
-/// The arguments of a breakpoint request with one breakpoint for each of several joined conditions, for a
-/// session whose hub joins them by itself.
-pub fn separate_conditions<'a>(arguments: &'a Value, joined: &[JoinedConditions]) -> Cow<'a, Value> {
-    if joined.is_empty() {
-        return Cow::Borrowed(arguments);
-    }
-    let mut separate = arguments.clone();
-    let list = separate.get_mut("breakpoints").and_then(Value::as_array_mut);
-    let Some(list) = list else { return Cow::Owned(separate) };
-    let several = |at: usize| joined.iter().find(|joined| joined.index == at);
-    *list = std::mem::take(list)
-        .into_iter()
-        .enumerate()
-        .flat_map(|(at, breakpoint)| match several(at) {
-            None => vec![breakpoint],
-            Some(several) => several
-                .conditions
-                .iter()
-                .map(|condition| {
-                    let mut one = breakpoint.clone();
-                    one["condition"] = condition.as_str().into();
-                    one
-                })
-                .collect(),
-        })
-        .collect();
-    Cow::Owned(separate)
 }
 
 /// The way in which a program ends at `terminate`.
@@ -97,7 +69,7 @@ impl EngineRequest {
         match self {
             Self::Dap { command, .. }
             | Self::LookOnly { command, .. }
-            | Self::JoinedBreakpoints { command, .. } => command,
+            | Self::MergedBreakpoints { command, .. } => command,
             Self::Terminate(_) => "terminate",
         }
     }
@@ -107,8 +79,17 @@ impl EngineRequest {
         match self {
             Self::Dap { arguments, .. }
             | Self::LookOnly { arguments, .. }
-            | Self::JoinedBreakpoints { arguments, .. } => arguments,
+            | Self::MergedBreakpoints { arguments, .. } => arguments,
             Self::Terminate(_) => &Value::Null,
+        }
+    }
+
+    /// The arguments for the sessions of the program's child processes, whose hubs merge breakpoints by
+    /// themselves.
+    pub fn arguments_for_children(&self) -> &Value {
+        match self {
+            Self::MergedBreakpoints { requested, .. } => requested,
+            other => other.arguments(),
         }
     }
 }
@@ -186,21 +167,7 @@ impl Drop for ReplyHandle {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
-
-    #[test]
-    fn joined_conditions_become_breakpoints_of_their_own() {
-        let arguments = json!({ "source": { "path": "/a.py" },
-            "breakpoints": [{ "line": 1 }, { "line": 2, "condition": "(a) or (b)" }] });
-        let joined = [JoinedConditions { index: 1, conditions: vec!["a".into(), "b".into()] }];
-        let expected =
-            json!([{ "line": 1 }, { "line": 2, "condition": "a" }, { "line": 2, "condition": "b" }]);
-        assert_eq!(separate_conditions(&arguments, &joined)["breakpoints"], expected);
-        assert_eq!(*separate_conditions(&arguments, &[]), arguments);
-        assert_eq!(*separate_conditions(&Value::Null, &joined), Value::Null);
-    }
 
     #[test]
     fn an_engine_that_drops_a_request_has_answered_it() {

@@ -79,6 +79,21 @@ impl ScopeBreakpoints {
     /// The arguments that make the engine hold this list.
     pub fn arguments(&self, list: &[EngineBreakpoint]) -> Value {
         let requests: Vec<&BreakpointRequest> = list.iter().map(|one| &one.request).collect();
+        self.arguments_of(&requests)
+    }
+
+    /// The arguments with the requests that this list represents, as the clients have them. A trace is left
+    /// out: its owner receives rows of this session alone.
+    pub fn requested_arguments(&self, list: &[EngineBreakpoint]) -> Value {
+        if self.scope == BreakpointScope::Exceptions {
+            return self.arguments(list);
+        }
+        let is_sent = |id: i64| list.iter().any(|one| one.ids.contains(&id));
+        let sent = self.merged.iter().filter(|one| is_sent(one.id) && one.request.trace.is_none());
+        self.arguments_of(&sent.map(|one| &one.request).collect::<Vec<_>>())
+    }
+
+    fn arguments_of(&self, requests: &[&BreakpointRequest]) -> Value {
         match &self.scope {
             BreakpointScope::Source(_) | BreakpointScope::Reference(_) => {
                 json!({ "source": self.source, "breakpoints": requests })
@@ -86,7 +101,7 @@ impl ScopeBreakpoints {
             BreakpointScope::Functions | BreakpointScope::Data | BreakpointScope::Instructions => {
                 json!({ "breakpoints": requests })
             }
-            BreakpointScope::Exceptions => exception_arguments(&requests),
+            BreakpointScope::Exceptions => exception_arguments(requests),
         }
     }
 }

@@ -313,3 +313,29 @@ fn engine_gets_a_hit_condition_that_nobody_understands_and_says_why() {
     let sent = store.engine_breakpoints(&BreakpointScope::of_path("/x.cs"), support);
     assert_eq!(sent, [(1, request)]);
 }
+
+#[test]
+fn children_get_each_request_that_the_engine_gets_merged() {
+    let mut store = Store::default();
+    let scope = BreakpointScope::of_path("/x.cs");
+    let requests = json!([
+        { "line": 1, "logMessage": "x" },
+        { "line": 1, "condition": "a", "hitCondition": "2" },
+        { "line": 2, "logMessage": "y" },
+        { "line": 3, "trace": { "expressions": ["z"] } },
+    ]);
+    store.set(A, requests.clone());
+    let in_scope = store.breakpoints.scope_mut(&scope).unwrap();
+    let support = BreakpointSupport { log_messages: false, ..ONE };
+    let mut list = in_scope.engine_breakpoints(support, &[]);
+    let merged = json!([{ "line": 1 }, { "line": 2 }, { "line": 3 }]);
+    assert_eq!(in_scope.arguments(&list)["breakpoints"], merged);
+    // Rows of a trace go to its owner's session.
+    assert_eq!(
+        in_scope.requested_arguments(&list)["breakpoints"],
+        json!([requests[0], requests[1], requests[2]])
+    );
+    list.remove(0);
+    assert_eq!(in_scope.requested_arguments(&list)["breakpoints"], json!([requests[2]]));
+    assert_eq!(in_scope.requested_arguments(&list)["source"], in_scope.arguments(&list)["source"]);
+}

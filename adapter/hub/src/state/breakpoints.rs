@@ -152,9 +152,12 @@ impl State {
             .retain(|sent| sent.ids.is_empty() || !sent.ids.iter().all(|id| skipped.contains(id)));
         let (command, arguments) = (scope.command(), in_scope.arguments(&engine_breakpoints));
         let joined = joined_conditions(&engine_breakpoints);
-        let request = match joined.is_empty() {
+        let requested = in_scope.requested_arguments(&engine_breakpoints);
+        let request = match joined.is_empty() && requested == arguments {
             true => EngineRequest::dap(command, arguments),
-            false => EngineRequest::JoinedBreakpoints { command: command.to_owned(), arguments, joined },
+            false => {
+                EngineRequest::MergedBreakpoints { command: command.to_owned(), arguments, joined, requested }
+            }
         };
         let ids = engine_breakpoints.into_iter().map(|sent| sent.ids).collect();
         let action = ReplyAction::Breakpoints { scope: scope.clone(), ids, engine: self.engines };
