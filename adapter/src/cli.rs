@@ -34,7 +34,7 @@ pub struct AdapterArgs {
     /// Write the log to this file instead of stderr
     #[arg(long, value_name = "FILE", global = true)]
     log: Option<PathBuf>,
-    /// Log at this level: error, warn, info, debug, trace, or a tracing filter
+    /// Log at this level: error, warn, info, debug, trace, or a filter such as `adapter=debug`
     #[arg(long, value_name = "LEVEL", default_value = "warn", global = true,
         value_parser = log_output::level)]
     log_level: String,

@@ -53,7 +53,7 @@ struct BridgeArgs {
     /// Write the log to this file instead of stderr
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// Log at this level: error, warn, info, debug, trace
+    /// Log at this level: error, warn, info, debug, trace, or a filter such as `bridge=debug`
     #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = log_output::level)]
     log_level: String,
 }

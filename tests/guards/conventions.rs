@@ -161,6 +161,19 @@ fn crates_use_the_crates_that_the_architecture_names() {
     assert_eq!(found, allowed, "the manifests, and the table of crates in ARCHITECTURE.md");
 }
 
+/// A filter of the log names a program, and means each of its crates.
+#[test]
+fn filters_of_the_log_know_every_crate() {
+    let known = text(&root().join("adapter/log/src/lib.rs"));
+    for (name, folder) in own_crates() {
+        let manifest = text(&root().join(&folder).join("Cargo.toml"));
+        let library = manifest.split_once("[lib]\nname = \"").and_then(|(_, rest)| rest.split('"').next());
+        let target = library.map_or_else(|| name.replace('-', "_"), str::to_owned);
+        let is_of_a_program = ["adapter", "bridge"].iter().any(|program| folder.starts_with(program));
+        assert!(!is_of_a_program || known.contains(&format!("\"{target}\"")), "{target}: PROGRAM_TARGETS");
+    }
+}
+
 #[test]
 fn crates_leave_libraries_to_others() {
     for (folder, forbidden) in [

@@ -24,6 +24,32 @@ const FLUSH_TIMEOUT: Duration = Duration::from_millis(500);
 /// Maximum time to write a line of [`say`].
 const SAY_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// Targets of the crates that each program consists of. A directive for the first one holds for all of them:
+/// users know the program, not its crates.
+const PROGRAM_TARGETS: [&[&str]; 2] = [
+    &[
+        "adapter",
+        "clr_metadata",
+        "cordebug",
+        "csharp_expr",
+        "dap_wire",
+        "download",
+        "log_output",
+        "pages",
+        "peers",
+        "session_registry",
+        "tandem_child",
+        "tandem_coreclr",
+        "tandem_dap",
+        "tandem_dotnet_launch",
+        "tandem_engine",
+        "tandem_error",
+        "tandem_hub",
+        "tandem_process",
+    ],
+    &["bridge", "tandem_mcp", "test_frameworks", "workspace_tools"],
+];
+
 /// Parses a level, or a filter by targets (`adapter=debug`). Any other single word is rejected: it would be
 /// the name of a target, and nothing would be logged.
 ///
@@ -47,8 +73,9 @@ impl Drop for LogGuard {
     }
 }
 
-/// Starts logging, including panics, to the end of `file` or to stderr. `quiet` has directives (`rmcp=info`)
-/// that limit a `filter` with a level below `info`. Call it once per process.
+/// Starts logging, including panics, to the end of `file` or to stderr. `adapter` and `bridge` in `filter`
+/// mean all crates of that program. `quiet` has directives (`rmcp=info`) that limit a `filter` with a level
+/// below `info`. Call it once per process.
 ///
 /// # Errors
 /// When the file cannot be opened, `filter` is neither a level nor a filter, or no thread can be started.
@@ -69,7 +96,7 @@ pub fn start(filter: &str, quiet: &[&str], file: Option<&Path>) -> anyhow::Resul
 }
 
 fn bounded(filter: &str, quiet: &[&str]) -> anyhow::Result<EnvFilter> {
-    let parsed = EnvFilter::try_new(filter)
+    let parsed = EnvFilter::try_new(with_all_crates(filter))
         .with_context(|| format!("`--log-level {filter}` is not a level or a filter"))?;
     // A directive also raises the level of its target.
     if parsed.max_level_hint().is_some_and(|level| level <= LevelFilter::INFO) {
@@ -79,6 +106,20 @@ fn bounded(filter: &str, quiet: &[&str]) -> anyhow::Result<EnvFilter> {
         let directive = directive.parse().with_context(|| format!("`{directive}` is not a directive"))?;
         Ok(parsed.add_directive(directive))
     })
+}
+
+/// Repeats each directive for a program (`adapter=debug`) for the program's other crates.
+fn with_all_crates(filter: &str) -> String {
+    let mut directives: Vec<String> = Vec::new();
+    for directive in filter.split(',') {
+        let target = directive.split(['=', '[']).next().unwrap_or_default();
+        let rest = directive.get(target.len()..).unwrap_or_default();
+        match PROGRAM_TARGETS.iter().find(|targets| targets.first() == Some(&target.trim())) {
+            Some(targets) => directives.extend(targets.iter().map(|target| format!("{target}{rest}"))),
+            None => directives.push(directive.to_owned()),
+        }
+    }
+    directives.join(",")
 }
 
 /// Writes a line for a user to stderr, independent of the log. Gives up after a second if stderr is not read.
@@ -103,6 +144,20 @@ mod tests {
     fn bounds_of_a_filter_do_not_widen_it() -> anyhow::Result<()> {
         assert_eq!(bounded("warn", &["rmcp=info"])?.to_string(), "warn");
         assert_eq!(bounded("debug", &["rmcp=info"])?.to_string(), "rmcp=info,debug");
+        Ok(())
+    }
+
+    #[test]
+    fn a_directive_for_a_program_holds_for_all_its_crates() -> anyhow::Result<()> {
+        let filter = bounded("warn,adapter=debug", &["rmcp=info"])?.to_string();
+        let has = |wanted: &str| filter.split(',').any(|directive| directive == wanted);
+        for target in PROGRAM_TARGETS[0] {
+            assert!(has(&format!("{target}=debug")), "{filter}");
+        }
+        assert!(has("warn") && !filter.contains("bridge"), "{filter}");
+        let unchanged = "info,adapter::cli=debug,my_adapter=trace,[span]=debug";
+        assert_eq!(with_all_crates(unchanged), unchanged);
+        assert!(with_all_crates("bridge[call]=trace").ends_with(",workspace_tools[call]=trace"));
         Ok(())
     }
 
