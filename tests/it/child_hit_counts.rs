@@ -162,9 +162,36 @@ async fn an_assignment_is_answered_with_the_new_value() -> anyhow::Result<()> {
         }
         let arguments = json!({ "variablesReference": holder, "name": name, "value": "41 + 1" });
         assert_eq!(editor.ok("setVariable", arguments).await?["value"], "42", "{subject:?}");
+        if subject == Subject::Perl {
+            // Its adapter has no such request.
+            editor.finish().await?;
+            continue;
+        }
+        let arguments = json!({ "expression": name, "value": "43", "frameId": frame["id"] });
+        assert_eq!(editor.ok("setExpression", arguments).await?["value"], "43", "{subject:?}");
+        let arguments = json!({ "expression": name, "frameId": frame["id"], "context": "watch" });
+        assert_eq!(editor.ok("evaluate", arguments).await?["result"], "43", "{subject:?}");
         editor.finish().await?;
     }
     Ok(())
+}
+
+/// Delve evaluates the name in the top frame, where another variable may have it.
+#[tokio::test]
+async fn delve_assigns_in_the_top_frame_and_in_no_other() -> anyhow::Result<()> {
+    let subject = Subject::Delve;
+    let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
+    editor.launch_child(subject.launch(), &subject.source(), &[subject.line("handle")]).await?;
+    editor.ok("processWriteInput", json!({ "data": "hello\n" })).await?;
+    let (thread, frame) = editor.stop().await?;
+    let name = subject.variable("length", false);
+    let set = |frame: &Value| json!({ "expression": name, "value": "43", "frameId": frame["id"] });
+    assert_eq!(editor.ok("setExpression", set(&frame)).await?["value"], "43");
+    let stack = editor.ok("stackTrace", json!({ "threadId": thread })).await?;
+    let refused = editor.ask("setExpression", set(&stack["stackFrames"][1])).await?;
+    assert_eq!(refused.body["error"]["variables"]["code"], "UNSUPPORTED", "{}", refused.body);
+    assert_eq!(editor.evaluate_text(&name, &frame).await?, "43");
+    editor.finish().await
 }
 
 /// Delve keeps what it has refused: the next breakpoint there had no line and was never hit.

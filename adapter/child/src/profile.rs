@@ -29,6 +29,16 @@ pub(super) enum IdlePause {
     Deferred(&'static str),
 }
 
+/// The way to assign to an expression with an adapter that has no `setExpression`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ExpressionAssignment {
+    /// Evaluating an assignment.
+    Evaluated,
+    /// Setting the row of the scope or value that has it. `setVariable` of such an adapter looks for the
+    /// variable in the top frame of the thread that stopped, whatever frame it was read in.
+    RowOfTopFrame,
+}
+
 /// How the debugger in a program that is attached to is corrected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct AttachCorrection {
@@ -212,6 +222,11 @@ pub(super) trait Profile: Send + Sync {
     /// Whether an adapter that assigns only literals gets the value of this expression instead.
     fn assigns_value_of(&self, _expression: &str) -> bool {
         false
+    }
+
+    /// The way to assign to an expression, for an adapter that does not offer `setExpression`.
+    fn expression_assignment(&self) -> Option<ExpressionAssignment> {
+        None
     }
 
     /// An expression for the number of the signal that ended the program, for an adapter that

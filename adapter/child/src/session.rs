@@ -328,6 +328,12 @@ impl AdapterSession {
                 if requests::resumes(&command) && self.is_core() {
                     return Err(requests::core_does_not_run(&command));
                 }
+                if command == "setExpression"
+                    && !self.can("supportsSetExpression")
+                    && let Some(way) = profile.expression_assignment()
+                {
+                    return Box::pin(self.assign_to_expression(way, arguments, &cancel)).await;
+                }
                 capability_gate::check(
                     &command,
                     &self.capabilities(),

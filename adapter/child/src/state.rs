@@ -7,6 +7,7 @@
 mod conditions;
 mod execution_state;
 mod knowledge;
+mod lower_frames;
 mod panics;
 mod queries;
 mod reverse;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::find::{self, AdapterSearch};
 use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
-use super::super::profile::Profile;
+use super::super::profile::{ExpressionAssignment, Profile};
 use super::super::target::Target;
 use tandem_engine::condition_language::ConditionLanguage;
 use tandem_engine::description::{Description, EditorLanguage, Evidence, Recognition};
@@ -72,6 +72,11 @@ impl Profile for Delve {
 
     fn condition_language(&self) -> ConditionLanguage {
         ConditionLanguage::NATIVE
+    }
+
+    /// In another frame it would assign to a variable of the same name in the top one.
+    fn expression_assignment(&self) -> Option<ExpressionAssignment> {
+        Some(ExpressionAssignment::RowOfTopFrame)
     }
 
     fn refuses_conditions(&self) -> bool {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::super::find::{self, AdapterSearch};
 use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
-use super::super::profile::Profile;
+use super::super::profile::{ExpressionAssignment, Profile};
 use super::super::rust;
 use super::super::signals;
 use super::super::summaries;
@@ -114,7 +114,7 @@ impl Profile for Lldb {
 
     /// It sets numbers only: a character is sent as its number.
     fn adapt_request(&self, command: &str, arguments: &mut Value) {
-        if command == "setVariable"
+        if matches!(command, "setVariable" | "setExpression")
             && let Some(character) = arguments["value"].as_str().and_then(character)
         {
             arguments["value"] = json!(u32::from(character).to_string());
@@ -129,6 +129,10 @@ impl Profile for Lldb {
     /// It takes the text for a literal of the variable's type, also that of a call.
     fn assigns_value_of(&self, expression: &str) -> bool {
         !is_literal(expression)
+    }
+
+    fn expression_assignment(&self) -> Option<ExpressionAssignment> {
+        Some(ExpressionAssignment::Evaluated)
     }
 
     fn condition_language(&self) -> ConditionLanguage {

@@ -42,6 +42,7 @@ impl AdapterSession {
             if event == "stopped" {
                 known.step.stop(&body);
                 known.scopes.forget();
+                known.lower_frames.stop(&body);
             }
         });
         self.profile.adapt_incoming(&event, &mut body);
@@ -196,6 +197,11 @@ impl AdapterSession {
         if self.profile.is_native() {
             // Of a panic and a signal we know it ourselves.
             known["supportsExceptionInfoRequest"] = Value::Bool(true);
+        }
+        if self.profile.expression_assignment().is_some()
+            && let Some(known) = known.as_object_mut()
+        {
+            known.insert("supportsSetExpression".into(), Value::Bool(true));
         }
         if !self.profile.counts_hits()
             && let Some(count) = known.get_mut("supportsHitConditionalBreakpoints")

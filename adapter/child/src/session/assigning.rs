@@ -1,15 +1,71 @@
 //! Assigning to variables. The value may be any expression, also one that calls the program. Some adapters
 //! answer with success, and the old value, when it cannot be evaluated, and others take only literals: there
-//! it is evaluated first, once, and the result is assigned.
+//! it is evaluated first, once, and the result is assigned. An assignment to an expression has a substitute
+//! where the adapter offers none.
 
 use std::sync::Arc;
 
+use dap_wire::types::{self, EvaluateArguments, EvaluateResponseBody};
 use dap_wire::{ErrorCode, Failure};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::super::profile::ExpressionAssignment;
 use super::super::translate;
 use super::AdapterSession;
+
+/// The arguments of `setExpression` (DAP).
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct ExpressionToSet {
+    expression: String,
+    value: String,
+    frame_id: Option<i64>,
+}
+
+impl ExpressionToSet {
+    /// The arguments of `evaluate` for an expression in the same frame.
+    fn evaluation(&self, expression: String) -> Value {
+        let context = Some("watch".to_owned());
+        types::body(&EvaluateArguments { expression, frame_id: self.frame_id, context, ..Default::default() })
+    }
+
+    /// The arguments of `scopes` for the frame.
+    fn scopes(&self) -> Value {
+        types::body(&FrameToRead { frame_id: self.frame_id })
+    }
+}
+
+/// The arguments of `scopes` (DAP).
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FrameToRead {
+    frame_id: Option<i64>,
+}
+
+/// The answer to `scopes` (DAP), as far as an assignment needs it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ScopesBody {
+    scopes: Vec<ScopeReference>,
+}
+
+/// A scope of [`ScopesBody`].
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct ScopeReference {
+    variables_reference: i64,
+}
+
+/// The arguments of `setVariable` (DAP).
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RowToSet<'text> {
+    variables_reference: i64,
+    name: &'text str,
+    value: &'text str,
+}
 
 impl AdapterSession {
     /// Answers `setVariable` and `setExpression`.
@@ -22,6 +78,7 @@ impl AdapterSession {
         mut arguments: Value,
         cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
+        self.check_frame(&arguments)?;
         let kept = arguments["value"].as_str().and_then(|value| self.profile.kept_value(value));
         let frame = Some(&arguments["frameId"]).filter(|frame| frame.is_number()).cloned();
         let frame = frame
@@ -38,6 +95,116 @@ impl AdapterSession {
         }
         Ok(translate::as_set_variable_answer(self.ask(command, arguments, cancel).await?))
     }
+
+    /// Answers `setExpression` for an adapter that does not offer it.
+    ///
+    /// # Errors
+    /// As [`Self::assign`].
+    pub(super) async fn assign_to_expression(
+        self: &Arc<Self>,
+        way: ExpressionAssignment,
+        mut arguments: Value,
+        cancel: &CancellationToken,
+    ) -> Result<Value, Failure> {
+        self.check_frame(&arguments)?;
+        self.profile.adapt_request("setExpression", &mut arguments);
+        let assignment: ExpressionToSet = types::read(&arguments);
+        let ExpressionToSet { expression, value, .. } = &assignment;
+        match way {
+            ExpressionAssignment::Evaluated => {
+                let text = format!("({expression}) = ({value})");
+                self.ask("evaluate", assignment.evaluation(text), cancel).await?;
+            }
+            ExpressionAssignment::RowOfTopFrame => {
+                let row = self.row_of(&assignment, cancel).await?;
+                self.ask("setVariable", types::body(&row), cancel).await?;
+            }
+        }
+        // The answer to an assignment may have another form than the variable.
+        let evaluation = assignment.evaluation(expression.clone());
+        let mut answer = match self.profile.is_native() {
+            true => self.ask_native("evaluate", evaluation, cancel).await?,
+            false => self.ask("evaluate", evaluation, cancel).await?,
+        };
+        if let Some(answer) = answer.as_object_mut()
+            && let Some(result) = answer.shift_remove("result")
+        {
+            answer.insert("value".into(), result);
+        }
+        Ok(answer)
+    }
+
+    /// The row that the expression of an assignment means.
+    ///
+    /// # Errors
+    /// `UNSUPPORTED` for anything but names, members and elements; the adapter's own.
+    async fn row_of<'text>(
+        self: &Arc<Self>,
+        assignment: &'text ExpressionToSet,
+        cancel: &CancellationToken,
+    ) -> Result<RowToSet<'text>, Failure> {
+        let ExpressionToSet { expression, value, .. } = assignment;
+        let Some((parent, name)) = parent_and_name(expression) else {
+            let message = format!(
+                "cannot assign to `{expression}`: the debug adapter of `{}` assigns to names, members and \
+                 elements only",
+                self.profile.name()
+            );
+            return Err(
+                Failure::new(ErrorCode::Unsupported, message).hint("name a variable, such as `a.b[1]`")
+            );
+        };
+        let variables_reference = if parent.is_empty() {
+            let scopes = self.ask("scopes", assignment.scopes(), cancel).await?;
+            types::read::<ScopesBody>(&scopes).scopes.first().map_or(0, |scope| scope.variables_reference)
+        } else {
+            let evaluation = assignment.evaluation(parent.to_owned());
+            let mut of: EvaluateResponseBody = types::read(&self.ask("evaluate", evaluation, cancel).await?);
+            // The only row of a pointer is its target.
+            if of.kind.is_some_and(|kind| kind.starts_with('*')) {
+                let evaluation = assignment.evaluation(format!("*({parent})"));
+                of = types::read(&self.ask("evaluate", evaluation, cancel).await?);
+            }
+            of.variables_reference
+        };
+        Ok(RowToSet { variables_reference, name, value })
+    }
+
+    /// Whether the adapter looks for a variable in the top frame of the thread that stopped.
+    pub(super) fn assigns_in_top_frame_only(&self) -> bool {
+        self.profile.expression_assignment() == Some(ExpressionAssignment::RowOfTopFrame)
+    }
+
+    /// Refuses an assignment in a frame in which the adapter would not look for the variable.
+    fn check_frame(&self, arguments: &Value) -> Result<(), Failure> {
+        if !self.assigns_in_top_frame_only()
+            || !self.with_knowledge(|known| known.lower_frames.have(arguments))
+        {
+            return Ok(());
+        }
+        let message = format!(
+            "cannot assign in this frame: the debug adapter of `{}` assigns only in the top frame of the \
+             thread that stopped",
+            self.profile.name()
+        );
+        Err(Failure::new(ErrorCode::Unsupported, message)
+            .hint("step out until this frame is the top one, and assign there")
+            .quiet())
+    }
+}
+
+/// Splits `a.b` into `a` and `b`, `a[1]` into `a` and `[1]`, and `a` into nothing and `a`; `None` for an
+/// expression that does not begin with a name, such as `*a.b`.
+fn parent_and_name(expression: &str) -> Option<(&str, &str)> {
+    let expression = expression.trim();
+    if !expression.starts_with(|first: char| first.is_alphabetic() || first == '_') {
+        return None;
+    }
+    let (parent, name) = match expression.rfind(if expression.ends_with(']') { '[' } else { '.' }) {
+        Some(at) => expression.split_at(at),
+        None => ("", expression),
+    };
+    Some((parent, name.strip_prefix('.').unwrap_or(name)))
 }
 
 /// The refusal of an expression for a member of an object, whose frame is not known.
@@ -45,4 +212,25 @@ fn only_literals(expression: &str) -> Failure {
     let message = format!("cannot assign `{expression}` to this row: the debug adapter takes only literals");
     Failure::new(ErrorCode::EvaluationFailed, message)
         .hint("evaluate an assignment instead, such as `object.member = value`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expression_names_a_row_of_its_parent() {
+        for (expression, parts) in [
+            ("total", Some(("", "total"))),
+            (" _a.b ", Some(("_a", "b"))),
+            ("a[1].b[2]", Some(("a[1].b", "[2]"))),
+            ("a.b[1].c", Some(("a.b[1]", "c"))),
+            ("*a.b", None),
+            ("(a).b", None),
+            ("&a", None),
+            ("", None),
+        ] {
+            assert_eq!(parent_and_name(expression), parts, "{expression}");
+        }
+    }
 }

@@ -74,6 +74,7 @@ impl AdapterSession {
             moves => drop(self.decide(ChildEvent::RequestSent(moves))),
         }
         let (peer, context) = (self.peer()?, self.exit_context());
+        let asked = self.assigns_in_top_frame_only().then(|| arguments.clone());
         let outcome = peer.request_or_cancel(command, arguments, REQUEST_TIMEOUT, cancel).await;
         let silent = self.live().as_ref().is_some_and(|live| {
             // An adapter inside the program ends with it, wherever the program calls `_exit`.
@@ -108,7 +109,12 @@ impl AdapterSession {
             Err(failure) => Err(failure),
             Ok(mut answer) => {
                 self.profile.adapt_incoming(command, &mut answer);
-                self.learn(|known| known.elements.learn(command, &answer));
+                self.learn(|known| {
+                    known.elements.learn(command, &answer);
+                    if let Some(arguments) = asked {
+                        known.lower_frames.learn(command, &arguments, &answer);
+                    }
+                });
                 Ok(answer)
             }
         }

@@ -7,6 +7,7 @@ use dap_wire::command::{self, BodyValues};
 use serde_json::Value;
 
 use super::conditions::Conditions;
+use super::lower_frames::LowerFrames;
 use super::panics::PanicFilter;
 
 /// How many values are remembered to have elements.
@@ -24,6 +25,7 @@ pub(in super::super) struct Knowledge {
     pub(in super::super) correction: Correction,
     pub(in super::super) step: KeptStep,
     pub(in super::super) scopes: Scopes,
+    pub(in super::super) lower_frames: LowerFrames,
     /// The thread that is stopped at a signal, and its `exceptionInfo`.
     pub(in super::super) signal: Option<(Value, Value)>,
 }
