@@ -11,6 +11,11 @@ use crate::signature::{
 use crate::tables::table;
 use crate::tables::type_def_or_ref;
 
+/// The token of the assembly that a module declares.
+const ASSEMBLY: u32 = 0x2000_0001;
+/// The attribute that names another assembly which may use internals.
+const FRIEND: &str = "System.Runtime.CompilerServices.InternalsVisibleToAttribute";
+
 /// How many types may enclose each other.
 const MAX_NESTING: usize = 32;
 
@@ -344,6 +349,17 @@ impl Metadata {
     ) -> Option<(AttributeArgument, Vec<(String, AttributeArgument)>)> {
         let blob = self.attributes(token).find(|(found, _)| found == name)?.1;
         parse_attribute(blob, 0x0e)
+    }
+
+    /// Names of the assemblies to which this one makes its internals visible (`InternalsVisibleTo`), without
+    /// their keys.
+    pub fn friend_assemblies(&self) -> Vec<String> {
+        let friends = self.attributes(ASSEMBLY).filter(|(name, _)| name == FRIEND);
+        let names = friends.filter_map(|(_, blob)| match parse_attribute(blob, 0x0e)?.0 {
+            AttributeArgument::Text(name) => name,
+            _ => None,
+        });
+        names.filter_map(|name| Some(name.split(',').next()?.trim().to_owned())).collect()
     }
 
     /// The integer argument of an attribute such as `DebuggerBrowsable`.

@@ -125,6 +125,10 @@ impl TypeProvider for ExpressionEvaluation<'_> {
         found.map(|(loaded, token)| Def { module: loaded.id, token })
     }
 
+    fn is_visible_from(&self, from: Def, def: Def) -> bool {
+        self.session().types.is_visible_from(from.module, def.module, def.token)
+    }
+
     fn find_nested(&self, def: Def, name: &str) -> Option<Def> {
         let loaded = self.session().types.modules.by_id(def.module)?;
         let metadata = &loaded.image()?.metadata;

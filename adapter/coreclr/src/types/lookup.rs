@@ -86,9 +86,29 @@ impl ClrTypeSystem {
             return Some(anywhere);
         }
         let names = from.image().map(|image| image.metadata.assembly_references()).unwrap_or_default();
-        let mut found =
-            names.into_iter().filter_map(|name| find_declared(&self.resolve_assembly(&from, name)?, full));
-        found.next().or(Some(anywhere))
+        let mut found = names
+            .into_iter()
+            .filter_map(|name| find_declared(&self.resolve_assembly(&from, name)?, full))
+            .peekable();
+        let first = found.peek().cloned();
+        let visible = found.find(|(loaded, token)| self.is_visible_from(module, loaded.id, *token));
+        visible.or(first).or(Some(anywhere))
+    }
+
+    /// Whether code of a module may name a type of a module: one of its own, a public one, or one of an
+    /// assembly that makes its internals visible to the code's (`InternalsVisibleTo`).
+    pub(crate) fn is_visible_from(&self, from: usize, module: usize, token: u32) -> bool {
+        if from == module {
+            return true;
+        }
+        let (Some(from), Some(loaded)) = (self.modules.by_id(from), self.modules.by_id(module)) else {
+            return false;
+        };
+        let Some(metadata) = loaded.image().map(|image| &image.metadata) else { return false };
+        metadata.is_public_type(token)
+            || from.path.file_stem().is_some_and(|name| {
+                metadata.friend_assemblies().iter().any(|friend| name.eq_ignore_ascii_case(friend))
+            })
     }
 
     /// A type that a module references in another assembly, even if it has moved.

@@ -407,6 +407,10 @@ impl TypeProvider for FakeTypes {
         self.names.get(full_name).copied()
     }
 
+    fn is_visible_from(&self, _: Def, def: Def) -> bool {
+        *self.infos[def.token as usize].namespace != *"Elsewhere"
+    }
+
     fn find_nested(&self, def: Def, name: &str) -> Option<Def> {
         self.find(&format!("{}.{name}", self.infos[def.token as usize].full_name))
     }

@@ -134,12 +134,22 @@ impl Binder<'_> {
             }
             around = self.enclosing(&class);
         }
-        let found = self.namespaces_in_scope().iter().find_map(|space| {
-            let full = if space.is_empty() { own.clone() } else { format!("{space}.{own}") };
-            self.find_type_in_scope(&full)
-        });
-        let def = found.or_else(|| self.types.system.find_unique(&own))?;
+        let full_name = |space: String| if space.is_empty() { own.clone() } else { format!("{space}.{own}") };
+        let mut found = self
+            .namespaces_in_scope()
+            .into_iter()
+            .filter_map(|space| self.find_type_in_scope(&full_name(space)))
+            .peekable();
+        // Internals of other assemblies hide nothing. A user who debugs may still name one.
+        let first = found.peek().copied();
+        let visible = found.find(|def| self.may_name(*def));
+        let def = visible.or(first).or_else(|| self.types.system.find_unique(&own))?;
         Some(self.types.make(def, types))
+    }
+
+    /// Whether the code in scope may name this type.
+    fn may_name(&self, def: Def) -> bool {
+        self.place().is_none_or(|place| self.types.system.is_visible_from(place, def))
     }
 
     /// A type by its full name, as the code in scope would find it.

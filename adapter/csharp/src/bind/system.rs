@@ -240,6 +240,13 @@ pub trait TypeProvider {
         self.find(full_name)
     }
 
+    /// Whether code of the type `from` may name a type that it finds: the type is public, or its assembly is
+    /// that of the code or makes its internals visible to it.
+    fn is_visible_from(&self, from: Def, def: Def) -> bool {
+        let _ = (from, def);
+        true
+    }
+
     /// A type that another type declares, by its name with arity.
     fn find_nested(&self, def: Def, name: &str) -> Option<Def>;
 

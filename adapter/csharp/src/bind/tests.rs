@@ -699,3 +699,16 @@ fn members_of_a_generic_parameter_are_those_of_its_constraints() {
         assert!(found.iter().any(|one| one.label == offered), "{text}: {found:?}");
     }
 }
+
+#[test]
+fn internals_of_another_assembly_hide_no_type_of_their_name() {
+    let world = FakeTypes::new();
+    let mut scope = world.scope_of(&[], Some("Calls"), false);
+    scope.imports.namespaces = vec!["Elsewhere".into(), "Shapes".into()];
+    for (text, expected) in
+        [("Zone.Depth", "long"), ("Hidden.Depth", "string"), ("Elsewhere.Zone.Depth", "string")]
+    {
+        let bound = bind(&parse(text).unwrap(), &scope, None, &world);
+        assert_eq!(shown(&world, &bound), expected, "{text}");
+    }
+}
