@@ -286,6 +286,7 @@ fn modules_of_a_folder_do_not_import_each_other_in_a_circle() {
         "adapter/peers",
         "adapter/process",
         "adapter/registry",
+        "adapter/session",
         "adapter/wire",
         "bridge",
         "bridge/testing",

@@ -1,7 +1,7 @@
 //! Counts of what the structure of the code still has too much of. Each has a ceiling that only goes down.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::sources::{
     code_of, is_test_file, pattern, root, sources_below, text, without_comments, without_tests,
@@ -39,7 +39,7 @@ impl CrateCounts {
 }
 
 /// Ceilings of each crate: `json!`, `["key"]`, long files.
-const CEILINGS: [(&str, [usize; 3]); 20] = [
+const CEILINGS: [(&str, [usize; 3]); 21] = [
     ("adapter", [23, 29, 1]),
     ("adapter/child", [159, 309, 5]),
     ("adapter/clr-metadata", [0, 0, 3]),
@@ -50,12 +50,13 @@ const CEILINGS: [(&str, [usize; 3]); 20] = [
     ("adapter/dotnet-launch", [12, 28, 0]),
     ("adapter/engine", [31, 38, 0]),
     ("adapter/error", [5, 15, 0]),
-    ("adapter/hub", [103, 122, 6]),
+    ("adapter/hub", [82, 110, 5]),
     ("adapter/log", [0, 0, 0]),
     ("adapter/pages", [0, 0, 0]),
     ("adapter/peers", [0, 0, 0]),
     ("adapter/process", [1, 14, 4]),
     ("adapter/registry", [0, 0, 0]),
+    ("adapter/session", [21, 12, 1]),
     ("adapter/wire", [1, 2, 1]),
     ("bridge", [440, 861, 5]),
     ("bridge/testing", [66, 171, 6]),
@@ -131,9 +132,6 @@ const OWN_KEYS: &[(&str, &str)] = &[
 
 /// Names of the same form that are not fields: sections and members of programs.
 const NOT_KEYS: [&str; 3] = ["__managedcode", "__tandemClosure", "__tandemLate"];
-
-/// Folders of the hub and files beside them that connect it with sockets, clocks and threads.
-const CONNECTED: [&str; 7] = ["actor", "connection", "host", "inbox", "proxy", "queue", "writer"];
 
 /// The sources of a crate that are not generated, without its tests.
 fn product_sources(package: &str) -> Vec<PathBuf> {
@@ -287,24 +285,6 @@ fn fields_that_no_protocol_defines_are_listed() {
     found.retain(|name| !NOT_KEYS.contains(&name.as_str()));
     let known: BTreeSet<String> = OWN_KEYS.iter().map(|(name, _)| (*name).to_owned()).collect();
     assert_eq!(found, known, "a field of our own needs a type, or a reason in this list");
-}
-
-#[test]
-fn hub_decides_without_files_clocks_and_threads() {
-    let hub = root().join("adapter/hub/src");
-    let is_connected = |path: &Path| {
-        let first = path.strip_prefix(&hub).ok().and_then(|inside| inside.iter().next().map(Path::new));
-        first.is_some_and(|first| CONNECTED.contains(&&*first.with_extension("").to_string_lossy()))
-    };
-    let decisions: Vec<PathBuf> =
-        sources_below(&hub).into_iter().filter(|path| !is_connected(path) && !is_test_file(path)).collect();
-    assert!(decisions.len() > 30, "the hub is elsewhere: correct this test");
-    let effects =
-        pattern(r"\btokio\b|std::(?:fs|process|thread|net|env)\b|\bInstant\b|\bSystemTime\b|\basync fn\b");
-    for path in decisions {
-        let found = effects.find(&code_of(&text(&path))).map(|found| found.as_str().to_owned());
-        assert!(found.is_none(), "{} uses `{}`", path.display(), found.unwrap_or_default());
-    }
 }
 
 #[test]

@@ -60,7 +60,7 @@ use terminate::Termination;
 /// Maximum time in which a client must present the token, or on the socket send `initialize`.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(20);
 /// Maximum time of the engine for an ordinary request. Evaluations have the engine's own, shorter deadline.
-pub(super) const ENGINE_TIMEOUT: Duration = Duration::from_secs(30);
+pub const ENGINE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The same for the source of an engine that may have to fetch or decompile it first.
 pub(super) const SOURCE_TIMEOUT: Duration = Duration::from_secs(300);
 

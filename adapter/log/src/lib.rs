@@ -46,6 +46,7 @@ const PROGRAM_TARGETS: [&[&str]; 2] = [
         "tandem_error",
         "tandem_hub",
         "tandem_process",
+        "tandem_session",
     ],
     &["bridge", "tandem_mcp", "test_frameworks", "workspace_tools"],
 ];

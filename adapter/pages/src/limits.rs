@@ -51,8 +51,8 @@ const RESOURCES: [Limit; 11] = [
         "unread messages for a DAP client",
         "{}, and {}",
         &[
-            ("adapter/hub/src/queue.rs", "MAX_MESSAGES", Count),
-            ("adapter/hub/src/queue.rs", "MAX_BYTES", Bytes),
+            ("adapter/session/src/queue.rs", "MAX_MESSAGES", Count),
+            ("adapter/session/src/queue.rs", "MAX_BYTES", Bytes),
         ],
         "the client is disconnected",
     ),
@@ -68,13 +68,13 @@ const RESOURCES: [Limit; 11] = [
     Limit(
         "messages of clients and engine to the hub",
         "{}",
-        &[("adapter/hub/src/inbox.rs", "MAX_WAITING", Count)],
+        &[("adapter/session/src/inbox.rs", "MAX_WAITING", Count)],
         "the sender waits",
     ),
     Limit(
         "reverse requests that a client leaves unanswered",
         "{}",
-        &[("adapter/hub/src/reverse_seqs.rs", "MAX_OPEN", Count)],
+        &[("adapter/session/src/reverse_seqs.rs", "MAX_OPEN", Count)],
         "the oldest is forgotten",
     ),
     Limit(

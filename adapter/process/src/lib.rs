@@ -12,7 +12,7 @@
 //! input?), [`descendants`] (the processes it starts), [`watchdog`] (kills an adapter that outlives its
 //! host), [`executable`] (can it be a program of this machine?).
 //!
-//! Knows no DAP and no clients but as a key. Used by the hub's actor (reading, writing) and by engines
+//! Knows no DAP and no clients but as a key. Used by the session's actor (reading, writing) and by engines
 //! (spawning).
 
 mod blocking_calls;

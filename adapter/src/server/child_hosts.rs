@@ -22,7 +22,7 @@ use super::relay::{ChildOf, HostOptions, HostStdin, start_host};
 use crate::logging::LogSettings;
 use tandem_engine::{ChildProcess, DebuggerEnd};
 use tandem_hub::clients::ParentClients;
-use tandem_hub::host::HostedChild;
+use tandem_session::host::HostedChild;
 
 /// Interval between two looks whether a child session can be joined.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);

@@ -26,7 +26,7 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 
 use super::partial_write::{self, PartialWriteLog};
 use super::shared_fd::{self, SharedFd};
-use tandem_hub::connection::Connection;
+use tandem_session::connection::Connection;
 
 /// Passes this process's stdin and stdout to the other end, with memory for what it leaves unfinished, which
 /// is returned. `None` when they cannot be shared or sent; then nothing was sent, and they must be copied.

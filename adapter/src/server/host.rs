@@ -30,14 +30,14 @@ use crate::engines::{expected_filters, select};
 use crate::logging::LogSettings;
 use tandem_engine::{ChildProcess, ChildSession, Engine, EngineEvent, StartedEngine};
 use tandem_hub::access::{AgentAccess, Token};
-use tandem_hub::actor::Actor;
 use tandem_hub::clients::ParentClients;
-use tandem_hub::connection::Connection;
 use tandem_hub::event::{ClientOrigin, SessionDescription};
-use tandem_hub::host::{Host, HostedChild};
-use tandem_hub::inbox::Inbox;
 use tandem_process::terminal_size::TerminalSize;
 use tandem_process::{Broker, Redirection};
+use tandem_session::actor::Actor;
+use tandem_session::connection::Connection;
+use tandem_session::host::{Host, HostedChild};
+use tandem_session::inbox::Inbox;
 
 /// `outputBufferBytes` when the launch does not say.
 const DEFAULT_BUFFER_LEN: usize = 8 * 1024 * 1024;

@@ -9,7 +9,7 @@ scenario("Show Log shows what tandem-dap logs and each protocol message", "greet
   await bench.terminalShows("how many?");
   await bench.command("Tandem: Show Log");
   const output = page.locator(".output-view-container, .pane-body.output-view").first();
-  await output.locator(".view-line", { hasText: /tandem_hub/ }).first().waitFor();
+  await output.locator(".view-line", { hasText: /tandem_session/ }).first().waitFor();
   await bench.picture("log");
   await page.locator(".pane-composite-part input[placeholder^='Filter']").first().fill("configurationDone");
   await output.locator(".view-line", { hasText: "configurationDone" }).first().waitFor();

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep};
 
-use crate::event::Ticket;
+use tandem_hub::event::Ticket;
 
 /// How long the timer runs without being needed: less than the deadlines of nearly all requests.
 const IDLE_PERIOD: Duration = Duration::from_secs(4);

@@ -7,9 +7,11 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::codec::{FramedRead, FramedWrite};
 
 use super::*;
-use crate::event::{self, SessionDescription};
 use crate::inbox::MAX_WAITING;
-use tandem_engine::{EngineRequest, ReplyHandle, StartedEngine};
+use tandem_engine::condition_language::ConditionLanguage;
+use tandem_engine::result_names::ResultNames;
+use tandem_engine::{EngineRequest, LookOnlyRequests, ReplyHandle, StartedEngine};
+use tandem_hub::event::{self, SessionDescription};
 
 /// More events than the actor's inbox holds.
 const MANY: usize = 2 * MAX_WAITING;
@@ -64,7 +66,7 @@ impl Host for Memory {
     ) -> Result<(StartedEngine, Arc<dyn Engine>), Failure> {
         drop(self.events.send(events.clone()));
         let scripted = Scripted { replies: self.replies.clone(), kept: self.kept.clone(), events };
-        Ok((crate::scripted_engine::scripted_engine(true), Arc::new(scripted)))
+        Ok((known_engine(), Arc::new(scripted)))
     }
 
     fn connect(&mut self, session: &str) -> Result<Connection, Failure> {
@@ -74,6 +76,18 @@ impl Host for Memory {
     fn publish(&mut self, _: SessionDescription, _: &Inbox) {}
 
     fn unpublish(&mut self) {}
+}
+
+/// The facts about the engines of these tests, none of which matters here.
+fn known_engine() -> StartedEngine {
+    StartedEngine {
+        name: "scripted".into(),
+        several_per_line: true,
+        look_only: LookOnlyRequests::Unknown,
+        conditions: ConditionLanguage::OTHER,
+        results: ResultNames::default(),
+        fetches_sources: false,
+    }
 }
 
 struct MemoryClient {
@@ -188,7 +202,7 @@ async fn unanswered_engine_request_times_out_once_and_the_session_continues() {
     };
     let Message::Response(response) = response else { panic!() };
     assert_eq!(response.into_result().unwrap_err().code, ErrorCode::Timeout);
-    assert!(start.elapsed() >= crate::state::ENGINE_TIMEOUT, "{:?}", start.elapsed());
+    assert!(start.elapsed() >= tandem_hub::state::ENGINE_TIMEOUT, "{:?}", start.elapsed());
     tokio::time::timeout(Duration::from_secs(1), cancel.cancelled()).await.unwrap();
     reply.send(Ok(Value::Null.into()));
     client.ask("threads", Value::Null).await;
@@ -240,7 +254,7 @@ impl Host for Programs {
     ) -> Result<(StartedEngine, Arc<dyn Engine>), Failure> {
         let program = broker.spawn(&tandem_process::SpawnSpec { cwd: "/".into(), ..Default::default() })?;
         self.0.send((events, program)).unwrap();
-        Ok((crate::scripted_engine::scripted_engine(true), Arc::new(Silent)))
+        Ok((known_engine(), Arc::new(Silent)))
     }
 
     fn connect(&mut self, session: &str) -> Result<Connection, Failure> {

@@ -8,11 +8,11 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
-use super::clients::ParentClients;
 use super::connection::Connection;
-use super::event::SessionDescription;
 use super::inbox::Inbox;
 use tandem_engine::{ChildProcess, ChildSession, Engine, EngineEvent, StartedEngine};
+use tandem_hub::clients::ParentClients;
+use tandem_hub::event::SessionDescription;
 use tandem_process::Broker;
 
 /// The process that hosts a session.

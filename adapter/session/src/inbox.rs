@@ -5,8 +5,8 @@
 use tokio::sync::mpsc;
 
 use super::connection::Connection;
-use super::event::{ClientOrigin, HubEvent};
 use tandem_engine::EngineEvent;
+use tandem_hub::event::{ClientOrigin, HubEvent};
 
 /// Maximum number of items that wait for the actor; when it is full, clients' readers wait (each for itself).
 pub(super) const MAX_WAITING: usize = 1024;

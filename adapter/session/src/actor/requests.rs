@@ -1,6 +1,6 @@
 //! Requests to the engine and the broker: sent, replied to in the order in which the replies come, timed out.
 //!
-//! Not here: how a reply is used ([`crate::pending`]).
+//! Not here: how a reply is used ([`tandem_hub::pending`]).
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use tokio_util::sync::CancellationToken;
 use super::Actor;
 use super::deadlines::{ReplyDeadline, TimedOutRequest};
 use super::readers::hint_event;
-use crate::event::{ClientId, HubEvent, IoRequest, ReadOutput, Ticket};
 use crate::host::Host;
 use crate::message_structure::message_structure;
 use tandem_engine::{Engine, EngineAnswer, EngineReply, EngineRequest, ReplyHandle};
+use tandem_hub::event::{ClientId, HubEvent, IoRequest, ReadOutput, Ticket};
 use tandem_process::input_wait::InputWaitKind;
 use tandem_process::stdin::InputRecord;
 use tandem_process::{Broker, ReadRequest};

@@ -6,7 +6,7 @@
 //! end), one per request to the broker (reply or cancellation). The actor ends with [`HubEffect::End`];
 //! everything else ends with it.
 //!
-//! Not here: decisions about the session ([`super::state`]).
+//! Not here: decisions about the session ([`tandem_hub::state`]).
 
 mod busy_poll;
 mod deadlines;
@@ -25,16 +25,12 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::access::{AgentAccess, Token};
-use super::clients::ParentClients;
 use super::connection::Connection;
-use super::event::{ClientId, ClientOrigin, HubEffect, HubEvent, Ticket};
 use super::host::{Host, HostedChild};
 use super::inbox::{Inbox, InboxItem};
 use super::proxy;
 use super::queue::{self, ClientQueue, Outgoing, QueueFull};
 use super::reverse_seqs::ReverseSeqs;
-use super::state::State;
 use super::writer;
 use busy_poll::{BusyPoll, Sender};
 use deadlines::Deadlines;
@@ -42,6 +38,10 @@ use requests::{FailedEngine, InFlight};
 use tandem_engine::{
     CHILD_SESSION_REQUEST, ChildProcess, ChildSession, Engine, EngineEvent, EngineReply, JoinAttributes,
 };
+use tandem_hub::access::{AgentAccess, Token};
+use tandem_hub::clients::ParentClients;
+use tandem_hub::event::{ClientId, ClientOrigin, HubEffect, HubEvent, Ticket};
+use tandem_hub::state::State;
 use tandem_process::Broker;
 
 /// Maximum time for which the program's pipes may stay open after its end.

@@ -11,10 +11,10 @@ use tokio_util::codec::FramedRead;
 use tokio_util::sync::CancellationToken;
 
 use super::DRAIN_TIMEOUT;
-use crate::event::{ClientId, HubEvent};
 use crate::inbox::Inbox;
 use crate::reverse_seqs::ReverseSeqs;
 use tandem_engine::{EngineEvent, exited_body};
+use tandem_hub::event::{ClientId, HubEvent};
 use tandem_process::Broker;
 
 /// Where the message is looked for of which a program has died, bytes: a trace may be below it.
