@@ -7,7 +7,9 @@ use dap_wire::{Failure, Message, MessageError};
 use serde_json::Value;
 
 use tandem_engine::{EngineAnswer, EngineEvent, EngineRequest, StartedEngine};
+use tandem_process::stdin::InputRecord;
 use tandem_process::terminal_size::TerminalSize;
+use tandem_process::{OutputRead, ReadRequest, WriteOutcome};
 
 /// One connection to this session. Never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -80,10 +82,10 @@ pub enum HubEvent {
     },
     /// The engine reports something by itself.
     EngineEvent(EngineEvent),
-    /// The broker's reply to [`HubEffect::Io`]: the body for the client.
+    /// The broker's reply to [`HubEffect::Io`].
     IoReplied {
         ticket: Ticket,
-        result: Result<Value, Failure>,
+        result: Result<IoAnswer, Failure>,
     },
     /// A timer of [`HubEffect::StartTimer`] fired.
     TimerFired(Timer),
@@ -112,38 +114,26 @@ pub enum Timer {
 #[derive(Debug, Clone, PartialEq)]
 pub enum IoRequest {
     /// `processWriteInput`: bytes for stdin, perhaps none, and whether to close stdin after them.
-    Write {
-        data: Vec<u8>,
-        close: bool,
-    },
-    Read(ReadOutput),
+    Write { data: Vec<u8>, close: bool },
+    /// `processReadOutput`: a read at once, or after a wait.
+    Read(ReadRequest),
     /// `processReadInput`: the clients' input so far.
     ReadInput,
     /// `processResizeTerminal`: the size of the program's terminal.
     Resize(TerminalSize),
 }
 
-/// Validated arguments of `processReadOutput`.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct ReadOutput {
-    pub stdout: bool,
-    pub stderr: bool,
-    /// Move this client's start to the end of what was read.
-    pub clear: bool,
-    /// Cursor of an earlier response.
-    pub since: Option<String>,
-    /// Limit for each stream, bytes.
-    pub max_bytes: Option<usize>,
-    /// Return the newest bytes where there are more than that.
-    pub newest: bool,
-    /// Regular expression to wait for; known to compile.
-    pub wait_for: Option<String>,
-    /// Maximum time to wait for `wait_for`.
-    pub timeout: Option<Duration>,
-    /// Also return what the program's terminal shows.
-    pub screen: bool,
-    /// The program is stopped by the debugger.
-    pub stopped: bool,
+/// The broker's answer to an [`IoRequest`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum IoAnswer {
+    /// To [`IoRequest::Write`].
+    Written(WriteOutcome),
+    /// To [`IoRequest::Read`].
+    Output(OutputRead),
+    /// To [`IoRequest::ReadInput`].
+    Input(InputRecord),
+    /// To [`IoRequest::Resize`].
+    Resized,
 }
 
 /// Data of the session's file.

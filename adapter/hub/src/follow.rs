@@ -6,13 +6,13 @@
 mod frames;
 mod record;
 
-use dap_wire::types::{self, StackFrame, StackTraceResponseBody};
+use dap_wire::types::{self, NamedValue, StackFrame, StackTraceResponseBody};
 use dap_wire::{ErrorCode, Failure};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use frames::{Caller, StepEnd, as_caller, locate};
-use record::{Call, NamedValue, Record, ScopeRef, local_scopes, take_own, take_returned, visible};
+use record::{Record, ScopeRef, call_of, local_scopes, take_own, take_returned, visible};
 use tandem_engine::result_names::ResultNames;
 
 /// Default and maximum number of statements.
@@ -214,7 +214,7 @@ impl Follow {
 
     fn stack(&mut self) -> FollowAction {
         self.look = AwaitedResponse::Stack;
-        let arguments = json!({ "threadId": self.thread, "startFrame": 0, "levels": self.max_levels });
+        let arguments = types::top_frames(Some(self.thread), self.max_levels);
         FollowAction::Query("stackTrace", arguments)
     }
 
@@ -338,7 +338,7 @@ impl Follow {
             }
             StepEnd::Called => {
                 let is_followed = self.levels.len() <= self.depth || frames::is_block(&self.top);
-                self.record.call(self.statement(), Call::of(&self.top, &rows, is_followed));
+                self.record.call(self.statement(), call_of(&self.top, &rows, is_followed));
                 if !is_followed {
                     self.within = true;
                     return self.leave_call();
@@ -415,12 +415,10 @@ impl Follow {
 
     /// The body of the response.
     pub fn body(self, ended: FollowEnd, failure: Option<&Failure>) -> Value {
-        let mut body = self.record.body();
-        body["ended"] = json!(ended.name());
-        if let Some(failure) = failure {
-            body["message"] = json!(failure.to_string());
-        }
-        body
+        let mut body = self.record.into_body();
+        body.ended = ended.name().to_owned();
+        body.message = failure.map(Failure::to_string);
+        types::body(&body)
     }
 }
 

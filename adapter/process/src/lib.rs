@@ -45,7 +45,7 @@ pub use child::{Child, ExitInfo, SpawnSpec};
 pub use cursor::{OutputChunk, OutputCursor};
 pub use exec_shim::{ExecShim, StartedProgram};
 pub use named_pipes::NamedPipes;
-pub use output_read::{OutputRead, ReadRequest};
+pub use output_read::{OutputRead, ReadRequest, WaitPattern};
 pub use redirection::Redirection;
 pub use streams::{ClientKey, StreamPositions};
 pub use terminal_launch::TerminalLaunch;

@@ -32,7 +32,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(5);
 const DEFAULT_WAIT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A checked `processReadOutput`.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct ReadRequest {
     /// Whether stdout is requested.
     pub stdout: bool,
@@ -47,13 +47,35 @@ pub struct ReadRequest {
     /// Return the newest bytes instead of the oldest if there are more.
     pub newest: bool,
     /// Wait until this matches.
-    pub wait_for: Option<Regex>,
+    pub wait_for: Option<WaitPattern>,
     /// How long to wait; without `wait_for`, for anything new.
     pub timeout: Option<Duration>,
     /// Also return the screen of the program's terminal.
     pub screen: bool,
     /// The program is stopped by the debugger, so an idle program does not wait for input.
     pub stopped: bool,
+}
+
+/// A regular expression to wait for in the output. Two are equal when their texts are.
+#[derive(Debug, Clone)]
+pub struct WaitPattern(Regex);
+
+impl WaitPattern {
+    /// Compiles the pattern.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` if the text is not a regular expression.
+    pub fn parse(text: &str) -> Result<Self, Failure> {
+        Regex::new(text)
+            .map(Self)
+            .map_err(|error| Failure::invalid(format!("`waitFor` is not a regular expression: {error}")))
+    }
+}
+
+impl PartialEq for WaitPattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.as_str() == other.0.as_str()
+    }
 }
 
 /// The answer to [`ReadRequest`].
@@ -267,7 +289,7 @@ pub(super) fn take_text(stream: &DrainedStream, from: u64, limit: usize) -> (Str
 fn scan(
     streams: &Streams,
     request: &ReadRequest,
-    pattern: &Regex,
+    pattern: &WaitPattern,
     from: StreamPositions,
     scanned: &mut StreamPositions,
 ) -> Option<String> {
@@ -278,7 +300,7 @@ fn scan(
         let (text, end, _) =
             take_text(stream, scanned.saturating_sub(MAX_PATTERN_SPAN).max(from), usize::MAX);
         *scanned = end;
-        pattern.find(&text).map(|found| found.as_str().to_owned())
+        pattern.0.find(&text).map(|found| found.as_str().to_owned())
     };
     one(&streams.stdout, request.stdout, from.stdout, &mut scanned.stdout)
         .or_else(|| one(&streams.stderr, request.stderr, from.stderr, &mut scanned.stderr))

@@ -8,6 +8,7 @@
 //! Callers that want to refuse such a field check it first.
 
 mod generated;
+mod tandem;
 
 use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -17,19 +18,7 @@ use tandem_error::Failure;
 pub use dap::events::{ExitedEventBody, MemoryEventBody};
 pub use dap::types::Thread;
 pub use generated::*;
-
-/// Arguments of `sessionInfo`, a request of Tandem.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct SessionInfoArguments {
-    /// Whether the client gets `sessionChanged` and `inputClosed` events from now on; absent changes nothing.
-    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
-    pub subscribe: Option<bool>,
-    /// Whether a subscriber shows its user the sessions of child processes, so that a stop in one of them is
-    /// noticed. Tandem's client in a child session passes on what holds for the parent session.
-    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
-    pub notices_children: Option<bool>,
-}
+pub use tandem::*;
 
 /// Reads a request's arguments. Absent, `null` and `{}` are the same.
 ///
@@ -51,6 +40,17 @@ pub fn read<T: DeserializeOwned + Default>(body: &Value) -> T {
 pub fn body<T: Serialize>(body: &T) -> Value {
     // The structs contain only values that JSON can express.
     serde_json::to_value(body).unwrap_or_default()
+}
+
+/// The arguments of `stackTrace` for the frames on top of a stack. A thread that is not known is 0, which no
+/// adapter uses.
+pub fn top_frames(thread: Option<i64>, levels: usize) -> Value {
+    body(&StackTraceArguments {
+        thread_id: thread.unwrap_or_default(),
+        start_frame: Some(0),
+        levels: i64::try_from(levels).ok(),
+        ..StackTraceArguments::default()
+    })
 }
 
 /// Adds the fields of a struct to an object, such as the attributes of a launch.

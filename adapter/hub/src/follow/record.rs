@@ -1,7 +1,9 @@
 //! The record of a call: its statements in their order, each with its changes and its calls.
 
-use dap_wire::types::StackFrame;
-use serde_json::{Map, Value, json};
+use dap_wire::types::{
+    FollowCallBody, FollowedFunction, FollowedStatement, NamedValue, Source, StackFrame, ValueChange,
+};
+use serde_json::Value;
 
 use super::frames::path;
 use tandem_engine::result_names::ResultNames;
@@ -11,56 +13,25 @@ const MAX_VALUE_LEN: usize = 200;
 /// Scopes of a frame that are read.
 const MAX_SCOPES: usize = 8;
 
-/// A variable: its name and the engine's text for its value.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct NamedValue {
-    pub(super) name: String,
-    pub(super) value: String,
-}
-
-impl NamedValue {
-    fn body(&self) -> Value {
-        json!({ "name": self.name, "value": self.value })
+/// The function on top, with its variables as it begins. `is_followed`: its statements follow.
+pub(super) fn call_of(top: &StackFrame, rows: &[NamedValue], is_followed: bool) -> FollowedFunction {
+    FollowedFunction {
+        name: top.name.clone(),
+        line: top.line,
+        source: path(top).map(source_of),
+        variables: rows.to_vec(),
+        followed: is_followed,
+        returned: None,
     }
 }
 
-/// A call of a statement.
-#[derive(Debug)]
-pub(super) struct Call {
-    body: Map<String, Value>,
+fn source_of(path: String) -> Source {
+    Source { path: Some(path), ..Source::default() }
 }
 
-impl Call {
-    /// The function on top, with its variables as it begins. `is_followed`: its statements follow.
-    pub(super) fn of(top: &StackFrame, rows: &[NamedValue], is_followed: bool) -> Self {
-        let mut body = location_body(top);
-        body.insert("variables".into(), rows.iter().map(NamedValue::body).collect());
-        if is_followed {
-            body.insert("followed".into(), json!(true));
-        }
-        Self { body }
-    }
-
-    fn is_open(&self) -> bool {
-        !self.body.contains_key("returned")
-    }
-
-    fn is_called(&self, name: &str) -> bool {
-        let own = self.body.get("name").and_then(Value::as_str).unwrap_or_default();
-        let own = own.split(['(', '<']).next().unwrap_or_default();
-        own == name || own.ends_with(&format!(".{name}")) || own.ends_with(&format!("::{name}"))
-    }
-}
-
-#[derive(Debug)]
-struct Statement {
-    line: i64,
-    path: Option<String>,
-    depth: usize,
-    /// It is the first of its call.
-    begins: bool,
-    changes: Vec<Value>,
-    calls: Vec<Call>,
+fn is_called(call: &FollowedFunction, name: &str) -> bool {
+    let own = call.name.split(['(', '<']).next().unwrap_or_default();
+    own == name || own.ends_with(&format!(".{name}")) || own.ends_with(&format!("::{name}"))
 }
 
 /// The recorded statements of a call.
@@ -68,9 +39,9 @@ struct Statement {
 pub(super) struct Record {
     /// The names by which the engine shows results.
     pub(super) results: ResultNames,
-    call: Map<String, Value>,
+    call: FollowedFunction,
     path: Option<String>,
-    statements: Vec<Statement>,
+    statements: Vec<FollowedStatement>,
     returned: Option<String>,
     /// Approximate size of its values, bytes.
     pub(super) bytes: usize,
@@ -87,22 +58,20 @@ impl Record {
 
     /// The call begins, or is taken up where it is.
     pub(super) fn begin(&mut self, top: &StackFrame, rows: &[NamedValue]) {
-        self.call = location_body(top);
+        self.call = call_of(top, rows, false);
         self.path = path(top);
-        self.call.insert("variables".into(), rows.iter().map(NamedValue::body).collect());
     }
 
     /// Adds a statement; returns its index.
     pub(super) fn add(&mut self, top: &StackFrame, depth: usize, begins: bool) -> usize {
         let path = path(top).filter(|path| self.path.as_ref() != Some(path));
         self.bytes += 40;
-        self.statements.push(Statement {
+        self.statements.push(FollowedStatement {
             line: top.line,
-            path,
+            source: path.map(source_of),
             depth,
-            begins,
-            changes: Vec::new(),
-            calls: Vec::new(),
+            begins: begins && depth > 0,
+            ..FollowedStatement::default()
         });
         self.statements.len() - 1
     }
@@ -130,23 +99,23 @@ impl Record {
             if was.is_some_and(|was| was.value == row.value) {
                 continue;
             }
-            let mut change = row.body();
-            if let Some(was) = was {
-                change["was"] = json!(was.value);
-            }
-            self.bytes += row.name.len() + row.value.len() + was.map_or(0, |was| was.value.len()) + 20;
+            let was = was.map(|was| was.value.clone());
+            self.bytes += row.name.len() + row.value.len() + was.as_ref().map_or(0, String::len) + 20;
             // A statement with calls changes the same variable several times.
-            match statement.changes.iter_mut().find(|other| other["name"] == row.name) {
-                Some(other) => other["value"] = json!(row.value),
-                None => statement.changes.push(change),
+            match statement.changes.iter_mut().find(|other| other.name == row.name) {
+                Some(other) => other.value.clone_from(&row.value),
+                None => {
+                    let (name, value) = (row.name.clone(), row.value.clone());
+                    statement.changes.push(ValueChange { name, value, was });
+                }
             }
         }
     }
 
     /// A statement has called a function.
-    pub(super) fn call(&mut self, at: Option<usize>, call: Call) {
+    pub(super) fn call(&mut self, at: Option<usize>, call: FollowedFunction) {
         let Some(statement) = at.and_then(|at| self.statements.get_mut(at)) else { return };
-        self.bytes += call.body.values().map(|value| value.to_string().len()).sum::<usize>();
+        self.bytes += serde_json::to_string(&call).map_or(0, |text| text.len());
         statement.calls.push(call);
     }
 
@@ -154,62 +123,31 @@ impl Record {
     pub(super) fn returned(&mut self, at: Option<usize>, returned: &[Returned]) {
         let Some(statement) = at.and_then(|at| self.statements.get_mut(at)) else { return };
         for (name, value) in returned {
-            let open =
-                |call: &&mut Call| call.is_open() && name.as_ref().is_none_or(|name| call.is_called(name));
+            let open = |call: &&mut FollowedFunction| {
+                call.returned.is_none() && name.as_ref().is_none_or(|name| is_called(call, name))
+            };
             if let Some(call) = statement.calls.iter_mut().find(open) {
-                call.body.insert("returned".into(), json!(value));
+                call.returned = Some(value.clone());
             }
         }
     }
 
     /// The call itself has returned.
     pub(super) fn end(&mut self, returned: &[Returned]) {
-        let call = Call { body: self.call.clone() };
-        let own = returned.iter().find(|(name, _)| name.as_ref().is_none_or(|name| call.is_called(name)));
+        let of_call = |name: &String| is_called(&self.call, name);
+        let own = returned.iter().find(|(name, _)| name.as_ref().is_none_or(of_call));
         self.returned = own.map(|(_, value)| value.clone());
     }
 
-    /// `call`, `statements` and `returned`.
-    pub(super) fn body(self) -> Value {
-        let statements: Vec<Value> = self.statements.into_iter().map(Statement::body).collect();
-        let mut body = json!({ "call": self.call, "statements": statements });
-        if let Some(returned) = self.returned {
-            body["returned"] = json!(returned);
+    /// The body of the response, without the reason of the end.
+    pub(super) fn into_body(self) -> FollowCallBody {
+        FollowCallBody {
+            call: self.call,
+            statements: self.statements,
+            returned: self.returned,
+            ..FollowCallBody::default()
         }
-        body
     }
-}
-
-impl Statement {
-    fn body(self) -> Value {
-        let mut body = json!({ "line": self.line });
-        if let Some(path) = self.path {
-            body["source"] = json!({ "path": path });
-        }
-        if self.depth > 0 {
-            body["depth"] = json!(self.depth);
-        }
-        if self.begins && self.depth > 0 {
-            body["begins"] = json!(true);
-        }
-        if !self.changes.is_empty() {
-            body["changes"] = json!(self.changes);
-        }
-        if !self.calls.is_empty() {
-            body["calls"] = self.calls.into_iter().map(|call| Value::Object(call.body)).collect();
-        }
-        body
-    }
-}
-
-fn location_body(top: &StackFrame) -> Map<String, Value> {
-    let mut body = Map::new();
-    body.insert("name".into(), json!(top.name));
-    body.insert("line".into(), json!(top.line));
-    if let Some(path) = path(top) {
-        body.insert("source".into(), json!({ "path": path }));
-    }
-    body
 }
 
 /// Reference of a scope, and whether it has what a call has returned.

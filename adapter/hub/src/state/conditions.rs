@@ -130,7 +130,7 @@ impl State {
         if !is_breakpoint || !open {
             return self.report_stop(stop, &ids(&hit));
         }
-        let arguments = json!({ "threadId": stop.thread_id, "startFrame": 0, "levels": 1 });
+        let arguments = types::top_frames(stop.thread_id, 1);
         self.checks.current = Some(ConditionCheck {
             stop,
             failure,

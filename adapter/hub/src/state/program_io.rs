@@ -4,12 +4,16 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use dap_wire::Failure;
+use dap_wire::types::{self, InputWaitBody, ReadInputBody, ReadOutputBody, WriteInputBody};
 use serde_json::{Value, json};
 
 use super::State;
-use crate::event::{ClientRequest, IoRequest, ReadOutput, Ticket};
+use crate::event::{ClientRequest, IoAnswer, IoRequest, Ticket};
 use crate::pending::ReplyAction;
+use tandem_process::input_wait::InputWaitKind;
+use tandem_process::stdin::InputRecord;
 use tandem_process::terminal_size::TerminalSize;
+use tandem_process::{OutputRead, ReadRequest, WaitPattern, WriteOutcome};
 
 /// Maximum size of what one request may write, bytes.
 const MAX_INPUT: usize = 16 * 1024 * 1024;
@@ -60,22 +64,63 @@ impl State {
     }
 
     /// Sends the broker's reply to the client; reports input to the others.
-    pub(super) fn receive_io_reply(&mut self, ticket: Ticket, result: Result<Value, Failure>) {
+    pub(super) fn receive_io_reply(&mut self, ticket: Ticket, result: Result<IoAnswer, Failure>) {
         let action = self.pending.take(ticket);
-        if let Some(ReplyAction::Write { request, text, closes }) = &action
-            && let Ok(body) = &result
+        if let (Some(ReplyAction::Write { request, text, closes }), Ok(IoAnswer::Written(written))) =
+            (&action, &result)
         {
-            self.report_input(request, text, *closes, body);
+            self.report_input(request, text, *closes, written.bytes_written);
         }
         let Some(ReplyAction::Io(request) | ReplyAction::Write { request, .. }) = action else { return };
-        if let Ok(body) = &result
-            && body["stdinClosed"] == true
-        {
+        if matches!(&result, Ok(IoAnswer::Written(written)) if written.stdin_closed) {
             let name = self.name_of(request.client);
             self.broadcast("inputClosed", &json!({ "client": name }));
         }
-        self.respond(&request, result);
+        self.respond(&request, result.map(body_of));
     }
+}
+
+/// The body for the client.
+fn body_of(answer: IoAnswer) -> Value {
+    match answer {
+        IoAnswer::Written(WriteOutcome { bytes_written, stdin_closed }) => {
+            types::body(&WriteInputBody { bytes_written, stdin_closed, ..WriteInputBody::default() })
+        }
+        IoAnswer::Output(output) => types::body(&output_body(output)),
+        IoAnswer::Input(input) => types::body(&input_body(input)),
+        IoAnswer::Resized => types::body(&serde_json::Map::new()),
+    }
+}
+
+fn output_body(output: OutputRead) -> ReadOutputBody {
+    ReadOutputBody {
+        cursor: output.cursor,
+        dropped: output.dropped,
+        wait: InputWaitBody {
+            waiting_for_input: output.waiting_for_input.is_some(),
+            takes_keys: output.waiting_for_input == Some(InputWaitKind::ForKeys),
+            wait_id: output.wait_id,
+        },
+        exited: output.exited,
+        screen: output.screen,
+        stdout_bytes: output.stdout.as_ref().map(String::len),
+        stdout: output.stdout,
+        stderr_bytes: output.stderr.as_ref().map(String::len),
+        stderr: output.stderr,
+        skipped: output.skipped,
+        matched: output.matched,
+    }
+}
+
+/// The clients' input: text, or base64 if it is not text.
+fn input_body(input: InputRecord) -> ReadInputBody {
+    let (bytes, closed) = (input.bytes, input.closed);
+    let complete = bytes == input.data.len() as u64;
+    let (data, encoding) = match String::from_utf8(input.data) {
+        Ok(text) => (text, "utf8"),
+        Err(error) => (base64::engine::general_purpose::STANDARD.encode(error.into_bytes()), "base64"),
+    };
+    ReadInputBody { bytes, closed, complete, data, encoding: encoding.into() }
 }
 
 fn write_arguments(arguments: &Value) -> Result<IoRequest, Failure> {
@@ -98,7 +143,7 @@ fn write_arguments(arguments: &Value) -> Result<IoRequest, Failure> {
     Ok(IoRequest::Write { data, close: flag(arguments, "closeAfter")? })
 }
 
-fn read_arguments(arguments: &Value) -> Result<ReadOutput, Failure> {
+fn read_arguments(arguments: &Value) -> Result<ReadRequest, Failure> {
     let (stdout, stderr) = match &arguments["stream"] {
         Value::Null => (true, true),
         Value::String(stream) if stream == "both" => (true, true),
@@ -111,11 +156,7 @@ fn read_arguments(arguments: &Value) -> Result<ReadOutput, Failure> {
             )));
         }
     };
-    let wait_for = text(arguments, "waitFor")?;
-    if let Some(pattern) = &wait_for {
-        regex::Regex::new(pattern)
-            .map_err(|error| Failure::invalid(format!("`waitFor` is not a regular expression: {error}")))?;
-    }
+    let wait_for = text(arguments, "waitFor")?.map(|text| WaitPattern::parse(&text)).transpose()?;
     let number = |key: &str| match &arguments[key] {
         Value::Null => Ok(None),
         value => value
@@ -123,7 +164,7 @@ fn read_arguments(arguments: &Value) -> Result<ReadOutput, Failure> {
             .map(Some)
             .ok_or_else(|| Failure::invalid(format!("`{key}` must be a number of at least 0, not {value}"))),
     };
-    Ok(ReadOutput {
+    Ok(ReadRequest {
         stdout,
         stderr,
         clear: flag(arguments, "clear")?,

@@ -47,15 +47,10 @@ impl State {
 
     /// Reports input to the program's stdin. A person's input may be a password: agents
     /// learn only its length.
-    pub(super) fn report_input(&mut self, request: &ClientRequest, text: &str, closes: bool, reply: &Value) {
+    pub(super) fn report_input(&mut self, request: &ClientRequest, text: &str, closes: bool, bytes: usize) {
         let Some(client) = self.clients.get(request.client) else { return };
         let by_person = client.kind == ClientKind::Editor;
-        let body = change(
-            &self.session,
-            "input",
-            client,
-            &json!({ "bytes": reply["bytesWritten"], "closed": closes }),
-        );
+        let body = change(&self.session, "input", client, &json!({ "bytes": bytes, "closed": closes }));
         for id in self.clients.ready() {
             let mut body = body.clone();
             let is_agent = self.clients.get(id).is_some_and(|client| client.kind == ClientKind::Agent);

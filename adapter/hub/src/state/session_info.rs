@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use dap_wire::types::{self, SessionInfoArguments, StackTraceResponseBody};
+use dap_wire::types::{
+    self, SessionClient, SessionInfoArguments, SessionInfoBody, SessionPlace, SessionStop,
+    StackTraceResponseBody,
+};
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
@@ -26,13 +29,11 @@ impl State {
             .is_some_and(|client| self.access_of(client) == AgentAccess::None);
         match self.phase {
             _ if has_no_access => {
-                let info = json!({ "id": self.session, "state": self.state_name(),
-                    "agentAccess": self.policy.agents.as_str(), "engine": self.engine_name() });
-                self.respond(&request, Ok(info));
+                self.respond(&request, Ok(types::body(&self.shared_info())));
             }
             // Where an adapter is not known, a client with look-only access gets nothing from it.
             Phase::Stopped { .. } if self.is_allowed(request.client, "stackTrace") => {
-                let arguments = json!({ "threadId": self.stopped_thread(), "startFrame": 0, "levels": 1 });
+                let arguments = types::top_frames(self.stopped_thread(), 1);
                 self.request_engine(
                     ReplyAction::SessionInfo(request),
                     "stackTrace",
@@ -45,54 +46,60 @@ impl State {
     }
 
     pub(super) fn respond_with_session_info(&mut self, request: &ClientRequest, stack: Option<Value>) {
-        let clients: Vec<Value> = self
+        let clients = self
             .clients
             .iter()
             .filter(|client| {
                 client.stage > HandshakeStage::Connected && client.stage < HandshakeStage::Leaving
             })
-            .map(|client| {
-                let access = self.access_of(client);
-                json!({ "id": client.id.0, "name": client.name, "kind": client.kind.as_str(),
-                    "access": access.as_str(), "launched": client.launched,
-                    "you": client.id == request.client,
-                    "breakpoints": self.breakpoints.owned_by(client.id) })
-            })
-            .collect();
-        let mut info = json!({ "id": self.session, "state": self.state_name(),
-            "agentAccess": self.policy.agents.as_str(),
-            "clients": clients });
-        if let Some(engine) = self.engine_name() {
-            info["engine"] = json!(engine);
-        }
-        if let Some(process) = &self.replay_state.process {
-            info["process"] = process.clone();
-        }
-        let children: Vec<&Value> = self.replay_state.children().collect();
-        if !children.is_empty() {
-            info["children"] = json!(children);
-        }
+            .map(|client| SessionClient {
+                id: client.id.0,
+                name: client.name.clone(),
+                kind: client.kind.as_str().to_owned(),
+                access: self.access_of(client).as_str().to_owned(),
+                launched: client.launched,
+                you: client.id == request.client,
+                breakpoints: self.breakpoints.owned_by(client.id),
+            });
+        let mut info = SessionInfoBody {
+            clients: Some(clients.collect()),
+            process: self.replay_state.process.clone(),
+            children: self.replay_state.children().cloned().collect(),
+            ..self.shared_info()
+        };
         match &self.phase {
             Phase::Stopped { stop } => {
-                info["reason"] = json!(stop.reason);
-                info["threadId"] = json!(stop.thread_id);
                 let stack: StackTraceResponseBody =
                     stack.map(|stack| types::read(&stack)).unwrap_or_default();
-                if let Some(frame) = stack.stack_frames.first() {
-                    info["place"] = json!({ "name": frame.name, "source": frame.source,
-                        "line": frame.line, "column": frame.column });
-                }
+                let place = stack.stack_frames.into_iter().next().map(|frame| SessionPlace {
+                    name: frame.name,
+                    source: frame.source,
+                    line: frame.line,
+                    column: frame.column,
+                });
+                let (reason, thread_id) = (stop.reason.clone(), stop.thread_id);
+                info.stop = Some(SessionStop { reason, thread_id, place });
             }
             Phase::Over { exited, .. } => {
-                for key in ["exitCode", "signal"] {
-                    if !exited[key].is_null() {
-                        info[key] = exited[key].clone();
-                    }
-                }
+                let reported = exited.as_object().into_iter().flatten();
+                let known = reported
+                    .filter(|(key, value)| matches!(key.as_str(), "exitCode" | "signal") && !value.is_null());
+                info.end = known.map(|(key, value)| (key.clone(), value.clone())).collect();
             }
             _ => {}
         }
-        self.respond(request, Ok(info));
+        self.respond(request, Ok(types::body(&info)));
+    }
+
+    /// The fields that a client without access may know, too.
+    fn shared_info(&self) -> SessionInfoBody {
+        SessionInfoBody {
+            id: self.session.clone(),
+            state: self.state_name().to_owned(),
+            agent_access: self.policy.agents.as_str().to_owned(),
+            engine: self.engine_name().map(str::to_owned),
+            ..SessionInfoBody::default()
+        }
     }
 
     fn engine_name(&self) -> Option<&str> {

@@ -20,7 +20,7 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 
 use super::State;
-use crate::event::{ClientId, ClientOrigin, HubEffect, HubEvent, Ticket, Timer};
+use crate::event::{ClientId, ClientOrigin, HubEffect, HubEvent, IoAnswer, Ticket, Timer};
 use tandem_engine::EngineEvent;
 use view::View;
 
@@ -191,7 +191,7 @@ impl Simulation {
                         self.requests.push((ticket, command, arguments, self.refuses_to_resume()));
                     }
                     HubEffect::Io { ticket, .. } => {
-                        events.push(HubEvent::IoReplied { ticket, result: Ok(json!({})) })
+                        events.push(HubEvent::IoReplied { ticket, result: Ok(IoAnswer::Resized) })
                     }
                     HubEffect::StartEngine { .. } => {
                         (self.made, self.dead, self.over, self.stopped) = (true, false, false, false);

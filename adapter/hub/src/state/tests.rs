@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::State;
-use crate::event::{ClientId, ClientOrigin, HubEffect, HubEvent, Ticket, Timer};
+use crate::event::{ClientId, ClientOrigin, HubEffect, HubEvent, IoAnswer, Ticket, Timer};
 use tandem_engine::{CHILD_SESSION_REQUEST, EngineEvent};
 
 const FIRST: ClientId = ClientId(1);
@@ -160,7 +160,7 @@ impl Scenario {
                         self.requests.push((ticket, command, arguments));
                     }
                     HubEffect::Io { ticket, .. } => {
-                        events.push(HubEvent::IoReplied { ticket, result: Ok(json!({})) })
+                        events.push(HubEvent::IoReplied { ticket, result: Ok(IoAnswer::Resized) })
                     }
                     HubEffect::StartEngine { .. } => {
                         events

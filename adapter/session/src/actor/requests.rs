@@ -4,9 +4,7 @@
 
 use std::time::Duration;
 
-use base64::Engine as _;
 use dap_wire::{ErrorCode, Failure};
-use regex::Regex;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -16,10 +14,7 @@ use super::readers::hint_event;
 use crate::host::Host;
 use crate::message_structure::message_structure;
 use tandem_engine::{Engine, EngineAnswer, EngineReply, EngineRequest, ReplyHandle};
-use tandem_hub::event::{ClientId, HubEvent, IoRequest, ReadOutput, Ticket};
-use tandem_process::input_wait::InputWaitKind;
-use tandem_process::stdin::InputRecord;
-use tandem_process::{Broker, ReadRequest};
+use tandem_hub::event::{ClientId, HubEvent, IoAnswer, IoRequest, Ticket};
 
 /// A request without a reply.
 pub(super) struct InFlight {
@@ -118,81 +113,17 @@ impl<H: Host> Actor<H> {
         tokio::spawn(async move {
             let result = match request {
                 IoRequest::Write { data, close } => {
-                    broker.write_input(&data, close, &cancel).await.map(|written| {
-                        json!({ "bytesWritten": written.bytes_written, "stdinClosed": written.stdin_closed,
-                        // For the debug console, whose response this may be.
-                        "result": "", "variablesReference": 0 })
-                    })
+                    broker.write_input(&data, close, &cancel).await.map(IoAnswer::Written)
                 }
-                IoRequest::Read(read) => read_output(&broker, client, read, &cancel).await,
-                IoRequest::ReadInput => broker.input().map(input),
-                IoRequest::Resize(size) => broker.resize_terminal(size).map(|()| json!({})),
+                IoRequest::Read(read) => {
+                    broker.read_output(client.0, &read, &cancel).await.map(IoAnswer::Output)
+                }
+                IoRequest::ReadInput => broker.input().map(IoAnswer::Input),
+                IoRequest::Resize(size) => broker.resize_terminal(size).map(|()| IoAnswer::Resized),
             };
             inbox.event(HubEvent::IoReplied { ticket, result }).await;
         });
     }
-}
-
-/// The body of `processReadInput`: text, or base64 if it is not text.
-fn input(given: InputRecord) -> Value {
-    let complete = given.bytes == given.data.len() as u64;
-    let mut body = json!({ "bytes": given.bytes, "closed": given.closed, "complete": complete });
-    match String::from_utf8(given.data) {
-        Ok(text) => (body["data"], body["encoding"]) = (json!(text), json!("utf8")),
-        Err(error) => {
-            let text = base64::engine::general_purpose::STANDARD.encode(error.into_bytes());
-            (body["data"], body["encoding"]) = (json!(text), json!("base64"));
-        }
-    }
-    body
-}
-
-async fn read_output(
-    broker: &Broker,
-    client: ClientId,
-    read: ReadOutput,
-    cancel: &CancellationToken,
-) -> Result<Value, Failure> {
-    let wait_for = read.wait_for.as_deref().map(Regex::new).transpose();
-    let request = ReadRequest {
-        stdout: read.stdout,
-        stderr: read.stderr,
-        clear: read.clear,
-        since: read.since,
-        max_bytes: read.max_bytes,
-        newest: read.newest,
-        wait_for: wait_for.map_err(|error| Failure::invalid(error.to_string()))?,
-        timeout: read.timeout,
-        screen: read.screen,
-        stopped: read.stopped,
-    };
-    let output = broker.read_output(client.0, &request, cancel).await?;
-    let mut body = json!({ "cursor": output.cursor, "dropped": output.dropped,
-        "waitingForInput": output.waiting_for_input.is_some(), "exited": output.exited });
-    if output.waiting_for_input == Some(InputWaitKind::ForKeys) {
-        body["takesKeys"] = json!(true);
-    }
-    if let Some(wait_id) = output.wait_id {
-        body["waitId"] = json!(wait_id);
-    }
-    if let Some(screen) = output.screen {
-        body["screen"] = json!(screen);
-    }
-    for (name, bytes, text) in
-        [("stdout", "stdoutBytes", output.stdout), ("stderr", "stderrBytes", output.stderr)]
-    {
-        if let Some(text) = text {
-            body[bytes] = json!(text.len());
-            body[name] = json!(text);
-        }
-    }
-    if output.skipped > 0 {
-        body["skipped"] = json!(output.skipped);
-    }
-    if let Some(matched) = output.matched {
-        body["matched"] = json!(matched);
-    }
-    Ok(body)
 }
 
 /// Replaces an engine that could not be created: replies to every request with the reason.
