@@ -14,8 +14,9 @@ OUT = HERE / "src/types/generated.rs"
 # whole are not here.
 TYPES = """
 Breakpoint BreakpointEventBody CancelArguments ContinueResponseBody ContinuedEventBody DataBreakpointInfoResponseBody
-DisconnectArguments EvaluateArguments EvaluateResponseBody InitializeRequestArguments InvalidatedEventBody OutputEventBody
-ProgressEndEventBody SetBreakpointsResponseBody Source StackFrame StackTraceArguments StackTraceResponseBody StoppedEventBody
+DisconnectArguments EvaluateArguments EvaluateResponseBody ExceptionDetails ExceptionFilterOptions ExceptionInfoArguments
+ExceptionInfoResponseBody InitializeRequestArguments InvalidatedEventBody OutputEventBody
+ModuleEventBody ProcessEventBody ProgressEndEventBody SetBreakpointsResponseBody SetExceptionBreakpointsArguments Source StackFrame StackTraceArguments StackTraceResponseBody StoppedEventBody ThreadEventBody VariablesArguments
 """.split()
 
 KEYWORDS = {"type": "kind"}
@@ -60,7 +61,7 @@ def rust(kind):
 
 
 # Types that are only a choice of strings.
-STRINGS = dict.fromkeys(["SteppingGranularity", "ChecksumAlgorithm", "InvalidatedAreas", "DataBreakpointAccessType"], "String")
+STRINGS = dict.fromkeys(["SteppingGranularity", "ChecksumAlgorithm", "InvalidatedAreas", "DataBreakpointAccessType", "ExceptionBreakMode"], "String")
 
 
 def snake(name):

@@ -41,7 +41,7 @@ impl CrateCounts {
 /// Ceilings of each crate: `json!`, `["key"]`, long files.
 const CEILINGS: [(&str, [usize; 3]); 21] = [
     ("adapter", [23, 29, 1]),
-    ("adapter/child", [159, 309, 5]),
+    ("adapter/child", [119, 252, 5]),
     ("adapter/clr-metadata", [0, 0, 3]),
     ("adapter/cordebug", [0, 0, 1]),
     ("adapter/coreclr", [166, 228, 10]),
@@ -50,7 +50,7 @@ const CEILINGS: [(&str, [usize; 3]); 21] = [
     ("adapter/dotnet-launch", [12, 28, 0]),
     ("adapter/engine", [31, 38, 0]),
     ("adapter/error", [5, 15, 0]),
-    ("adapter/hub", [54, 91, 5]),
+    ("adapter/hub", [51, 90, 5]),
     ("adapter/log", [0, 0, 0]),
     ("adapter/pages", [0, 0, 0]),
     ("adapter/peers", [0, 0, 0]),
@@ -75,7 +75,6 @@ const LARGE_STRUCTS: &[(&str, usize)] = &[
     ("Follow", 18),
     ("Follower", 13),
     ("FrameworkRun", 14),
-    ("InitializeRequestArguments", 18),
     ("LoadedModule", 15),
     ("Retrieval", 13),
     ("SessionRecord", 13),
@@ -139,7 +138,9 @@ fn product_sources(package: &str) -> Vec<PathBuf> {
     let mut found = sources_below(&sources);
     found.retain(|path| {
         let inside = path.strip_prefix(&sources).unwrap_or(path);
-        !is_test_file(inside) && !path.ends_with("cordebug/src/raw.rs")
+        let is_generated =
+            path.ends_with("cordebug/src/raw.rs") || path.ends_with("wire/src/types/generated.rs");
+        !is_test_file(inside) && !is_generated
     });
     found
 }

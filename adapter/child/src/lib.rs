@@ -50,7 +50,7 @@ use tokio_util::sync::CancellationToken;
 use profile::Profile;
 use session::AdapterSession;
 use tandem_engine::description::Description;
-use tandem_engine::{Engine, EngineEvent, EngineRequest, ReplyHandle, StartedEngine};
+use tandem_engine::{Engine, EngineEvent, EngineRequest, ExceptionFilter, ReplyHandle, StartedEngine};
 use tandem_process::Broker;
 
 /// A handle to the session with a child adapter. Dropping it ends the adapter and the program.
@@ -74,7 +74,7 @@ pub fn descriptions() -> impl Iterator<Item = &'static Description> {
 /// DAP `ExceptionBreakpointsFilter`s that the adapter of this name announces today; `None`
 /// for an unknown adapter.
 pub fn exception_filters(name: &str) -> Option<Value> {
-    registry::find(name).map(|profile| profile.exception_filters())
+    registry::find(name).map(|profile| ExceptionFilter::list(profile.exception_filters()))
 }
 
 /// The path of the adapter of this name, or of the interpreter that contains it, for a program in `folder`.

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use dap_wire::Failure;
+use dap_wire::types::StoppedEventBody;
 use serde_json::Value;
 
 use super::launch_plan::LaunchPlan;
@@ -14,9 +15,8 @@ use super::{build, find};
 use tandem_engine::builds::{self, EventSink};
 use tandem_engine::condition_language::ConditionLanguage;
 use tandem_engine::description::Description;
-use tandem_engine::kind;
 use tandem_engine::result_names::ResultNames;
-use tandem_engine::{FailedCondition, LookOnlyRequests, StartedEngine};
+use tandem_engine::{ExceptionFilter, FailedCondition, LookOnlyRequests, StartedEngine, kind};
 
 /// Result of a `pause` while the program runs none of its own code: it waits in a call, or for an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,9 +58,9 @@ pub(super) trait Profile: Send + Sync {
         self.description().name
     }
 
-    /// DAP `ExceptionBreakpointsFilter`s that the adapters of today announce.
-    fn exception_filters(&self) -> Value {
-        Value::Array(Vec::new())
+    /// The exception filters that the adapters of today announce.
+    fn exception_filters(&self) -> &'static [ExceptionFilter] {
+        &[]
     }
 
     /// The attach attributes for a debugger that listens at this host and port (`connect`), for an adapter
@@ -320,12 +320,12 @@ pub(super) trait Profile: Send + Sync {
     }
 
     /// The condition that failed, if this `stopped` event reports that; corrects the event.
-    fn failure_in_stop(&self, _body: &mut Value) -> Option<FailedCondition> {
+    fn failure_in_stop(&self, _stop: &mut StoppedEventBody) -> Option<FailedCondition> {
         None
     }
 
     /// Corrects a `stopped` event; `pausing`: a client has requested a pause.
-    fn correct_stop(&self, _body: &mut Value, _pausing: bool) {}
+    fn correct_stop(&self, _stop: &mut StoppedEventBody, _pausing: bool) {}
 
     /// Whether programs have helpers ([`Profile::is_helper`]).
     fn has_helpers(&self) -> bool {

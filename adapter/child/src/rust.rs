@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
-
 use super::find;
 use super::target::Target;
+use tandem_engine::ExceptionFilter;
 
 /// The prefix of the standard library's source paths in each program that rustc made: its panics name them.
 const MARK: &[u8] = b"/rustc/";
@@ -43,10 +42,11 @@ const MARKS: [(&str, &str); 14] = [
 ];
 
 /// The exception filter that stops at panics.
-pub(super) fn panic_filter() -> Value {
-    json!({ "filter": PANIC, "label": "Rust: panics", "default": true,
-        "description": "Stop where a panic has printed its message, before the stack is unwound." })
-}
+pub(super) const PANIC_FILTER: ExceptionFilter = ExceptionFilter {
+    default: Some(true),
+    description: Some("Stop where a panic has printed its message, before the stack is unwound."),
+    ..ExceptionFilter::new(PANIC, "Rust: panics")
+};
 
 /// Whether rustc made this program.
 pub(super) fn is_compiled_by_rustc(program: &Path) -> bool {

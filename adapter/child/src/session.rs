@@ -39,6 +39,7 @@ use std::time::Duration;
 
 use dap_wire::Failure;
 use dap_wire::peer::Peer;
+use dap_wire::types;
 use rustix::process::Signal;
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
@@ -173,7 +174,7 @@ impl AdapterSession {
     async fn handle_in_place(self: &Arc<Self>, event: ChildEvent) {
         for effect in self.decide(event) {
             match effect {
-                ChildEffect::Examine { body, paused } => Box::pin(self.clone().examine(body, paused)).await,
+                ChildEffect::Examine { stop, paused } => Box::pin(self.clone().examine(stop, paused)).await,
                 ChildEffect::EndSession => Box::pin(self.clone().end_session()).await,
                 quick => self.carry_out(quick),
             }
@@ -194,11 +195,12 @@ impl AdapterSession {
             ChildEffect::SendEvent { event, body } => {
                 drop(self.events.send(EngineEvent::Dap { event, body }))
             }
-            ChildEffect::ReportFailedCondition { body, failure } => {
+            ChildEffect::ReportFailedCondition { stop, failure } => {
+                let body = types::body(&stop);
                 drop(self.events.send(EngineEvent::ConditionFailed { body, failure }));
             }
             ChildEffect::Died(failure) => drop(self.events.send(EngineEvent::Died(failure))),
-            ChildEffect::Examine { body, paused } => drop(tokio::spawn(self.clone().examine(body, paused))),
+            ChildEffect::Examine { stop, paused } => drop(tokio::spawn(self.clone().examine(stop, paused))),
             ChildEffect::AwaitOutside { stops } => {
                 drop(tokio::spawn(self.clone().wait_until_outside_debugger(stops)))
             }
@@ -302,13 +304,14 @@ impl AdapterSession {
             }
             "setExceptionBreakpoints" => {
                 let capabilities = self.capabilities();
-                translate::exception_filters(&mut arguments, &capabilities);
-                Box::pin(self.choose_panics(&mut arguments, &cancel)).await;
+                let mut filters = types::read(&arguments);
+                translate::exception_filters(&mut filters, &capabilities);
+                Box::pin(self.choose_panics(&mut filters, &cancel)).await;
                 let capabilities = self.adapters_own(&capabilities);
-                if capabilities["exceptionBreakpointFilters"].as_array().is_none_or(Vec::is_empty) {
+                if translate::announced_filters(&capabilities).next().is_none() {
                     return Ok(Value::Null);
                 }
-                self.ask(&command, arguments, &cancel).await
+                self.ask(&command, types::body(&filters), &cancel).await
             }
             "setFunctionBreakpoints" if !self.can("supportsFunctionBreakpoints") => {
                 Ok(translate::refuse_breakpoints(&arguments, self.profile.name()))

@@ -7,7 +7,7 @@
 //! which Delve reports.
 
 use SignalRule::{Debugger, Pass, Stop};
-use serde_json::{Value, json};
+use dap_wire::types::{ExceptionInfoResponseBody, StackFrame, StackTraceResponseBody, StoppedEventBody};
 
 /// The treatment of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,13 +136,12 @@ const GO_FAULTS: [(&str, &str); 3] = [
 ];
 
 /// How many frames of Go's runtime are above the code that panicked.
-pub(super) const GO_FAULT_FRAMES: u64 = 6;
+pub(super) const GO_FAULT_FRAMES: usize = 6;
 
 /// The message of a panic without one, by the frames above it.
-pub(super) fn go_fault(stack: &Value) -> Option<&'static str> {
-    let frames = stack["stackFrames"].as_array()?;
-    let known = |frame: &Value| GO_FAULTS.iter().find(|(name, _)| frame["name"] == *name);
-    frames.iter().find_map(known).map(|(_, message)| *message)
+pub(super) fn go_fault(stack: &StackTraceResponseBody) -> Option<&'static str> {
+    let known = |frame: &StackFrame| GO_FAULTS.iter().find(|(name, _)| frame.name == *name);
+    stack.stack_frames.iter().find_map(known).map(|(_, message)| *message)
 }
 
 /// The words of debuggers that report a signal without its name.
@@ -156,25 +155,26 @@ const UNNAMED: [(&str, &str); 2] = [
 /// Describes a stop at a signal in the one way that clients get: `signal` is its name; the reason is
 /// `exception` if the program caused the signal, else `signal`; both texts name it. Returns what
 /// `exceptionInfo` says of it.
-pub(super) fn describe(body: &mut Value) -> Option<Value> {
-    if !matches!(body["reason"].as_str(), Some("signal" | "exception")) {
+pub(super) fn describe(stop: &mut StoppedEventBody) -> Option<ExceptionInfoResponseBody> {
+    if !matches!(stop.reason.as_str(), "signal" | "exception") {
         return None;
     }
-    let texts: Vec<String> =
-        ["text", "description"].iter().filter_map(|key| body[key].as_str().map(str::to_owned)).collect();
+    let texts: Vec<String> = [&stop.text, &stop.description].into_iter().flatten().cloned().collect();
     let name = texts.iter().find_map(|text| name_in(text))?.to_owned();
     // The longer one has more details, such as the address.
     let text = texts.into_iter().max_by_key(String::len)?;
     let is_fault = RULES.iter().any(|(of, rule)| *of == name && *rule == Stop);
-    body["reason"] = json!(if is_fault { "exception" } else { "signal" });
-    for key in ["description", "text"] {
-        if body[key].is_null() {
-            body[key] = json!(text);
-        }
+    stop.reason = if is_fault { "exception" } else { "signal" }.into();
+    for shown in [&mut stop.description, &mut stop.text] {
+        shown.get_or_insert_with(|| text.clone());
     }
-    let info = json!({ "exceptionId": name, "description": text, "breakMode": "always" });
-    body["signal"] = json!(name);
-    Some(info)
+    stop.rest.insert("signal".into(), name.clone().into());
+    Some(ExceptionInfoResponseBody {
+        exception_id: name,
+        description: Some(text),
+        break_mode: "always".into(),
+        ..ExceptionInfoResponseBody::default()
+    })
 }
 
 /// The signal that a debugger's text is about. Texts of the program, which may name signals, are not.
@@ -195,15 +195,20 @@ fn names(rule: SignalRule) -> impl Iterator<Item = &'static str> {
 
 #[cfg(test)]
 mod tests {
+    use dap_wire::types;
+    use serde_json::{Value, json};
+
     use super::*;
 
     #[test]
     fn a_stop_at_a_signal_names_it_whatever_the_debugger_says() {
         let stop = |reason: &str, description: Value, text: Value| {
-            let mut body = json!({ "reason": reason, "description": description, "text": text });
-            let info = describe(&mut body);
+            let body = json!({ "reason": reason, "description": description, "text": text });
+            let mut stop: StoppedEventBody = types::read(&body);
+            let info = describe(&mut stop);
+            let body = types::body(&stop);
             assert_eq!(info.is_some(), body["signal"].is_string(), "{body}");
-            assert!(info.is_none_or(|info| info["exceptionId"] == body["signal"]), "{body}");
+            assert!(info.is_none_or(|info| info.exception_id == body["signal"]), "{body}");
             assert!(body["signal"].is_null() || body["description"].is_string() && body["text"].is_string());
             (body["reason"].as_str().unwrap().to_owned(), body["signal"].as_str().map(str::to_owned))
         };
@@ -253,11 +258,14 @@ mod tests {
 
     #[test]
     fn the_frames_of_a_panic_name_its_message() {
-        let stack = |name: &str| json!({ "stackFrames": [{ "name": "runtime.gopanic" }, { "name": name }] });
-        assert_eq!(name_in(go_fault(&stack("runtime.panicmem")).unwrap()), Some("SIGSEGV"));
-        assert_eq!(name_in(go_fault(&stack("runtime.panicdivide")).unwrap()), None);
-        assert_eq!(go_fault(&stack("main.panicmem")), None);
-        assert_eq!(go_fault(&Value::Null), None);
+        let fault = |name: &str| {
+            let stack = json!({ "stackFrames": [{ "name": "runtime.gopanic" }, { "name": name }] });
+            go_fault(&types::read(&stack))
+        };
+        assert_eq!(name_in(fault("runtime.panicmem").unwrap()), Some("SIGSEGV"));
+        assert_eq!(name_in(fault("runtime.panicdivide").unwrap()), None);
+        assert_eq!(fault("main.panicmem"), None);
+        assert_eq!(go_fault(&StackTraceResponseBody::default()), None);
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod reverse;
 mod tests;
 
 use dap_wire::command::Execution;
+use dap_wire::types::{self, StoppedEventBody};
 use dap_wire::{Failure, Request};
 use serde_json::{Value, json};
 
@@ -60,13 +61,13 @@ pub(super) enum ChildEvent {
     /// The program stopped when we connected, which is reported when the hub has configured.
     StoppedAtConnection,
     /// The adapter sent `stopped`, with this body.
-    StopReported(Value),
+    StopReported(StoppedEventBody),
     /// The program is stopped: the body of `stopped` as the hub gets it, and the condition that could not be
     /// evaluated there.
-    Stopped { body: Value, failed: Option<FailedCondition> },
+    Stopped { stop: StoppedEventBody, failed: Option<FailedCondition> },
     /// Only our own request shows that the program is stopped, if there were `before` stops when
     /// the pause was requested.
-    FoundStopped { before: u64, body: Value },
+    FoundStopped { before: u64, stop: StoppedEventBody },
     /// The signal that asks the program to end is sent when the program runs: its handler
     /// would run in the debugger.
     SignalOwed,
@@ -115,12 +116,12 @@ pub(super) enum ChildEffect {
     /// Send this DAP event to the hub.
     SendEvent { event: String, body: Value },
     /// Report to the hub that the program stopped because it could not evaluate a condition.
-    ReportFailedCondition { body: Value, failure: FailedCondition },
+    ReportFailedCondition { stop: StoppedEventBody, failure: FailedCondition },
     /// Report to the hub that the adapter broke.
     Died(Failure),
     /// Find out more about a stop that the adapter reported; [`ChildEvent::Stopped`] follows. `paused`: a
     /// client requested the stop.
-    Examine { body: Value, paused: bool },
+    Examine { stop: StoppedEventBody, paused: bool },
     /// Wait until the program has left the debugger, or has stopped again (then `stops` has changed);
     /// [`ChildEvent::LeftDebugger`] follows.
     AwaitOutside { stops: u64 },
@@ -302,13 +303,13 @@ impl ChildState {
                 Vec::new()
             }
             ChildEvent::StopReported(_) if self.execution_state.is_stopped_at_connection() => Vec::new(),
-            ChildEvent::StopReported(mut body) => {
-                let paused = self.execution_state.stop(&mut body);
-                vec![ChildEffect::Examine { body, paused }]
+            ChildEvent::StopReported(mut stop) => {
+                let paused = self.execution_state.stop(&mut stop);
+                vec![ChildEffect::Examine { stop, paused }]
             }
-            ChildEvent::Stopped { body, failed } => self.stopped(body, failed, false),
-            ChildEvent::FoundStopped { before, body } if self.stops == before => {
-                self.stopped(body, None, true)
+            ChildEvent::Stopped { stop, failed } => self.stopped(stop, failed, false),
+            ChildEvent::FoundStopped { before, stop } if self.stops == before => {
+                self.stopped(stop, None, true)
             }
             // Meanwhile it has stopped by itself.
             ChildEvent::FoundStopped { .. } => Vec::new(),
@@ -421,7 +422,7 @@ impl ChildState {
 
     fn stopped(
         &mut self,
-        body: Value,
+        stop: StoppedEventBody,
         failed: Option<FailedCondition>,
         unreported: bool,
     ) -> Vec<ChildEffect> {
@@ -429,9 +430,9 @@ impl ChildState {
         self.execution_state.reported(unreported);
         match failed {
             Some(failure) if self.phase != EndProgress::Over => {
-                vec![ChildEffect::ReportFailedCondition { body, failure }]
+                vec![ChildEffect::ReportFailedCondition { stop, failure }]
             }
-            _ => self.report("stopped", body),
+            _ => self.report("stopped", types::body(&stop)),
         }
     }
 

@@ -3,7 +3,10 @@
 //!
 //! Not here: ids, lines and paths, which the hub rewrites.
 
-use serde_json::{Map, Value, json};
+use dap_wire::types::{
+    self, Breakpoint, ExceptionFilterOptions, SetBreakpointsResponseBody, SetExceptionBreakpointsArguments,
+};
+use serde_json::{Map, Value};
 
 /// Adapters' names of the filters that Tandem offers before it knows the adapter; an editor shows those
 /// and keeps sending them.
@@ -13,56 +16,46 @@ const FILTERS: [(&str, &[&str]); 3] = [
     ("unhandled", &["uncaught", "unrecovered-panic", "rust_panic"]),
 ];
 
+/// The exception filters that an adapter announces, by name.
+pub(super) fn announced_filters(capabilities: &Value) -> impl Iterator<Item = &str> {
+    let filters = capabilities["exceptionBreakpointFilters"].as_array().into_iter().flatten();
+    filters.filter_map(|filter| filter["filter"].as_str())
+}
+
 /// Exception filters by the adapter's own names, without those it does not know.
-pub(super) fn exception_filters(arguments: &mut Value, capabilities: &Value) {
-    let known: Vec<&str> = capabilities["exceptionBreakpointFilters"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|filter| filter["filter"].as_str())
-        .collect();
-    let named = |filter: &Value| {
-        let filter = filter.as_str()?;
+pub(super) fn exception_filters(arguments: &mut SetExceptionBreakpointsArguments, capabilities: &Value) {
+    let known: Vec<&str> = announced_filters(capabilities).collect();
+    let named = |filter: &str| {
         let (_, others) = FILTERS.iter().find(|(name, _)| *name == filter).unwrap_or(&("", &[]));
-        std::iter::once(&filter)
-            .chain(others.iter())
-            .copied()
-            .find(|name| known.contains(name))
-            .map(Value::from)
+        let mut names = std::iter::once(filter).chain(others.iter().copied());
+        names.find(|name| known.contains(name)).map(str::to_owned)
     };
-    if let Some(filters) = arguments["filters"].as_array_mut() {
-        let mut own: Vec<Value> = Vec::new();
-        for name in filters.iter().filter_map(named) {
-            if !own.contains(&name) {
-                own.push(name);
-            }
+    let mut own: Vec<String> = Vec::new();
+    for name in arguments.filters.iter().filter_map(|filter| named(filter)) {
+        if !own.contains(&name) {
+            own.push(name);
         }
-        *filters = own;
     }
-    if let Some(options) = arguments.get_mut("filterOptions").and_then(Value::as_array_mut) {
-        options.retain_mut(|option| match named(&option["filterId"]) {
-            Some(name) => {
-                option["filterId"] = name;
-                true
-            }
-            None => false,
-        });
-    }
-    let options = capabilities["supportsExceptionFilterOptions"] == true;
-    if let Some(arguments) = arguments.as_object_mut()
-        && (!options || arguments.get("filterOptions").is_some_and(|list| list == &json!([])))
-    {
-        arguments.shift_remove("filterOptions");
-    }
+    arguments.filters = own;
+    let options = arguments.filter_options.take().unwrap_or_default().into_iter();
+    let options = options
+        .filter_map(|option| Some(ExceptionFilterOptions { filter_id: named(&option.filter_id)?, ..option }));
+    let options: Vec<ExceptionFilterOptions> = options.collect();
+    let takes_options = capabilities["supportsExceptionFilterOptions"] == true;
+    arguments.filter_options = Some(options).filter(|options| takes_options && !options.is_empty());
 }
 
 /// The answer to a list of breakpoints of a kind the adapter does not have.
 pub(super) fn refuse_breakpoints(arguments: &Value, engine: &str) -> Value {
     let message = format!("the engine `{engine}` has no breakpoints of this kind");
     let count = arguments["breakpoints"].as_array().map_or(0, Vec::len);
-    let refused: Vec<Value> =
-        (0..count).map(|_| json!({ "verified": false, "message": message, "reason": "failed" })).collect();
-    json!({ "breakpoints": refused })
+    refuse_all(count, &message)
+}
+
+/// The answer to a request that sets so many breakpoints, of which none can be set.
+pub(super) fn refuse_all(count: usize, message: &str) -> Value {
+    let breakpoints = vec![Breakpoint::refused(message); count];
+    types::body(&SetBreakpointsResponseBody { breakpoints, ..SetBreakpointsResponseBody::default() })
 }
 
 /// The answer to `setVariable`, which lldb-dap 19 gives as that to an `evaluate`: its
@@ -89,7 +82,7 @@ pub(super) fn take_data_breakpoints(
                 let message = format!(
                     "the debug adapter never returned the `dataId` `{id}`; ask `dataBreakpointInfo` for one"
                 );
-                taken.push((index, json!({ "verified": false, "message": message, "reason": "failed" })));
+                taken.push((index, types::body(&Breakpoint::refused(message))));
             }
             _ => requests.push(request),
         }
@@ -115,7 +108,15 @@ pub(super) fn plain_output(body: &Value) -> Option<(&str, &str)> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    fn chosen(arguments: &Value, capabilities: &Value) -> Value {
+        let mut arguments = types::read(arguments);
+        exception_filters(&mut arguments, capabilities);
+        types::body(&arguments)
+    }
 
     #[test]
     fn data_breakpoints_the_adapter_would_not_survive_are_answered_in_their_places() {
@@ -133,25 +134,23 @@ mod tests {
     #[test]
     fn only_filters_the_adapter_knows_reach_it() {
         let adapter = json!({ "exceptionBreakpointFilters": [{ "filter": "raised" }] });
-        let mut arguments = json!({ "filters": ["cpp_catch", "raised"], "filterOptions": [] });
-        exception_filters(&mut arguments, &adapter);
-        assert_eq!(arguments, json!({ "filters": ["raised"] }));
+        let arguments = json!({ "filters": ["cpp_catch", "raised"], "filterOptions": [] });
+        assert_eq!(chosen(&arguments, &adapter), json!({ "filters": ["raised"] }));
     }
 
     #[test]
     fn filters_offered_before_the_adapter_was_known_become_its_own() {
         let debugpy = json!({ "exceptionBreakpointFilters":
             [{ "filter": "raised" }, { "filter": "uncaught" }, { "filter": "userUnhandled" }] });
-        let mut arguments = json!({ "filters": ["all", "unhandled", "uncaught", "user-unhandled", "odd"] });
-        exception_filters(&mut arguments, &debugpy);
-        assert_eq!(arguments, json!({ "filters": ["raised", "uncaught", "userUnhandled"] }));
+        let arguments = json!({ "filters": ["all", "unhandled", "uncaught", "user-unhandled", "odd"] });
+        let own = json!({ "filters": ["raised", "uncaught", "userUnhandled"] });
+        assert_eq!(chosen(&arguments, &debugpy), own);
         let gdb = json!({ "supportsExceptionFilterOptions": true, "exceptionBreakpointFilters":
             [{ "filter": "exception" }, { "filter": "unhandled" }] });
-        let mut arguments = json!({ "filters": [], "filterOptions":
+        let arguments = json!({ "filters": [], "filterOptions":
             [{ "filterId": "all", "condition": "E" }, { "filterId": "unhandled" }, { "filterId": "odd" }] });
-        exception_filters(&mut arguments, &gdb);
         let own = json!([{ "filterId": "exception", "condition": "E" }, { "filterId": "unhandled" }]);
-        assert_eq!(arguments, json!({ "filters": [], "filterOptions": own }));
+        assert_eq!(chosen(&arguments, &gdb), json!({ "filters": [], "filterOptions": own }));
     }
 
     #[test]

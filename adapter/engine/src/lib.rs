@@ -12,6 +12,7 @@ pub mod console;
 pub mod description;
 mod engine_facts;
 pub mod env_file;
+mod exception_filter;
 pub mod hit_condition;
 pub mod kind;
 pub mod log_message;
@@ -32,6 +33,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use child_process::{ChildProcess, DebuggerEnd, EndNotice};
 pub use engine_facts::{LookOnlyRequests, StartedEngine};
+pub use exception_filter::ExceptionFilter;
 pub use request::{EngineAnswer, EngineReply, EngineRequest, JoinedConditions, ReplyHandle, TerminateMode};
 use tandem_process::{Broker, ExitInfo};
 

@@ -7,6 +7,7 @@
 
 use dap_wire::command::{self, COMMANDS, CommandSpec, Recipient};
 use serde_json::{Map, Value, json};
+use tandem_engine::ExceptionFilter;
 
 /// Capabilities of the hub itself with any engine, besides its own requests: it evaluates conditions, counts
 /// hits and writes log messages where the engine does not (`state::conditions`).
@@ -52,34 +53,54 @@ const BUILT_IN: [&str; 25] = [
     "supportsSingleThreadExecutionRequests",
 ];
 
+/// The exception filters of the built-in engine.
+const BUILT_IN_FILTERS: [ExceptionFilter; 3] = [
+    filter("all", "All exceptions", "Stop where an exception is thrown in user code, or passes it.", false),
+    filter(
+        "userUnhandled",
+        "User-unhandled exceptions",
+        "Stop where an exception is thrown that no user code catches.",
+        true,
+    ),
+    filter(
+        "unhandled",
+        "Unhandled exceptions",
+        "Stop where an exception is thrown that nothing catches.",
+        true,
+    ),
+];
+
+const fn filter(
+    filter: &'static str,
+    label: &'static str,
+    description: &'static str,
+    default: bool,
+) -> ExceptionFilter {
+    ExceptionFilter {
+        default: Some(default),
+        supports_condition: true,
+        description: Some(description),
+        condition_description: Some(TYPES),
+        ..ExceptionFilter::new(filter, label)
+    }
+}
+
+/// The capability that lists exception filters.
+const FILTERS_KEY: &str = "exceptionBreakpointFilters";
+
 /// DAP `Capabilities` of a session before its engine is known.
 pub fn initial() -> Value {
     let mut capabilities = Map::new();
     for name in BUILT_IN {
         let capability = command::find(name).and_then(CommandSpec::capability).unwrap_or(name);
-        capabilities.insert(capability.into(), json!(true));
+        capabilities.insert(capability.into(), true.into());
         if name == "completions" {
-            capabilities.insert("completionTriggerCharacters".into(), json!(["."]));
+            capabilities.insert("completionTriggerCharacters".into(), vec!["."].into());
         }
     }
-    let more = json!({
-        "supportedChecksumAlgorithms": ["SHA1", "SHA256"],
-        "supportsExceptionFilterOptions": true,
-        "exceptionBreakpointFilters": [
-            { "filter": "all", "label": "All exceptions", "default": false, "supportsCondition": true,
-              "description": "Stop where an exception is thrown in user code, or passes it.",
-              "conditionDescription": TYPES },
-            { "filter": "userUnhandled", "label": "User-unhandled exceptions", "default": true,
-              "supportsCondition": true,
-              "description": "Stop where an exception is thrown that no user code catches.",
-              "conditionDescription": TYPES },
-            { "filter": "unhandled", "label": "Unhandled exceptions", "default": true,
-                "supportsCondition": true,
-              "description": "Stop where an exception is thrown that nothing catches.",
-              "conditionDescription": TYPES }
-        ]
-    });
-    capabilities.extend(more.as_object().cloned().unwrap_or_default());
+    capabilities.insert("supportedChecksumAlgorithms".into(), vec!["SHA1", "SHA256"].into());
+    capabilities.insert("supportsExceptionFilterOptions".into(), true.into());
+    capabilities.insert(FILTERS_KEY.into(), ExceptionFilter::list(&BUILT_IN_FILTERS));
     Value::Object(capabilities)
 }
 
@@ -117,7 +138,7 @@ impl Capabilities {
 
     /// The engine that will be chosen has these exception filters, not the built-in one's.
     pub fn expect_exception_filters(&mut self, exception_filters: Value) {
-        self.promised["exceptionBreakpointFilters"] = exception_filters;
+        self.promised[FILTERS_KEY] = exception_filters;
         self.forget_engine();
     }
 

@@ -36,6 +36,13 @@ pub fn read<T: DeserializeOwned + Default>(body: &Value) -> T {
     T::deserialize(body).unwrap_or_default()
 }
 
+impl Breakpoint {
+    /// The answer to a breakpoint that cannot be set, with the reason for the user.
+    pub fn refused(message: impl Into<String>) -> Self {
+        Self { message: Some(message.into()), reason: Some("failed".into()), ..Self::default() }
+    }
+}
+
 /// Converts a body to JSON.
 pub fn body<T: Serialize>(body: &T) -> Value {
     // The structs contain only values that JSON can express.

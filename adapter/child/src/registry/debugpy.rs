@@ -25,7 +25,7 @@ use tandem_engine::condition_language::ConditionLanguage;
 use tandem_engine::console::Console;
 use tandem_engine::description::{Description, EditorLanguage, Evidence, Recognition};
 use tandem_engine::result_names::{ResultName, ResultNames};
-use tandem_engine::{FailedCondition, LookOnlyRequests};
+use tandem_engine::{ExceptionFilter, FailedCondition, LookOnlyRequests};
 use tandem_process::SpawnSpec;
 use tandem_process::terminal::Pty;
 
@@ -86,6 +86,16 @@ const DESCRIPTION: Description = Description {
     ..Description::NONE
 };
 
+const fn filter(
+    filter: &'static str,
+    label: &'static str,
+    default: bool,
+    description: &'static str,
+) -> ExceptionFilter {
+    let plain = ExceptionFilter::new(filter, label);
+    ExceptionFilter { default: Some(default), description: Some(description), ..plain }
+}
+
 /// How Tandem launches debugpy, and where it differs from other adapters.
 pub(super) struct Debugpy;
 
@@ -94,15 +104,23 @@ impl Profile for Debugpy {
         &DESCRIPTION
     }
 
-    fn exception_filters(&self) -> Value {
-        json!([
-            { "filter": "raised", "label": "Raised Exceptions", "default": false,
-              "description": "Break whenever any exception is raised." },
-            { "filter": "uncaught", "label": "Uncaught Exceptions", "default": true,
-              "description": "Break when the process is exiting due to unhandled exception." },
-            { "filter": "userUnhandled", "label": "User Uncaught Exceptions", "default": false,
-              "description": "Break when exception escapes into library code." }
-        ])
+    fn exception_filters(&self) -> &'static [ExceptionFilter] {
+        const FILTERS: [ExceptionFilter; 3] = [
+            filter("raised", "Raised Exceptions", false, "Break whenever any exception is raised."),
+            filter(
+                "uncaught",
+                "Uncaught Exceptions",
+                true,
+                "Break when the process is exiting due to unhandled exception.",
+            ),
+            filter(
+                "userUnhandled",
+                "User Uncaught Exceptions",
+                false,
+                "Break when exception escapes into library code.",
+            ),
+        ];
+        &FILTERS
     }
 
     /// It calls `__repr__`, properties and `__getattr__` for each value it shows or completes, `__str__` for

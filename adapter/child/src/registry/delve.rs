@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use dap_wire::types::StoppedEventBody;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
@@ -12,7 +13,7 @@ use super::super::target::Target;
 use tandem_engine::condition_language::ConditionLanguage;
 use tandem_engine::description::{Description, EditorLanguage, Evidence, Recognition};
 use tandem_engine::result_names::{ResultName, ResultNames};
-use tandem_engine::{FailedCondition, LookOnlyRequests};
+use tandem_engine::{ExceptionFilter, FailedCondition, LookOnlyRequests};
 use tandem_process::SpawnSpec;
 
 /// Metadata of Delve, known without starting it. The notes of Go's linker next to the debug information
@@ -44,6 +45,10 @@ const DESCRIPTION: Description = Description {
 const REPLACED: &str = "the program has become another one (exec), in which Delve's breakpoints do not stop: \
     continue to run it";
 
+const fn enabled(filter: &'static str, label: &'static str) -> ExceptionFilter {
+    ExceptionFilter { default: Some(true), ..ExceptionFilter::new(filter, label) }
+}
+
 /// How Tandem launches Delve, and where it differs from other adapters.
 pub(super) struct Delve;
 
@@ -53,11 +58,12 @@ impl Profile for Delve {
     }
 
     /// Older ones say nothing of their filters, and stop at both.
-    fn exception_filters(&self) -> Value {
-        json!([
-            { "filter": "unrecovered-panic", "label": "Unrecovered Panics", "default": true },
-            { "filter": "runtime-fatal-throw", "label": "Fatal Throws", "default": true }
-        ])
+    fn exception_filters(&self) -> &'static [ExceptionFilter] {
+        const FILTERS: [ExceptionFilter; 2] = [
+            enabled("unrecovered-panic", "Unrecovered Panics"),
+            enabled("runtime-fatal-throw", "Fatal Throws"),
+        ];
+        &FILTERS
     }
 
     /// Delve evaluates none of the program's code for these.
@@ -115,21 +121,20 @@ impl Profile for Delve {
         true
     }
 
-    fn failure_in_stop(&self, body: &mut Value) -> Option<FailedCondition> {
-        let failed = body["text"].as_str().filter(|text| text.starts_with("error evaluating expression: "));
-        let reason = failed.filter(|_| body["reason"] == "exception").map(str::to_owned)?;
-        body["reason"] = json!("breakpoint");
+    fn failure_in_stop(&self, stop: &mut StoppedEventBody) -> Option<FailedCondition> {
+        let text = stop.text.as_ref().filter(|text| text.starts_with("error evaluating expression: "));
+        let reason = text.filter(|_| stop.reason == "exception")?.clone();
+        stop.reason = "breakpoint".into();
         Some(FailedCondition { condition: None, reason })
     }
 
-    fn correct_stop(&self, body: &mut Value, _pausing: bool) {
+    fn correct_stop(&self, stop: &mut StoppedEventBody, _pausing: bool) {
         // The trap of an `exec`, which Delve takes for its breakpoint 0, of no goroutine.
-        let is_set = |id: &Value| id.as_i64().is_some_and(|id| id > 0);
-        let hit = body["hitBreakpointIds"].as_array().is_some_and(|ids| ids.iter().any(is_set));
-        if body["reason"] == "breakpoint" && body["threadId"].as_i64().unwrap_or(0) <= 0 && !hit {
-            body["reason"] = json!("exec");
-            body["description"] = json!("Paused on exec");
-            body["text"] = json!(REPLACED);
+        let hit = stop.hit_breakpoint_ids.iter().flatten().any(|id| *id > 0);
+        if stop.reason == "breakpoint" && stop.thread_id.unwrap_or(0) <= 0 && !hit {
+            stop.reason = "exec".into();
+            stop.description = Some("Paused on exec".into());
+            stop.text = Some(REPLACED.into());
         }
     }
 
@@ -212,6 +217,8 @@ fn exit_code(output: &str) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
+    use dap_wire::types;
+
     use super::*;
 
     #[test]
@@ -224,20 +231,21 @@ mod tests {
 
     #[test]
     fn a_condition_that_fails_is_a_stop_at_its_breakpoint() {
-        let mut stop = json!({ "reason": "exception", "threadId": 1,
-            "text": "error evaluating expression: could not find symbol value for x" });
+        let mut stop = types::read(&json!({ "reason": "exception", "threadId": 1,
+            "text": "error evaluating expression: could not find symbol value for x" }));
         let failed = Delve.failure_in_stop(&mut stop);
         assert_eq!(failed.map(|failed| failed.condition), Some(None));
-        assert_eq!(stop["reason"], "breakpoint");
-        let mut panic = json!({ "reason": "exception", "text": "index out of range" });
+        assert_eq!(stop.reason, "breakpoint");
+        let mut panic = types::read(&json!({ "reason": "exception", "text": "index out of range" }));
         assert_eq!(Delve.failure_in_stop(&mut panic), None);
     }
 
     #[test]
     fn a_stop_at_an_exec_is_not_a_breakpoint_and_others_are_what_they_are() {
-        let reason = |mut body: Value| {
-            Delve.correct_stop(&mut body, false);
-            body["reason"].as_str().map(str::to_owned)
+        let reason = |body: Value| {
+            let mut stop = types::read(&body);
+            Delve.correct_stop(&mut stop, false);
+            Some(stop.reason)
         };
         let exec = json!({ "reason": "breakpoint", "allThreadsStopped": true, "hitBreakpointIds": [0] });
         assert_eq!(reason(exec).as_deref(), Some("exec"));

@@ -15,11 +15,11 @@ use super::super::rust;
 use super::super::signals;
 use super::super::summaries;
 use super::super::target::Target;
-use tandem_engine::LookOnlyRequests;
 use tandem_engine::builds::command;
 use tandem_engine::condition_language::ConditionLanguage;
 use tandem_engine::description::Description;
 use tandem_engine::path_map;
+use tandem_engine::{ExceptionFilter, LookOnlyRequests};
 use tandem_process::SpawnSpec;
 use tandem_process::terminal::Pty;
 
@@ -150,6 +150,10 @@ const DESCRIPTION: Description = Description {
     ..Description::NONE
 };
 
+const fn with_condition(filter: &'static str, label: &'static str) -> ExceptionFilter {
+    ExceptionFilter { supports_condition: true, ..ExceptionFilter::new(filter, label) }
+}
+
 /// How Tandem launches gdb, and where it differs from other adapters.
 pub(super) struct Gdb;
 
@@ -158,15 +162,16 @@ impl Profile for Gdb {
         &DESCRIPTION
     }
 
-    fn exception_filters(&self) -> Value {
-        json!([
-            { "filter": "assert", "label": "Ada assertions", "supportsCondition": true },
-            { "filter": "exception", "label": "Ada exceptions", "supportsCondition": true },
-            { "filter": "unhandled", "label": "Ada exceptions without a handler", "supportsCondition": true },
-            { "filter": "throw", "label": "C++ exceptions, when thrown", "supportsCondition": true },
-            { "filter": "rethrow", "label": "C++ exceptions, when re-thrown", "supportsCondition": true },
-            { "filter": "catch", "label": "C++ exceptions, when caught", "supportsCondition": true }
-        ])
+    fn exception_filters(&self) -> &'static [ExceptionFilter] {
+        const FILTERS: [ExceptionFilter; 6] = [
+            with_condition("assert", "Ada assertions"),
+            with_condition("exception", "Ada exceptions"),
+            with_condition("unhandled", "Ada exceptions without a handler"),
+            with_condition("throw", "C++ exceptions, when thrown"),
+            with_condition("rethrow", "C++ exceptions, when re-thrown"),
+            with_condition("catch", "C++ exceptions, when caught"),
+        ];
+        &FILTERS
     }
 
     /// It reads memory; pretty-printers that come with it run in the debugger.

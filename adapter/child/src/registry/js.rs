@@ -16,11 +16,11 @@ use super::super::rows;
 use super::super::target::{Target, WORKSPACE};
 use super::super::test_files::{self, Runner};
 use super::super::typescript;
-use tandem_engine::LookOnlyRequests;
 use tandem_engine::condition_language::{ConditionLanguage, either};
 use tandem_engine::description::{Description, EditorLanguage, Evidence, Recognition};
 use tandem_engine::path_map;
 use tandem_engine::result_names::{ResultName, ResultNames};
+use tandem_engine::{ExceptionFilter, LookOnlyRequests};
 use tandem_process::SpawnSpec;
 
 /// Files that mark a project's folder.
@@ -80,6 +80,16 @@ const DESCRIPTION: Description = Description {
     ..Description::NONE
 };
 
+const fn filter(filter: &'static str, label: &'static str, description: &'static str) -> ExceptionFilter {
+    ExceptionFilter {
+        default: Some(false),
+        supports_condition: true,
+        description: Some(description),
+        condition_description: Some("error.name == \"MyError\""),
+        ..ExceptionFilter::new(filter, label)
+    }
+}
+
 /// How Tandem launches vscode-js-debug, and where it differs from other adapters.
 pub(super) struct Js;
 
@@ -97,16 +107,16 @@ impl Profile for Js {
         false
     }
 
-    fn exception_filters(&self) -> Value {
-        json!([
-            { "filter": "all", "label": "Caught Exceptions", "default": false, "supportsCondition": true,
-              "description": "Breaks on all throw errors, even if they're caught later.",
-              "conditionDescription": "error.name == \"MyError\"" },
-            { "filter": "uncaught", "label": "Uncaught Exceptions", "default": false,
-                "supportsCondition": true,
-              "description": "Breaks only on errors or promise rejections that are not handled.",
-              "conditionDescription": "error.name == \"MyError\"" }
-        ])
+    fn exception_filters(&self) -> &'static [ExceptionFilter] {
+        const FILTERS: [ExceptionFilter; 2] = [
+            filter("all", "Caught Exceptions", "Breaks on all throw errors, even if they're caught later."),
+            filter(
+                "uncaught",
+                "Uncaught Exceptions",
+                "Breaks only on errors or promise rejections that are not handled.",
+            ),
+        ];
+        &FILTERS
     }
 
     /// It calls `toString`, getters and custom descriptions for values, and a preview for exceptions.

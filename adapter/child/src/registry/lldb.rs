@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use dap_wire::Failure;
+use dap_wire::types::StoppedEventBody;
 use serde_json::{Value, json};
 
 use super::super::find::{self, AdapterSearch};
@@ -17,7 +18,7 @@ use tandem_engine::condition_language::ConditionLanguage;
 use tandem_engine::description::{Description, EditorLanguage, Evidence, Recognition};
 use tandem_engine::kind;
 use tandem_engine::result_names::{ResultName, ResultNames};
-use tandem_engine::{FailedCondition, LookOnlyRequests};
+use tandem_engine::{ExceptionFilter, FailedCondition, LookOnlyRequests};
 use tandem_process::SpawnSpec;
 
 /// Newest first: what Debian and Ubuntu call it. `lldb-vscode` is its name before LLVM 18.
@@ -83,6 +84,10 @@ const DESCRIPTION: Description = Description {
     ..Description::NONE
 };
 
+const fn disabled(filter: &'static str, label: &'static str) -> ExceptionFilter {
+    ExceptionFilter { default: Some(false), ..ExceptionFilter::new(filter, label) }
+}
+
 /// How Tandem launches lldb-dap, and where it differs from other adapters.
 pub(super) struct Lldb;
 
@@ -91,13 +96,14 @@ impl Profile for Lldb {
         &DESCRIPTION
     }
 
-    fn exception_filters(&self) -> Value {
-        json!([
-            { "filter": "cpp_catch", "label": "C++ Catch", "default": false },
-            { "filter": "cpp_throw", "label": "C++ Throw", "default": false },
-            { "filter": "objc_catch", "label": "Objective-C Catch", "default": false },
-            { "filter": "objc_throw", "label": "Objective-C Throw", "default": false }
-        ])
+    fn exception_filters(&self) -> &'static [ExceptionFilter] {
+        const FILTERS: [ExceptionFilter; 4] = [
+            disabled("cpp_catch", "C++ Catch"),
+            disabled("cpp_throw", "C++ Throw"),
+            disabled("objc_catch", "Objective-C Catch"),
+            disabled("objc_throw", "Objective-C Throw"),
+        ];
+        &FILTERS
     }
 
     /// It reads memory; formatters that come with it run in the debugger.
@@ -188,16 +194,14 @@ impl Profile for Lldb {
 
     /// Its pause is a signal like any other; or the program is at that moment at a breakpoint of lldb's own,
     /// which has a negative number (where the loader reports a library), and lldb reports that one.
-    fn correct_stop(&self, body: &mut Value, pausing: bool) {
-        let text = body["description"].as_str().or(body["text"].as_str()).unwrap_or_default();
-        let is_signal = body["reason"] == "exception" && text == "signal SIGSTOP";
-        let is_lldbs_own = body["reason"] == "breakpoint" && text.starts_with("breakpoint -");
+    fn correct_stop(&self, stop: &mut StoppedEventBody, pausing: bool) {
+        let text = stop.description.as_deref().or(stop.text.as_deref()).unwrap_or_default();
+        let is_signal = stop.reason == "exception" && text == "signal SIGSTOP";
+        let is_lldbs_own = stop.reason == "breakpoint" && text.starts_with("breakpoint -");
         if pausing && (is_signal || is_lldbs_own) {
-            body["reason"] = json!("pause");
-            body["description"] = json!("Paused");
-            if let Some(body) = body.as_object_mut() {
-                body.shift_remove("text");
-            }
+            stop.reason = "pause".into();
+            stop.description = Some("Paused".into());
+            stop.text = None;
         }
     }
 
@@ -331,6 +335,8 @@ fn without(mut arguments: Value, key: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use dap_wire::types;
+
     use super::*;
 
     #[test]
@@ -365,9 +371,10 @@ mod tests {
 
     #[test]
     fn a_pause_that_meets_a_breakpoint_of_lldb_s_own_is_a_pause() {
-        let corrected = |mut body: Value, pausing| {
-            Lldb.correct_stop(&mut body, pausing);
-            body["reason"].clone()
+        let corrected = |body: Value, pausing| {
+            let mut stop = types::read(&body);
+            Lldb.correct_stop(&mut stop, pausing);
+            stop.reason
         };
         let own = json!({ "reason": "breakpoint", "description": "breakpoint -3.1", "hitBreakpointIds": [] });
         let users =

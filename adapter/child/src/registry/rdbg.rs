@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use dap_wire::Failure;
+use dap_wire::types::StoppedEventBody;
 use serde_json::{Value, json};
 
 use super::super::find::{self, AdapterSearch};
@@ -12,10 +13,10 @@ use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
 use super::super::profile::{AttachCorrection, Profile};
 use super::super::target::Target;
 use super::super::test_files::{self, Runner};
-use tandem_engine::LookOnlyRequests;
 use tandem_engine::condition_language::{ConditionLanguage, either};
 use tandem_engine::description::{Description, EditorLanguage, Recognition};
 use tandem_engine::result_names::{ResultName, ResultNames};
+use tandem_engine::{ExceptionFilter, LookOnlyRequests};
 use tandem_process::SpawnSpec;
 
 /// The code around a condition that makes it hold where it fails.
@@ -76,6 +77,10 @@ const DESCRIPTION: Description = Description {
     ..Description::NONE
 };
 
+const fn with_condition(filter: &'static str, label: &'static str) -> ExceptionFilter {
+    ExceptionFilter { supports_condition: true, ..ExceptionFilter::new(filter, label) }
+}
+
 /// How Tandem launches rdbg, and where it differs from other adapters.
 pub(super) struct Rdbg;
 
@@ -89,11 +94,12 @@ impl Profile for Rdbg {
     }
 
     /// As it is from 1.6 on; an older one announces what it has besides.
-    fn exception_filters(&self) -> Value {
-        json!([
-            { "filter": "any", "label": "rescue any exception", "supportsCondition": true },
-            { "filter": "RuntimeError", "label": "rescue RuntimeError", "supportsCondition": true }
-        ])
+    fn exception_filters(&self) -> &'static [ExceptionFilter] {
+        const FILTERS: [ExceptionFilter; 2] = [
+            with_condition("any", "rescue any exception"),
+            with_condition("RuntimeError", "rescue RuntimeError"),
+        ];
+        &FILTERS
     }
 
     /// It calls `inspect`, and evaluates the receiver of what is completed.
@@ -141,10 +147,10 @@ impl Profile for Rdbg {
     }
 
     /// It quotes the condition as it got it.
-    fn correct_stop(&self, body: &mut Value, _pausing: bool) {
-        for key in ["description", "text"] {
-            if let Some(shown) = body[key].as_str().and_then(unguard) {
-                body[key] = json!(shown);
+    fn correct_stop(&self, stop: &mut StoppedEventBody, _pausing: bool) {
+        for text in [&mut stop.description, &mut stop.text] {
+            if let Some(shown) = text.as_deref().and_then(unguard) {
+                *text = Some(shown);
             }
         }
     }
@@ -322,10 +328,13 @@ mod tests {
     #[test]
     fn a_stop_quotes_the_condition_as_it_was_typed() {
         let guarded = Rdbg.guarded_condition("i == 2 # two");
-        let mut body =
-            json!({ "description": format!(" BP - Line a.rb:5 (line) if: {guarded}"), "text": "other" });
-        Rdbg.correct_stop(&mut body, false);
-        assert_eq!(body["description"], " BP - Line a.rb:5 (line) if: i == 2 # two");
-        assert_eq!(body["text"], "other");
+        let mut stop = StoppedEventBody {
+            description: Some(format!(" BP - Line a.rb:5 (line) if: {guarded}")),
+            text: Some("other".into()),
+            ..StoppedEventBody::default()
+        };
+        Rdbg.correct_stop(&mut stop, false);
+        assert_eq!(stop.description.as_deref(), Some(" BP - Line a.rb:5 (line) if: i == 2 # two"));
+        assert_eq!(stop.text.as_deref(), Some("other"));
     }
 }

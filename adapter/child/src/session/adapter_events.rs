@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use dap_wire::message::EXTRA_FIELDS;
 use dap_wire::peer::{Incoming, Peer};
+use dap_wire::types::{self, ProcessEventBody, StoppedEventBody};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -40,7 +41,7 @@ impl AdapterSession {
         self.learn(|known| {
             known.threads.learn(&body);
             if event == "stopped" {
-                known.step.stop(&body);
+                known.step.stop(&types::read(&body));
                 known.scopes.forget();
                 known.lower_frames.stop(&body);
             }
@@ -59,8 +60,12 @@ impl AdapterSession {
             "exited" => self.handle(ChildEvent::Exited(body)),
             "terminated" => self.handle(ChildEvent::Terminated(body)),
             "output" => self.output(body),
-            "stopped" if self.profile.repeats_stops() && self.state(|now| now.has_reported(&body)) => {}
-            "stopped" => self.handle_in_place(ChildEvent::StopReported(body)).await,
+            "stopped" => {
+                let stop: StoppedEventBody = types::read(&body);
+                if !(self.profile.repeats_stops() && self.state(|now| now.has_reported(&stop))) {
+                    self.handle_in_place(ChildEvent::StopReported(stop)).await;
+                }
+            }
             _ => self.send_event(&event, body),
         }
     }
@@ -145,11 +150,13 @@ impl AdapterSession {
             Some(live) => (launched, live.target.program.display().to_string(), "launch"),
             None => return,
         };
-        let mut body = json!({ "name": name, "isLocalProcess": true, "startMethod": how });
-        if let Some(pid) = pid {
-            body["systemProcessId"] = json!(pid);
-        }
-        self.process(body);
+        self.process(types::body(&ProcessEventBody {
+            name,
+            system_process_id: pid.map(i64::from),
+            is_local_process: Some(true),
+            start_method: Some(how.into()),
+            ..ProcessEventBody::default()
+        }));
     }
 
     /// The process id of the program that was launched, as far as it is known.

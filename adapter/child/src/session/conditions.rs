@@ -7,6 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dap_wire::Failure;
+use dap_wire::types::{
+    self, Breakpoint, EvaluateArguments, EvaluateResponseBody, StackTraceResponseBody, StoppedEventBody,
+};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -53,7 +56,7 @@ impl AdapterSession {
         let (mut taken, mut sent) = (Vec::new(), Vec::new());
         for (index, mut breakpoint) in requested.into_iter().enumerate() {
             let refuse = |message: String, line: &Value| {
-                (index, json!({ "verified": false, "message": message, "reason": "failed", "line": line }))
+                (index, types::body(&Breakpoint { line: line.as_i64(), ..Breakpoint::refused(message) }))
             };
             if let Err(problem) = hit_condition(&breakpoint["hitCondition"])
                 && !self.profile.has_own_hit_conditions()
@@ -160,50 +163,56 @@ impl AdapterSession {
     }
 
     /// The program is stopped: finds out why, if a condition failed. `paused`: a client wants the stop.
-    pub(super) async fn examine(self: Arc<Self>, mut body: Value, paused: bool) {
-        let reported = self.profile.failure_in_stop(&mut body);
-        self.profile.correct_stop(&mut body, paused);
-        self.complete_panic(&mut body).await;
-        let signal = if self.profile.reports_signals() { signals::describe(&mut body) } else { None };
+    pub(super) async fn examine(self: Arc<Self>, mut stop: StoppedEventBody, paused: bool) {
+        let reported = self.profile.failure_in_stop(&mut stop);
+        self.profile.correct_stop(&mut stop, paused);
+        self.complete_panic(&mut stop).await;
+        let signal = if self.profile.reports_signals() { signals::describe(&mut stop) } else { None };
         let failed_earlier = self.learn(|known| {
-            known.signal = signal.map(|info| (body["threadId"].clone(), info));
-            known.panics.describe(&mut body, || self.broker.stderr_tail(MAX_STDERR_TAIL_LEN));
+            known.signal = signal.map(|info| (stop.thread_id, info));
+            known.panics.describe(&mut stop, || self.broker.stderr_tail(MAX_STDERR_TAIL_LEN));
             known.conditions.take_failed()
         });
-        let at_breakpoint = matches!(body["reason"].as_str(), Some("breakpoint" | "function breakpoint"));
+        let at_breakpoint = matches!(stop.reason.as_str(), "breakpoint" | "function breakpoint");
         let mut failed = match (reported, failed_earlier) {
             (Some(failed), _) => Some(failed),
             (None, Some(failed)) if at_breakpoint => Some(failed),
-            (None, None) if at_breakpoint => self.failure_reason(&body).await,
+            (None, None) if at_breakpoint => self.failure_reason(&stop).await,
             (None, _) => None,
         };
         if let Some(FailedCondition { condition: condition @ None, .. }) = &mut failed {
             *condition = self.with_knowledge(|known| known.conditions.only());
         }
-        self.handle(ChildEvent::Stopped { body, failed });
+        self.handle(ChildEvent::Stopped { stop, failed });
     }
 
     /// Finds out the reason for an adapter that stopped at a breakpoint with a condition
     /// and does not report it.
-    async fn failure_reason(&self, body: &Value) -> Option<FailedCondition> {
+    async fn failure_reason(&self, stop: &StoppedEventBody) -> Option<FailedCondition> {
         if !self.with_knowledge(|known| known.conditions.any()) {
             return None;
         }
-        let condition = self.with_knowledge(|known| known.conditions.of_stop(body));
+        let condition = self.with_knowledge(|known| known.conditions.of_stop(stop));
         let query = match (self.profile.failure_query(), &condition) {
             (Some(query), _) => query,
             (None, Some(condition)) if self.profile.rechecks_conditions() => condition.as_str(),
             _ => return None,
         };
-        let arguments = json!({ "threadId": body["threadId"], "startFrame": 0, "levels": 1 });
+        let arguments = types::top_frames(stop.thread_id, 1);
         let never = CancellationToken::new();
         let reason = tokio::time::timeout(QUERY_TIMEOUT, async {
             let stack = self.ask("stackTrace", arguments, &never).await.ok()?;
-            let frame = &stack["stackFrames"][0]["id"];
-            let arguments = json!({ "expression": query, "frameId": frame, "context": "watch" });
+            let stack: StackTraceResponseBody = types::read(&stack);
+            let arguments = types::body(&EvaluateArguments {
+                expression: query.to_owned(),
+                frame_id: stack.stack_frames.first().map(|frame| frame.id),
+                context: Some("watch".into()),
+                ..EvaluateArguments::default()
+            });
             match (self.ask("evaluate", arguments, &never).await, self.profile.failure_query()) {
                 (Ok(answer), Some(_)) => {
-                    answer["result"].as_str().map(unquoted).filter(|text| !text.is_empty())
+                    let answer: EvaluateResponseBody = types::read(&answer);
+                    Some(unquoted(&answer.result)).filter(|text| !text.is_empty())
                 }
                 (Err(failure), None) => Some(failure.message),
                 _ => None,

@@ -10,10 +10,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use dap_wire::types::StoppedEventBody;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::super::state::{ChildEvent, ChildState, Correction};
+use super::super::translate;
 use super::AdapterSession;
 
 /// How long a program may take to stop after the connection.
@@ -46,8 +48,13 @@ impl AdapterSession {
         }
         self.handle(ChildEvent::Configured);
         if self.state(ChildState::is_stopped_at_connection) {
-            let body = json!({ "reason": "pause", "threadId": MAIN_THREAD, "allThreadsStopped": true });
-            self.handle(ChildEvent::Stopped { body, failed: None });
+            let stop = StoppedEventBody {
+                reason: "pause".into(),
+                thread_id: Some(MAIN_THREAD),
+                all_threads_stopped: Some(true),
+                ..StoppedEventBody::default()
+            };
+            self.handle(ChildEvent::Stopped { stop, failed: None });
         }
         true
     }
@@ -74,8 +81,7 @@ impl AdapterSession {
         if count > 0 && self.correct(RETRY_TIMEOUT).await {
             return None;
         }
-        let refused = json!({ "verified": false, "message": correction.refusal, "reason": "failed" });
-        Some(json!({ "breakpoints": vec![refused; count] }))
+        Some(translate::refuse_all(count, correction.refusal))
     }
 
     /// Evaluates the correction in the program's first frame; returns whether that worked.

@@ -7,13 +7,18 @@
 use std::sync::Arc;
 
 use dap_wire::Failure;
-use serde_json::{Value, json};
+use dap_wire::types::{
+    self, ExceptionInfoArguments, ExceptionInfoResponseBody, SetExceptionBreakpointsArguments,
+    StoppedEventBody,
+};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::super::rust::{PANIC, panic_filter};
+use super::super::rust::{PANIC, PANIC_FILTER};
 use super::super::signals::{GO_FAULT_FRAMES, go_fault};
 use super::AdapterSession;
 use super::conditions::QUERY_TIMEOUT;
+use tandem_engine::ExceptionFilter;
 
 impl AdapterSession {
     fn may_panic(&self) -> Option<&'static str> {
@@ -28,8 +33,8 @@ impl AdapterSession {
         }
         match capabilities["exceptionBreakpointFilters"].as_array_mut() {
             Some(filters) if filters.iter().any(|filter| filter["filter"] == PANIC) => {}
-            Some(filters) => filters.push(panic_filter()),
-            None => capabilities["exceptionBreakpointFilters"] = json!([panic_filter()]),
+            Some(filters) => filters.push(types::body(&PANIC_FILTER)),
+            None => capabilities["exceptionBreakpointFilters"] = ExceptionFilter::list(&[PANIC_FILTER]),
         }
         if let Some(live) = self.live().as_mut() {
             live.capabilities = Arc::new(capabilities.clone());
@@ -46,20 +51,20 @@ impl AdapterSession {
     }
 
     /// Removes the filter from the adapter's request, and sets or removes the stop at panics.
-    pub(super) async fn choose_panics(self: &Arc<Self>, arguments: &mut Value, cancel: &CancellationToken) {
+    pub(super) async fn choose_panics(
+        self: &Arc<Self>,
+        arguments: &mut SetExceptionBreakpointsArguments,
+        cancel: &CancellationToken,
+    ) {
         if self.may_panic().is_none() {
             return;
         }
-        let mut is_enabled = false;
-        if let Some(filters) = arguments["filters"].as_array_mut() {
-            filters.retain(|filter| filter != PANIC || !std::mem::replace(&mut is_enabled, true));
-            filters.retain(|filter| filter != PANIC);
-        }
-        if let Some(options) = arguments.get_mut("filterOptions").and_then(Value::as_array_mut) {
-            let before = options.len();
-            options.retain(|option| option["filterId"] != PANIC);
-            is_enabled |= options.len() < before;
-        }
+        let filters = arguments.filters.extract_if(.., |filter| filter == PANIC).count();
+        let options = arguments
+            .filter_options
+            .as_mut()
+            .map_or(0, |options| options.extract_if(.., |option| option.filter_id == PANIC).count());
+        let is_enabled = filters + options > 0;
         self.want_panics(is_enabled, cancel).await;
     }
 
@@ -87,50 +92,54 @@ impl AdapterSession {
 
     /// The panic message of the thread, if the program is stopped because of it.
     pub(super) fn panic_info(&self, arguments: &Value) -> Option<Value> {
-        self.with_knowledge(|known| known.panics.info(&arguments["threadId"]))
+        let thread = types::read::<ExceptionInfoArguments>(arguments).thread_id;
+        self.with_knowledge(|known| known.panics.info(thread)).map(|info| types::body(&info))
     }
 
     /// Adds the message to a stop at a panic of Go's runtime whose message Delve could not read.
-    pub(super) async fn complete_panic(&self, body: &mut Value) {
-        let is_silent = body["reason"] == "exception" && body["text"].as_str().is_none_or(str::is_empty);
+    pub(super) async fn complete_panic(&self, stop: &mut StoppedEventBody) {
+        let is_silent = stop.reason == "exception" && stop.text.as_deref().is_none_or(str::is_empty);
         if !is_silent || !self.profile.loses_panics() {
             return;
         }
-        let arguments = json!({ "threadId": body["threadId"], "startFrame": 0, "levels": GO_FAULT_FRAMES });
+        let arguments = types::top_frames(stop.thread_id, GO_FAULT_FRAMES);
         let never = CancellationToken::new();
         let stack = tokio::time::timeout(QUERY_TIMEOUT, self.ask("stackTrace", arguments, &never)).await;
         if let Ok(Ok(stack)) = stack
-            && let Some(message) = go_fault(&stack)
+            && let Some(message) = go_fault(&types::read(&stack))
         {
-            body["text"] = json!(message);
+            stop.text = Some(message.into());
         }
     }
 
     /// The answer to `exceptionInfo` about the signal at which this thread is stopped.
-    pub(super) fn signal_info(&self, arguments: &Value) -> Option<Value> {
-        let of_thread =
-            |(thread, info): &(Value, Value)| (*thread == arguments["threadId"]).then(|| info.clone());
-        self.with_knowledge(|known| known.signal.as_ref().and_then(of_thread))
+    pub(super) fn signal_info(&self, arguments: &Value) -> Option<ExceptionInfoResponseBody> {
+        let asked = types::read::<ExceptionInfoArguments>(arguments).thread_id;
+        self.with_knowledge(|known| {
+            let (_, info) = known.signal.as_ref().filter(|(thread, _)| *thread == Some(asked))?;
+            Some(info.clone())
+        })
     }
 
     /// Answers `exceptionInfo` about a signal: with what the adapter adds to it, if it can be asked.
     pub(super) async fn more_of_signal(
         &self,
-        info: Value,
+        info: ExceptionInfoResponseBody,
         arguments: Value,
         cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
         if !self.can("supportsExceptionInfoRequest") {
-            return Ok(info);
+            return Ok(types::body(&info));
         }
-        let mut answer = self.ask("exceptionInfo", arguments, cancel).await?;
+        let answer = self.ask("exceptionInfo", arguments, cancel).await?;
+        let mut answer: ExceptionInfoResponseBody = types::read(&answer);
         // lldb-dap's id is `signal` for each of them; Delve's says what Go makes of it.
-        if answer["exceptionId"] == "signal" {
-            answer["exceptionId"] = info["exceptionId"].clone();
+        if answer.exception_id == "signal" {
+            answer.exception_id = info.exception_id;
         }
-        if answer["description"].as_str().is_none_or(|text| text.starts_with("Error getting panic message")) {
-            answer["description"] = info["description"].clone();
+        if answer.description.as_ref().is_none_or(|text| text.starts_with("Error getting panic message")) {
+            answer.description = info.description;
         }
-        Ok(answer)
+        Ok(types::body(&answer))
     }
 }

@@ -7,8 +7,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use dap_wire::types::{self, ContinueResponseBody, StoppedEventBody};
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::super::debuggee::{self, DebuggeeProcess};
@@ -75,11 +76,16 @@ impl AdapterSession {
     /// own code does not run.
     async fn report_stop(self: &Arc<Self>, before: u64, cancel: &CancellationToken) -> Result<(), Failure> {
         let answer = self.ask("threads", Value::Null, cancel).await?;
-        let thread = answer["threads"][0]["id"].clone();
+        let thread = &answer["threads"][0]["id"];
         let description = "Paused: each thread waits in a call that has not returned";
-        let body = json!({ "reason": "pause", "description": description, "threadId": thread,
-            "allThreadsStopped": true });
-        self.handle(ChildEvent::FoundStopped { before, body });
+        let stop = StoppedEventBody {
+            reason: "pause".into(),
+            description: Some(description.into()),
+            thread_id: thread.as_i64(),
+            all_threads_stopped: Some(true),
+            ..StoppedEventBody::default()
+        };
+        self.handle(ChildEvent::FoundStopped { before, stop });
         Ok(())
     }
 
@@ -97,7 +103,10 @@ impl AdapterSession {
         let asking = tokio::spawn(async move { session.ask("continue", arguments, &never).await });
         match tokio::time::timeout(UNREPORTED_RESUME_TIMEOUT, asking).await {
             Ok(Ok(answer)) => answer,
-            _ => Ok(json!({ "allThreadsContinued": true })),
+            _ => Ok(types::body(&ContinueResponseBody {
+                all_threads_continued: Some(true),
+                ..ContinueResponseBody::default()
+            })),
         }
     }
 

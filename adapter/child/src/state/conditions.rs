@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use serde_json::Value;
-
+use dap_wire::types::StoppedEventBody;
 use tandem_engine::FailedCondition;
 
 /// Texts whose check is remembered.
@@ -44,9 +43,9 @@ impl Conditions {
     }
 
     /// The condition of the breakpoint at which the program has stopped.
-    pub(in super::super) fn of_stop(&self, body: &Value) -> Option<String> {
-        let ids = body["hitBreakpointIds"].as_array().into_iter().flatten().filter_map(Value::as_i64);
-        let mut all = ids.filter_map(|id| self.held.values().find_map(|place| place.get(&id)));
+    pub(in super::super) fn of_stop(&self, stop: &StoppedEventBody) -> Option<String> {
+        let ids = stop.hit_breakpoint_ids.iter().flatten();
+        let mut all = ids.filter_map(|id| self.held.values().find_map(|place| place.get(id)));
         all.next().cloned()
     }
 
@@ -77,9 +76,11 @@ impl Conditions {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+
+    fn stop_at(ids: &[i64]) -> StoppedEventBody {
+        StoppedEventBody { hit_breakpoint_ids: Some(ids.to_vec()), ..StoppedEventBody::default() }
+    }
 
     #[test]
     fn stop_is_explained_by_the_condition_of_its_breakpoint() {
@@ -90,13 +91,13 @@ mod tests {
         assert_eq!(conditions.only(), Some(first.clone()));
         conditions.hold("b".into(), vec![(5, second.clone())], &[None, Some(second.clone())]);
         assert_eq!(conditions.only(), None);
-        assert_eq!(conditions.of_stop(&json!({ "hitBreakpointIds": [3, 5] })), Some(second));
-        assert_eq!(conditions.of_stop(&json!({ "hitBreakpointIds": [3] })), None);
+        assert_eq!(conditions.of_stop(&stop_at(&[3, 5])), Some(second));
+        assert_eq!(conditions.of_stop(&stop_at(&[3])), None);
         // The adapter does not name again what it has kept.
         conditions.hold("a".into(), Vec::new(), &[Some(first.clone())]);
-        assert_eq!(conditions.of_stop(&json!({ "hitBreakpointIds": [4] })), Some(first));
+        assert_eq!(conditions.of_stop(&stop_at(&[4])), Some(first));
         conditions.hold("a".into(), Vec::new(), &[]);
-        assert_eq!(conditions.of_stop(&json!({ "hitBreakpointIds": [4] })), None);
+        assert_eq!(conditions.of_stop(&stop_at(&[4])), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! end.
 
 use dap_wire::command::Execution;
-use serde_json::{Value, json};
+use dap_wire::types::StoppedEventBody;
 
 /// How the program was resumed, and whether a client wants it to stop. A stop ends both.
 #[derive(Debug, Default)]
@@ -35,10 +35,10 @@ impl ExecutionState {
 
     /// The adapter says that the program is stopped; returns whether a client wants that. js-debug steps out
     /// of Node's own code after a pause, and calls that a step.
-    pub(super) fn stop(&mut self, body: &mut Value) -> bool {
+    pub(super) fn stop(&mut self, stop: &mut StoppedEventBody) -> bool {
         let before = std::mem::take(self);
-        if before.pausing && !before.stepping && body["reason"] == "step" {
-            body["reason"] = json!("pause");
+        if before.pausing && !before.stepping && stop.reason == "step" {
+            stop.reason = "pause".into();
         }
         before.pausing
     }

@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use dap_wire::command::{self, BodyValues};
+use dap_wire::types::{ExceptionInfoResponseBody, StoppedEventBody};
 use serde_json::Value;
 
 use super::conditions::Conditions;
@@ -27,7 +28,7 @@ pub(in super::super) struct Knowledge {
     pub(in super::super) scopes: Scopes,
     pub(in super::super) lower_frames: LowerFrames,
     /// The thread that is stopped at a signal, and its `exceptionInfo`.
-    pub(in super::super) signal: Option<(Value, Value)>,
+    pub(in super::super) signal: Option<(Option<i64>, ExceptionInfoResponseBody)>,
 }
 
 /// Frames by the references of their scopes, at this stop.
@@ -67,9 +68,8 @@ impl KeptStep {
 
     /// The adapter reports a stop: a breakpoint in another thread interrupts the step,
     /// any other stop ends it.
-    pub(in super::super) fn stop(&mut self, body: &Value) {
-        let at_breakpoint = body["reason"].as_str().is_some_and(|reason| reason.ends_with("breakpoint"));
-        if at_breakpoint && body["threadId"].as_i64() != self.thread {
+    pub(in super::super) fn stop(&mut self, stop: &StoppedEventBody) {
+        if stop.reason.ends_with("breakpoint") && stop.thread_id != self.thread {
             self.is_interrupted = true;
         } else {
             *self = Self::default();
@@ -184,7 +184,11 @@ mod tests {
     #[test]
     fn a_step_is_kept_while_a_breakpoint_in_another_thread_interrupts_it() {
         let mut step = KeptStep::default();
-        let stop = |reason: &str, thread: i64| json!({ "reason": reason, "threadId": thread });
+        let stop = |reason: &str, thread: i64| StoppedEventBody {
+            reason: reason.into(),
+            thread_id: Some(thread),
+            ..StoppedEventBody::default()
+        };
         step.stop(&stop("breakpoint", 2));
         assert_eq!(step.interrupted(), None);
         for end in [stop("step", 1), stop("breakpoint", 1), stop("pause", 2), stop("exception", 2)] {
@@ -194,7 +198,7 @@ mod tests {
             step.stop(&stop("breakpoint", 3));
             assert_eq!(step.interrupted(), Some(1));
             step.stop(&end);
-            assert_eq!(step.interrupted(), None, "{end}");
+            assert_eq!(step.interrupted(), None, "{end:?}");
         }
     }
 

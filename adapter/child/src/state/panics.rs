@@ -1,5 +1,6 @@
 //! State of Rust panics: whether the program is to stop at them, and the last one.
 
+use dap_wire::types::{ExceptionDetails, ExceptionInfoResponseBody, StoppedEventBody};
 use serde_json::{Value, json};
 
 /// Most of a panic's message, bytes.
@@ -15,7 +16,7 @@ pub(in super::super) struct PanicFilter {
     /// The adapter's id of our breakpoint.
     id: Option<i64>,
     /// The thread that panicked and its message, while the program is stopped there.
-    last: Option<(Value, String)>,
+    last: Option<(Option<i64>, String)>,
 }
 
 impl PanicFilter {
@@ -59,29 +60,33 @@ impl PanicFilter {
     }
 
     /// Describes a stop at our own breakpoint as a stop at an exception.
-    pub(in super::super) fn describe(&mut self, body: &mut Value, words: impl FnOnce() -> String) {
+    pub(in super::super) fn describe(&mut self, stop: &mut StoppedEventBody, words: impl FnOnce() -> String) {
         self.last = None;
-        let hit = body["hitBreakpointIds"].as_array().into_iter().flatten().filter_map(Value::as_i64);
-        let ours = self.id.is_some_and(|id| hit.into_iter().any(|hit| hit == id));
-        if !ours || !body["reason"].as_str().is_some_and(|reason| reason.ends_with("breakpoint")) {
+        let ours = self.id.is_some_and(|id| stop.hit_breakpoint_ids.iter().flatten().any(|hit| *hit == id));
+        if !ours || !stop.reason.ends_with("breakpoint") {
             return;
         }
         let message = message_in(&words()).unwrap_or_else(|| "a thread panicked".into());
-        body["reason"] = json!("exception");
-        body["description"] = json!("Paused on a panic");
-        body["text"] = json!(message);
-        if let Some(body) = body.as_object_mut() {
-            body.shift_remove("hitBreakpointIds");
-        }
-        self.last = Some((body["threadId"].clone(), message));
+        stop.reason = "exception".into();
+        stop.description = Some("Paused on a panic".into());
+        stop.text = Some(message.clone());
+        stop.hit_breakpoint_ids = None;
+        self.last = Some((stop.thread_id, message));
     }
 
     /// The panic message of this thread, if the program is stopped because of it.
-    pub(in super::super) fn info(&self, thread: &Value) -> Option<Value> {
+    pub(in super::super) fn info(&self, thread: i64) -> Option<ExceptionInfoResponseBody> {
         let (panicked, message) = self.last.as_ref()?;
-        (panicked == thread).then(|| {
-            json!({ "exceptionId": "panic", "description": message, "breakMode": "always",
-                "details": { "message": message, "typeName": "panic" } })
+        (*panicked == Some(thread)).then(|| ExceptionInfoResponseBody {
+            exception_id: "panic".into(),
+            description: Some(message.clone()),
+            break_mode: "always".into(),
+            details: Some(ExceptionDetails {
+                message: Some(message.clone()),
+                type_name: Some("panic".into()),
+                ..ExceptionDetails::default()
+            }),
+            ..ExceptionInfoResponseBody::default()
         })
     }
 }
@@ -122,14 +127,22 @@ mod tests {
     fn only_a_stop_at_our_breakpoint_is_a_panic() {
         let mut panics = PanicFilter::default();
         panics.take_own(&mut json!({ "breakpoints": [{ "id": 4 }, { "id": 9 }] }));
-        let mut other = json!({ "reason": "breakpoint", "threadId": 1, "hitBreakpointIds": [4] });
+        let stop = |reason: &str, breakpoint| StoppedEventBody {
+            reason: reason.into(),
+            thread_id: Some(1),
+            hit_breakpoint_ids: Some(vec![breakpoint]),
+            ..StoppedEventBody::default()
+        };
+        let mut other = stop("breakpoint", 4);
         panics.describe(&mut other, String::new);
-        assert_eq!(other["reason"], "breakpoint");
-        let mut ours = json!({ "reason": "function breakpoint", "threadId": 1, "hitBreakpointIds": [9] });
+        assert_eq!(other.reason, "breakpoint");
+        let mut ours = stop("function breakpoint", 9);
         panics.describe(&mut ours, || "thread 'main' panicked at a.rs:1:1:\nbad\n".into());
-        assert_eq!(ours["reason"], "exception");
-        assert_eq!(ours["text"], "thread 'main' panicked at a.rs:1:1:\nbad");
-        assert!(ours["hitBreakpointIds"].is_null());
+        assert_eq!(ours.reason, "exception");
+        assert_eq!(ours.text.as_deref(), Some("thread 'main' panicked at a.rs:1:1:\nbad"));
+        assert_eq!(ours.hit_breakpoint_ids, None);
+        assert_eq!(panics.info(1).and_then(|info| info.description), ours.text);
+        assert_eq!(panics.info(2), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Queries of the session to its state, mostly while it waits.
 
 use dap_wire::Failure;
-use serde_json::Value;
+use dap_wire::types::StoppedEventBody;
 
 use super::super::debuggee::DebuggeeProcess;
 use super::{
@@ -53,8 +53,8 @@ impl ChildState {
     }
 
     /// Whether an unrequested pause only repeats a reported stop.
-    pub(in super::super) fn has_reported(&self, stop: &Value) -> bool {
-        stop["reason"] == "pause" && self.execution_state.is_stopped_unpaused()
+    pub(in super::super) fn has_reported(&self, stop: &StoppedEventBody) -> bool {
+        stop.reason == "pause" && self.execution_state.is_stopped_unpaused()
     }
 
     /// Whether the program stopped when we connected, and has not been resumed.

@@ -23,6 +23,14 @@ fn after(events: impl IntoIterator<Item = ChildEvent>) -> ChildState {
     state
 }
 
+fn stop_for(reason: &str) -> StoppedEventBody {
+    StoppedEventBody { reason: reason.into(), ..StoppedEventBody::default() }
+}
+
+fn stopped() -> ChildEvent {
+    ChildEvent::Stopped { stop: StoppedEventBody::default(), failed: None }
+}
+
 fn failure(message: &str) -> Failure {
     Failure::new(ErrorCode::EngineFailed, message)
 }
@@ -91,8 +99,8 @@ fn a_program_may_end_before_its_process_is_reported() {
 
 #[test]
 fn a_pause_is_reported_only_if_nothing_else_has_stopped_the_program() {
-    let found = |before| ChildEvent::FoundStopped { before, body: json!({ "reason": "pause" }) };
-    let mut state = after([ChildEvent::Stopped { body: Value::Null, failed: None }]);
+    let found = |before| ChildEvent::FoundStopped { before, stop: stop_for("pause") };
+    let mut state = after([stopped()]);
     assert_eq!(state.handle(found(0)), []);
     assert_eq!(state.stops(), 1);
     assert_eq!(reported(&state.handle(found(1))), ["stopped"]);
@@ -103,10 +111,10 @@ fn a_pause_is_reported_only_if_nothing_else_has_stopped_the_program() {
 #[test]
 fn a_stop_at_a_condition_that_fails_is_reported_with_the_reason_unless_the_session_is_over() {
     let failure = FailedCondition { condition: Some("x > 1".into()), reason: "no such name".into() };
-    let body = json!({ "reason": "breakpoint" });
-    let stopped = || ChildEvent::Stopped { body: body.clone(), failed: Some(failure.clone()) };
+    let stopped = || ChildEvent::Stopped { stop: stop_for("breakpoint"), failed: Some(failure.clone()) };
     let mut state = ChildState::default();
-    let expected = ChildEffect::ReportFailedCondition { body: body.clone(), failure: failure.clone() };
+    let expected =
+        ChildEffect::ReportFailedCondition { stop: stop_for("breakpoint"), failure: failure.clone() };
     assert_eq!(state.handle(stopped()), [expected]);
     assert_eq!(state.stops(), 1);
     assert_eq!(after([ChildEvent::Released]).handle(stopped()), []);
@@ -173,7 +181,7 @@ fn the_end_is_reported_once_and_nothing_after_it() {
         ChildEvent::Terminated(Value::Null),
         ChildEvent::HungUp,
         ChildEvent::EndNoticed,
-        ChildEvent::Stopped { body: Value::Null, failed: None },
+        stopped(),
         ChildEvent::Process(Value::Null),
         ChildEvent::Initialized,
         ChildEvent::Report { event: "output".into(), body: Value::Null },

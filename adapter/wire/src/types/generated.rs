@@ -160,6 +160,66 @@ pub struct EvaluateResponseBody {
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
+pub struct ExceptionDetails {
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub type_name: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub full_type_name: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub evaluate_name: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub stack_trace: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub inner_exception: Option<Vec<ExceptionDetails>>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ExceptionFilterOptions {
+    #[serde(deserialize_with = "required")]
+    pub filter_id: String,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ExceptionInfoArguments {
+    #[serde(deserialize_with = "required")]
+    pub thread_id: i64,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ExceptionInfoResponseBody {
+    #[serde(deserialize_with = "required")]
+    pub exception_id: String,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[serde(deserialize_with = "required")]
+    pub break_mode: String,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub details: Option<ExceptionDetails>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct InitializeRequestArguments {
     #[serde(rename = "clientID", deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
@@ -246,6 +306,36 @@ pub struct OutputEventBody {
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
+pub struct ModuleEventBody {
+    #[serde(deserialize_with = "required")]
+    pub reason: String,
+    #[serde(deserialize_with = "required")]
+    pub module: Value,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ProcessEventBody {
+    #[serde(deserialize_with = "required")]
+    pub name: String,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub system_process_id: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub is_local_process: Option<bool>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub start_method: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub pointer_size: Option<i64>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct ProgressEndEventBody {
     #[serde(deserialize_with = "required")]
     pub progress_id: String,
@@ -261,6 +351,20 @@ pub struct ProgressEndEventBody {
 pub struct SetBreakpointsResponseBody {
     #[serde(deserialize_with = "required")]
     pub breakpoints: Vec<Breakpoint>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct SetExceptionBreakpointsArguments {
+    #[serde(deserialize_with = "required")]
+    pub filters: Vec<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub filter_options: Option<Vec<ExceptionFilterOptions>>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub exception_options: Option<Vec<Value>>,
     /// Fields that the schema does not know.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
@@ -365,6 +469,36 @@ pub struct StoppedEventBody {
     pub all_threads_stopped: Option<bool>,
     #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
     pub hit_breakpoint_ids: Option<Vec<i64>>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ThreadEventBody {
+    #[serde(deserialize_with = "required")]
+    pub reason: String,
+    #[serde(deserialize_with = "required")]
+    pub thread_id: i64,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct VariablesArguments {
+    #[serde(deserialize_with = "required")]
+    pub variables_reference: i64,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub filter: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub start: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub count: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub format: Option<Value>,
     /// Fields that the schema does not know.
     #[serde(flatten)]
     pub rest: Map<String, Value>,

@@ -27,7 +27,7 @@ pub struct WriteInputBody {
     pub bytes_written: usize,
     /// Whether stdin is closed now.
     pub stdin_closed: bool,
-    /// What the debug console shows: nothing.
+    /// The text for the debug console: empty.
     pub result: String,
     /// A line has no children in the debug console.
     pub variables_reference: i64,
@@ -148,7 +148,7 @@ pub struct FollowedStatement {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
     /// How many followed calls it is below the first.
-    #[serde(skip_serializing_if = "is_no_depth")]
+    #[serde(skip_serializing_if = "is_top_level")]
     pub depth: usize,
     /// Whether it is the first of its call.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -265,6 +265,6 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-fn is_no_depth(depth: &usize) -> bool {
+fn is_top_level(depth: &usize) -> bool {
     *depth == 0
 }

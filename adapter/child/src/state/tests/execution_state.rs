@@ -2,75 +2,74 @@
 
 use super::*;
 
-fn paused(effects: Vec<ChildEffect>) -> (Value, bool) {
+fn paused(effects: Vec<ChildEffect>) -> (String, bool) {
     match effects.as_slice() {
-        [ChildEffect::Examine { body, paused }] => (body["reason"].clone(), *paused),
+        [ChildEffect::Examine { stop, paused }] => (stop.reason.clone(), *paused),
         other => panic!("{other:?}"),
     }
 }
 
 fn stop(reason: &str) -> ChildEvent {
-    ChildEvent::StopReported(json!({ "reason": reason, "threadId": 1 }))
+    ChildEvent::StopReported(StoppedEventBody { thread_id: Some(1), ..stop_for(reason) })
 }
 
 #[test]
 fn a_step_that_a_pause_made_is_a_pause() {
     let mut state =
         after([ChildEvent::RequestSent(Execution::Continue), ChildEvent::RequestSent(Execution::Pause)]);
-    assert_eq!(paused(state.handle(stop("step"))), (json!("pause"), true));
+    assert_eq!(paused(state.handle(stop("step"))), ("pause".to_owned(), true));
     // The stop has ended the pause.
     drop(state.handle(ChildEvent::RequestSent(Execution::Continue)));
-    assert_eq!(paused(state.handle(stop("step"))), (json!("step"), false));
+    assert_eq!(paused(state.handle(stop("step"))), ("step".to_owned(), false));
 }
 
 #[test]
 fn a_step_that_is_paused_may_still_be_a_step() {
     let mut state =
         after([ChildEvent::RequestSent(Execution::Step), ChildEvent::RequestSent(Execution::Pause)]);
-    assert_eq!(paused(state.handle(stop("step"))), (json!("step"), true));
+    assert_eq!(paused(state.handle(stop("step"))), ("step".to_owned(), true));
     let mut state = after([ChildEvent::RequestSent(Execution::Pause)]);
-    assert_eq!(paused(state.handle(stop("breakpoint"))), (json!("breakpoint"), true));
+    assert_eq!(paused(state.handle(stop("breakpoint"))), ("breakpoint".to_owned(), true));
 }
 
 #[test]
 fn continue_may_stay_unanswered_only_after_our_own_stop() {
-    let found = || ChildEvent::FoundStopped { before: 0, body: Value::Null };
+    let found = || ChildEvent::FoundStopped { before: 0, stop: StoppedEventBody::default() };
     let mut state = after([found()]);
     assert!(state.is_stop_unreported());
     drop(state.handle(ChildEvent::RequestSent(Execution::Continue)));
     assert!(!state.is_stop_unreported());
     // The adapter says it after all.
-    let state = after([found(), stop("pause"), ChildEvent::Stopped { body: Value::Null, failed: None }]);
+    let state = after([found(), stop("pause"), stopped()]);
     assert!(!state.is_stop_unreported());
     // Meanwhile the adapter has said it.
-    assert!(!after([ChildEvent::Stopped { body: Value::Null, failed: None }, found()]).is_stop_unreported());
+    assert!(!after([stopped(), found()]).is_stop_unreported());
 }
 
 #[test]
 fn repeated_stop_at_the_connection_is_not_reported() {
-    let mut state =
-        after([ChildEvent::StoppedAtConnection, ChildEvent::Stopped { body: Value::Null, failed: None }]);
+    let mut state = after([ChildEvent::StoppedAtConnection, stopped()]);
     assert_eq!(state.handle(stop("pause")), []);
     drop(state.handle(ChildEvent::RequestSent(Execution::Continue)));
     drop(state.handle(ChildEvent::RequestSent(Execution::Pause)));
-    assert_eq!(paused(state.handle(stop("pause"))), (json!("pause"), true));
+    assert_eq!(paused(state.handle(stop("pause"))), ("pause".to_owned(), true));
 }
 
 #[test]
 fn unrequested_pause_repeats_a_stop_until_the_program_is_resumed() {
-    let pause = json!({ "reason": "pause" });
-    let mut state = after([stop("breakpoint"), ChildEvent::Stopped { body: Value::Null, failed: None }]);
-    assert!(state.has_reported(&pause) && !state.has_reported(&json!({ "reason": "step" })));
+    let pause = stop_for("pause");
+    let mut state = after([stop("breakpoint"), stopped()]);
+    assert!(state.has_reported(&pause) && !state.has_reported(&stop_for("step")));
     drop(state.handle(ChildEvent::RequestSent(Execution::Continue)));
     assert!(!state.has_reported(&pause));
 }
 
 #[test]
 fn an_owed_signal_is_sent_once_the_program_has_left_the_debugger() {
-    let mut state = after([ChildEvent::Stopped { body: Value::Null, failed: None }, ChildEvent::SignalOwed]);
+    let mut state = after([stopped(), ChildEvent::SignalOwed]);
     assert_eq!(state.handle(ChildEvent::Resumed), [ChildEffect::AwaitOutside { stops: 1 }]);
     assert_eq!(state.handle(ChildEvent::LeftDebugger { again: true }), []);
-    drop(state.handle(ChildEvent::Stopped { body: Value::Null, failed: None }));
+    drop(state.handle(stopped()));
     assert_eq!(state.handle(ChildEvent::Resumed), [ChildEffect::AwaitOutside { stops: 2 }]);
     assert_eq!(state.handle(ChildEvent::LeftDebugger { again: false }), [ChildEffect::SignalProgram]);
     assert_eq!(state.handle(ChildEvent::LeftDebugger { again: false }), []);

@@ -24,7 +24,7 @@ struct Observed {
 impl Observed {
     /// One event, chosen by two numbers.
     fn step(&mut self, what: u8, how: u8) {
-        let body = || json!({ "reason": if how.is_multiple_of(2) { "breakpoint" } else { "step" } });
+        let stop = || stop_for(if how.is_multiple_of(2) { "breakpoint" } else { "step" });
         let failed = || FailedCondition { condition: None, reason: "no such name".into() };
         let process = || DebuggeeProcess::of(1).expect("every system has a first process");
         let request = || Request { seq: 1, command: "runInTerminal".into(), arguments: json!({}) };
@@ -41,9 +41,9 @@ impl Observed {
             9 => ChildEvent::RequestSent(Execution::Pause),
             10 => ChildEvent::Resumed,
             11 => ChildEvent::StoppedAtConnection,
-            12 => ChildEvent::StopReported(body()),
-            13 => ChildEvent::Stopped { body: body(), failed: how.is_multiple_of(3).then(failed) },
-            14 => ChildEvent::FoundStopped { before: u64::from(how % 4), body: body() },
+            12 => ChildEvent::StopReported(stop()),
+            13 => ChildEvent::Stopped { stop: stop(), failed: how.is_multiple_of(3).then(failed) },
+            14 => ChildEvent::FoundStopped { before: u64::from(how % 4), stop: stop() },
             15 => ChildEvent::SignalOwed,
             16 => ChildEvent::LeftDebugger { again: how.is_multiple_of(2) },
             17 => ChildEvent::SubprocessStarted { process: process(), ended: Vec::new() },
