@@ -155,12 +155,7 @@ impl Binder<'_> {
                     of.span,
                 );
             }
-            let mut with_receiver = vec![SourceArgument {
-                name: None,
-                mode: ArgumentMode::Value,
-                value: SourceArgumentValue::Value(of.clone()),
-                span: of.span,
-            }];
+            let mut with_receiver = vec![SourceArgument::of(of.clone())];
             with_receiver.extend(given.iter().map(SourceArgument::duplicate));
             return self.reject_call(&group.name, &extensions, &with_receiver, span);
         }
@@ -248,12 +243,7 @@ impl Binder<'_> {
         if methods.is_empty() {
             return Ok((None, methods));
         }
-        let mut all: Vec<SourceArgument<'e>> = vec![SourceArgument {
-            name: None,
-            mode: ArgumentMode::Value,
-            value: SourceArgumentValue::Value(of.clone()),
-            span: of.span,
-        }];
+        let mut all: Vec<SourceArgument<'e>> = vec![SourceArgument::of(of.clone())];
         all.extend(given.iter().map(SourceArgument::duplicate));
         let spaces = self.namespaces_in_scope();
         let near = |(_, owner): &&(Rc<Method>, Ty)| self.is_in_namespaces(owner, &spaces);

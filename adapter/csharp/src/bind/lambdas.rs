@@ -1,10 +1,10 @@
 //! Lambdas with known parameter types: their bodies and their results.
 
 use super::binder::{Bind, Binder, MethodGroup, leave_to_compiler, reject};
-use super::overloads::{SourceArgument, SourceArgumentValue};
+use super::overloads::SourceArgument;
 use super::typed::{Body, Typed, TypedKind, TypedLambda};
 use crate::syntax::Span;
-use crate::syntax::tree::{self, ArgumentMode, LambdaBody};
+use crate::syntax::tree::{self, LambdaBody};
 use crate::types::{OBJECT, Ty, VOID};
 
 /// The result that a lambda must have.
@@ -126,12 +126,7 @@ impl Binder<'_> {
             let slot = self.slot();
             slots.push(slot);
             let value = Typed::new(TypedKind::Slot(slot), ty.clone(), span);
-            given.push(SourceArgument {
-                name: None,
-                mode: ArgumentMode::Value,
-                value: SourceArgumentValue::Value(value),
-                span,
-            });
+            given.push(SourceArgument::of(value));
         }
         let call = self.call_best(group, &given, span)?;
         let call = match expected_result {

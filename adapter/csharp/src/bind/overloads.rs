@@ -30,6 +30,14 @@ pub(super) enum SourceArgumentValue<'e> {
     Declared(Option<(&'e TypeName, Ty)>, &'e Designation),
 }
 
+impl SourceArgument<'_> {
+    /// A value that is passed by position.
+    pub(super) fn of(value: Typed) -> Self {
+        let span = value.span;
+        Self { name: None, mode: ArgumentMode::Value, value: SourceArgumentValue::Value(value), span }
+    }
+}
+
 /// The source of a parameter's value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ParameterSource {

@@ -6,12 +6,11 @@
 use std::rc::Rc;
 
 use super::binder::{Bind, Binder};
-use super::overloads::{OverloadCandidate, SourceArgument, SourceArgumentValue};
+use super::overloads::{OverloadCandidate, SourceArgument};
 use super::system::{Member, Method};
 use super::typed::{ConversionKind, PassedArgument, Typed, TypedCall, TypedKind};
 use crate::operators::{BinaryOp, Overflow};
 use crate::syntax::Span;
-use crate::syntax::tree::ArgumentMode;
 use crate::types::{BOOL, OBJECT, Ty};
 
 impl Binder<'_> {
@@ -90,12 +89,7 @@ impl Binder<'_> {
                     Some(inner) => Typed::new(TypedKind::Default, inner, operand.span),
                     None => (*operand).clone(),
                 };
-                SourceArgument {
-                    name: None,
-                    mode: ArgumentMode::Value,
-                    span: operand.span,
-                    value: SourceArgumentValue::Value(value),
-                }
+                SourceArgument::of(value)
             };
             operands.iter().map(one).collect()
         };
@@ -136,15 +130,7 @@ impl Binder<'_> {
                 None => inner.push(kept),
             }
         }
-        let given: Vec<SourceArgument<'_>> = inner
-            .into_iter()
-            .map(|value| SourceArgument {
-                name: None,
-                mode: ArgumentMode::Value,
-                span: value.span,
-                value: SourceArgumentValue::Value(value),
-            })
-            .collect();
+        let given: Vec<SourceArgument<'_>> = inner.into_iter().map(SourceArgument::of).collect();
         let arguments = self.pass_arguments(&best, &given, span)?;
         let call = static_call(best, arguments, span);
         let any_null =
