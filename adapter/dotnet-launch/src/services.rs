@@ -175,6 +175,12 @@ fn waits_for_port(variable: &dyn Fn(&str) -> Option<String>) -> Option<(&'static
     })
 }
 
+/// Removes the debugging pipes and the diagnostics socket of a process that has ended: a runtime that was
+/// killed leaves them behind. For debuggers that do not do that themselves.
+pub fn remove_stale_files(pid: u32) {
+    cordebug::startup::remove_stale_files(pid);
+}
+
 /// Why a debugger cannot reach the runtime of a running process; `None` if its variables are not the reason.
 pub fn unreachable_because(pid: u32) -> Option<Failure> {
     if cordebug::startup::has_pipes(pid) {

@@ -68,7 +68,7 @@ impl Profile for Netcoredbg {
     }
 
     fn clean_up_after(&self, program: u32) {
-        cordebug::startup::remove_stale_files(program);
+        tandem_dotnet_launch::services::remove_stale_files(program);
     }
 
     fn attach(&self, target: &Target) -> Result<LaunchPlan, Failure> {
