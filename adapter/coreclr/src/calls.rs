@@ -11,6 +11,7 @@
 mod abort_safety;
 pub(super) mod arguments;
 mod execution;
+mod first_calls;
 mod phase;
 pub(super) mod stuck_calls;
 mod wait_detection;
@@ -21,11 +22,11 @@ use cordebug::value::Value as ClrValue;
 use dap_wire::{ErrorCode, Failure};
 
 use super::evaluator::{TypedValue, ValueLocation};
-use super::hang_watchdog::FirstCalls;
 use super::types::Ty;
 use super::values::{Path, PathRoot, bare};
 use crate::stop_context::StopContext;
 use crate::values::ValueStore;
+use first_calls::FirstCalls;
 use stuck_calls::StuckCalls;
 
 /// Time limit of a call that a client requested.

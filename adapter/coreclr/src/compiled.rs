@@ -33,11 +33,11 @@ use self::wire::HelperMessage;
 use super::calls::EvalContext;
 use super::evaluator::TypedValue;
 use super::modules::LoadedModule;
+use super::modules::injected::{EXPRESSION, LOADER};
 use super::session::ClrSession;
 use super::types::Ty;
 
 pub(super) use diagnostics::CSharpDiagnostic;
-pub(super) use injection::is_injected;
 pub(super) use outcome::{CompiledFailure, CompiledOutcome, Unavailable};
 
 /// The exception of compiled code when one of its `await`s takes too long, and the length of one wait.
@@ -118,7 +118,7 @@ impl Compiler {
         }
         self.make_room(session, site)?;
         self.number += 1;
-        let name = format!("{}{}", injection::EXPRESSION, self.number);
+        let name = format!("{}{}", EXPRESSION, self.number);
         let (ids, response) = match self.request_expression(session, site, frame, text) {
             // It may have ended long ago, or may be ending during this request.
             Err(CompiledFailure::Failed(failure))
@@ -203,12 +203,12 @@ impl Compiler {
             return Ok(way.clone());
         }
         let mut request = HelperMessage::new(b'L');
-        request.text(injection::LOADER).text(injection::LOADER_SOURCE).list(ids, |message, id| {
+        request.text(LOADER).text(injection::LOADER_SOURCE).list(ids, |message, id| {
             message.number(*id);
         });
         let way = match self.connection.ask(session, request)? {
             CompilerResponse::Library(image) => {
-                LoadStrategy::Loader(injection::load_plainly(session, site, (injection::LOADER, &image))?)
+                LoadStrategy::Loader(injection::load_plainly(session, site, (LOADER, &image))?)
             }
             CompilerResponse::Refusal(why) => {
                 tracing::debug!(why, "the program lacks what the loader of expressions needs");

@@ -15,7 +15,7 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 
 use super::cor;
-use super::threads::ManagedThreads;
+use super::managed_threads::ManagedThreads;
 use tandem_process::{Child, ExitInfo};
 
 /// Run state of the program.

@@ -24,8 +24,8 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use super::cor;
+use super::names::LIGHTWEIGHT;
 use super::session::ClrSession;
-use super::stack::LIGHTWEIGHT;
 use super::values::bare;
 use crate::debuggee::ClrDebuggee;
 use crate::outbox::Outbox;

@@ -7,11 +7,10 @@
 //! the runtime, and every thread of the program sleeps, though something is in progress. Or a stop never
 //! ends, because a busy thread reaches no point where the runtime can suspend it: .NET Core 3.1, and later
 //! versions after an evaluation was aborted in native code of the runtime. The second hang is fixed
-//! ([`dead_threads`]), and one cause of the first is prevented ([`first_calls`]); for the rest Tandem
+//! ([`dead_threads`]), and one cause of the first is prevented (`calls::first_calls`); for the rest Tandem
 //! notifies the clients, refuses requests, and keeps the session able to end.
 
 mod dead_threads;
-mod first_calls;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,8 +20,6 @@ use std::time::Duration;
 use cordebug::activity::{self, Activity};
 use cordebug::runtime::ClrRuntime;
 use dap_wire::{ErrorCode, Failure};
-
-pub(super) use first_calls::FirstCalls;
 
 use super::stack_overflow;
 use tandem_engine::{EngineAnswer, ReplyHandle};
@@ -255,11 +252,11 @@ impl Tasks {
     }
 }
 
-fn entries_of(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+pub(super) fn entries_of(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
 }
 
-fn is_named(task: &Path, name: &str) -> bool {
+pub(super) fn is_named(task: &Path, name: &str) -> bool {
     std::fs::read_to_string(task.join("comm")).is_ok_and(|found| found.trim_end() == name)
 }
 

@@ -4,14 +4,29 @@ use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::time::Duration;
 
+use clr_metadata::pdb::Pdb;
 use cordebug::callback::Callback;
 use dap_wire::Failure;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::retrieval::RetrievalResult;
 use tandem_engine::{EngineRequest, ReplyHandle};
 use tandem_process::ExitInfo;
+
+/// A document: its module's id and its row.
+pub(super) type Document = (usize, u32);
+
+/// Result of work in the background.
+pub(super) enum RetrievalResult {
+    /// A source, for the requests that wait for it; its text if only this session has it.
+    Source { document: Document, text: Option<String> },
+    /// Symbols of a module from a server, or the reason why there are none.
+    Symbols { module: usize, found: Result<Pdb, String> },
+    /// A module was decompiled, or the reason why not.
+    Decompiled { module: usize, made: Result<Pdb, Failure> },
+    /// A client no longer waits for the module to be decompiled.
+    GivenUp { module: usize },
+}
 
 /// An input of the engine's thread.
 pub(super) enum EngineInput {

@@ -7,8 +7,8 @@ use clr_metadata::metadata::signature_text::NameStyle;
 use clr_metadata::pdb::Pdb;
 
 use super::modules::LoadedModule;
+use super::names::LIGHTWEIGHT;
 use super::names::{is_generated, without_arity};
-use super::stack::LIGHTWEIGHT;
 
 /// Display name of a lambda.
 pub(super) const LAMBDA: &str = "<lambda>";

@@ -1,8 +1,8 @@
-//! Loaded modules: whether they are user code, their metadata and their symbols. [`load_events`] handles
-//! loading and unloading.
+//! Loaded modules: whether they are user code, their metadata and their symbols. [`super::load_events`]
+//! handles loading and unloading.
 
 mod framework;
-mod load_events;
+pub(super) mod injected;
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashSet;
@@ -18,12 +18,12 @@ use cordebug::runtime::ClrRuntime;
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
-use super::compiled::is_injected;
 use super::retrieval::Retrieval;
 use super::retrieval::symbol_files::PdbIdentity;
 use super::retrieval::symbol_options::SymbolSearchScope;
 use super::runtime_async;
 use framework::FrameworkLocation;
+use injected::is_injected;
 
 /// Origin of the symbols of a module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -345,7 +345,7 @@ impl Modules {
 
     /// Adds symbols that the program supplied for a module without; `None` if it is not loaded, or they
     /// belong to another build.
-    fn give_symbols(&mut self, module: &Module, pdb: Pdb) -> Option<Rc<LoadedModule>> {
+    pub(super) fn give_symbols(&mut self, module: &Module, pdb: Pdb) -> Option<Rc<LoadedModule>> {
         let entry = self.list.iter().find(|loaded| loaded.module.is(module))?;
         let is_its = entry.image()?.code_view.as_ref().is_none_or(|(_, id)| pdb.matches_id(id));
         let id = entry.id;
@@ -381,13 +381,13 @@ impl Modules {
         }
     }
 
-    fn remove(&mut self, module: &Module) -> Option<Rc<LoadedModule>> {
+    pub(super) fn remove(&mut self, module: &Module) -> Option<Rc<LoadedModule>> {
         let at = self.list.iter().position(|loaded| loaded.module.is(module))?;
         Some(self.list.remove(at))
     }
 
     /// `in_memory`: the assembly, if it has no file.
-    fn load(
+    pub(super) fn load(
         &mut self,
         module: Module,
         in_memory: Option<PeImage>,

@@ -5,6 +5,9 @@
 use clr_metadata::metadata::signature_text::{file_local, without_files};
 use cordebug::value::element;
 
+/// Name of a method that was generated at run time and has no metadata.
+pub(crate) const LIGHTWEIGHT: &str = "[Lightweight Function]";
+
 /// Keywords, which are names in C# only with a leading `@`.
 const RESERVED: [&str; 77] = [
     "abstract",

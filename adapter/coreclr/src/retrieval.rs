@@ -1,5 +1,6 @@
 //! Missing sources and symbols: fetched through Source Link and from symbol servers, or decompiled. Slow work
-//! runs on a [`background`] thread; its results reach the engine's thread through its inbox ([`results`]).
+//! runs on a [`background`] thread; its results reach the engine's thread through its inbox
+//! ([`super::retrieval_results`]).
 //!
 //! [`source_link_options`] and [`symbol_options`] decide which sources and symbols may be fetched;
 //! [`source_files`], [`symbol_files`] and [`decompiler`] fetch them; [`missing_source`] explains a source
@@ -8,7 +9,6 @@
 mod background;
 pub(super) mod decompiler;
 pub(super) mod missing_source;
-mod results;
 pub(super) mod source_files;
 pub(super) mod source_link_options;
 pub(super) mod symbol_files;
@@ -27,7 +27,7 @@ use download::{Cache, DownloadClient};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::inbox::EngineInput;
+use super::inbox::{Document, EngineInput, RetrievalResult};
 use super::modules::LoadedModule;
 use background::RetrievalThread;
 use decompiler::{Assembly, ConfiguredDecompiler};
@@ -39,21 +39,6 @@ use tandem_engine::ReplyHandle;
 
 /// Most bytes of fetched sources that are kept in memory because the cache cannot be written to.
 const MAX_IN_MEMORY: usize = 64 * 1024 * 1024;
-
-/// A document: its module's id and its row.
-pub(super) type Document = (usize, u32);
-
-/// Result of work in the background.
-pub(super) enum RetrievalResult {
-    /// A source, for the requests that wait for it; its text if only this session has it.
-    Source { document: Document, text: Option<String> },
-    /// Symbols of a module from a server, or the reason why there are none.
-    Symbols { module: usize, found: Result<Pdb, String> },
-    /// A module was decompiled, or the reason why not.
-    Decompiled { module: usize, made: Result<Pdb, Failure> },
-    /// A client no longer waits for the module to be decompiled.
-    GivenUp { module: usize },
-}
 
 /// A request for a source that waits for the decompiler.
 pub(super) struct PendingSourceRequest {
@@ -205,7 +190,7 @@ impl Retrieval {
         self.fetched.borrow().get(&document).cloned().flatten()
     }
 
-    fn keep_text(&self, document: Document, text: Option<String>) {
+    pub(super) fn keep_text(&self, document: Document, text: Option<String>) {
         let mut fetched = self.fetched.borrow_mut();
         let held: usize = fetched.values().flatten().map(String::len).sum();
         if text.as_ref().is_some_and(|text| held + text.len() > MAX_IN_MEMORY) {
@@ -294,7 +279,11 @@ impl Retrieval {
 
     /// Takes the requests that wait for a module, which was decompiled or not. After a failure, those that
     /// wait for it are answered.
-    fn take_decompiled(&mut self, module: usize, made: Result<(), Failure>) -> Vec<PendingSourceRequest> {
+    pub(super) fn take_decompiled(
+        &mut self,
+        module: usize,
+        made: Result<(), Failure>,
+    ) -> Vec<PendingSourceRequest> {
         let waiting = self.decompiling.remove(&module).unwrap_or_default();
         let Err(failure) = made else { return waiting };
         for waiting in waiting {
@@ -305,7 +294,7 @@ impl Retrieval {
     }
 
     /// Answers cancelled requests.
-    fn reply_to_cancelled(&mut self, module: usize) {
+    pub(super) fn reply_to_cancelled(&mut self, module: usize) {
         let Some(waiting) = self.decompiling.get_mut(&module) else { return };
         for given_up in waiting.extract_if(.., |waiting| waiting.cancel.is_cancelled()) {
             given_up.reply.send(Err(Failure::cancelled()));

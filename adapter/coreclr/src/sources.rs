@@ -15,9 +15,10 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::checksums;
+use super::inbox::Document;
 use super::modules::LoadedModule;
 use super::retrieval::source_files::{self, RemoteSource};
-use super::retrieval::{Document, PendingSourceRequest, missing_source, text_body};
+use super::retrieval::{PendingSourceRequest, missing_source, text_body};
 use super::session::ClrSession;
 use crate::retrieval::Retrieval;
 use crate::types::ClrTypeSystem;
@@ -373,7 +374,7 @@ impl ClrSession {
         if let Some(text) = text {
             return Ok(text_body(text.strip_prefix('\u{feff}').unwrap_or(&text)));
         }
-        if let Some(remote) = remote(pdb, document) {
+        if let Some(remote) = RemoteSource::of(pdb, document) {
             match remote.allowed(&self.retrieval.source_link) {
                 Ok(_) => {
                     if let Some(reply) = self.hang_watchdog.take() {
@@ -418,13 +419,6 @@ impl ClrSession {
         }
         Ok(Value::Null)
     }
-}
-
-/// The address of a document in Source Link, if it has one.
-pub(super) fn remote(pdb: &Pdb, document: u32) -> Option<RemoteSource> {
-    let compiled = pdb.document(document);
-    let url = pdb.source_link()?.url(compiled)?;
-    Some(RemoteSource { url, document: compiled.to_owned(), checksum: pdb.checksum(document) })
 }
 
 fn unknown(arguments: &Value) -> Failure {

@@ -19,13 +19,13 @@ use super::sources;
 use super::types::Ty;
 use super::values::Node;
 use crate::modules::Modules;
+use crate::names::LIGHTWEIGHT;
 use crate::options::SessionOptions;
 use crate::retrieval::Retrieval;
 use crate::sources::SourceLocator;
 use crate::types::ClrTypeSystem;
 use crate::values::ValueStore;
 use async_callers::AwaitingMethod;
-pub(super) use transitions::LIGHTWEIGHT;
 
 /// Deepest stack that is walked.
 pub(super) const MAX_DEPTH: usize = 10_000;

@@ -18,8 +18,8 @@ use super::wait_detection::WaitSamples;
 use crate::cor;
 use crate::debuggee::ClrDebuggee;
 use crate::inbox::EngineInput;
+use crate::managed_threads::StackRange;
 use crate::session::ClrSession;
-use crate::threads::StackRange;
 use crate::types::ClrTypeSystem;
 use crate::values::Path;
 

@@ -12,8 +12,8 @@ use cordebug::thread::Thread;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 
+use crate::managed_threads::{ManagedThreads, StackRange};
 use crate::outbox::Outbox;
-use crate::threads::{ManagedThreads, StackRange};
 
 struct AbandonedCall {
     thread: u32,

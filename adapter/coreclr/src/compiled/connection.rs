@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::super::calls::EvalContext;
 use super::super::modules::LoadedModule;
+use super::super::modules::injected::is_injected;
 use super::super::session::ClrSession;
 use super::expressions::CompilerResponse;
 use super::outcome::{CompiledFailure, Unavailable};
@@ -116,7 +117,7 @@ impl CompilerConnection {
             .cloned()
             .partition(|module| module.pdb.is_ok());
         modules.extend(users.into_iter().chain(others));
-        modules.retain(|module| !module.is_dynamic() && !injection::is_injected(&module.path));
+        modules.retain(|module| !module.is_dynamic() && !is_injected(&module.path));
         let Some(helper) = &mut self.helper else { return Err(self.drop_process("it is gone").into()) };
         let gone: Vec<usize> =
             helper.sent.iter().copied().filter(|id| !modules.iter().any(|module| module.id == *id)).collect();

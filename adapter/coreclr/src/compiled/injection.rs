@@ -1,7 +1,6 @@
 //! Loads compiled code into the program: as an assembly, in the context of the expression's code. Does not
 //! call it ([`super`]).
 
-use std::path::Path as FilePath;
 use std::rc::Rc;
 
 use clr_metadata::metadata::Metadata;
@@ -13,6 +12,7 @@ use crate::calls::arguments::MethodInstance;
 use crate::cor;
 use crate::evaluator::{Constant, TypedValue, ValueLocation};
 use crate::modules::LoadedModule;
+use crate::modules::injected::LOADER;
 use crate::session::ClrSession;
 use crate::types::Ty;
 use crate::types::ty::{OBJECT, STRING};
@@ -20,17 +20,7 @@ use crate::values::Path;
 
 /// Source of the loader, which runs in the program and loads the rest.
 pub(super) const LOADER_SOURCE: &str = include_str!("in_program/Loader.cs");
-pub(super) const LOADER: &str = "TandemLoader";
-/// Prefix of the names of expressions' assemblies, before their numbers.
-pub(super) const EXPRESSION: &str = "TandemExpression";
 const BYTES: Ty = Ty::Primitive(element::U1);
-
-/// Whether a module was loaded for an expression, and is therefore not part of the user's program.
-pub(crate) fn is_injected(module: &FilePath) -> bool {
-    let name = module.to_string_lossy();
-    let number = name.strip_prefix(EXPRESSION);
-    name == LOADER || number.is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
-}
 
 /// The way in which assemblies are loaded into the program.
 #[derive(Clone)]
@@ -194,7 +184,8 @@ fn bytes(session: &mut ClrSession, site: &EvalContext, bytes: &[u8]) -> Result<T
 
 /// The module of an assembly that was just loaded for an expression.
 fn find_loaded(session: &ClrSession, name: &str) -> Result<Rc<LoadedModule>, Failure> {
-    let found = session.types.modules.all().iter().rev().find(|loaded| loaded.path == FilePath::new(name));
+    let found =
+        session.types.modules.all().iter().rev().find(|loaded| loaded.path == std::path::Path::new(name));
     found
         .cloned()
         .ok_or_else(|| failed("the program loaded a compiled expression, but its runtime did not report it"))
@@ -202,19 +193,4 @@ fn find_loaded(session: &ClrSession, name: &str) -> Result<Rc<LoadedModule>, Fai
 
 fn failed(message: impl Into<String>) -> Failure {
     Failure::new(ErrorCode::EvaluationFailed, message)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn injected_modules_are_recognised_by_their_names() {
-        for ours in ["TandemLoader", "TandemExpression1", "TandemExpression4711"] {
-            assert!(is_injected(FilePath::new(ours)), "{ours}");
-        }
-        for other in ["TandemExpressions.dll", "/app/TandemLoader", "TandemExpression1.dll", "System.Linq"] {
-            assert!(!is_injected(FilePath::new(other)), "{other}");
-        }
-    }
 }

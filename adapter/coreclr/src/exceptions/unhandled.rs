@@ -13,8 +13,8 @@ use super::ExceptionStage;
 use crate::breakpoints::Breakpoints;
 use crate::debuggee::RunState;
 use crate::exceptions::Exceptions;
+use crate::managed_threads::StackRange;
 use crate::session::ClrSession;
-use crate::threads::StackRange;
 use crate::types::ClrTypeSystem;
 
 /// Methods on the way to handlers, by class and name, and which of their arguments is the exception. In .NET

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::Retrieval;
 use super::decompiler::INSTALL;
+use super::source_files::RemoteSource;
 use super::source_link_options::pattern_for;
 use crate::modules::LoadedModule;
-use crate::sources::remote;
 
 /// One way to get a source: machine-readable, and as a hint for people.
 pub(crate) struct RetrievalOption {
@@ -44,7 +44,7 @@ impl Retrieval {
                 about: json!({ "way": "file", "path": compiled }),
                 hint: Some(format!("`sourceFileMap` can map `{folder}`")),
             });
-            ways.push(match remote(pdb, document) {
+            ways.push(match RemoteSource::of(pdb, document) {
                 Some(remote) => self.by_source_link(&remote.url),
                 None => RetrievalOption {
                     about: json!({ "way": "sourceLink", "problem": "the PDB names no address of it" }),

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clr_metadata::pdb::Pdb;
 use clr_metadata::pdb::documents::Checksum;
 use dap_wire::{ErrorCode, Failure};
 use download::cache::file_name;
@@ -31,6 +32,15 @@ pub(crate) struct RemoteSource {
     pub(crate) document: String,
     /// Checksum of its text, from the PDB.
     pub(crate) checksum: Option<Checksum>,
+}
+
+impl RemoteSource {
+    /// The address of a document in Source Link, if it has one.
+    pub(crate) fn of(pdb: &Pdb, document: u32) -> Option<Self> {
+        let compiled = pdb.document(document);
+        let url = pdb.source_link()?.url(compiled)?;
+        Some(Self { url, document: compiled.to_owned(), checksum: pdb.checksum(document) })
+    }
 }
 
 /// A source that was fetched.

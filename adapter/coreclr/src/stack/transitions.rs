@@ -7,9 +7,8 @@ use dap_wire::Failure;
 use super::{MAX_DEPTH, StackEntry};
 use crate::cor;
 use crate::debuggee::ClrDebuggee;
+use crate::names::LIGHTWEIGHT;
 
-/// Name of a method that was generated at run time and has no metadata.
-pub(crate) const LIGHTWEIGHT: &str = "[Lightweight Function]";
 /// Most runtime frames that are read.
 const MAX_RUNTIME_FRAMES: u32 = 4096;
 

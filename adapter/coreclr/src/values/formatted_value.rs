@@ -9,7 +9,7 @@ use super::path::bare;
 use super::primitive::{character, hexadecimal, quoted};
 use crate::debuggee::ClrDebuggee;
 use crate::evaluator::{Constant, Format, max_text_len};
-use crate::stack::LIGHTWEIGHT;
+use crate::names::LIGHTWEIGHT;
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
 

@@ -8,8 +8,9 @@ use clr_metadata::pdb::Pdb;
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
-use super::source_link_options::SourceLinkOptions;
-use super::{Document, PendingSourceRequest, RetrievalResult, text_body};
+use super::inbox::{Document, RetrievalResult};
+use super::retrieval::source_link_options::SourceLinkOptions;
+use super::retrieval::{PendingSourceRequest, text_body};
 use crate::debuggee::RunState;
 use crate::modules::{LoadedModule, SymbolOrigin};
 use crate::session::ClrSession;

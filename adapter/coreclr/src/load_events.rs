@@ -10,10 +10,10 @@ use cordebug::module::Module;
 use cordebug::stream::ComStream;
 use serde_json::json;
 
-use super::LoadedModule;
 use crate::children::is_of_sdk;
-use crate::compiled::is_injected;
 use crate::debuggee::ClrDebuggee;
+use crate::modules::LoadedModule;
+use crate::modules::injected::is_injected;
 use crate::options::SessionOptions;
 use crate::runtime_async::MIN_RUNTIME;
 use crate::session::ClrSession;
@@ -37,7 +37,7 @@ impl ClrSession {
             self.exceptions.watch_for_requested_stops(&self.types, &mut self.breakpoints);
             self.report_runtime_async(&loaded);
         }
-        if loaded.pdb.is_err() && !loaded.is_dynamic && self.retrieval.find_symbols(&loaded) {
+        if loaded.pdb.is_err() && !loaded.is_dynamic() && self.retrieval.find_symbols(&loaded) {
             loaded.record_server_results(Some("they are being requested from symbol servers".into()));
         }
         let body = loaded.body();

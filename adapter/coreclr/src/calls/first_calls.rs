@@ -20,6 +20,7 @@ use cordebug::callback::Callback;
 use cordebug::debugger::Process;
 use cordebug::thread::Thread;
 
+use crate::hang_watchdog::{entries_of, is_named};
 use crate::inbox::EngineInput;
 use crate::session::ClrSession;
 
@@ -53,7 +54,7 @@ impl FirstCalls {
     /// The program is about to start, or is attached to: its threads are the runtime's, or have begun. Only
     /// the finalizer, if it has its name, has yet to begin.
     pub(crate) fn start(&mut self, pid: u32) {
-        self.finalizer = tasks(pid).find(|task| super::is_named(task, FINALIZER)).as_deref().and_then(id_of);
+        self.finalizer = tasks(pid).find(|task| is_named(task, FINALIZER)).as_deref().and_then(id_of);
         self.passed =
             tasks(pid).filter_map(|task| id_of(&task)).filter(|id| Some(*id) != self.finalizer).collect();
     }
@@ -95,7 +96,7 @@ fn task(pid: u32, id: u32) -> PathBuf {
 }
 
 fn tasks(pid: u32) -> impl Iterator<Item = PathBuf> {
-    super::entries_of(&Path::new("/proc").join(pid.to_string()).join("task"))
+    entries_of(&Path::new("/proc").join(pid.to_string()).join("task"))
 }
 
 fn id_of(task: &Path) -> Option<u32> {
