@@ -245,11 +245,7 @@ impl Follow {
     fn next_scope(&mut self, mut left: Vec<ScopeRef>, rows: Vec<NamedValue>) -> FollowAction {
         let Some((reference, are_returned)) = left.pop() else { return self.record_step_end(rows) };
         self.look = AwaitedResponse::Variables { left, are_returned, rows };
-        let count = MAX_VARIABLES + 10;
-        FollowAction::Query(
-            "variables",
-            json!({ "variablesReference": reference, "start": 0, "count": count }),
-        )
+        FollowAction::Query("variables", types::first_children(reference, MAX_VARIABLES + 10))
     }
 
     fn receive_stack(&mut self, frames: &[StackFrame]) -> FollowAction {

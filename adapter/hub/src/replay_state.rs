@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use dap_wire::types::{self, ProgressEndEventBody};
-use serde_json::{Value, json};
+use dap_wire::types::{self, ModuleEventBody, ProgressEndEventBody, ThreadEventBody};
+use serde_json::Value;
 
 /// Maximum number of child sessions that are remembered: a pool of workers may start thousands.
 const MAX_CHILDREN: usize = 64;
@@ -91,10 +91,16 @@ impl ReplayState {
     }
 
     fn thread_events(&self, reason: &str) -> impl Iterator<Item = (&'static str, Value)> {
-        self.threads.iter().map(move |id| ("thread", json!({ "reason": reason, "threadId": id })))
+        self.threads.iter().map(move |id| {
+            let (reason, thread_id) = (reason.to_owned(), *id);
+            ("thread", types::body(&ThreadEventBody { reason, thread_id, ..ThreadEventBody::default() }))
+        })
     }
 
     fn module_events(&self, reason: &str) -> impl Iterator<Item = (&'static str, Value)> {
-        self.modules.iter().map(move |module| ("module", json!({ "reason": reason, "module": module })))
+        self.modules.iter().map(move |module| {
+            let (reason, module) = (reason.to_owned(), module.clone());
+            ("module", types::body(&ModuleEventBody { reason, module, ..ModuleEventBody::default() }))
+        })
     }
 }

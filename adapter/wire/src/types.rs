@@ -60,6 +60,16 @@ pub fn top_frames(thread: Option<i64>, levels: usize) -> Value {
     })
 }
 
+/// The arguments of `variables` for the first children of a value.
+pub fn first_children(variables_reference: i64, count: usize) -> Value {
+    body(&VariablesArguments {
+        variables_reference,
+        start: Some(0),
+        count: i64::try_from(count).ok(),
+        ..VariablesArguments::default()
+    })
+}
+
 /// Adds the fields of a struct to an object, such as the attributes of a launch.
 pub fn extend<T: Serialize>(object: &mut Value, fields: &T) {
     if let (Some(object), Value::Object(fields)) = (object.as_object_mut(), body(fields)) {

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use dap_wire::Failure;
+use dap_wire::{Failure, types};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -16,7 +16,7 @@ const MAX_ROWS: u64 = 10_000;
 /// Values without a text that are summed up, of one answer.
 const MAX_SUMMARIES: usize = 40;
 /// Parts that a summary shows.
-const MAX_PARTS: u64 = 6;
+const MAX_PARTS: usize = 6;
 /// Longest summary, characters.
 const MAX_SUMMARY_LEN: usize = 120;
 
@@ -83,7 +83,7 @@ impl AdapterSession {
         {
             return false;
         }
-        let page = json!({ "variablesReference": reference, "start": 0, "count": MAX_PARTS });
+        let page = types::first_children(reference, MAX_PARTS);
         if let Ok(parts) = self.ask("variables", page, cancel).await {
             row[key] = json!(summary(&parts));
         }
@@ -112,7 +112,7 @@ fn rows_of<'a>(answer: &'a mut Value, key: &str) -> impl Iterator<Item = &'a mut
 fn summary(parts: &Value) -> String {
     let list = parts["variables"].as_array().map(Vec::as_slice).unwrap_or_default();
     let mut text = String::from("{");
-    for (at, part) in list.iter().take(MAX_PARTS as usize).enumerate() {
+    for (at, part) in list.iter().take(MAX_PARTS).enumerate() {
         let (name, value) =
             (part["name"].as_str().unwrap_or_default(), part["value"].as_str().unwrap_or_default());
         let opens = part["variablesReference"].as_i64().unwrap_or(0) > 0;
@@ -124,7 +124,7 @@ fn summary(parts: &Value) -> String {
             return text + "}";
         }
     }
-    if list.len() as u64 >= MAX_PARTS {
+    if list.len() >= MAX_PARTS {
         text.push_str(", …");
     }
     text + "}"
