@@ -1,22 +1,22 @@
-//! Arguments of a tool call: camelCase or snake_case, and the other spellings that agents use. Arguments that
-//! no tool reads are recorded, so that the error can name a misspelt one. [`kind`] parses the values.
+//! Arguments of a tool call: camelCase or snake_case, and the other spellings that agents use. [`schema`]
+//! reads them into the `struct` of the tool and names those that the tool does not know; [`kind`] parses
+//! the values.
 
 pub mod kind;
-
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+pub mod schema;
 
 use dap_wire::Failure;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use self::kind::{ArgumentType, ElementType};
+use self::kind::ArgumentType;
+use self::schema::ArgumentSchema;
 
 /// Arguments of a tool call, in camelCase.
 #[derive(Debug, Clone, Default)]
 pub struct ToolArguments {
     given: Map<String, Value>,
-    /// Keys that a tool has read; shared by clones.
-    looked_at: Arc<Mutex<BTreeSet<String>>>,
 }
 
 /// Spellings of other debuggers' tools.
@@ -31,9 +31,6 @@ const ALIASES: [(&str, &str); 8] = [
     ("maxFrames", "count"),
 ];
 
-/// Arguments that are objects of options, each with its options.
-const OPTIONS: [(&str, &[&str]); 1] = [("expressionEvaluationOptions", &["allowToString"])];
-
 impl ToolArguments {
     /// Reads a tool call's arguments; the canonical spelling wins over an alias, and `null` means absent.
     pub fn new(given: Option<Map<String, Value>>) -> Self {
@@ -47,7 +44,7 @@ impl ToolArguments {
                 known.insert(name.into(), value.clone());
             }
         }
-        Self { given: known, looked_at: Arc::default() }
+        Self { given: known }
     }
 
     /// As [`new`](Self::new), with each argument converted to the type in the tool's table.
@@ -68,146 +65,58 @@ impl ToolArguments {
         Ok(self)
     }
 
-    /// Returns the value, if there is one, and marks the argument as read.
-    fn get(&self, key: &str) -> Option<&Value> {
-        let mut looked_at = self.looked_at.lock().unwrap_or_else(PoisonError::into_inner);
-        if !looked_at.contains(key) {
-            looked_at.insert(key.to_owned());
-        }
-        self.given.get(key)
+    /// Reads all arguments into the `struct` that a tool receives; they have been
+    /// [normalized](schema::ArgumentSchema::normalize).
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` with the reason.
+    pub fn parse<T: DeserializeOwned>(&self) -> Result<T, Failure> {
+        T::deserialize(&self.given)
+            .map_err(|error| Failure::invalid(format!("the arguments cannot be read: {error}")))
     }
 
-    /// Unknown argument names: nothing has read them, and they are not among those that the tool `takes`. An
-    /// unknown option is reported with the argument that contains it.
-    pub fn unknown_names<'a>(&self, takes: impl Iterator<Item = &'a str>) -> Vec<String> {
-        let takes: BTreeSet<&str> = takes.collect();
-        let looked_at = self.looked_at.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let known = |name: &str| takes.contains(name) || looked_at.contains(name);
-        let alias = |key: &str| ALIASES.iter().any(|(alias, name)| *alias == key && known(name));
-        let names = self.given.keys().filter(|key| !known(key) && !alias(key));
+    /// Reads those of the arguments that `T` holds.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` with the expected form of one that is missing or cannot be read.
+    pub fn read_as<T: JsonSchema + DeserializeOwned>(&self) -> Result<T, Failure> {
+        ArgumentSchema::of::<T>().normalize(self.clone())?.parse()
+    }
+
+    /// Whether there is an argument of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.given.contains_key(name)
+    }
+
+    fn get(&self, name: &str) -> Option<&Value> {
+        self.given.get(name)
+    }
+
+    /// The given names that are not `known`; an alias of one that is known is known too.
+    fn names_unless(&self, known: impl Fn(&str) -> bool) -> Vec<String> {
+        let is_alias = |key: &str| ALIASES.iter().any(|(alias, name)| *alias == key && known(name));
         // An alias put its value under the other name, too.
-        let names = names
-            .filter(|key| !ALIASES.iter().any(|(alias, name)| name == key && self.given.contains_key(*alias)))
-            .cloned();
-        let of = OPTIONS.iter().filter(|(name, _)| looked_at.contains(*name));
-        let options = of.flat_map(|(name, known)| {
-            let given = self.parse_json(name);
-            let given: Vec<String> = given.as_object().into_iter().flat_map(Map::keys).cloned().collect();
-            let unknown = given.into_iter().filter(|option| !known.contains(&option.as_str()));
-            unknown.map(move |option| format!("{name}.{option}"))
-        });
-        names.chain(options).collect()
-    }
-
-    /// Returns a copy in which one argument has another value.
-    #[must_use]
-    pub fn with(&self, key: &str, value: Value) -> Self {
-        let mut changed = self.clone();
-        changed.given.insert(key.into(), value);
-        changed
-    }
-
-    /// The value, unchanged; `Null` when absent or empty.
-    pub fn value(&self, key: &str) -> Value {
-        self.get(key).filter(|value| !kind::is_empty(value)).cloned().unwrap_or(Value::Null)
-    }
-
-    fn read(&self, key: &str, kind: ArgumentType, empty_counts: bool) -> Result<Option<Value>, Failure> {
-        kind.read(key, self.get(key).unwrap_or(&Value::Null), empty_counts)
-    }
-
-    /// A text; `None` when absent or empty.
-    ///
-    /// # Errors
-    /// `INVALID_PARAMETER` when it is something else.
-    pub fn text(&self, key: &str) -> Result<Option<String>, Failure> {
-        Ok(self.read(key, ArgumentType::Text, false)?.and_then(|text| text.as_str().map(str::to_owned)))
-    }
-
-    /// A text that must be there, and not empty.
-    ///
-    /// # Errors
-    /// `INVALID_PARAMETER` when it is missing or something else.
-    pub fn need_text(&self, key: &str) -> Result<String, Failure> {
-        self.text(key)?.ok_or_else(|| missing_argument(key))
-    }
-
-    /// Returns a required string, which may be empty: the content of a file.
-    ///
-    /// # Errors
-    /// `INVALID_PARAMETER` when it is missing or something else.
-    pub fn need_content(&self, key: &str) -> Result<String, Failure> {
-        let text = self.read(key, ArgumentType::Text, true)?;
-        text.and_then(|text| text.as_str().map(str::to_owned)).ok_or_else(|| missing_argument(key))
-    }
-
-    /// An integer, at least 0.
-    ///
-    /// # Errors
-    /// `INVALID_PARAMETER` when it is something else.
-    pub fn number(&self, key: &str) -> Result<Option<u64>, Failure> {
-        Ok(self.read(key, ArgumentType::Integer, false)?.and_then(|number| number.as_u64()))
-    }
-
-    /// A list of texts; empty when absent.
-    ///
-    /// # Errors
-    /// `INVALID_PARAMETER` when it is something else.
-    pub fn texts(&self, key: &str) -> Result<Vec<String>, Failure> {
-        Ok(self.optional_texts(key)?.unwrap_or_default())
-    }
-
-    /// A list of texts that may be given as empty; `None` when absent.
-    ///
-    /// # Errors
-    /// `INVALID_PARAMETER` when it is something else.
-    pub fn optional_texts(&self, key: &str) -> Result<Option<Vec<String>>, Failure> {
-        let list = self.read(key, ArgumentType::List(ElementType::Text), true)?;
-        let texts = |list: Value| {
-            let list = list.as_array().into_iter().flatten();
-            list.filter_map(|one| one.as_str().map(str::to_owned)).collect()
-        };
-        Ok(list.map(texts))
-    }
-
-    /// A value whose list, object or truth may come as JSON in a string; `Null` when absent or empty.
-    pub fn parse_json(&self, key: &str) -> Value {
-        let value = self.value(key);
-        let json =
-            |text: &&str| text.trim_start().starts_with(['[', '{']) || matches!(*text, "true" | "false");
-        let text = value.as_str().filter(json);
-        text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or(value)
-    }
-
-    /// Variables for the environment of a process, by the rule for strings; `None` unsets a variable.
-    ///
-    /// # Errors
-    /// `INVALID_PARAMETER` when a value is neither a string, a number, a truth value nor null.
-    pub fn environment(&self, key: &str) -> Result<Vec<(String, Option<String>)>, Failure> {
-        let given = self.parse_json(key);
-        let wrong = || Failure::invalid(format!("`{key}` must map names to strings or null, not {given}"));
-        let variable = |(name, value): (&String, &Value)| match value {
-            Value::Null => Ok((name.clone(), None)),
-            value => Ok((name.clone(), Some(kind::text(value).ok_or_else(wrong)?))),
-        };
-        match &given {
-            Value::Null => Ok(Vec::new()),
-            Value::Object(map) => map.iter().map(variable).collect(),
-            _ => Err(wrong()),
-        }
-    }
-
-    /// A boolean; `None` when it is absent.
-    ///
-    /// # Errors
-    /// `INVALID_PARAMETER` when it is not a boolean.
-    pub fn flag(&self, key: &str) -> Result<Option<bool>, Failure> {
-        Ok(self.read(key, ArgumentType::Flag, false)?.and_then(|flag| flag.as_bool()))
+        let has_alias =
+            |key: &str| ALIASES.iter().any(|(alias, name)| *name == key && self.given.contains_key(*alias));
+        let names = self.given.keys().filter(|key| !known(key) && !is_alias(key) && !has_alias(key));
+        names.cloned().collect()
     }
 }
 
-fn missing_argument(key: &str) -> Failure {
-    Failure::invalid(format!("`{key}` is missing; it must be a string"))
+/// Variables for the environment of a process, by the rule for strings; `None` unsets a variable.
+///
+/// # Errors
+/// `INVALID_PARAMETER` when a value is neither a string, a number, a truth value nor null.
+pub fn environment(key: &str, given: &Map<String, Value>) -> Result<Vec<(String, Option<String>)>, Failure> {
+    let wrong = || {
+        let given = Value::Object(given.clone());
+        Failure::invalid(format!("`{key}` must map names to strings or null, not {given}"))
+    };
+    let variable = |(name, value): (&String, &Value)| match value {
+        Value::Null => Ok((name.clone(), None)),
+        value => Ok((name.clone(), Some(kind::text(value).ok_or_else(wrong)?))),
+    };
+    given.iter().map(variable).collect()
 }
 
 /// Converts a name to camel case. Leading underscores (`__ptyEcho`) are kept.
@@ -226,63 +135,90 @@ fn camel(key: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde::Deserialize;
     use serde_json::json;
 
     use super::*;
+
+    /// SampleArguments of each type that tools take.
+    #[derive(Debug, Default, PartialEq, Deserialize, JsonSchema)]
+    #[serde(rename_all = "camelCase", default)]
+    struct SampleArguments {
+        process_id: Option<u64>,
+        breakpoint_id: Option<u64>,
+        source_file: Option<String>,
+        code: Option<String>,
+        flag: bool,
+        list: Vec<String>,
+        #[schemars(length(min = 0))]
+        filters: Option<Vec<String>>,
+        #[schemars(length(min = 0))]
+        data: Option<String>,
+        any: Option<Value>,
+    }
+
+    fn read(given: Value) -> SampleArguments {
+        schema::read(given.as_object().cloned().unwrap()).unwrap()
+    }
 
     #[test]
     fn every_spelling_an_agent_knows_means_the_same() {
         for given in
             [json!({"processId": 7}), json!({"process_id": 7}), json!({"pid": 7}), json!({"pid": "7"})]
         {
-            let arguments = ToolArguments::new(given.as_object().cloned());
-            assert_eq!(arguments.number("processId").unwrap(), Some(7), "{given}");
+            assert_eq!(read(given.clone()).process_id, Some(7), "{given}");
         }
-        let both = ToolArguments::new(json!({"id": 1, "breakpointId": 2}).as_object().cloned());
-        assert_eq!(both.number("breakpointId").unwrap(), Some(2));
-        let empty = ToolArguments::new(json!({"id": 1, "breakpointId": ""}).as_object().cloned());
-        assert_eq!(empty.number("breakpointId").unwrap(), Some(1));
+        assert_eq!(read(json!({"id": 1, "breakpointId": 2})).breakpoint_id, Some(2));
+        assert_eq!(read(json!({"id": 1, "breakpointId": ""})).breakpoint_id, Some(1));
     }
 
     #[test]
-    fn arguments_that_no_table_lists_are_read_by_the_same_rule() {
-        let given = json!({ "text": "", "none": null, "line": 5.0, "code": 7, "flag": "True", "list": [1, ""],
-            "no_list": "", "empty": [], "data": "" });
-        let arguments = ToolArguments::new(given.as_object().cloned());
-        assert_eq!((arguments.text("text").unwrap(), arguments.text("none").unwrap()), (None, None));
-        assert_eq!((arguments.value("text"), arguments.parse_json("text")), (Value::Null, Value::Null));
-        assert_eq!(arguments.number("line").unwrap(), Some(5));
-        assert_eq!(arguments.need_text("code").unwrap(), "7");
-        assert_eq!(arguments.flag("flag").unwrap(), Some(true));
-        assert_eq!(arguments.texts("list").unwrap(), ["1", ""]);
-        assert_eq!(arguments.optional_texts("noList").unwrap(), None);
-        assert_eq!(arguments.optional_texts("empty").unwrap(), Some(vec![]));
-        assert_eq!(arguments.need_content("data").unwrap(), "");
-        assert!(arguments.need_text("data").unwrap_err().message.contains("is missing"));
+    fn arguments_are_read_by_their_types() {
+        let given = json!({ "sourceFile": "", "breakpointId": 5.0, "code": 7, "flag": "True", "list": [1, ""],
+            "filters": [], "data": "", "any": "[1]" });
+        let expected = SampleArguments {
+            breakpoint_id: Some(5),
+            code: Some("7".into()),
+            flag: true,
+            list: vec!["1".into(), String::new()],
+            filters: Some(Vec::new()),
+            data: Some(String::new()),
+            any: Some(json!([1])),
+            ..SampleArguments::default()
+        };
+        assert_eq!(read(given), expected);
+        assert_eq!(read(json!({ "filters": "", "data": null, "list": [] })), SampleArguments::default());
+    }
+
+    #[test]
+    fn a_missing_argument_is_named_with_its_form() {
+        #[derive(Debug, Deserialize, JsonSchema)]
+        struct NeededArguments {
+            #[allow(dead_code, reason = "only its schema matters")]
+            path: String,
+        }
+        for given in [json!({}), json!({ "path": "" }), json!({ "path": null })] {
+            let failure = schema::read::<NeededArguments>(given.as_object().cloned().unwrap()).unwrap_err();
+            assert_eq!(failure.message, "`path` is missing; it must be a string", "{given}");
+        }
     }
 
     #[test]
     fn variables_of_an_environment_are_strings_or_unset() {
-        let read =
-            |env: Value| ToolArguments::new(json!({ "env": env }).as_object().cloned()).environment("env");
+        let read = |env: Value| environment("env", env.as_object().unwrap());
         let set = |name: &str, value: &str| (name.to_owned(), Some(value.to_owned()));
         let given =
             json!({ "PORT": 5000, "RATE": 2.5, "COUNT": 7.0, "DEBUG": true, "EMPTY": "", "HOME": null });
-        for given in [given.clone(), json!(given.to_string())] {
-            let expected = [
-                set("PORT", "5000"),
-                set("RATE", "2.5"),
-                set("COUNT", "7"),
-                set("DEBUG", "true"),
-                set("EMPTY", ""),
-                ("HOME".to_owned(), None),
-            ];
-            assert_eq!(read(given).unwrap(), expected);
-        }
-        assert_eq!(read(Value::Null).unwrap(), []);
-        for wrong in [json!({ "A": [1] }), json!(["A=1"]), json!("A=1")] {
-            assert!(read(wrong).unwrap_err().message.contains("`env` must map names"));
-        }
+        let expected = [
+            set("PORT", "5000"),
+            set("RATE", "2.5"),
+            set("COUNT", "7"),
+            set("DEBUG", "true"),
+            set("EMPTY", ""),
+            ("HOME".to_owned(), None),
+        ];
+        assert_eq!(read(given).unwrap(), expected);
+        assert!(read(json!({ "A": [1] })).unwrap_err().message.contains("`env` must map names"));
     }
 
     #[test]
@@ -300,39 +236,29 @@ mod tests {
 
     #[test]
     fn an_unknown_name_is_reported() {
-        let given =
-            json!({ "source_file": "a", "lien": 3, "pid": 4, "id": 5, "session": "x", "flag": "true" });
+        let given = json!({ "source_file": "a", "lien": 3, "pid": 4, "timeout": 5, "session": "x" });
         let arguments = ToolArguments::new(given.as_object().cloned());
-        assert_eq!(
-            (arguments.number("processId").unwrap(), arguments.flag("flag").unwrap()),
-            (Some(4), Some(true))
-        );
-        assert_eq!(arguments.unknown_names(["sourceFile", "session"].into_iter()), ["lien", "id"]);
+        let schema = ArgumentSchema::of::<SampleArguments>();
+        assert_eq!(schema.unknown_names(&arguments, &["session"]), ["lien", "timeout"]);
     }
 
     #[test]
     fn an_unknown_option_is_reported_with_its_owner() {
-        let name = "expressionEvaluationOptions";
-        for given in [json!({ "allowToString": true, "alowToString": 1 }), json!("{\"alowToString\": true}")]
-        {
-            let arguments = ToolArguments::new(json!({ name: given }).as_object().cloned());
-            assert_eq!(
-                arguments.unknown_names([].into_iter()),
-                [name],
-                "the whole means nothing to this tool"
-            );
-            arguments.parse_json(name);
-            assert_eq!(arguments.unknown_names([].into_iter()), ["expressionEvaluationOptions.alowToString"]);
+        #[derive(Debug, Deserialize, JsonSchema)]
+        struct SampleOptions {
+            #[allow(dead_code, reason = "only its schema matters")]
+            flag: Option<bool>,
         }
-    }
-
-    #[test]
-    fn a_list_may_come_as_text() {
-        let arguments =
-            ToolArguments::new(json!({ "args": "[\"a\"]", "engine": "gdb" }).as_object().cloned());
-        assert_eq!(
-            (arguments.parse_json("args"), arguments.parse_json("engine")),
-            (json!(["a"]), json!("gdb"))
-        );
+        #[derive(Debug, Deserialize, JsonSchema)]
+        struct SampleOwner {
+            #[allow(dead_code, reason = "only its schema matters")]
+            options: Option<SampleOptions>,
+        }
+        let schema = ArgumentSchema::of::<SampleOwner>();
+        for given in [json!({ "flag": true, "flog": 1 }), json!("{\"flog\": true}")] {
+            let given = json!({ "options": given }).as_object().cloned();
+            let arguments = schema.normalize(ToolArguments::new(given)).unwrap();
+            assert_eq!(schema.unknown_names(&arguments, &[]), ["options.flog"]);
+        }
     }
 }

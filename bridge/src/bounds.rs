@@ -1,9 +1,6 @@
 //! Bounds of answers: everything that may be long is cut, and the answer says where and how to continue.
 
-use dap_wire::Failure;
 use serde_json::{Value, json};
-
-use crate::arguments::ToolArguments;
 
 /// Tokens of an answer unless the agent says otherwise.
 const DEFAULT_TOKENS: u64 = 4000;
@@ -15,13 +12,10 @@ pub const BYTES_PER_TOKEN: u64 = 4;
 pub struct Budget(usize);
 
 impl Budget {
-    /// Reads the budget from the argument `maxTokens`.
-    ///
-    /// # Errors
-    /// `INVALID_PARAMETER` when it is not a number.
-    pub fn of(arguments: &ToolArguments) -> Result<Self, Failure> {
-        let tokens = arguments.number("maxTokens")?.unwrap_or(DEFAULT_TOKENS).clamp(100, 1_000_000);
-        Ok(Self(usize::try_from(tokens * BYTES_PER_TOKEN).unwrap_or(usize::MAX)))
+    /// The budget that a call asks for with `maxTokens`, or the default.
+    pub fn of(max_tokens: Option<u64>) -> Self {
+        let tokens = max_tokens.unwrap_or(DEFAULT_TOKENS).clamp(100, 1_000_000);
+        Self(usize::try_from(tokens * BYTES_PER_TOKEN).unwrap_or(usize::MAX))
     }
 
     /// The whole budget, in bytes.
@@ -77,9 +71,8 @@ mod tests {
     #[test]
     fn a_truncated_list_reports_where_to_continue() {
         let rows: Vec<Value> = (0..100).map(|number| json!({ "value": format!("{number:050}") })).collect();
-        let arguments = ToolArguments::new(json!({ "max_tokens": 250 }).as_object().cloned());
         let mut answer = json!({});
-        Budget::of(&arguments).unwrap().put(&mut answer, "rows", rows, 10);
+        Budget::of(Some(250)).put(&mut answer, "rows", rows, 10);
         let kept = answer["rows"].as_array().unwrap().len() as u64;
         assert!(answer["rows"].to_string().len() <= 1000 && kept > 5, "{kept}");
         assert_eq!((&answer["next"], &answer["omitted"]), (&json!(10 + kept), &json!(100 - kept)));

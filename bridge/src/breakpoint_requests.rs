@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 
 use dap_wire::Failure;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::arguments::ToolArguments;
 use crate::source::{SourceText, absolute, source_path};
 
 /// The place of function breakpoints; no path is empty.
@@ -23,6 +24,54 @@ pub enum Purpose {
     Trace,
     /// Stops the program where a test fails.
     Failure,
+}
+
+/// A location in the program, as a call names it.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PlaceArguments {
+    pub(crate) source_file: Option<String>,
+    pub(crate) line: Option<u64>,
+    pub(crate) text: Option<String>,
+    pub(crate) function: Option<String>,
+}
+
+impl PlaceArguments {
+    /// Whether the call names a location at all.
+    pub fn is_given(&self) -> bool {
+        self.source_file.is_some() || self.function.is_some()
+    }
+}
+
+/// A breakpoint, as a call names it.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BreakpointArguments {
+    #[serde(flatten)]
+    pub(crate) place: PlaceArguments,
+    pub(crate) condition: Option<String>,
+    #[schemars(description = "> 5, % 10")]
+    pub(crate) hit_condition: Option<String>,
+    #[schemars(description = "log {expressions}, no stop")]
+    pub(crate) log_message: Option<String>,
+    #[schemars(description = ".NET: bind only there")]
+    pub(crate) dll_path: Option<String>,
+}
+
+impl BreakpointArguments {
+    /// The same breakpoint in another file.
+    #[must_use]
+    pub fn in_file(&self, file: &str) -> Self {
+        let place = PlaceArguments { source_file: Some(file.to_owned()), ..self.place.clone() };
+        Self { place, ..self.clone() }
+    }
+
+    /// The same breakpoint at a line, where the call names a function or a text.
+    #[must_use]
+    pub fn at_line(&self, file: String, line: u64) -> Self {
+        let place = PlaceArguments { source_file: Some(file), line: Some(line), ..PlaceArguments::default() };
+        Self { place, ..self.clone() }
+    }
 }
 
 /// A breakpoint this agent wants.
@@ -58,28 +107,34 @@ impl RequestedBreakpoint {
     ///
     /// # Errors
     /// `INVALID_PARAMETER`, saying what is there instead.
-    pub fn read(arguments: &ToolArguments) -> Result<Self, Failure> {
+    pub fn read(arguments: &BreakpointArguments) -> Result<Self, Failure> {
         let mut dap = json!({});
-        for key in ["condition", "hitCondition", "logMessage"] {
-            if let Some(text) = arguments.text(key)? {
+        let conditions = [
+            ("condition", &arguments.condition),
+            ("hitCondition", &arguments.hit_condition),
+            ("logMessage", &arguments.log_message),
+        ];
+        for (key, text) in conditions {
+            if let Some(text) = text {
                 dap[key] = json!(text);
             }
         }
-        if let Some(named) = arguments.text("dllPath")? {
+        if let Some(named) = &arguments.dll_path {
             // A bare name means the assembly wherever it was loaded from.
-            dap["modulePath"] = json!(if named.contains('/') { absolute(&named) } else { named });
+            dap["modulePath"] = json!(if named.contains('/') { absolute(named) } else { named.clone() });
         }
-        if let Some(function) = arguments.text("function")? {
+        let place = &arguments.place;
+        if let Some(function) = &place.function {
             if function.trim().is_empty() {
                 return Err(Failure::invalid("`function` is empty; it must be the name of a function"));
             }
             dap["name"] = json!(function);
             return Ok(Self { file: FUNCTIONS.into(), dap, text: None });
         }
-        let named = arguments.need_text("sourceFile")?;
-        let file = source_path(&named);
-        let text = arguments.text("text")?;
-        let mut line = arguments.number("line")?;
+        let named = place.source_file.as_deref();
+        let named = named.ok_or_else(|| Failure::invalid("`sourceFile` is missing; it must be a string"))?;
+        let file = source_path(named);
+        let (text, mut line) = (place.text.clone(), place.line);
         if let Some(text) = &text {
             let source = SourceText::read(&file).ok_or_else(|| {
                 Failure::invalid(format!("`text` needs the file, and `{file}` cannot be read"))
@@ -262,9 +317,10 @@ impl BreakpointRequests {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arguments::schema;
 
     fn request(given: &Value) -> Result<RequestedBreakpoint, Failure> {
-        RequestedBreakpoint::read(&ToolArguments::new(given.as_object().cloned()))
+        RequestedBreakpoint::read(&schema::read(given.as_object().cloned().unwrap())?)
     }
 
     #[test]

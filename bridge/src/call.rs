@@ -4,14 +4,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use dap_wire::Event;
-
+use dap_wire::{Event, Failure};
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::{Peer, RoleServer};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::ToolArguments;
+use crate::arguments::schema::ObjectOrText;
 use crate::server::Bridge;
 use crate::session::AgentSession;
 use crate::trigger::Trigger;
@@ -25,6 +27,8 @@ pub struct ToolCall {
     pub bridge: Bridge,
     /// Arguments that the agent sent.
     pub arguments: ToolArguments,
+    /// Arguments that several tools share.
+    pub shared: SharedArguments,
     /// Trigger that the call has started, to wait for its effect.
     pub trigger: Option<Arc<Trigger>>,
     /// Cancelled when the client cancels the call.
@@ -33,6 +37,19 @@ pub struct ToolCall {
     pub progress: ProgressReporter,
     /// The sessions that it has started.
     pub started: StartedSessions,
+}
+
+/// Arguments that helpers of several tools read. Every tool takes `session`; those that wait for the program
+/// take the others too.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SharedArguments {
+    /// The session that the call means, by its id; the current one if absent.
+    pub session: Option<String>,
+    /// A pattern of output that ends a wait.
+    pub wait_for: Option<String>,
+    /// A request, an input or a command that starts while the call waits.
+    pub trigger: Option<ObjectOrText>,
 }
 
 /// The sessions that a call has started, which end when it is cancelled before it is answered: the agent
@@ -55,6 +72,25 @@ pub struct ProgressReporter {
 }
 
 impl ToolCall {
+    /// The session that the call means.
+    ///
+    /// # Errors
+    /// `NO_SESSION` if there is none, or this agent may not join it.
+    pub async fn session(&self) -> Result<Arc<AgentSession>, Failure> {
+        self.bridge.session(self.shared.session.as_deref()).await
+    }
+
+    /// Whether the call names its session.
+    pub fn names_session(&self) -> bool {
+        self.shared.session.is_some()
+    }
+
+    /// Whether a request applies to the next session: the call names none, and there is no session, or the
+    /// current one's program has ended.
+    pub fn is_before_a_launch(&self) -> bool {
+        !self.names_session() && self.bridge.is_before_a_launch()
+    }
+
     /// Makes a session that this call has started the current one.
     pub fn add_session(&self, session: AgentSession) -> Arc<AgentSession> {
         let session = self.bridge.add(session);

@@ -96,6 +96,7 @@ mod tests {
     use super::*;
     use crate::arguments::ToolArguments;
     use crate::arguments::kind::{ArgumentType, ElementType};
+    use crate::arguments::schema::ArgumentSchema;
 
     /// Four bytes of JSON are about one token.
     fn tokens(offer: ToolFilter) -> usize {
@@ -136,7 +137,8 @@ mod tests {
                 let listed = serde_json::to_value(tool.to_mcp().unwrap()).unwrap();
                 text.push_str(&format!("### `{}`\n\n{}\n\n", tool.name, tool.description));
                 let schema = &listed["inputSchema"];
-                let rows: String = tool.parameters().map(|name| row(name, schema)).collect();
+                let properties = schema["properties"].as_object().unwrap();
+                let rows: String = properties.keys().map(|name| row(name, schema)).collect();
                 if !rows.is_empty() {
                     text.push_str(&format!(
                         "| parameter | type | meaning | default |\n|---|---|---|---|\n{rows}\n"
@@ -188,10 +190,11 @@ mod tests {
     }
 
     /// Reads one argument as the tool receives it.
-    fn read(tool: &Tool, name: &str, given: &Value) -> Result<Value, String> {
-        let given = Map::from_iter([(name.to_owned(), given.clone())]);
-        let arguments = ToolArguments::new(Some(given)).of_kinds(tool.kinds());
-        arguments.map(|arguments| arguments.value(name)).map_err(|failure| failure.message)
+    fn read(schema: &ArgumentSchema, name: &str, given: &Value) -> Result<Value, String> {
+        let given = ToolArguments::new(Some(Map::from_iter([(name.to_owned(), given.clone())])));
+        let read =
+            given.of_kinds(schema.kinds()).and_then(|arguments| arguments.parse::<Map<String, Value>>());
+        read.map(|read| read.get(name).cloned().unwrap_or_default()).map_err(|failure| failure.message)
     }
 
     #[test]
@@ -199,20 +202,21 @@ mod tests {
         let tools: Vec<_> = GROUPS.iter().flat_map(|group| group.tools).collect();
         let (object, list) = (json!({ "a": 1 }), json!(["a", 7.0, true]));
         for tool in tools {
-            assert_eq!(tool.kinds().count(), tool.input.len(), "{}", tool.name);
-            for (name, kind, empty_counts) in tool.kinds() {
+            let schema = (tool.input)();
+            for (name, kind, empty_counts) in schema.kinds() {
                 let case = format!("{} {name}", tool.name);
                 let reads = |given: Value, value: Value| {
-                    assert_eq!(read(tool, name, &given), Ok(value), "{case}: {given}");
+                    assert_eq!(read(&schema, name, &given), Ok(value), "{case}: {given}");
                 };
                 let refuses = |given: &[Value]| {
                     for given in given {
-                        let message = read(tool, name, given).expect_err(&case);
+                        let message = read(&schema, name, given).expect_err(&case);
                         assert!(message.starts_with(&format!("`{name}` must be ")), "{case}: {message}");
                     }
                 };
                 reads(json!(null), json!(null));
-                reads(json!(""), json!(null));
+                let is_content = empty_counts && kind == ArgumentType::Text;
+                reads(json!(""), if is_content { json!("") } else { json!(null) });
                 match kind {
                     ArgumentType::Text => {
                         reads(json!(7), json!("7"));
@@ -261,7 +265,7 @@ mod tests {
                         reads(object.clone(), json!([object]));
                         refuses(&[json!(["a"]), json!("a")]);
                     }
-                    ArgumentType::List(ElementType::Any | ElementType::Integer) => {}
+                    ArgumentType::List(ElementType::Any | ElementType::Integer) | ArgumentType::Any => {}
                 }
                 let counts = matches!(name, "content" | "data" | "filters");
                 assert_eq!(empty_counts, counts, "{case}: is an empty value not an absent one?");
@@ -269,12 +273,32 @@ mod tests {
         }
     }
 
+    /// The fields of a schema that MCP lists, in one line.
+    fn fields(schema: &Value) -> String {
+        let is_required =
+            |name: &str| schema["required"].as_array().is_some_and(|all| all.contains(&json!(name)));
+        let field = |(name, property): (&String, &Value)| {
+            let mut line = format!("{name}{} {}", if is_required(name) { "!" } else { "" }, kind(property));
+            for key in ["default", "description"] {
+                if let Some(value) = property.get(key) {
+                    line.push_str(&format!(
+                        ", {}",
+                        value.as_str().map_or(format!("default {value}"), str::to_owned)
+                    ));
+                }
+            }
+            line
+        };
+        schema["properties"].as_object().unwrap().iter().map(field).collect::<Vec<_>>().join(" | ")
+    }
+
     #[test]
     fn names_and_fields_change_only_on_purpose() {
         for group in GROUPS {
             let lines = group.tools.iter().map(|tool| {
                 let core = if tool.core { " (core)" } else { "" };
-                let (input, output) = (tool.input.join(" | "), tool.output.join(" | "));
+                let listed = serde_json::to_value(tool.to_mcp().unwrap()).unwrap();
+                let (input, output) = (fields(&listed["inputSchema"]), fields(&listed["outputSchema"]));
                 format!("{}{core} {:?}\n  takes {input}\n  gives {output}", tool.name, tool.effect)
             });
             insta::assert_snapshot!(

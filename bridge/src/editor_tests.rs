@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use dap_wire::{ErrorCode, Failure};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use test_frameworks::host::{BoxFuture, DirectLauncher, ProcessLaunch, ProcessLauncher, Stops};
 use test_frameworks::model::TestEvent;
@@ -21,8 +23,8 @@ use workspace_tools::jobs::ProgressSink;
 use workspace_tools::process::{OutputStream, ProcessExit, Sink};
 use workspace_tools::roots::Roots;
 
-use crate::arguments::ToolArguments;
-use crate::tools::testing;
+use crate::arguments::schema;
+use crate::tools::testing::{self, TestArguments};
 
 /// Lines of the editor that wait to be read.
 const MAX_QUEUED_LINES: usize = 16;
@@ -72,16 +74,25 @@ fn with_event(name: &str, body: Value) -> Value {
     event
 }
 
+/// A request of the editor.
+#[derive(Deserialize, JsonSchema)]
+struct EditorRequest {
+    action: Option<String>,
+    folder: Option<String>,
+    #[serde(flatten)]
+    tests: TestArguments,
+}
+
 async fn answer(
     request: &Value,
     answers: mpsc::Receiver<Value>,
     stop: &CancellationToken,
 ) -> Result<Value, Failure> {
-    let arguments = ToolArguments::new(request.as_object().cloned());
-    let folder = arguments.text("folder")?.map_or_else(|| PathBuf::from("."), PathBuf::from);
+    let arguments: EditorRequest = schema::read(request.as_object().cloned().unwrap_or_default())?;
+    let folder = arguments.folder.map_or_else(|| PathBuf::from("."), PathBuf::from);
     let roots =
         Roots::open(&[folder]).map_err(|error| Failure::new(ErrorCode::IoFailed, error.to_string()))?;
-    let mut request = testing::parse(&arguments, &roots)?.map_err(|project| {
+    let mut request = testing::parse(&arguments.tests, &roots)?.map_err(|project| {
         let message = format!("which tests `{}` has is not known here", project.folder.display());
         Failure::new(ErrorCode::Unsupported, message)
     })?;
@@ -95,7 +106,7 @@ async fn answer(
         }
         say(&event);
     }));
-    match arguments.text("action")?.as_deref() {
+    match arguments.action.as_deref() {
         Some("list") => list(&request, stop, &doing).await,
         Some("run") => request.run(&DirectLauncher, stop, &doing).await.map(|outcome| outcome.answer),
         Some("debug") => {

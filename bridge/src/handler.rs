@@ -21,7 +21,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 
 use crate::arguments::ToolArguments;
-use crate::call::{ProgressReporter, StartedSessions, ToolCall};
+use crate::call::{ProgressReporter, SharedArguments, StartedSessions, ToolCall};
 use crate::resources::{self, ResourceUri};
 use crate::server::Bridge;
 use crate::{completion, json_rpc, prompts, trigger};
@@ -134,11 +134,16 @@ impl ServerHandler for Bridge {
             Ok(tool) => tool,
             Err(failure) => return Ok(CallToolResult::structured_error(refusal(&failure)).into()),
         };
-        let arguments = match ToolArguments::new(request.arguments).of_kinds(tool.kinds()) {
+        let schema = (tool.input)();
+        let arguments = match schema.normalize(ToolArguments::new(request.arguments)) {
             Ok(arguments) => arguments,
             Err(failure) => return Ok(CallToolResult::structured_error(refusal(&failure)).into()),
         };
-        let trigger = match trigger::prepare(self, tool.name, &arguments) {
+        let shared = match arguments.read_as::<SharedArguments>() {
+            Ok(shared) => shared,
+            Err(failure) => return Ok(CallToolResult::structured_error(refusal(&failure)).into()),
+        };
+        let trigger = match trigger::prepare(self, tool.name, &shared) {
             Ok(trigger) => trigger,
             Err(failure) => return Ok(CallToolResult::structured_error(refusal(&failure)).into()),
         };
@@ -147,6 +152,7 @@ impl ServerHandler for Bridge {
             started: started.clone(),
             bridge: self.clone(),
             arguments: arguments.clone(),
+            shared,
             trigger: trigger.clone(),
             cancel: context.ct.clone(),
             progress: ProgressReporter::new(context.peer.clone(), context.meta.get_progress_token()),
@@ -173,11 +179,8 @@ impl ServerHandler for Bridge {
                 // A tool that did its work and has bad news (a build that fails) says all it says otherwise,
                 // and `error`.
                 let good = answer.get("error").is_none();
-                let mut unknown: Vec<Value> = arguments
-                    .unknown_names(tool.parameters().chain(["session"]))
-                    .into_iter()
-                    .map(Value::from)
-                    .collect();
+                let unknown = schema.unknown_names(&arguments, tool.shared_names());
+                let mut unknown: Vec<Value> = unknown.into_iter().map(Value::from).collect();
                 // A name that only this engine does not know is reported by the tool itself.
                 unknown.extend(answer["ignored"].as_array().cloned().unwrap_or_default());
                 if !unknown.is_empty() {

@@ -8,7 +8,6 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::arguments::ToolArguments;
 use crate::bounds::Budget;
 use crate::server::Bridge;
 use crate::session::AgentSession;
@@ -128,7 +127,7 @@ pub async fn read(bridge: &Bridge, address: &ResourceUri) -> Result<Value, Failu
             Ok(json!({ "breakpoints": own, "others": breakpoints::others(&info) }))
         }
         Some("output") => session.ask("processReadOutput", json!({ "maxBytes": MAX_OUTPUT_BYTES })).await,
-        Some("timeline") => Ok(timeline::read(&session, 1, &[], 500, Budget::of(&ToolArguments::default())?)),
+        Some("timeline") => Ok(timeline::read(&session, 1, &[], 500, Budget::of(None))),
         _ => sessions::state_of(&session).await,
     }
 }

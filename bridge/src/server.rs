@@ -18,7 +18,6 @@ use tokio_util::task::TaskTracker;
 use workspace_tools::jobs::Jobs;
 use workspace_tools::roots::Roots;
 
-use crate::arguments::ToolArguments;
 use crate::breakpoint_requests::BreakpointRequests;
 use crate::catalog::ToolFilter;
 use crate::child_sessions::SessionRelation;
@@ -203,15 +202,14 @@ impl Bridge {
         work(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns the session that a call refers to: the one it names (joined if
-    /// necessary), else the current one.
+    /// Returns the session that a call refers to: the named one (joined if necessary), else
+    /// the current one.
     ///
     /// # Errors
     /// `NO_SESSION` if there is none, or this agent may not join it.
-    pub async fn session(&self, arguments: &ToolArguments) -> Result<Arc<AgentSession>, Failure> {
-        let named = arguments.text("session")?;
+    pub async fn session(&self, named: Option<&str>) -> Result<Arc<AgentSession>, Failure> {
         let is_named = named.is_some();
-        let named = named.or_else(|| self.with(|inner| inner.current.clone()));
+        let named = named.map(str::to_owned).or_else(|| self.with(|inner| inner.current.clone()));
         let Some(id) = named else {
             return Err(Failure::new(ErrorCode::NoSession, "there is no debug session")
                 .hint("use debug_launch, or debug_sessions to join one"));
@@ -245,14 +243,9 @@ impl Bridge {
         })
     }
 
-    /// Whether a request applies to the next session: there is no session, or the
-    /// current one's program has ended.
-    ///
-    /// # Errors
-    /// `INVALID_PARAMETER` when `session` is not a string.
-    pub fn is_before_a_launch(&self, arguments: &ToolArguments) -> Result<bool, Failure> {
-        let named = arguments.text("session")?.is_some();
-        Ok(!named && self.current().is_none_or(|session| session.snapshot().state == ProgramState::Exited))
+    /// Whether there is no session, or the current one's program has ended.
+    pub fn is_before_a_launch(&self) -> bool {
+        self.current().is_none_or(|session| session.snapshot().state == ProgramState::Exited)
     }
 
     /// All sessions that this agent has joined.

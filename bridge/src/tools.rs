@@ -12,6 +12,7 @@ use serde_json::Value;
 
 mod assignment;
 mod attach;
+mod attributes;
 pub mod breakpoints;
 pub mod builds;
 pub mod execution;
@@ -29,6 +30,7 @@ mod session_list;
 pub mod sessions;
 mod shown_frame;
 pub mod snapshot;
+mod source_lines;
 mod stops;
 pub mod test_launch;
 pub mod test_run;

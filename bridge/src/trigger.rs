@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use dap_wire::{ErrorCode, Failure};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
@@ -16,13 +18,14 @@ use tokio_util::sync::CancellationToken;
 use workspace_tools::process::ProcessCommand;
 use workspace_tools::{command_line, commands};
 
-use crate::arguments::ToolArguments;
+use crate::arguments::schema::{self, ObjectOrText};
+use crate::call::SharedArguments;
 use crate::server::Bridge;
 use crate::session::REQUEST_TIMEOUT;
 use http::HttpRequest;
 
 /// Tools that wait for a stop, and so take a `trigger`.
-const WAITING: [&str; 13] = [
+pub const WAITING: [&str; 13] = [
     "debug_launch",
     "debug_launch_test",
     "debug_restart",
@@ -107,29 +110,25 @@ impl Trigger {
 pub fn prepare(
     bridge: &Bridge,
     tool: &str,
-    arguments: &ToolArguments,
+    shared: &SharedArguments,
 ) -> Result<Option<Arc<Trigger>>, Failure> {
-    if !WAITING.contains(&tool) {
+    let Some(ObjectOrText(given)) = shared.trigger.as_ref().filter(|_| WAITING.contains(&tool)) else {
         return Ok(None);
-    }
-    let given = arguments.parse_json("trigger");
-    if given.is_null() {
-        return Ok(None);
-    }
-    let kind = TriggerAction::parse(&given, bridge)?;
+    };
+    let kind = TriggerAction::parse(given, bridge)?;
     let what = kind.description();
     let (sender, result) = watch::channel(None);
     let cancel = CancellationToken::new();
     let (go, gone) = oneshot::channel();
     // A weak handle: a trigger that never ends must not keep the sessions alive.
     let (weak, _) = bridge.without_last();
-    let (arguments, token) = (arguments.clone(), cancel.clone());
+    let (session, token) = (shared.session.clone(), cancel.clone());
     let running = tokio::spawn(async move {
         if gone.await.is_err() {
             return;
         }
         let began = Instant::now();
-        let outcome = kind.run(&weak, &arguments, token).await;
+        let outcome = kind.run(&weak, session.as_deref(), token).await;
         let mut result = outcome.unwrap_or_else(|failure| {
             json!({ "state": "failed", "error": { "code": failure.code.as_str(),
                 "message": failure.message } })
@@ -143,26 +142,39 @@ pub fn prepare(
     Ok(Some(trigger))
 }
 
+/// An object in the argument `trigger`. [`HttpRequest`] reads the rest of a request.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct TriggerOptions {
+    command: Option<String>,
+    #[serde(default)]
+    args: Vec<String>,
+    working_directory: Option<String>,
+    url: Option<String>,
+    // Empty input may close the program's stdin.
+    #[schemars(length(min = 0))]
+    input: Option<String>,
+    #[serde(default)]
+    close: bool,
+}
+
 impl TriggerAction {
     fn parse(given: &Value, bridge: &Bridge) -> Result<Self, Failure> {
-        if let Some(line) = given.as_str() {
-            return match line.starts_with("http://") {
-                true => HttpRequest::parse(&json!({ "url": line })).map(Self::Http),
-                false => Self::command(line, &ToolArguments::default(), bridge),
-            };
-        }
-        let options = ToolArguments::new(given.as_object().cloned());
-        // Empty input may close the program's stdin.
-        let input = match given["input"].is_null() {
-            true => None,
-            false => Some(options.need_content("input")?),
-        };
-        match (options.text("command")?, options.text("url")?, input) {
-            (Some(line), None, None) => Self::command(&line, &options, bridge),
-            (None, Some(_), None) => HttpRequest::parse(given).map(Self::Http),
-            (None, None, Some(data)) => {
-                Ok(Self::Input { data, close: options.flag("close")?.unwrap_or(false) })
+        let options = match given {
+            Value::String(line) if line.starts_with("http://") => {
+                return HttpRequest::parse(&json!({ "url": line })).map(Self::Http);
             }
+            Value::String(line) => {
+                TriggerOptions { command: Some(line.clone()), ..TriggerOptions::default() }
+            }
+            given => schema::read(given.as_object().cloned().unwrap_or_default())?,
+        };
+        match (&options.command, &options.url, options.input) {
+            (Some(line), None, None) => {
+                Self::command(line, options.args, options.working_directory.as_deref(), bridge)
+            }
+            (None, Some(_), None) => HttpRequest::parse(given).map(Self::Http),
+            (None, None, Some(data)) => Ok(Self::Input { data, close: options.close }),
             _ => Err(Failure::invalid(format!(
                 "`trigger` is {given}; it must have one of `command`, `url` \
                 and `input`"
@@ -174,7 +186,12 @@ impl TriggerAction {
         }
     }
 
-    fn command(line: &str, given: &ToolArguments, bridge: &Bridge) -> Result<Self, Failure> {
+    fn command(
+        line: &str,
+        more: Vec<String>,
+        folder: Option<&str>,
+        bridge: &Bridge,
+    ) -> Result<Self, Failure> {
         let options = &bridge.options;
         if !options.offer.commands {
             return Err(Failure::new(
@@ -187,8 +204,7 @@ impl TriggerAction {
             ));
         }
         let (program, words) = command_line::parse(line)?;
-        let more = given.texts("args")?;
-        let folder = options.roots.folder(given.text("workingDirectory")?.as_deref())?;
+        let folder = options.roots.folder(folder)?;
         Ok(Self::Command(ProcessCommand::new(program, folder).args(words).args(more)))
     }
 
@@ -203,7 +219,7 @@ impl TriggerAction {
     async fn run(
         self,
         bridge: &Bridge,
-        arguments: &ToolArguments,
+        session: Option<&str>,
         cancel: CancellationToken,
     ) -> Result<Value, Failure> {
         match self {
@@ -219,7 +235,7 @@ impl TriggerAction {
             }
             Self::Http(request) => request.send().await,
             Self::Input { data, close } => {
-                let session = bridge.session(arguments).await?;
+                let session = bridge.session(session).await?;
                 let bytes = json!({ "data": data, "closeAfter": close });
                 let root = session.root();
                 let body = root

@@ -56,8 +56,8 @@ fn the_documentation_has_every_engine() {
 fn an_agent_learns_what_connects() {
     let names: Vec<&str> =
         catalog::engines().filter(|engine| engine.connects).map(|engine| engine.name).collect();
-    compare("bridge/src/tools/launch.rs", |text| {
-        between(text, "\"engine:so=of connect: ", "\"", &names.join(", "))
+    compare("bridge/src/tools/attach.rs", |text| {
+        between(text, "description = \"of connect: ", "\"", &names.join(", "))
     });
 }
 

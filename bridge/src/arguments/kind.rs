@@ -1,9 +1,7 @@
-//! The kinds of a tool's arguments, and the one rule for reading what a model wrote for each. A tool's table
-//! names the kind of each argument; arguments that no table lists are read by the same rule when the tool
-//! asks for them.
+//! The types of a tool's arguments, and the one rule for reading what a model wrote for each.
 //!
-//! - `null` means absent, and so does what is empty (`""`, `[]`, `{}`), except where a table says that empty
-//!   has a meaning.
+//! - `null` means absent, and so does what is empty (`""`, `[]`, `{}`), except where the schema says that
+//!   empty has a meaning.
 //! - A whole float, also as text, is an integer: some clients send every number as a float.
 //! - A number or a truth value becomes a string where a string is wanted: `7` and `7.0` are `"7"`.
 //! - 1 and 0 are true and false where a truth value is wanted.
@@ -15,32 +13,32 @@ use serde_json::{Value, json};
 
 /// The largest float up to which each whole number is exact.
 const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
-/// Marks a kind of which an empty value has a meaning.
-const EMPTY_COUNTS: char = '0';
 
-/// A type of arguments, with the letters that stand for it in a tool's table.
+/// A JSON type of arguments, or two that a tool accepts in one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArgumentType {
-    /// `s`: a string, which may be empty.
+    /// A string, which may be empty.
     Text,
-    /// `i`: an integer, at least 0.
+    /// An integer, at least 0.
     Integer,
-    /// `n`: a number, with or without a fraction.
+    /// A number, with or without a fraction.
     Number,
-    /// `b`: `true` or `false`.
+    /// The JSON values `true` and `false`.
     Flag,
-    /// `x`: an integer or a string.
+    /// An integer or a string.
     IntegerOrText,
-    /// `o`: a JSON object with any keys.
+    /// A JSON object with any keys.
     Object,
-    /// `so`: a string, or an object that says more.
+    /// A string, or an object that says more.
     TextOrObject,
-    /// `sa`: a string, or a list of them.
+    /// A string, or a list of them.
     TextOrTexts,
-    /// `os`: an object, or a string that is short for it.
+    /// An object, or a string that is short for it.
     ObjectOrText,
-    /// `a`, and `as`, `ai`, `ao` with the kind of the elements.
+    /// A list, with the type of its elements.
     List(ElementType),
+    /// Any JSON value, which an adapter reads.
+    Any,
 }
 
 /// A form of the elements of a list.
@@ -56,30 +54,39 @@ pub enum ElementType {
     Object,
 }
 
+impl ElementType {
+    fn of(schema: Option<&Value>) -> Self {
+        match schema.map(ArgumentType::of) {
+            Some(ArgumentType::Text) => Self::Text,
+            Some(ArgumentType::Integer) => Self::Integer,
+            Some(ArgumentType::Object) => Self::Object,
+            _ => Self::Any,
+        }
+    }
+}
+
 impl ArgumentType {
-    /// Parses the type letters of a table; the flag is true if an empty value differs from an absent one.
-    pub fn parse(letters: &str) -> Option<(Self, bool)> {
-        let (letters, empty_counts) = match letters.strip_suffix(EMPTY_COUNTS) {
-            Some(letters) => (letters, true),
-            None => (letters, false),
+    /// The type that a JSON schema describes. An optional argument may also be null.
+    pub fn of(schema: &Value) -> Self {
+        let types: Vec<&str> = match schema.get("type") {
+            Some(Value::String(one)) => vec![one],
+            Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).collect(),
+            _ => Vec::new(),
         };
-        let kind = match letters {
-            "s" => Self::Text,
-            "i" => Self::Integer,
-            "n" => Self::Number,
-            "b" => Self::Flag,
-            "x" => Self::IntegerOrText,
-            "o" => Self::Object,
-            "so" => Self::TextOrObject,
-            "sa" => Self::TextOrTexts,
-            "os" => Self::ObjectOrText,
-            "a" => Self::List(ElementType::Any),
-            "as" => Self::List(ElementType::Text),
-            "ai" => Self::List(ElementType::Integer),
-            "ao" => Self::List(ElementType::Object),
-            _ => return None,
-        };
-        Some((kind, empty_counts))
+        let types: Vec<&str> = types.into_iter().filter(|name| *name != "null").collect();
+        match types.as_slice() {
+            ["string"] => Self::Text,
+            ["integer"] => Self::Integer,
+            ["number"] => Self::Number,
+            ["boolean"] => Self::Flag,
+            ["object"] => Self::Object,
+            ["integer", "string"] => Self::IntegerOrText,
+            ["string", "object"] => Self::TextOrObject,
+            ["string", "array"] => Self::TextOrTexts,
+            ["object", "string"] => Self::ObjectOrText,
+            ["array"] => Self::List(ElementType::of(schema.get("items"))),
+            _ => Self::Any,
+        }
     }
 
     /// Returns the type as a JSON schema.
@@ -101,6 +108,7 @@ impl ArgumentType {
                 };
                 return json!({ "type": "array", "items": element.schema() });
             }
+            Self::Any => return json!({}),
         };
         json!({ "type": name })
     }
@@ -121,7 +129,8 @@ impl ArgumentType {
         Ok((empty_counts || !is_empty(&value)).then_some(value))
     }
 
-    fn description(self) -> &'static str {
+    /// The expected form, for messages.
+    pub fn description(self) -> &'static str {
         match self {
             Self::Text => "a string",
             Self::Integer => "an integer, at least 0",
@@ -135,6 +144,7 @@ impl ArgumentType {
             Self::List(ElementType::Text) => "a list of strings",
             Self::List(ElementType::Integer) => "a list of integers",
             Self::List(ElementType::Object) => "an array of objects",
+            Self::Any => "any value",
         }
     }
 
@@ -155,6 +165,7 @@ impl ArgumentType {
             },
             Self::TextOrTexts => list(given, ElementType::Text),
             Self::List(element) => list(given, element),
+            Self::Any => Some(parse_any(given)),
         }
     }
 }
@@ -223,6 +234,16 @@ fn flag(given: &Value) -> Option<bool> {
     }
 }
 
+/// The JSON in a text that is a list, an object or a truth value; otherwise the value itself.
+fn parse_any(given: &Value) -> Value {
+    match given.as_str() {
+        Some("true") => Value::Bool(true),
+        Some("false") => Value::Bool(false),
+        Some(text) if text.trim_start().starts_with('[') => parse_json(given, '['),
+        _ => parse_json(given, '{'),
+    }
+}
+
 /// The JSON in a text that begins with this bracket, if it is JSON; otherwise the value itself.
 fn parse_json(given: &Value, bracket: char) -> Value {
     let text = given.as_str().filter(|text| text.trim_start().starts_with(bracket));
@@ -248,94 +269,123 @@ fn list(given: &Value, element: ElementType) -> Option<Value> {
 mod tests {
     use super::*;
 
-    fn read(letters: &str, given: &Value) -> Result<Option<Value>, String> {
-        let (kind, empty_counts) = ArgumentType::parse(letters).unwrap();
-        kind.read("it", given, empty_counts).map_err(|failure| failure.message)
+    const TYPES: [&str; 13] = [
+        "string",
+        "integer",
+        "number",
+        "boolean",
+        "integer string",
+        "object",
+        "string object",
+        "string array",
+        "object string",
+        "array of any",
+        "array of string",
+        "array of integer",
+        "array of object",
+    ];
+
+    /// Reads a value as an argument of these JSON types.
+    fn read(types: &str, given: &Value) -> Result<Option<Value>, String> {
+        let schema = match types.split_once(" of ") {
+            Some((list, element)) => json!({ "type": [list, "null"], "items": { "type": element } }),
+            None => json!({ "type": types.split(' ').chain(["null"]).collect::<Vec<_>>() }),
+        };
+        ArgumentType::of(&schema).read("it", given, false).map_err(|failure| failure.message)
     }
 
     #[test]
     fn unambiguous_values_of_other_types_are_accepted() {
-        for (letters, given, value) in [
-            ("s", json!(4), json!("4")),
-            ("s", json!(2.5), json!("2.5")),
-            ("s", json!(7.0), json!("7")),
-            ("s", json!(-7.0), json!("-7")),
-            ("s", json!(-0.0), json!("0")),
-            ("s", json!(1e300), json!("1e+300")),
-            ("s", json!("7.0"), json!("7.0")),
-            ("s", json!(true), json!("true")),
-            ("s", json!(" "), json!(" ")),
-            ("s0", json!(""), json!("")),
-            ("i", json!(5.0), json!(5)),
-            ("i", json!("5"), json!(5)),
-            ("i", json!(" 5.0 "), json!(5)),
-            ("i", json!(u64::MAX), json!(u64::MAX)),
-            ("n", json!("2.5"), json!(2.5)),
-            ("b", json!("True"), json!(true)),
-            ("b", json!("false"), json!(false)),
-            ("b", json!(1), json!(true)),
-            ("b", json!(0.0), json!(false)),
-            ("b", json!("1"), json!(true)),
-            ("x", json!(7.0), json!(7)),
-            ("x", json!("7:3"), json!("7:3")),
-            ("o", json!("{\"a\": 1}"), json!({ "a": 1 })),
-            ("so", json!("gdb"), json!("gdb")),
-            ("sa", json!("slow"), json!(["slow"])),
-            ("sa", json!(["slow", 7]), json!(["slow", "7"])),
-            ("os", json!(5678), json!("5678")),
-            ("os", json!("{\"port\": 1}"), json!({ "port": 1 })),
-            ("as", json!([7, "b", true, ""]), json!(["7", "b", "true", ""])),
-            ("as", json!([7.0, 2.5]), json!(["7", "2.5"])),
-            ("as", json!("one"), json!(["one"])),
-            ("as", json!("[\"a\", 1]"), json!(["a", "1"])),
-            ("as", json!("[not JSON"), json!(["[not JSON"])),
-            ("as0", json!([]), json!([])),
-            ("ai", json!(["1", 2.0]), json!([1, 2])),
-            ("ao", json!({ "line": 1 }), json!([{ "line": 1 }])),
-            ("ao", json!("[{\"line\": 1}]"), json!([{ "line": 1 }])),
-            ("a", json!([1, "a"]), json!([1, "a"])),
+        for (types, given, value) in [
+            ("string", json!(4), json!("4")),
+            ("string", json!(2.5), json!("2.5")),
+            ("string", json!(7.0), json!("7")),
+            ("string", json!(-7.0), json!("-7")),
+            ("string", json!(-0.0), json!("0")),
+            ("string", json!(1e300), json!("1e+300")),
+            ("string", json!("7.0"), json!("7.0")),
+            ("string", json!(true), json!("true")),
+            ("string", json!(" "), json!(" ")),
+            ("integer", json!(5.0), json!(5)),
+            ("integer", json!("5"), json!(5)),
+            ("integer", json!(" 5.0 "), json!(5)),
+            ("integer", json!(u64::MAX), json!(u64::MAX)),
+            ("number", json!("2.5"), json!(2.5)),
+            ("boolean", json!("True"), json!(true)),
+            ("boolean", json!("false"), json!(false)),
+            ("boolean", json!(1), json!(true)),
+            ("boolean", json!(0.0), json!(false)),
+            ("boolean", json!("1"), json!(true)),
+            ("integer string", json!(7.0), json!(7)),
+            ("integer string", json!("7:3"), json!("7:3")),
+            ("object", json!("{\"a\": 1}"), json!({ "a": 1 })),
+            ("string object", json!("gdb"), json!("gdb")),
+            ("string array", json!("slow"), json!(["slow"])),
+            ("string array", json!(["slow", 7]), json!(["slow", "7"])),
+            ("object string", json!(5678), json!("5678")),
+            ("object string", json!("{\"port\": 1}"), json!({ "port": 1 })),
+            ("array of string", json!([7, "b", true, ""]), json!(["7", "b", "true", ""])),
+            ("array of string", json!([7.0, 2.5]), json!(["7", "2.5"])),
+            ("array of string", json!("one"), json!(["one"])),
+            ("array of string", json!("[\"a\", 1]"), json!(["a", "1"])),
+            ("array of string", json!("[not JSON"), json!(["[not JSON"])),
+            ("array of integer", json!(["1", 2.0]), json!([1, 2])),
+            ("array of object", json!({ "line": 1 }), json!([{ "line": 1 }])),
+            ("array of object", json!("[{\"line\": 1}]"), json!([{ "line": 1 }])),
+            ("array of any", json!([1, "a"]), json!([1, "a"])),
         ] {
-            assert_eq!(read(letters, &given), Ok(Some(value)), "{letters}: {given}");
+            assert_eq!(read(types, &given), Ok(Some(value)), "{types}: {given}");
         }
     }
 
     #[test]
     fn null_and_what_is_empty_are_absent() {
-        for letters in ["s", "i", "n", "b", "x", "o", "so", "sa", "os", "a", "as", "ai", "ao"] {
+        for types in TYPES {
             for given in [json!(null), json!(""), json!([]), json!({})] {
-                assert_eq!(read(letters, &given), Ok(None), "{letters}: {given}");
+                assert_eq!(read(types, &given), Ok(None), "{types}: {given}");
             }
         }
-        assert_eq!(read("o", &json!("{}")), Ok(None));
-        for (letters, given) in [("s0", json!(null)), ("as0", json!(null)), ("as0", json!(""))] {
-            assert_eq!(read(letters, &given), Ok(None), "{letters}: {given}");
+        assert_eq!(read("object", &json!("{}")), Ok(None));
+    }
+
+    #[test]
+    fn an_empty_value_has_a_meaning_where_the_schema_says_so() {
+        let texts = ArgumentType::List(ElementType::Text);
+        for (kind, given, value) in [
+            (ArgumentType::Text, json!(""), Some(json!(""))),
+            (ArgumentType::Text, json!(null), None),
+            (texts, json!([]), Some(json!([]))),
+            (texts, json!(null), None),
+            (texts, json!(""), None),
+        ] {
+            assert_eq!(kind.read("it", &given, true).unwrap(), value, "{kind:?}: {given}");
         }
     }
 
     #[test]
     fn ambiguous_values_are_rejected_with_the_expected_type() {
-        for (letters, given, form) in [
-            ("s", json!(["a"]), "a string"),
-            ("i", json!(5.5), "integer"),
-            ("i", json!(-1), "integer"),
-            ("i", json!("five"), "integer"),
-            ("i", json!(true), "integer"),
-            ("i", json!(1e300), "integer"),
-            ("i", json!("inf"), "integer"),
-            ("n", json!("NaN"), "a number"),
-            ("b", json!(2), "true or false"),
-            ("b", json!(-1), "true or false"),
-            ("b", json!("yes"), "true or false"),
-            ("x", json!(1.5), "an integer or a string"),
-            ("o", json!("a=b"), "an object"),
-            ("os", json!([1]), "a string or an object"),
-            ("as", json!(["a", null]), "a list of strings"),
-            ("as", json!({ "a": 1 }), "a list of strings"),
-            ("ao", json!(["a"]), "an array of objects"),
-            ("a", json!("a"), "an array"),
+        for (types, given, form) in [
+            ("string", json!(["a"]), "a string"),
+            ("integer", json!(5.5), "integer"),
+            ("integer", json!(-1), "integer"),
+            ("integer", json!("five"), "integer"),
+            ("integer", json!(true), "integer"),
+            ("integer", json!(1e300), "integer"),
+            ("integer", json!("inf"), "integer"),
+            ("number", json!("NaN"), "a number"),
+            ("boolean", json!(2), "true or false"),
+            ("boolean", json!(-1), "true or false"),
+            ("boolean", json!("yes"), "true or false"),
+            ("integer string", json!(1.5), "an integer or a string"),
+            ("object", json!("a=b"), "an object"),
+            ("object string", json!([1]), "a string or an object"),
+            ("array of string", json!(["a", null]), "a list of strings"),
+            ("array of string", json!({ "a": 1 }), "a list of strings"),
+            ("array of object", json!(["a"]), "an array of objects"),
+            ("array of any", json!("a"), "an array"),
         ] {
-            let message = read(letters, &given).unwrap_err();
-            assert!(message.starts_with("`it` must be ") && message.contains(form), "{letters}: {message}");
+            let message = read(types, &given).unwrap_err();
+            assert!(message.starts_with("`it` must be ") && message.contains(form), "{types}: {message}");
         }
     }
 }

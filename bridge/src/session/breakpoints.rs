@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 use workspace_tools::roots::Roots;
 
 use super::AgentSession;
-use crate::arguments::ToolArguments;
-use crate::breakpoint_requests::{BreakpointRequests, FUNCTIONS, Purpose, RequestedBreakpoint};
+use crate::breakpoint_requests::{
+    BreakpointArguments, BreakpointRequests, FUNCTIONS, Purpose, RequestedBreakpoint,
+};
 use crate::event_listener::ProgramState;
 use crate::source::{absolute, below, in_folders};
 
@@ -125,18 +126,18 @@ impl AgentSession {
     /// `INVALID_PARAMETER`, also when several sources may be meant.
     pub async fn request(
         &self,
-        arguments: &ToolArguments,
+        arguments: &BreakpointArguments,
         roots: &Roots,
     ) -> Result<RequestedBreakpoint, Failure> {
-        if let Some(named) = arguments.text("sourceFile")?
-            && !Path::new(&absolute(&named)).exists()
+        if let Some(named) = &arguments.place.source_file
+            && !Path::new(&absolute(named)).exists()
         {
             // Sources that the debugger knows come first, then files near the program.
-            let known = self.known_source(&named).await?.filter(|known| Path::new(known).is_absolute());
+            let known = self.known_source(named).await?.filter(|known| Path::new(known).is_absolute());
             let known =
-                known.or_else(|| in_folders(&named, self.with_plan(|plan| plan.folders()).into_iter()));
+                known.or_else(|| in_folders(named, self.with_plan(|plan| plan.folders()).into_iter()));
             if let Some(known) = known {
-                return RequestedBreakpoint::read(&arguments.with("sourceFile", json!(known)));
+                return RequestedBreakpoint::read(&arguments.in_file(&known));
             }
             return RequestedBreakpoint::read(&locate_text(arguments, roots)?);
         }
@@ -223,14 +224,16 @@ fn sibling_sources(path: &str) -> Vec<String> {
 ///
 /// # Errors
 /// `INVALID_PARAMETER` when several files end so.
-pub fn locate_text(arguments: &ToolArguments, roots: &Roots) -> Result<ToolArguments, Failure> {
-    let (named, text) = (arguments.text("sourceFile")?, arguments.text("text")?);
-    let Some(named) = named.filter(|named| text.is_some() && !Path::new(&absolute(named)).exists()) else {
+pub fn locate_text(arguments: &BreakpointArguments, roots: &Roots) -> Result<BreakpointArguments, Failure> {
+    let place = &arguments.place;
+    let named = place.source_file.as_deref();
+    let Some(named) = named.filter(|named| place.text.is_some() && !Path::new(&absolute(named)).exists())
+    else {
         return Ok(arguments.clone());
     };
-    match below(&named, roots.paths()).as_slice() {
+    match below(named, roots.paths()).as_slice() {
         [] => Ok(arguments.clone()),
-        [one] => Ok(arguments.with("sourceFile", json!(one))),
+        [one] => Ok(arguments.in_file(one)),
         several => Err(Failure::invalid(format!("several files end in `{named}`"))
             .data(json!({ "files": several }))
             .hint("pass more of the path")),

@@ -1,6 +1,8 @@
 //! Assignments to variables, members and elements, by the request that the name and the engine allow.
 
 use dap_wire::Failure;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -12,15 +14,26 @@ use crate::session::{AgentSession, REQUEST_TIMEOUT};
 /// Maximum number of scopes around a function that are inspected.
 const MAX_OUTER_SCOPES: usize = 8;
 
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("x-unlisted" = ["scope"]))]
+pub(super) struct SetArguments {
+    #[schemars(description = "total, person.Age, numbers[1]")]
+    name: String,
+    value: String,
+    frame_id: Option<u64>,
+    scope: Option<String>,
+}
+
 /// `debug_set_variable`.
-pub(super) async fn set_variable(call: &ToolCall) -> Result<Value, Failure> {
-    let session = call.bridge.session(&call.arguments).await?;
-    let (name, value) = (call.arguments.need_text("name")?, call.arguments.need_text("value")?);
-    let frame = frame_of(call, &session).await?;
+pub(super) async fn set_variable(call: &ToolCall, arguments: SetArguments) -> Result<Value, Failure> {
+    let session = call.session().await?;
+    let SetArguments { name, value, frame_id, scope: scope_name } = arguments;
+    let frame = frame_of(frame_id, &session).await?;
     session.agent_view.forget_event();
     let response = match split(&name) {
         None => {
-            let scopes = scope(call, &session, &frame).await?;
+            let scopes = scope(scope_name.as_deref(), &session, &frame).await?;
             set_in(&session, &frame, &scopes, &name, &value, &call.cancel).await?
         }
         Some(_) => set(&session, &frame, &name, &value, &call.cancel).await?,

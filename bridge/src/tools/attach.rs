@@ -6,12 +6,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use dap_wire::Failure;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::launch::{DOTNET_ATTRIBUTES, add_breakpoints, drop_null, pass_on};
+use super::attributes::{self, AttachNames, PassedAttributes};
+use super::launch::{add_breakpoints, drop_null};
 use super::stops;
-use crate::arguments::ToolArguments;
+use crate::arguments::schema::{ObjectOrText, TextOrObject};
 use crate::call::ToolCall;
 use crate::event_listener::ProgramState;
 use crate::server::EarlyRequests;
@@ -22,53 +25,73 @@ use crate::source::absolute;
 const MODULES_TIMEOUT: Duration = Duration::from_secs(3);
 const POLL_INTERVAL: Duration = Duration::from_millis(25);
 
-/// Attach attributes that are passed to the session unchanged.
-const ATTACH_ATTRIBUTES: [&str; 18] = [
-    "engine",
-    "enginePath",
-    "engineOptions",
-    "python",
-    "justMyCode",
-    "sourceFileMap",
-    "symbolPaths",
-    "pathMappings",
-    "localRoot",
-    "remoteRoot",
-    "agentAccess",
-    "expressionCompiler",
-    "expressionEvaluationOptions",
-    "enableStepFiltering",
-    "target",
-    "attachCommands",
-    "initCommands",
-    "outputBufferBytes",
-];
-
+/// The host of a port without one.
+const LOCALHOST: &str = "127.0.0.1";
 /// Ways to attach that only one adapter has, which the other arguments say.
 const ADAPTER_ATTRIBUTES: [&str; 2] = ["target", "attachCommands"];
 
-pub(super) async fn attach(call: &ToolCall) -> Result<Value, Failure> {
-    let attributes = attributes(&call.arguments)?;
-    attach_with(call, attributes).await
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("x-unlisted" = ["host", "port", "cwd", "breakpoints"]))]
+pub(super) struct AttachArguments {
+    process_id: Option<u64>,
+    #[schemars(description = "{host, port}")]
+    connect: Option<ObjectOrText>,
+    core_file: Option<String>,
+    #[schemars(description = "of the core")]
+    program: Option<String>,
+    #[schemars(description = "of connect: debugpy, lldb, gdb, delve, js, rdbg")]
+    engine: Option<TextOrObject>,
+    engine_path: Option<String>,
+    engine_options: Option<Map<String, Value>>,
+    host: Option<String>,
+    port: Option<u64>,
+    cwd: Option<String>,
+    #[serde(default)]
+    breakpoints: Vec<Value>,
+    #[serde(flatten)]
+    passed: PassedAttributes<AttachNames>,
+}
+
+/// Arguments that become attributes under the same names.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AttachAttributes<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    program: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cwd: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    engine: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    engine_path: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    engine_options: Option<&'a Map<String, Value>>,
+}
+
+pub(super) async fn attach(call: &ToolCall, arguments: AttachArguments) -> Result<Value, Failure> {
+    let attributes = attributes(&arguments)?;
+    attach_with(call, attributes, &arguments.breakpoints).await
 }
 
 /// Converts the arguments of `debug_attach` to attach attributes.
-fn attributes(arguments: &ToolArguments) -> Result<Value, Failure> {
-    let mut attributes = json!({});
-    pass_on(arguments, &ATTACH_ATTRIBUTES, &mut attributes)?;
-    pass_on(arguments, &DOTNET_ATTRIBUTES, &mut attributes)?;
-    for key in ["program", "cwd"] {
-        if let Some(path) = arguments.text(key)? {
-            attributes[key] = json!(absolute(&path));
-        }
-    }
+fn attributes(arguments: &AttachArguments) -> Result<Value, Failure> {
+    let mut attributes = arguments.passed.to_object();
+    let same = AttachAttributes {
+        program: arguments.program.as_deref().map(absolute),
+        cwd: arguments.cwd.as_deref().map(absolute),
+        engine: arguments.engine.as_ref().map(|engine| &engine.0),
+        engine_path: arguments.engine_path.as_deref(),
+        engine_options: arguments.engine_options.as_ref(),
+    };
+    attributes::add(&mut attributes, &same);
     let options = &attributes["engineOptions"];
     let own = ADAPTER_ATTRIBUTES.iter().any(|key| !attributes[*key].is_null() || !options[*key].is_null())
         || ["gdb-remote-port", "websocketAddress", "coreFile"].iter().any(|key| !options[*key].is_null());
-    let (pid, core, place) = (arguments.number("processId")?, arguments.text("coreFile")?, place(arguments)?);
+    let (pid, core, place) = (arguments.process_id, arguments.core_file.as_deref(), place(arguments)?);
     match (pid, core, place) {
         (Some(pid), None, None) => attributes["processId"] = json!(pid),
-        (None, Some(core), None) => attributes["coreFile"] = json!(existing_core(&absolute(&core))?),
+        (None, Some(core), None) => attributes["coreFile"] = json!(existing_core(&absolute(core))?),
         (None, None, Some(place)) => attributes["connect"] = place,
         (None, None, None) if own && !attributes["engine"].is_null() => {}
         (None, None, None) => {
@@ -88,29 +111,22 @@ fn attributes(arguments: &ToolArguments) -> Result<Value, Failure> {
 }
 
 /// `connect`, or `host` and `port`, or `port` alone, as `{host, port}` or `{socket}`.
-fn place(arguments: &ToolArguments) -> Result<Option<Value>, Failure> {
-    let connect = arguments.parse_json("connect");
-    let (host, port) = (arguments.text("host")?, arguments.number("port")?);
-    match (&connect, port) {
-        (Value::Null, None) => Ok(None),
-        (Value::Null, Some(port)) => {
-            Ok(Some(json!({ "host": host.as_deref().unwrap_or("127.0.0.1"), "port": port })))
-        }
-        (Value::Object(_), _) => Ok(Some(connect)),
+fn place(arguments: &AttachArguments) -> Result<Option<Value>, Failure> {
+    let host = arguments.host.as_deref().unwrap_or(LOCALHOST);
+    match (arguments.connect.as_ref().map(|connect| &connect.0), arguments.port) {
+        (None, None) => Ok(None),
+        (None, Some(port)) => Ok(Some(json!({ "host": host, "port": port }))),
         // `127.0.0.1:5678`, or a port alone.
-        (Value::Number(_), _) => Ok(Some(json!({ "host": "127.0.0.1", "port": connect }))),
-        (Value::String(text), _) => {
-            let (host, port) = text.rsplit_once(':').unwrap_or(("127.0.0.1", text));
+        (Some(Value::String(text)), _) => {
+            let (host, port) = text.rsplit_once(':').unwrap_or((LOCALHOST, text));
             let port = port.parse::<u16>().map_err(|_| {
                 Failure::invalid(format!(
                     "`connect` must be {{host, port}}, {{socket}} or `host:port`, not `{text}`"
                 ))
             })?;
-            Ok(Some(json!({ "host": if host.is_empty() { "127.0.0.1" } else { host }, "port": port })))
+            Ok(Some(json!({ "host": if host.is_empty() { LOCALHOST } else { host }, "port": port })))
         }
-        (other, _) => {
-            Err(Failure::invalid(format!("`connect` must be {{host, port}} or {{socket}}, not {other}")))
-        }
+        (Some(object), _) => Ok(Some(object.clone())),
     }
 }
 
@@ -124,9 +140,9 @@ fn existing_core(core: &str) -> Result<&str, Failure> {
 }
 
 /// Attaches by these attributes and answers as `debug_attach` does.
-pub(super) async fn attach_with(call: &ToolCall, attributes: Value) -> Result<Value, Failure> {
+async fn attach_with(call: &ToolCall, attributes: Value, breakpoints: &[Value]) -> Result<Value, Failure> {
     let EarlyRequests { mut requested, filters } = call.bridge.early_requests();
-    add_breakpoints(call, &mut requested, Vec::new())?;
+    add_breakpoints(call, breakpoints, &mut requested, Vec::new())?;
     let (pid, core) = (attributes["processId"].as_u64(), attributes["coreFile"].is_string());
     let plan = SessionPlan { attach: true, attributes, requested, filters, ..SessionPlan::default() };
     let bridge = &call.bridge;
@@ -202,9 +218,10 @@ fn runtime_version(modules: &[Value]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arguments::schema;
 
     fn read_attributes(given: Value) -> Result<Value, Failure> {
-        attributes(&ToolArguments::new(given.as_object().cloned()))
+        attributes(&schema::read(given.as_object().cloned().unwrap())?)
     }
 
     #[test]

@@ -4,17 +4,21 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dap_wire::{ErrorCode, Failure};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::arguments::schema::{ArgumentSchema, NoArguments};
 use crate::breakpoint_requests::{
-    AgentBreakpoint, BreakpointRequests, FUNCTIONS, Purpose, RequestedBreakpoint,
+    AgentBreakpoint, BreakpointArguments, BreakpointRequests, FUNCTIONS, PlaceArguments, Purpose,
+    RequestedBreakpoint,
 };
 use crate::call::ToolCall;
 use crate::event_listener::ProgramState;
 use crate::session::AgentSession;
 use crate::session::breakpoints::locate_text;
 use crate::source::SourceText;
-use crate::tool::{Tool, ToolEffect, ToolGroup, run};
+use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
 
 /// Note on breakpoints that are set without a program.
 const DEFERRED_NOTE: &str = "kept for the next debug_launch, debug_restart or debug_attach";
@@ -29,17 +33,12 @@ pub const GROUP: ToolGroup = ToolGroup {
             effect: ToolEffect::Mutating,
             description: "Set a breakpoint, also before launch, by line, or by its text, which survives \
                 edits.",
-            input: &[
-                "sourceFile:s",
-                "line:i",
-                "text:s=of the line",
-                "function:s",
-                "condition:s",
-                "hitCondition:s=> 5, % 10",
-                "logMessage:s=log {expressions}, no stop",
-                "dllPath:s=.NET: bind only there",
+            input: || ArgumentSchema::of::<BreakpointArguments>().describe("text", "of the line"),
+            output: &[
+                AnswerField::integer("id"),
+                AnswerField::integer("line"),
+                AnswerField::flag("verified"),
             ],
-            output: &["id:i", "line:i", "verified:b"],
             run: run!(set),
         },
         Tool {
@@ -47,8 +46,8 @@ pub const GROUP: ToolGroup = ToolGroup {
             core: true,
             effect: ToolEffect::Idempotent,
             description: "Remove one of your breakpoints, or all.",
-            input: &["breakpointId:i", "all:b"],
-            output: &["id:i"],
+            input: ArgumentSchema::of::<RemoveArguments>,
+            output: &[AnswerField::integer("id")],
             run: run!(remove),
         },
         Tool {
@@ -56,8 +55,12 @@ pub const GROUP: ToolGroup = ToolGroup {
             core: false,
             effect: ToolEffect::ReadOnly,
             description: "Your breakpoints and exception filters, and others' breakpoints.",
-            input: &[],
-            output: &["breakpoints:a", "exceptions:a", "others:a"],
+            input: ArgumentSchema::of::<NoArguments>,
+            output: &[
+                AnswerField::list("breakpoints"),
+                AnswerField::list("exceptions"),
+                AnswerField::list("others"),
+            ],
             run: run!(list),
         },
         Tool {
@@ -65,8 +68,12 @@ pub const GROUP: ToolGroup = ToolGroup {
             core: false,
             effect: ToolEffect::Mutating,
             description: "Stop where a function begins, named like Name or Type.Name.",
-            input: &["function:s!", "condition:s", "hitCondition:s"],
-            output: &["id:i", "line:i", "verified:b"],
+            input: ArgumentSchema::of::<FunctionArguments>,
+            output: &[
+                AnswerField::integer("id"),
+                AnswerField::integer("line"),
+                AnswerField::flag("verified"),
+            ],
             run: run!(set_function),
         },
         Tool {
@@ -74,23 +81,52 @@ pub const GROUP: ToolGroup = ToolGroup {
             core: true,
             effect: ToolEffect::Idempotent,
             description: "Choose which exceptions stop the program, also before launch.",
-            input: &["filters:as0!=.NET: all, userUnhandled, unhandled; Python: raised, uncaught"],
-            output: &["filters:a"],
+            input: ArgumentSchema::of::<FilterArguments>,
+            output: &[AnswerField::list("filters")],
             run: run!(set_exception),
         },
     ],
 };
 
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct RemoveArguments {
+    breakpoint_id: Option<u64>,
+    #[serde(default)]
+    all: bool,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("x-unlisted" = ["logMessage", "dllPath"]))]
+struct FunctionArguments {
+    function: String,
+    condition: Option<String>,
+    hit_condition: Option<String>,
+    log_message: Option<String>,
+    dll_path: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct FilterArguments {
+    // An empty list means that no exception stops the program.
+    #[schemars(
+        description = ".NET: all, userUnhandled, unhandled; Python: raised, uncaught",
+        length(min = 0)
+    )]
+    filters: Vec<String>,
+}
+
 /// The session that has the breakpoints: those of a program hold in every program that it starts.
 async fn owner(call: &ToolCall) -> Result<Arc<AgentSession>, Failure> {
-    let session = call.bridge.session(&call.arguments).await?;
+    let session = call.session().await?;
     Ok(session.relation.root.clone().unwrap_or(session))
 }
 
-async fn set(call: &ToolCall) -> Result<Value, Failure> {
+async fn set(call: &ToolCall, arguments: BreakpointArguments) -> Result<Value, Failure> {
     let id = call.bridge.next_breakpoint();
-    if call.bridge.is_before_a_launch(&call.arguments)? {
-        let request = RequestedBreakpoint::read(&locate_text(&call.arguments, &call.bridge.options.roots)?)?;
+    if call.is_before_a_launch() {
+        let request = RequestedBreakpoint::read(&locate_text(&arguments, &call.bridge.options.roots)?)?;
         let location = location_of(&request);
         let breakpoint = call.bridge.with_early_requests(|early| {
             early.requested.add(request, id, Purpose::Stop);
@@ -109,7 +145,7 @@ async fn set(call: &ToolCall) -> Result<Value, Failure> {
         return Ok(answer);
     }
     let session = owner(call).await?;
-    let mut request = session.request(&call.arguments, &call.bridge.options.roots).await?;
+    let mut request = session.request(&arguments, &call.bridge.options.roots).await?;
     let ignored = forget_assembly(&session, &mut request);
     let location = location_of(&request);
     session.with_requested(|requested| requested.add(request, id, Purpose::Stop));
@@ -180,17 +216,15 @@ fn explain(mut body: Value, file: &str) -> Value {
     body
 }
 
-async fn set_function(call: &ToolCall) -> Result<Value, Failure> {
+async fn set_function(call: &ToolCall, arguments: FunctionArguments) -> Result<Value, Failure> {
+    let FunctionArguments { function, condition, hit_condition, log_message, dll_path } = arguments;
     // `name` is DAP's word for it.
-    if call.arguments.text("function")?.is_none() {
-        return Err(Failure::invalid("`function` is missing; it must be the name of a function"));
-    }
-    set(call).await
+    let place = PlaceArguments { function: Some(function), ..PlaceArguments::default() };
+    set(call, BreakpointArguments { place, condition, hit_condition, log_message, dll_path }).await
 }
 
-async fn remove(call: &ToolCall) -> Result<Value, Failure> {
-    let id = call.arguments.number("breakpointId")?;
-    match (id, call.arguments.flag("all")?.unwrap_or(false)) {
+async fn remove(call: &ToolCall, arguments: RemoveArguments) -> Result<Value, Failure> {
+    match (arguments.breakpoint_id, arguments.all) {
         (Some(id), false) => remove_one(call, id).await,
         (None, true) => remove_all(call).await,
         (Some(_), true) => Err(Failure::invalid("set only one of `breakpointId` and `all`")),
@@ -201,12 +235,12 @@ async fn remove(call: &ToolCall) -> Result<Value, Failure> {
 
 /// Removes breakpoints only: exception filters stay.
 async fn remove_all(call: &ToolCall) -> Result<Value, Failure> {
-    let before = call.bridge.is_before_a_launch(&call.arguments)?;
+    let before = call.is_before_a_launch();
     let take =
         |requested: &mut BreakpointRequests| (requested.bodies().len(), requested.take_all(Purpose::Stop));
     let mut removed =
         if before { call.bridge.with_early_requests(|early| take(&mut early.requested)).0 } else { 0 };
-    if call.arguments.text("session")?.is_some() || call.bridge.current().is_some() {
+    if call.names_session() || call.bridge.current().is_some() {
         let session = owner(call).await?;
         let (count, files) = session.with_requested(take);
         removed += count;
@@ -225,7 +259,7 @@ async fn remove_one(call: &ToolCall, id: u64) -> Result<Value, Failure> {
         Failure::new(ErrorCode::BreakpointNotFound, format!("you have no breakpoint {id}"))
             .hint("debug_list_breakpoints lists yours")
     };
-    let before = call.bridge.is_before_a_launch(&call.arguments)?;
+    let before = call.is_before_a_launch();
     if before && call.bridge.with_early_requests(|early| early.requested.take(id)).is_some() {
         return Ok(json!({ "id": id }));
     }
@@ -241,12 +275,12 @@ async fn remove_one(call: &ToolCall, id: u64) -> Result<Value, Failure> {
     Ok(json!({ "id": id }))
 }
 
-async fn list(call: &ToolCall) -> Result<Value, Failure> {
-    let (mut early, early_filters) = match call.bridge.is_before_a_launch(&call.arguments)? {
+async fn list(call: &ToolCall, _: NoArguments) -> Result<Value, Failure> {
+    let (mut early, early_filters) = match call.is_before_a_launch() {
         true => call.bridge.with_early_requests(|early| (early.requested.bodies(), early.filters.clone())),
         false => (Vec::new(), None),
     };
-    if call.arguments.text("session")?.is_none() && call.bridge.current().is_none() {
+    if !call.names_session() && call.bridge.current().is_none() {
         return Ok(json!({ "breakpoints": early, "exceptions": early_filters, "others": [] }));
     }
     for one in &mut early {
@@ -310,12 +344,9 @@ pub fn others(info: &Value) -> Vec<Value> {
         .collect()
 }
 
-async fn set_exception(call: &ToolCall) -> Result<Value, Failure> {
-    // An empty list means that no exception stops the program: report it.
-    let filters = call.arguments.optional_texts("filters")?.ok_or_else(|| {
-        Failure::invalid("`filters` is missing; it must be an array like [\"all\"], [\"unhandled\"] or []")
-    })?;
-    if call.bridge.is_before_a_launch(&call.arguments)? {
+async fn set_exception(call: &ToolCall, arguments: FilterArguments) -> Result<Value, Failure> {
+    let filters = arguments.filters;
+    if call.is_before_a_launch() {
         call.bridge.with_early_requests(|early| early.filters = Some(filters.clone()));
         return Ok(json!({ "filters": filters, "message": DEFERRED_NOTE }));
     }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dap_wire::Failure;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use workspace_tools::build::project::Project;
@@ -14,9 +16,10 @@ use workspace_tools::commands;
 use workspace_tools::jobs::{JobStatus, ProgressSink};
 use workspace_tools::process::ProcessCommand;
 
+use crate::arguments::schema::ArgumentSchema;
 use crate::call::ToolCall;
 use crate::catalog::RUN_COMMAND;
-use crate::tool::{Tool, ToolEffect, ToolGroup, run};
+use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
 
 /// Default time that a call waits. Builds often take longer than debugging, and
 /// clients abort calls after 60 s.
@@ -36,13 +39,15 @@ pub const GROUP: ToolGroup = ToolGroup {
             effect: ToolEffect::Mutating,
             description: "Build the folder's project. Returns LSP diagnostics by file; if pending, call \
                 again to keep waiting.",
-            input: &[
-                "projectPath:s=folder or project file",
-                "tool:s=dotnet, cargo, go, npm, cmake, pytest, ruby, make",
-                "timeoutMs:i=50000",
-                "maxBytes:i=8192",
+            input: ArgumentSchema::of::<BuildArguments>,
+            output: &[
+                AnswerField::integer("exitCode"),
+                AnswerField::text("output"),
+                AnswerField::object("diagnostics"),
+                AnswerField::integer("errors"),
+                AnswerField::integer("warnings"),
+                AnswerField::flag("pending"),
             ],
-            output: &["exitCode:i", "output:s", "diagnostics:o", "errors:i", "warnings:i", "pending:b"],
             run: run!(project, BuildAction::Build),
         },
         Tool {
@@ -50,65 +55,127 @@ pub const GROUP: ToolGroup = ToolGroup {
             core: false,
             effect: ToolEffect::Idempotent,
             description: "Like build: fetch dependencies.",
-            input: &["projectPath:s", "timeoutMs:i"],
-            output: &["exitCode:i", "output:s", "pending:b"],
-            run: run!(project, BuildAction::Restore),
+            input: ArgumentSchema::of::<ProjectArguments>,
+            output: &[
+                AnswerField::integer("exitCode"),
+                AnswerField::text("output"),
+                AnswerField::flag("pending"),
+            ],
+            run: run!(project_quietly, BuildAction::Restore),
         },
         Tool {
             name: "get_diagnostics",
             core: false,
             effect: ToolEffect::Idempotent,
             description: "Like build, but only checks.",
-            input: &["projectPath:s", "timeoutMs:i"],
-            output: &["diagnostics:o", "errors:i", "warnings:i", "pending:b"],
-            run: run!(project, BuildAction::Check),
+            input: ArgumentSchema::of::<ProjectArguments>,
+            output: &[
+                AnswerField::object("diagnostics"),
+                AnswerField::integer("errors"),
+                AnswerField::integer("warnings"),
+                AnswerField::flag("pending"),
+            ],
+            run: run!(project_quietly, BuildAction::Check),
         },
         Tool {
             name: RUN_COMMAND,
             core: false,
             effect: ToolEffect::Destructive,
             description: "Run a program, without a shell. Double quotes keep spaces.",
-            input: &["command:s!", "args:as", "workingDirectory:s", "timeoutMs:i", "maxBytes:i"],
-            output: &["exitCode:i", "stdout:s", "stderr:s", "pending:b"],
+            input: ArgumentSchema::of::<CommandArguments>,
+            output: &[
+                AnswerField::integer("exitCode"),
+                AnswerField::text("stdout"),
+                AnswerField::text("stderr"),
+                AnswerField::flag("pending"),
+            ],
             run: run!(command),
         },
     ],
 };
 
-async fn project(call: &ToolCall, action: BuildAction) -> Result<Value, Failure> {
-    let (path, tool) = (call.arguments.text("projectPath")?, call.arguments.text("tool")?);
-    let project = Project::find(&call.bridge.options.roots, path.as_deref(), tool.as_deref())?;
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct BuildArguments {
+    #[schemars(description = "folder or project file")]
+    project_path: Option<String>,
+    #[schemars(description = "dotnet, cargo, go, npm, cmake, pytest, ruby, make")]
+    tool: Option<String>,
+    #[schemars(extend("default" = DEFAULT_TIMEOUT.as_millis()))]
+    timeout_ms: Option<u64>,
+    #[schemars(extend("default" = DEFAULT_OUTPUT_BYTES))]
+    max_bytes: Option<u64>,
+}
+
+/// Arguments of the tools that `build` explains.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("x-unlisted" = ["tool", "maxBytes"]))]
+struct ProjectArguments {
+    project_path: Option<String>,
+    tool: Option<String>,
+    timeout_ms: Option<u64>,
+    max_bytes: Option<u64>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct CommandArguments {
+    command: String,
+    #[serde(default)]
+    args: Vec<String>,
+    working_directory: Option<String>,
+    timeout_ms: Option<u64>,
+    max_bytes: Option<u64>,
+}
+
+async fn project_quietly(
+    call: &ToolCall,
+    arguments: ProjectArguments,
+    action: BuildAction,
+) -> Result<Value, Failure> {
+    let ProjectArguments { project_path, tool, timeout_ms, max_bytes } = arguments;
+    project(call, BuildArguments { project_path, tool, timeout_ms, max_bytes }, action).await
+}
+
+async fn project(call: &ToolCall, arguments: BuildArguments, action: BuildAction) -> Result<Value, Failure> {
+    let (path, tool) = (arguments.project_path.as_deref(), arguments.tool.as_deref());
+    let project = Project::find(&call.bridge.options.roots, path, tool)?;
     let chosen = RunnerArguments::default();
-    let most = output_bytes(call)?;
+    let most = output_bytes(arguments.max_bytes);
     let key = format!("{} {project:?} {chosen:?}", action.name());
-    wait(call, &key, move |cancel, say| build::run(project, action, chosen, most, cancel, say)).await
+    wait(call, &key, arguments.timeout_ms, move |cancel, say| {
+        build::run(project, action, chosen, most, cancel, say)
+    })
+    .await
 }
 
-async fn command(call: &ToolCall) -> Result<Value, Failure> {
-    let (program, arguments) = command_line::parse(&call.arguments.need_text("command")?)?;
-    let more = call.arguments.texts("args")?;
-    let folder = call.bridge.options.roots.folder(call.arguments.text("workingDirectory")?.as_deref())?;
-    let command = ProcessCommand::new(program, folder).args(arguments).args(more);
-    let most = output_bytes(call)?;
+async fn command(call: &ToolCall, arguments: CommandArguments) -> Result<Value, Failure> {
+    let (program, words) = command_line::parse(&arguments.command)?;
+    let folder = call.bridge.options.roots.folder(arguments.working_directory.as_deref())?;
+    let command = ProcessCommand::new(program, folder).args(words).args(arguments.args);
+    let most = output_bytes(arguments.max_bytes);
     let key = format!("command {command:?}");
-    wait(call, &key, move |cancel, say| commands::run(command, most, cancel, say)).await
+    wait(call, &key, arguments.timeout_ms, move |cancel, say| commands::run(command, most, cancel, say)).await
 }
 
-pub(super) fn output_bytes(call: &ToolCall) -> Result<usize, Failure> {
-    let limit = call.arguments.number("maxBytes")?.unwrap_or(DEFAULT_OUTPUT_BYTES).min(MAX_OUTPUT_BYTES);
-    Ok(usize::try_from(limit).unwrap_or(usize::MAX))
+/// Bytes of output in one answer: those that a call asks for, or the default.
+pub(super) fn output_bytes(max_bytes: Option<u64>) -> usize {
+    let limit = max_bytes.unwrap_or(DEFAULT_OUTPUT_BYTES).min(MAX_OUTPUT_BYTES);
+    usize::try_from(limit).unwrap_or(usize::MAX)
 }
 
 /// Waits for work, telling how far it is; leaves it going when patience ends.
 pub(super) async fn wait<W>(
     call: &ToolCall,
     key: &str,
+    timeout_ms: Option<u64>,
     start: impl FnOnce(CancellationToken, ProgressSink) -> W,
 ) -> Result<Value, Failure>
 where
     W: Future<Output = Result<Value, Failure>> + Send + 'static,
 {
-    let patience = call.arguments.number("timeoutMs")?.map_or(DEFAULT_TIMEOUT, Duration::from_millis);
+    let patience = timeout_ms.map_or(DEFAULT_TIMEOUT, Duration::from_millis);
     let jobs = Arc::clone(&call.bridge.jobs);
     let tell = |message: String| call.progress.say(message);
     match jobs.wait(key, patience, &call.cancel, start, tell).await? {

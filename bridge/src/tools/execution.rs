@@ -4,6 +4,8 @@
 use std::time::Duration;
 
 use dap_wire::Failure;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -12,12 +14,13 @@ use super::stops::{add_other_stops, add_started, named_thread, prepend_message, 
 use super::waiting::{
     INPUT_CHECK_TIMEOUT, STEP_INPUT_CHECK_TIMEOUT, may_continue, wait_for_news, wait_longer,
 };
-use crate::breakpoint_requests::Purpose;
+use crate::arguments::schema::{ArgumentSchema, ObjectOrText};
+use crate::breakpoint_requests::{BreakpointArguments, Purpose};
 use crate::call::ToolCall;
 use crate::event_listener::ProgramState;
 use crate::session::{AgentSession, REQUEST_TIMEOUT};
 use crate::source::place;
-use crate::tool::{Tool, ToolEffect, ToolGroup, run};
+use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
 
 /// Waits end before clients cut calls.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -31,10 +34,11 @@ const MAX_STEPS: u64 = 100;
 const UNSEEN_STOP_PREFIX: &str =
     "nothing was run: the program was already stopped here, and you had not seen it; call again to continue";
 /// Fields of every answer of these tools.
-const RUN_OUTPUT: &[&str] = &["state:s", "event:o", "pending:b"];
+const RUN_OUTPUT: &[AnswerField] =
+    &[AnswerField::text("state"), AnswerField::object("event"), AnswerField::flag("pending")];
 /// For tools whose description says that they answer as `debug_continue`: listing the fields would cost a
 /// model tokens in each conversation.
-const SAME_AS_CONTINUE: &[&str] = &[];
+const SAME_AS_CONTINUE: &[AnswerField] = &[];
 
 /// The tools that resume the program and wait.
 pub const GROUP: ToolGroup = ToolGroup {
@@ -51,14 +55,7 @@ pub const GROUP: ToolGroup = ToolGroup {
                     again. Runs nothing at a stop you have not seen (event.unseen). Steps, pause and wait \
                     answer alike. All that \
                     wait take trigger.",
-            input: &[
-                "sourceFile:s",
-                "line:i",
-                "text:s",
-                "function:s",
-                "trigger:os=started meanwhile: {url}, {input} or {command}",
-                "timeoutMs:i",
-            ],
+            input: ArgumentSchema::of::<RunToArguments>,
             output: RUN_OUTPUT,
             run: run!(resume),
         },
@@ -67,7 +64,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             core: true,
             effect: ToolEffect::Mutating,
             description: "Run the current line (over), enter its call (into), or run to the caller (out).",
-            input: &["kind:s", "count:i", "threadId:i"],
+            input: ArgumentSchema::of::<StepKindArguments>,
             output: SAME_AS_CONTINUE,
             run: run!(step),
         },
@@ -76,7 +73,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             core: false,
             effect: ToolEffect::Mutating,
             description: "Run the current line without entering calls.",
-            input: &["count:i=1", "threadId:i", "timeoutMs:i"],
+            input: ArgumentSchema::of::<StepArguments>,
             output: SAME_AS_CONTINUE,
             run: run!(run, "next"),
         },
@@ -85,7 +82,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             core: false,
             effect: ToolEffect::Mutating,
             description: "Step into the call on this line.",
-            input: &["count:i", "threadId:i", "timeoutMs:i"],
+            input: ArgumentSchema::of::<StepArguments>,
             output: SAME_AS_CONTINUE,
             run: run!(run, "stepIn"),
         },
@@ -94,7 +91,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             core: false,
             effect: ToolEffect::Mutating,
             description: "Run until this function returns.",
-            input: &["count:i", "threadId:i", "timeoutMs:i"],
+            input: ArgumentSchema::of::<StepArguments>,
             output: SAME_AS_CONTINUE,
             run: run!(run, "stepOut"),
         },
@@ -103,7 +100,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             core: true,
             effect: ToolEffect::Mutating,
             description: "Pause the running program.",
-            input: &[],
+            input: ArgumentSchema::of::<PauseArguments>,
             output: SAME_AS_CONTINUE,
             run: run!(pause),
         },
@@ -112,7 +109,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             core: true,
             effect: ToolEffect::ReadOnly,
             description: "Wait for the next event, of any client; answers at once at a stop.",
-            input: &["timeoutMs:i"],
+            input: ArgumentSchema::of::<WaitArguments>,
             output: SAME_AS_CONTINUE,
             run: run!(wait),
         },
@@ -121,41 +118,92 @@ pub const GROUP: ToolGroup = ToolGroup {
             core: false,
             effect: ToolEffect::Mutating,
             description: "Continue to a line, a text or a function, once. event.reached: it got there.",
-            input: &["sourceFile:s", "line:i", "text:s", "function:s", "timeoutMs:i"],
+            input: ArgumentSchema::of::<RunToArguments>,
             output: SAME_AS_CONTINUE,
             run: run!(run_to),
         },
     ],
 };
 
-/// `timeoutMs`, or 30 s.
-pub(super) fn limit(call: &ToolCall) -> Result<Duration, Failure> {
-    Ok(call
-        .arguments
-        .number("timeoutMs")?
-        .map_or(DEFAULT_TIMEOUT, |ms| Duration::from_millis(ms).min(MAX_TIMEOUT)))
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("x-unlisted" = ["condition", "hitCondition", "logMessage", "dllPath", "threadId"]))]
+struct RunToArguments {
+    #[serde(flatten)]
+    to: BreakpointArguments,
+    // Read by `crate::trigger`; this tool lists it for all that wait.
+    #[schemars(description = "started meanwhile: {url}, {input} or {command}")]
+    #[serde(rename = "trigger")]
+    _trigger: Option<ObjectOrText>,
+    timeout_ms: Option<u64>,
+    thread_id: Option<u64>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct StepArguments {
+    #[schemars(extend("default" = 1))]
+    count: Option<u64>,
+    thread_id: Option<u64>,
+    timeout_ms: Option<u64>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("x-unlisted" = ["timeoutMs"]))]
+struct StepKindArguments {
+    kind: Option<String>,
+    count: Option<u64>,
+    thread_id: Option<u64>,
+    timeout_ms: Option<u64>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("x-unlisted" = ["threadId", "timeoutMs"]))]
+struct PauseArguments {
+    thread_id: Option<u64>,
+    timeout_ms: Option<u64>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct WaitArguments {
+    timeout_ms: Option<u64>,
+}
+
+/// The time that a call may wait: `timeoutMs`, or 30 s.
+pub(super) fn limit(timeout_ms: Option<u64>) -> Duration {
+    timeout_ms.map_or(DEFAULT_TIMEOUT, |ms| Duration::from_millis(ms).min(MAX_TIMEOUT))
 }
 
 /// `debug_continue`, which may name a place to run to.
-async fn resume(call: &ToolCall) -> Result<Value, Failure> {
-    let named = ["sourceFile", "function"].iter().any(|key| !call.arguments.value(key).is_null());
-    if named { run_to(call).await } else { run(call, "continue").await }
-}
-
-async fn step(call: &ToolCall) -> Result<Value, Failure> {
-    let kind = call.arguments.text("kind")?;
-    match kind.as_deref() {
-        None | Some("over") => run(call, "next").await,
-        Some("into") => run(call, "stepIn").await,
-        Some("out") => run(call, "stepOut").await,
-        Some(other) => Err(Failure::invalid(format!("`kind` is `{other}`; it must be over, into or out"))),
+async fn resume(call: &ToolCall, arguments: RunToArguments) -> Result<Value, Failure> {
+    if arguments.to.place.is_given() {
+        return run_to(call, arguments).await;
     }
+    let RunToArguments { timeout_ms, thread_id, .. } = arguments;
+    run(call, StepArguments { count: None, thread_id, timeout_ms }, "continue").await
 }
 
-pub(super) async fn run(call: &ToolCall, command: &str) -> Result<Value, Failure> {
-    let session = call.bridge.session(&call.arguments).await?;
-    let until = Instant::now() + limit(call)?;
-    let count = call.arguments.number("count")?.filter(|_| command != "continue").unwrap_or(1);
+async fn step(call: &ToolCall, arguments: StepKindArguments) -> Result<Value, Failure> {
+    let StepKindArguments { kind, count, thread_id, timeout_ms } = arguments;
+    let command = match kind.as_deref() {
+        None | Some("over") => "next",
+        Some("into") => "stepIn",
+        Some("out") => "stepOut",
+        Some(other) => {
+            return Err(Failure::invalid(format!("`kind` is `{other}`; it must be over, into or out")));
+        }
+    };
+    run(call, StepArguments { count, thread_id, timeout_ms }, command).await
+}
+
+async fn run(call: &ToolCall, arguments: StepArguments, command: &str) -> Result<Value, Failure> {
+    let session = call.session().await?;
+    let StepArguments { count, thread_id, timeout_ms } = arguments;
+    let until = Instant::now() + limit(timeout_ms);
+    let count = count.unwrap_or(1);
     if !(1..=MAX_STEPS).contains(&count) {
         return Err(Failure::invalid(format!("`count` is {count}; it must be 1 to {MAX_STEPS}")));
     }
@@ -164,7 +212,7 @@ pub(super) async fn run(call: &ToolCall, command: &str) -> Result<Value, Failure
     // adapter reports that its program has started.
     let runs = matches!(now.state, ProgramState::Running | ProgramState::Idle) || may_continue(&session);
     if runs && (session.agent_view.pending() || command == "continue") {
-        let until = limit_input_wait(call, &session, until).await?;
+        let until = limit_input_wait(timeout_ms, &session, until).await?;
         let seen = if may_continue(&session) { session.agent_view.last_reported() } else { now.news };
         return wait_for_news(call, &session, seen, until).await;
     }
@@ -184,7 +232,7 @@ pub(super) async fn run(call: &ToolCall, command: &str) -> Result<Value, Failure
     call.fire();
     loop {
         let before = session.snapshot();
-        let thread = thread(call, &session, &before.stop).await?;
+        let thread = thread(thread_id, &session, &before.stop).await?;
         session.resume(command, json!({ "threadId": thread }), &call.cancel).await?;
         let is_last = walked.len() as u64 + 1 == count;
         let outcome = if is_last {
@@ -219,12 +267,12 @@ async fn line_of(session: &AgentSession) -> String {
 /// it seldom continues without. `debug_wait`, or a `timeoutMs`, waits in full for its other
 /// threads, or for a person's input.
 async fn limit_input_wait(
-    call: &ToolCall,
+    timeout_ms: Option<u64>,
     session: &AgentSession,
     until: Instant,
 ) -> Result<Instant, Failure> {
     let session = session.root();
-    if !session.agent_view.has_reported_input_wait() || call.arguments.number("timeoutMs")?.is_some() {
+    if !session.agent_view.has_reported_input_wait() || timeout_ms.is_some() {
         return Ok(until);
     }
     let read = session
@@ -248,8 +296,8 @@ pub(super) async fn unseen_event(session: &AgentSession) -> Option<Value> {
     Some(prepend_message(UNSEEN_STOP_PREFIX, answer))
 }
 
-async fn thread(call: &ToolCall, session: &AgentSession, stop: &Value) -> Result<Value, Failure> {
-    Ok(match named_thread(call, session).await? {
+async fn thread(thread_id: Option<u64>, session: &AgentSession, stop: &Value) -> Result<Value, Failure> {
+    Ok(match named_thread(thread_id, session).await? {
         Some(thread) => thread,
         None if stop["threadId"].is_null() => json!(0),
         None => stop["threadId"].clone(),
@@ -274,34 +322,35 @@ async fn wait_brief(
     Ok(if continues { None } else { Some(report(session).await) })
 }
 
-async fn pause(call: &ToolCall) -> Result<Value, Failure> {
-    let session = call.bridge.session(&call.arguments).await?;
+async fn pause(call: &ToolCall, arguments: PauseArguments) -> Result<Value, Failure> {
+    let PauseArguments { thread_id, timeout_ms } = arguments;
+    let session = call.session().await?;
     let before = session.snapshot();
     // The program is stopped already.
     if before.state == ProgramState::Stopped {
         return Ok(report(&session).await);
     }
-    let thread = thread(call, &session, &before.stop).await?;
+    let thread = thread(thread_id, &session, &before.stop).await?;
     session.ask_or_cancel("pause", json!({ "threadId": thread }), REQUEST_TIMEOUT, &call.cancel).await?;
     // Some engines pause a program that reads its input only once it has read it.
-    let until = limit_input_wait(call, &session, Instant::now() + limit(call)?).await?;
+    let until = limit_input_wait(timeout_ms, &session, Instant::now() + limit(timeout_ms)).await?;
     wait_for_news(call, &session, before.news, until).await
 }
 
-async fn wait(call: &ToolCall) -> Result<Value, Failure> {
-    let mut session = call.bridge.session(&call.arguments).await?;
+async fn wait(call: &ToolCall, WaitArguments { timeout_ms }: WaitArguments) -> Result<Value, Failure> {
+    let mut session = call.session().await?;
     // Another client may have resumed the program a moment ago. A session that is gone has already reported
     // its end.
     if let Err(failure) = session.sync().await {
         tracing::debug!(%failure, "the session is gone");
     }
     // It may have ended meanwhile.
-    if let Some(root) = session.root_after_end().filter(|_| call.arguments.value("session").is_null()) {
+    if let Some(root) = session.root_after_end().filter(|_| !call.names_session()) {
         session = root;
     }
     let now = session.snapshot();
     if may_continue(&session) {
-        let until = Instant::now() + limit(call)?;
+        let until = Instant::now() + limit(timeout_ms);
         return wait_for_news(call, &session, session.agent_view.last_reported(), until).await;
     }
     // Not every adapter reports that its program has begun.
@@ -316,13 +365,14 @@ async fn wait(call: &ToolCall) -> Result<Value, Failure> {
         add_started(&mut answer, &session);
         return Ok(answer);
     }
-    wait_for_news(call, &session, now.news, Instant::now() + limit(call)?).await
+    wait_for_news(call, &session, now.news, Instant::now() + limit(timeout_ms)).await
 }
 
-async fn run_to(call: &ToolCall) -> Result<Value, Failure> {
-    let session = call.bridge.session(&call.arguments).await?;
-    let request = session.request(&call.arguments, &call.bridge.options.roots).await?;
-    let until = Instant::now() + limit(call)?;
+async fn run_to(call: &ToolCall, arguments: RunToArguments) -> Result<Value, Failure> {
+    let session = call.session().await?;
+    let RunToArguments { to, timeout_ms, thread_id, .. } = arguments;
+    let request = session.request(&to, &call.bridge.options.roots).await?;
+    let until = Instant::now() + limit(timeout_ms);
     if let Some(answer) = unseen_event(&session).await {
         return Ok(answer);
     }
@@ -333,7 +383,7 @@ async fn run_to(call: &ToolCall) -> Result<Value, Failure> {
     session.with_requested(|requested| requested.add(request, id, Purpose::RunTo));
     let resumed = async {
         session.send_breakpoints(&file).await?;
-        let thread = thread(call, &session, &before.stop).await?;
+        let thread = thread(thread_id, &session, &before.stop).await?;
         session.resume("continue", json!({ "threadId": thread }), &call.cancel).await
     };
     if let Err(failure) = resumed.await {

@@ -4,13 +4,15 @@
 use std::sync::Arc;
 
 use dap_wire::{ErrorCode, Failure};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use workspace_tools::files::{self, EntryType, reading, writing};
 use workspace_tools::roots::Roots;
 
+use crate::arguments::schema::{ArgumentSchema, IntegerOrText};
 use crate::call::ToolCall;
-use crate::tool::{Tool, ToolEffect, ToolGroup, run};
+use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
 
 /// Entries of one `list_directory`.
 const DEFAULT_ENTRIES: u64 = 1000;
@@ -24,14 +26,8 @@ pub const GROUP: ToolGroup = ToolGroup {
             core: false,
             effect: ToolEffect::ReadOnly,
             description: "Read a text file, or lines of it, in parts.",
-            input: &[
-                "path:s!",
-                "start:x=line, or next",
-                "count:i",
-                "maxBytes:i=65536",
-                "encoding:s=or base64",
-            ],
-            output: &["content:s", "lines:i", "next:s"],
+            input: ArgumentSchema::of::<ReadArguments>,
+            output: &[AnswerField::text("content"), AnswerField::integer("lines"), AnswerField::text("next")],
             run: run!(read),
         },
         Tool {
@@ -39,8 +35,8 @@ pub const GROUP: ToolGroup = ToolGroup {
             core: false,
             effect: ToolEffect::DestructiveIdempotent,
             description: "Create or replace a whole file, atomically.",
-            input: &["path:s!", "content:s0!", "encoding:s=or base64"],
-            output: &["bytesWritten:i", "created:b"],
+            input: ArgumentSchema::of::<WriteArguments>,
+            output: &[AnswerField::integer("bytesWritten"), AnswerField::flag("created")],
             run: run!(write),
         },
         Tool {
@@ -48,8 +44,12 @@ pub const GROUP: ToolGroup = ToolGroup {
             core: false,
             effect: ToolEffect::ReadOnly,
             description: "Names in a folder, and which are folders.",
-            input: &["path:s", "start:i", "count:i=1000"],
-            output: &["entries:a", "directories:a", "next:i"],
+            input: ArgumentSchema::of::<DirectoryArguments>,
+            output: &[
+                AnswerField::list("entries"),
+                AnswerField::list("directories"),
+                AnswerField::integer("next"),
+            ],
             run: run!(list),
         },
         Tool {
@@ -57,8 +57,8 @@ pub const GROUP: ToolGroup = ToolGroup {
             core: false,
             effect: ToolEffect::Destructive,
             description: "Delete a file or link.",
-            input: &["path:s!"],
-            output: &["path:s"],
+            input: ArgumentSchema::of::<PathArguments>,
+            output: &[AnswerField::text("path")],
             run: run!(delete),
         },
         Tool {
@@ -66,8 +66,8 @@ pub const GROUP: ToolGroup = ToolGroup {
             core: false,
             effect: ToolEffect::Idempotent,
             description: "Create a folder and its parents.",
-            input: &["path:s!"],
-            output: &["created:b"],
+            input: ArgumentSchema::of::<PathArguments>,
+            output: &[AnswerField::flag("created")],
             run: run!(create_directory),
         },
         Tool {
@@ -75,8 +75,8 @@ pub const GROUP: ToolGroup = ToolGroup {
             core: false,
             effect: ToolEffect::ReadOnly,
             description: "Whether a path is a file.",
-            input: &["path:s!"],
-            output: &["exists:b"],
+            input: ArgumentSchema::of::<PathArguments>,
+            output: &[AnswerField::flag("exists")],
             run: run!(exists, EntryType::File),
         },
         Tool {
@@ -84,71 +84,99 @@ pub const GROUP: ToolGroup = ToolGroup {
             core: false,
             effect: ToolEffect::ReadOnly,
             description: "Whether a path is a folder.",
-            input: &["path:s!"],
-            output: &["exists:b"],
+            input: ArgumentSchema::of::<PathArguments>,
+            output: &[AnswerField::flag("exists")],
             run: run!(exists, EntryType::Directory),
         },
     ],
 };
 
-async fn read(call: &ToolCall) -> Result<Value, Failure> {
-    let start = match call.arguments.value("start") {
-        Value::Null => None,
-        Value::String(text) => Some(text),
-        other => Some(other.to_string()),
-    };
+/// Arguments of a tool that takes only a path.
+#[derive(Deserialize, JsonSchema)]
+struct PathArguments {
+    path: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ReadArguments {
+    path: String,
+    #[schemars(description = "line, or next")]
+    start: Option<IntegerOrText>,
+    count: Option<u64>,
+    #[schemars(extend("default" = reading::DEFAULT_ANSWER_BYTES))]
+    max_bytes: Option<u64>,
+    #[schemars(description = "or base64")]
+    encoding: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct WriteArguments {
+    path: String,
+    #[schemars(length(min = 0))]
+    content: String,
+    #[schemars(description = "or base64")]
+    encoding: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct DirectoryArguments {
+    path: Option<String>,
+    start: Option<u64>,
+    #[schemars(extend("default" = DEFAULT_ENTRIES))]
+    count: Option<u64>,
+}
+
+async fn read(call: &ToolCall, arguments: ReadArguments) -> Result<Value, Failure> {
     let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let selection = reading::ReadOptions {
-        start,
-        count: call.arguments.number("count")?.map(size),
-        max_bytes: call.arguments.number("maxBytes")?.map_or(reading::DEFAULT_ANSWER_BYTES, size),
-        base64: base64(call)?,
+        start: arguments.start.map(|start| start.to_string()),
+        count: arguments.count.map(size),
+        max_bytes: arguments.max_bytes.map_or(reading::DEFAULT_ANSWER_BYTES, size),
+        base64: is_base64(arguments.encoding.as_deref())?,
     };
-    blocking(call, "path", move |roots, path| reading::read(roots, path, &selection)).await
+    with_roots(call, move |roots| reading::read(roots, &arguments.path, &selection)).await
 }
 
-async fn write(call: &ToolCall) -> Result<Value, Failure> {
-    let content = call.arguments.need_content("content")?;
-    let content = if base64(call)? { writing::decode(&content)? } else { content.into_bytes() };
-    blocking(call, "path", move |roots, path| writing::write(roots, path, &content)).await
+async fn write(call: &ToolCall, arguments: WriteArguments) -> Result<Value, Failure> {
+    let WriteArguments { path, content, encoding } = arguments;
+    let content = match is_base64(encoding.as_deref())? {
+        true => writing::decode(&content)?,
+        false => content.into_bytes(),
+    };
+    with_roots(call, move |roots| writing::write(roots, &path, &content)).await
 }
 
-async fn list(call: &ToolCall) -> Result<Value, Failure> {
-    let start = usize::try_from(call.arguments.number("start")?.unwrap_or(0)).unwrap_or(usize::MAX);
-    let count = call.arguments.number("count")?.unwrap_or(DEFAULT_ENTRIES).clamp(1, 10 * DEFAULT_ENTRIES);
+async fn list(call: &ToolCall, arguments: DirectoryArguments) -> Result<Value, Failure> {
+    let start = usize::try_from(arguments.start.unwrap_or(0)).unwrap_or(usize::MAX);
+    let count = arguments.count.unwrap_or(DEFAULT_ENTRIES).clamp(1, 10 * DEFAULT_ENTRIES);
     let count = usize::try_from(count).unwrap_or(usize::MAX);
-    let path = call.arguments.text("path")?.unwrap_or_else(|| ".".into());
+    let path = arguments.path.unwrap_or_else(|| ".".into());
     with_roots(call, move |roots| files::list(roots, &path, start, count)).await
 }
 
-async fn delete(call: &ToolCall) -> Result<Value, Failure> {
-    blocking(call, "path", writing::delete).await
+async fn delete(call: &ToolCall, PathArguments { path }: PathArguments) -> Result<Value, Failure> {
+    with_roots(call, move |roots| writing::delete(roots, &path)).await
 }
 
-async fn create_directory(call: &ToolCall) -> Result<Value, Failure> {
-    blocking(call, "path", writing::create_directory).await
+async fn create_directory(call: &ToolCall, PathArguments { path }: PathArguments) -> Result<Value, Failure> {
+    with_roots(call, move |roots| writing::create_directory(roots, &path)).await
 }
 
-async fn exists(call: &ToolCall, kind: EntryType) -> Result<Value, Failure> {
-    blocking(call, "path", move |roots, path| files::exists(roots, path, kind)).await
+async fn exists(
+    call: &ToolCall,
+    PathArguments { path }: PathArguments,
+    kind: EntryType,
+) -> Result<Value, Failure> {
+    with_roots(call, move |roots| files::exists(roots, &path, kind)).await
 }
 
-fn base64(call: &ToolCall) -> Result<bool, Failure> {
-    match call.arguments.text("encoding")?.as_deref() {
+fn is_base64(encoding: Option<&str>) -> Result<bool, Failure> {
+    match encoding {
         None | Some("utf8" | "utf-8") => Ok(false),
         Some("base64") => Ok(true),
         Some(other) => Err(Failure::invalid(format!("`encoding` must be utf8 or base64, not `{other}`"))),
     }
-}
-
-/// Does something at the path of a call.
-async fn blocking<T: Serialize + Send + 'static>(
-    call: &ToolCall,
-    key: &str,
-    work: impl FnOnce(&Roots, &str) -> Result<T, Failure> + Send + 'static,
-) -> Result<Value, Failure> {
-    let path = call.arguments.need_text(key)?;
-    with_roots(call, move |roots| work(roots, &path)).await
 }
 
 /// Does something that may wait for a disk, off the thread that serves the protocol.

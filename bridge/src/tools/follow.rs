@@ -4,6 +4,8 @@
 use std::time::Duration;
 
 use dap_wire::{ErrorCode, Failure};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -11,13 +13,14 @@ use super::execution::{limit, unseen_event};
 use super::life;
 use super::stops::{prepend_message, report, stopped_thread};
 use super::waiting::wait_for_news;
+use crate::arguments::schema::ArgumentSchema;
 use crate::bounds::Budget;
-use crate::breakpoint_requests::{Purpose, RequestedBreakpoint};
+use crate::breakpoint_requests::{BreakpointArguments, Purpose, RequestedBreakpoint};
 use crate::call::ToolCall;
 use crate::event_listener::ProgramState;
 use crate::functions;
 use crate::session::{AgentSession, REQUEST_TIMEOUT};
-use crate::tool::{Tool, ToolEffect, ToolGroup, run};
+use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
 
 /// Tokens of an answer by default.
 const DEFAULT_TOKENS: u64 = 1500;
@@ -36,18 +39,13 @@ pub const GROUP: ToolGroup = ToolGroup {
         description: "Life of a call in one answer: runs to the call-th call of a function (or line; \
             default: the current call) where condition holds, then each statement with what it changed, \
             loops folded, calls with arguments and value (depth: their statements too), result or exception.",
-        input: &[
-            "function:s",
-            "sourceFile:s",
-            "line:i",
-            "text:s",
-            "call:i=1",
-            "condition:s",
-            "depth:i",
-            "next:i",
-            "maxTokens:i=1500",
+        input: ArgumentSchema::of::<FollowArguments>,
+        output: &[
+            AnswerField::text("call"),
+            AnswerField::texts("life"),
+            AnswerField::text("ended"),
+            AnswerField::integer("next"),
         ],
-        output: &["call:s", "life:as", "ended:s", "next:i"],
         run: run!(follow),
     }],
 };
@@ -61,46 +59,62 @@ pub struct FollowedCall {
     open: Option<u64>,
 }
 
-async fn follow(call: &ToolCall) -> Result<Value, Failure> {
-    let session = call.bridge.session(&call.arguments).await?;
-    let budget = bytes(call)?;
-    if !call.arguments.value("next").is_null() {
-        let from = call.arguments.number("next")?.unwrap_or_default();
-        return continue_following(call, &session, usize::try_from(from).unwrap_or(usize::MAX), budget).await;
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("x-unlisted" = ["hitCondition", "logMessage", "dllPath", "timeoutMs", "maxSteps"]))]
+struct FollowArguments {
+    #[serde(flatten)]
+    to: BreakpointArguments,
+    #[schemars(extend("default" = 1))]
+    call: Option<u64>,
+    depth: Option<u64>,
+    next: Option<u64>,
+    #[schemars(extend("default" = DEFAULT_TOKENS))]
+    max_tokens: Option<u64>,
+    timeout_ms: Option<u64>,
+    max_steps: Option<u64>,
+}
+
+async fn follow(call: &ToolCall, arguments: FollowArguments) -> Result<Value, Failure> {
+    let session = call.session().await?;
+    let budget = bytes(arguments.max_tokens);
+    if let Some(from) = arguments.next {
+        let from = usize::try_from(from).unwrap_or(usize::MAX);
+        return continue_following(call, &arguments, &session, from, budget).await;
     }
-    let named = ["function", "sourceFile"].iter().any(|key| !call.arguments.value(key).is_null());
+    let named = arguments.to.place.is_given();
     if session.snapshot().state == ProgramState::Exited {
         return stopped_thread(&session);
     }
     if let Some(answer) = unseen_event(&session).await.filter(|_| named) {
         return Ok(answer);
     }
-    if named && let Some(answer) = run_to_call(call, &session).await? {
+    if named && let Some(answer) = run_to_call(call, &arguments, &session).await? {
         return Ok(answer);
     }
-    follow_call(call, &session, budget).await
+    follow_call(call, &arguments, &session, budget).await
 }
 
 /// Bytes that the lines may cost.
-fn bytes(call: &ToolCall) -> Result<usize, Failure> {
-    let given = call.arguments.number("maxTokens")?;
-    let budget = match given {
-        Some(_) => Budget::of(&call.arguments)?,
-        None => Budget::of(&call.arguments.with("maxTokens", json!(DEFAULT_TOKENS)))?,
-    };
-    Ok(budget.bytes().saturating_sub(FRAME_BYTES).max(400))
+fn bytes(max_tokens: Option<u64>) -> usize {
+    let budget = Budget::of(max_tokens.or(Some(DEFAULT_TOKENS)));
+    budget.bytes().saturating_sub(FRAME_BYTES).max(400)
 }
 
 /// Runs to the call; the answer when that was not reached.
-async fn run_to_call(call: &ToolCall, session: &AgentSession) -> Result<Option<Value>, Failure> {
-    let number = call.arguments.number("call")?.unwrap_or(1);
+async fn run_to_call(
+    call: &ToolCall,
+    arguments: &FollowArguments,
+    session: &AgentSession,
+) -> Result<Option<Value>, Failure> {
+    let number = arguments.call.unwrap_or(1);
     if number == 0 {
         return Err(Failure::invalid("`call` is 0; calls are counted from 1"));
     }
-    let until = Instant::now() + limit(call)?;
+    let until = Instant::now() + limit(arguments.timeout_ms);
     let before = session.snapshot();
     let resumed = async {
-        set_breakpoint(call, session, number).await?;
+        set_breakpoint(call, &arguments.to, session, number).await?;
         if before.state == ProgramState::Stopped {
             let thread = json!({ "threadId": before.stop["threadId"] });
             session.resume("continue", thread, &call.cancel).await?;
@@ -126,11 +140,16 @@ async fn run_to_call(call: &ToolCall, session: &AgentSession) -> Result<Option<V
 
 /// Sets the breakpoint at the call with this number: by the function's name where the engine knows it, else
 /// on the first line of its body in the sources.
-async fn set_breakpoint(call: &ToolCall, session: &AgentSession, number: u64) -> Result<(), Failure> {
+async fn set_breakpoint(
+    call: &ToolCall,
+    arguments: &BreakpointArguments,
+    session: &AgentSession,
+    number: u64,
+) -> Result<(), Failure> {
     let roots = &call.bridge.options.roots;
-    let function = call.arguments.text("function")?;
+    let function = arguments.place.function.clone();
     if function.is_none() || session.can("supportsFunctionBreakpoints") {
-        let id = add(call, session, session.request(&call.arguments, roots).await?, number).await?;
+        let id = add(call, session, session.request(arguments, roots).await?, number).await?;
         let bound = session.with_requested(|requested| {
             requested.find(id).is_some_and(|(_, breakpoint)| breakpoint.state["verified"] == true)
         });
@@ -142,8 +161,7 @@ async fn set_breakpoint(call: &ToolCall, session: &AgentSession, number: u64) ->
     match functions::find(&function, &session.source_files().await) {
         Some((file, line)) => {
             session.drop_breakpoints(Purpose::RunTo).await?;
-            let arguments = call.arguments.with("sourceFile", json!(file)).with("line", json!(line));
-            let arguments = arguments.with("function", Value::Null).with("text", Value::Null);
+            let arguments = arguments.at_line(file, line);
             let id = add(call, session, session.request(&arguments, roots).await?, number).await?;
             session.check_accepted(id)
         }
@@ -173,17 +191,22 @@ async fn add(
 }
 
 /// Follows the call in which the program is stopped.
-async fn follow_call(call: &ToolCall, session: &AgentSession, budget: usize) -> Result<Value, Failure> {
+async fn follow_call(
+    call: &ToolCall,
+    arguments: &FollowArguments,
+    session: &AgentSession,
+    budget: usize,
+) -> Result<Value, Failure> {
     let thread = stopped_thread(session)?;
-    let time = call.arguments.number("timeoutMs")?.map_or(DEFAULT_TIMEOUT, Duration::from_millis);
-    let mut arguments = json!({ "threadId": thread, "timeoutMs": time.as_millis() as u64 });
-    for (ours, theirs) in [("depth", "depth"), ("maxSteps", "maxSteps")] {
-        if let Some(number) = call.arguments.number(ours)? {
-            arguments[theirs] = json!(number);
+    let time = arguments.timeout_ms.map_or(DEFAULT_TIMEOUT, Duration::from_millis);
+    let mut request = json!({ "threadId": thread, "timeoutMs": time.as_millis() as u64 });
+    for (key, number) in [("depth", arguments.depth), ("maxSteps", arguments.max_steps)] {
+        if let Some(number) = number {
+            request[key] = json!(number);
         }
     }
     call.fire();
-    let following = session.resume_within("followCall", arguments, time + REQUEST_TIMEOUT, &call.cancel);
+    let following = session.resume_within("followCall", request, time + REQUEST_TIMEOUT, &call.cancel);
     let body = call.progress.during("following the call", None, following).await?;
     let (head, lines) = (life::head(&body["call"]), life::lines(&body, budget));
     let ended = body["ended"].as_str().unwrap_or_default().to_owned();
@@ -238,6 +261,7 @@ async fn add_event(session: &AgentSession, answer: &mut Value) {
 /// The rest of the last answer; when all of it was shown, continues to follow the call.
 async fn continue_following(
     call: &ToolCall,
+    arguments: &FollowArguments,
     session: &AgentSession,
     from: usize,
     budget: usize,
@@ -247,7 +271,7 @@ async fn continue_following(
         return Ok(page(session, from, budget));
     }
     match open {
-        Some(news) if news == session.snapshot().news => follow_call(call, session, budget).await,
+        Some(news) if news == session.snapshot().news => follow_call(call, arguments, session, budget).await,
         Some(_) => Err(Failure::invalid("the program has run since: the call cannot be followed on")
             .hint("call debug_follow with a `function`")),
         None => Err(Failure::invalid(format!("`next` is {from}, but there is nothing more"))),

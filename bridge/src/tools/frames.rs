@@ -2,6 +2,8 @@
 //! each; and which frame and scope a call means. Variables of a frame are not here.
 
 use dap_wire::{ErrorCode, Failure};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::shown_frame::{has_ended, locals_scopes, shown_frame, stack};
@@ -13,7 +15,9 @@ use crate::source::place;
 
 /// Scopes that other engines call so; here they are among the locals.
 const LOCALS_ALIASES: [&str; 4] = ["locals", "arguments", "args", "this"];
-/// Frames that are read to fold them.
+/// Frames of one answer by default.
+const DEFAULT_FRAMES: u64 = 20;
+/// Frames of one answer at most, and frames that are read to fold them.
 const MAX_FRAMES: u64 = 200;
 /// Maximum number of consecutive library frames that stay unfolded: folding one or two saves nothing.
 const MAX_UNFOLDED_FRAMES: usize = 2;
@@ -109,20 +113,32 @@ fn body(frame: &Value) -> Value {
     shown
 }
 
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("x-unlisted" = ["maxTokens"]))]
+pub(super) struct StackArguments {
+    thread_id: Option<u64>,
+    start: Option<u64>,
+    #[schemars(extend("default" = DEFAULT_FRAMES))]
+    count: Option<u64>,
+    max_tokens: Option<u64>,
+}
+
 /// `debug_stacktrace`: frames of libraries are not folded if the call names where to begin.
-pub(super) async fn stacktrace(call: &ToolCall) -> Result<Value, Failure> {
-    let session = call.bridge.session(&call.arguments).await?;
-    let thread = match named_thread(call, &session).await? {
+pub(super) async fn stacktrace(call: &ToolCall, arguments: StackArguments) -> Result<Value, Failure> {
+    let session = call.session().await?;
+    let thread = match named_thread(arguments.thread_id, &session).await? {
         Some(thread) => thread,
         None => stopped_thread(&session)?,
     };
-    let ((start, count), budget) = (page(call, 20, 200)?, Budget::of(&call.arguments)?);
+    let count = arguments.count.unwrap_or(DEFAULT_FRAMES).clamp(1, MAX_FRAMES);
+    let budget = Budget::of(arguments.max_tokens);
     let news = session.snapshot().news;
-    let stack = match call.arguments.number("start")? {
-        Some(_) => CallStack::read(&session, &thread, start, count).await?,
+    let stack = match arguments.start {
+        Some(start) => CallStack::read(&session, &thread, start, count).await?,
         None => CallStack::read_folded(&session, &thread).await?,
     };
-    if start == 0 {
+    if arguments.start.unwrap_or(0) == 0 {
         session.agent_view.record_seen(news);
     }
     let mut answer = json!({ "threadId": thread });
@@ -130,25 +146,19 @@ pub(super) async fn stacktrace(call: &ToolCall) -> Result<Value, Failure> {
     Ok(answer)
 }
 
-/// `start` and `count`, bounded.
-pub(super) fn page(call: &ToolCall, usual: u64, most: u64) -> Result<(u64, u64), Failure> {
-    let count = call.arguments.number("count")?.unwrap_or(usual).clamp(1, most);
-    Ok((call.arguments.number("start")?.unwrap_or(0), count))
-}
-
-pub(super) async fn frame_of(call: &ToolCall, session: &AgentSession) -> Result<Value, Failure> {
-    if let Some(frame) = call.arguments.number("frameId")? {
+/// The frame with the id that a call names, else the one whose variables and place the agent was shown.
+pub(super) async fn frame_of(frame_id: Option<u64>, session: &AgentSession) -> Result<Value, Failure> {
+    if let Some(frame) = frame_id {
         return Ok(json!(frame));
     }
-    // The frame whose variables and place the agent was shown.
     let (top, shown) = shown_frame(session, &stopped_thread(session)?).await?;
     // A frame that has ended has no variables; `$exception` is the thread's.
     Ok(if has_ended(&shown) { top["id"].clone() } else { shown["id"].clone() })
 }
 
-/// The scope named by `scope`, else those with arguments and locals.
+/// The named scope, else those with arguments and locals.
 pub(super) async fn scope(
-    call: &ToolCall,
+    scope_name: Option<&str>,
     session: &AgentSession,
     frame: &Value,
 ) -> Result<Vec<Value>, Failure> {
@@ -159,8 +169,7 @@ pub(super) async fn scope(
             .find(|scope| scope["name"].as_str().is_some_and(|name| name.to_lowercase().starts_with(prefix)))
             .map(|scope| vec![scope["variablesReference"].clone()])
     };
-    let scope_name = call.arguments.text("scope")?.map(|name| name.to_lowercase());
-    match scope_name.filter(|name| name != "all") {
+    match scope_name.map(str::to_lowercase).filter(|name| name != "all") {
         Some(name) => {
             // Many engines have arguments and `this` among the locals.
             let found = named(&name)
@@ -221,7 +230,7 @@ mod tests {
         let page = |count| {
             let mut answer = json!({});
             let stack = CallStack { rows: fold_frames(&frames), end: 5, total: Some(9) };
-            stack.put(&mut answer, Budget::of(&crate::arguments::ToolArguments::new(None)).unwrap(), count);
+            stack.put(&mut answer, Budget::of(None), count);
             (answer["frames"].as_array().unwrap().len(), answer["next"].clone())
         };
         assert_eq!(page(1), (1, json!(1)));

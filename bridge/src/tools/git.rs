@@ -2,13 +2,18 @@
 //! tools.
 
 use dap_wire::Failure;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::Value;
 use workspace_tools::git::repository::Repository;
 use workspace_tools::git::{changes, diff, history, status};
 
+use crate::arguments::schema::ArgumentSchema;
 use crate::call::ToolCall;
-use crate::tool::{Tool, ToolEffect, ToolGroup, run};
+use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
 
+/// Commits of one `git_log` by default.
+const DEFAULT_COMMITS: u64 = 10;
 /// Bytes of a patch in one answer by default.
 const DEFAULT_PATCH_BYTES: u64 = 64 << 10;
 /// The largest `maxBytes` of a patch.
@@ -23,8 +28,13 @@ pub const GROUP: ToolGroup = ToolGroup {
             core: false,
             effect: ToolEffect::ReadOnly,
             description: "Branch, and changed, staged, untracked files.",
-            input: &["repositoryPath:s"],
-            output: &["output:s", "branch:s", "clean:b", "files:a"],
+            input: ArgumentSchema::of::<RepositoryArguments>,
+            output: &[
+                AnswerField::text("output"),
+                AnswerField::text("branch"),
+                AnswerField::flag("clean"),
+                AnswerField::list("files"),
+            ],
             run: run!(git_status),
         },
         Tool {
@@ -32,8 +42,12 @@ pub const GROUP: ToolGroup = ToolGroup {
             core: false,
             effect: ToolEffect::ReadOnly,
             description: "Commits, latest first.",
-            input: &["repositoryPath:s", "maxCount:i=10", "start:i=skip", "revision:s", "files:as"],
-            output: &["output:s", "commits:a", "next:i"],
+            input: ArgumentSchema::of::<LogArguments>,
+            output: &[
+                AnswerField::text("output"),
+                AnswerField::list("commits"),
+                AnswerField::integer("next"),
+            ],
             run: run!(log),
         },
         Tool {
@@ -41,8 +55,8 @@ pub const GROUP: ToolGroup = ToolGroup {
             core: false,
             effect: ToolEffect::ReadOnly,
             description: "Patch of unstaged or staged changes, or against a revision, in parts.",
-            input: &["repositoryPath:s", "staged:b", "revision:s=or A..B", "files:as", "start:i"],
-            output: &["output:s", "files:a", "next:i"],
+            input: ArgumentSchema::of::<PatchArguments>,
+            output: &[AnswerField::text("output"), AnswerField::list("files"), AnswerField::integer("next")],
             run: run!(git_diff),
         },
         Tool {
@@ -50,8 +64,8 @@ pub const GROUP: ToolGroup = ToolGroup {
             core: false,
             effect: ToolEffect::ReadOnly,
             description: "Local and remote branches.",
-            input: &["repositoryPath:s"],
-            output: &["output:s", "branches:a"],
+            input: ArgumentSchema::of::<RepositoryArguments>,
+            output: &[AnswerField::text("output"), AnswerField::list("branches")],
             run: run!(branches),
         },
         Tool {
@@ -59,8 +73,8 @@ pub const GROUP: ToolGroup = ToolGroup {
             core: false,
             effect: ToolEffect::ReadOnly,
             description: "The branch that is checked out.",
-            input: &["repositoryPath:s"],
-            output: &["branch:s", "detached:b"],
+            input: ArgumentSchema::of::<RepositoryArguments>,
+            output: &[AnswerField::text("branch"), AnswerField::flag("detached")],
             run: run!(current_branch),
         },
         Tool {
@@ -68,8 +82,8 @@ pub const GROUP: ToolGroup = ToolGroup {
             core: false,
             effect: ToolEffect::Idempotent,
             description: "Stage files, also deleted ones.",
-            input: &["files:as!", "repositoryPath:s"],
-            output: &["staged:a"],
+            input: ArgumentSchema::of::<AddArguments>,
+            output: &[AnswerField::list("staged")],
             run: run!(add),
         },
         Tool {
@@ -77,59 +91,107 @@ pub const GROUP: ToolGroup = ToolGroup {
             core: false,
             effect: ToolEffect::Mutating,
             description: "Commit staged changes.",
-            input: &["message:s!", "repositoryPath:s"],
-            output: &["hash:s", "branch:s"],
+            input: ArgumentSchema::of::<CommitArguments>,
+            output: &[AnswerField::text("hash"), AnswerField::text("branch")],
             run: run!(commit),
         },
     ],
 };
 
-async fn git_status(call: &ToolCall) -> Result<Value, Failure> {
-    super::answer(&status::status(&open(call).await?).await?)
+/// Arguments of a tool that takes only a repository.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct RepositoryArguments {
+    repository_path: Option<String>,
 }
 
-async fn current_branch(call: &ToolCall) -> Result<Value, Failure> {
-    super::answer(&status::current_branch(&open(call).await?).await?)
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct LogArguments {
+    repository_path: Option<String>,
+    #[schemars(extend("default" = DEFAULT_COMMITS))]
+    max_count: Option<u64>,
+    #[schemars(description = "skip")]
+    #[serde(default)]
+    start: u64,
+    revision: Option<String>,
+    #[serde(default)]
+    files: Vec<String>,
 }
 
-async fn branches(call: &ToolCall) -> Result<Value, Failure> {
-    super::answer(&history::branches(&open(call).await?).await?)
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("x-unlisted" = ["maxBytes"]))]
+struct PatchArguments {
+    repository_path: Option<String>,
+    #[serde(default)]
+    staged: bool,
+    #[schemars(description = "or A..B")]
+    revision: Option<String>,
+    #[serde(default)]
+    files: Vec<String>,
+    #[serde(default)]
+    start: u64,
+    max_bytes: Option<u64>,
 }
 
-async fn log(call: &ToolCall) -> Result<Value, Failure> {
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct AddArguments {
+    files: Vec<String>,
+    repository_path: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct CommitArguments {
+    message: String,
+    repository_path: Option<String>,
+}
+
+async fn git_status(call: &ToolCall, arguments: RepositoryArguments) -> Result<Value, Failure> {
+    super::answer(&status::status(&open(call, arguments.repository_path).await?).await?)
+}
+
+async fn current_branch(call: &ToolCall, arguments: RepositoryArguments) -> Result<Value, Failure> {
+    super::answer(&status::current_branch(&open(call, arguments.repository_path).await?).await?)
+}
+
+async fn branches(call: &ToolCall, arguments: RepositoryArguments) -> Result<Value, Failure> {
+    super::answer(&history::branches(&open(call, arguments.repository_path).await?).await?)
+}
+
+async fn log(call: &ToolCall, arguments: LogArguments) -> Result<Value, Failure> {
     let selection = history::LogOptions {
-        count: call.arguments.number("maxCount")?.unwrap_or(10),
-        start: call.arguments.number("start")?.unwrap_or(0),
-        revision: call.arguments.text("revision")?,
-        files: call.arguments.texts("files")?,
+        count: arguments.max_count.unwrap_or(DEFAULT_COMMITS),
+        start: arguments.start,
+        revision: arguments.revision,
+        files: arguments.files,
     };
-    super::answer(&history::log(&open(call).await?, &selection).await?)
+    super::answer(&history::log(&open(call, arguments.repository_path).await?, &selection).await?)
 }
 
-async fn git_diff(call: &ToolCall) -> Result<Value, Failure> {
-    let most = call.arguments.number("maxBytes")?.unwrap_or(DEFAULT_PATCH_BYTES).min(MAX_PATCH_BYTES);
+async fn git_diff(call: &ToolCall, arguments: PatchArguments) -> Result<Value, Failure> {
+    let most = arguments.max_bytes.unwrap_or(DEFAULT_PATCH_BYTES).min(MAX_PATCH_BYTES);
     let selection = diff::DiffOptions {
-        staged: call.arguments.flag("staged")?.unwrap_or(false),
-        revision: call.arguments.text("revision")?,
-        files: call.arguments.texts("files")?,
-        start: call.arguments.number("start")?.unwrap_or(0),
+        staged: arguments.staged,
+        revision: arguments.revision,
+        files: arguments.files,
+        start: arguments.start,
         max_bytes: usize::try_from(most).unwrap_or(usize::MAX),
     };
-    super::answer(&diff::diff(&open(call).await?, &selection).await?)
+    super::answer(&diff::diff(&open(call, arguments.repository_path).await?, &selection).await?)
 }
 
-async fn add(call: &ToolCall) -> Result<Value, Failure> {
-    let files = call.arguments.texts("files")?;
-    super::answer(&changes::add(&open(call).await?, &files).await?)
+async fn add(call: &ToolCall, arguments: AddArguments) -> Result<Value, Failure> {
+    super::answer(&changes::add(&open(call, arguments.repository_path).await?, &arguments.files).await?)
 }
 
-async fn commit(call: &ToolCall) -> Result<Value, Failure> {
-    let message = call.arguments.need_text("message")?;
-    super::answer(&changes::commit(&open(call).await?, &message).await?)
+async fn commit(call: &ToolCall, arguments: CommitArguments) -> Result<Value, Failure> {
+    super::answer(&changes::commit(&open(call, arguments.repository_path).await?, &arguments.message).await?)
 }
 
-async fn open(call: &ToolCall) -> Result<Repository<'_>, Failure> {
-    let folder = call.arguments.text("repositoryPath")?;
+async fn open(call: &ToolCall, folder: Option<String>) -> Result<Repository<'_>, Failure> {
     let options = &call.bridge.options;
     // `--read-only` forbids running programs, even if other flags allow it.
     let commands = options.offer.commands && !options.offer.read_only;

@@ -5,98 +5,30 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dap_wire::Failure;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::repeats::Repeat;
+use super::attributes::{self, LaunchNames, PassedAttributes};
+use super::repeats::{Repeat, RepeatArguments};
 use super::{attach, execution, repeats, server_urls, session_list, stops, waiting};
-use crate::arguments::ToolArguments;
-use crate::breakpoint_requests::{BreakpointRequests, Purpose, RequestedBreakpoint};
+use crate::arguments;
+use crate::arguments::schema::{self, ArgumentSchema, TextOrObject};
+use crate::breakpoint_requests::{BreakpointArguments, BreakpointRequests, Purpose, RequestedBreakpoint};
 use crate::call::ToolCall;
 use crate::event_listener::ProgramState;
 use crate::server::EarlyRequests;
 use crate::session::breakpoints::locate_text;
 use crate::session::{AgentSession, SessionPlan};
 use crate::source::{absolute, in_folders};
-use crate::tool::{Tool, ToolEffect, ToolGroup, run};
+use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
 
 /// Time limit for the entry stop after the program is attached.
 pub(super) const ENTRY_STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Time limit for the engine to report the process after a launch.
 const PROCESS_TIMEOUT: Duration = Duration::from_millis(700);
-
-/// Launch attributes that are passed on unchanged; other attributes of an adapter go into `engineOptions`.
-const LAUNCH_ATTRIBUTES: [&str; 42] = [
-    "args",
-    "engine",
-    "enginePath",
-    "engineOptions",
-    "justMyCode",
-    "console",
-    "pty",
-    "__ptyEcho",
-    "terminalSize",
-    "stdio",
-    "noDebug",
-    "module",
-    "code",
-    "python",
-    "pythonArgs",
-    "subProcess",
-    "pathMappings",
-    "runtimeExecutable",
-    "runtimeArgs",
-    "outFiles",
-    "cargo",
-    "mode",
-    "buildFlags",
-    "dlvFlags",
-    "initCommands",
-    "agentAccess",
-    "outputBufferBytes",
-    "terminateTimeout",
-    "envFile",
-    "expressionCompiler",
-    "expressionEvaluationOptions",
-    "enableStepFiltering",
-    "sourceFileMap",
-    "symbolPaths",
-    "launchSettingsProfile",
-    "launchProfile",
-    "runtimeIdentifier",
-    "configuration",
-    "framework",
-    "noBuild",
-    "buildArguments",
-    "followChildren",
-];
-
-/// Attributes of the .NET engine that launch and attach share.
-pub(super) const DOTNET_ATTRIBUTES: [&str; 8] = [
-    "sourceLinkOptions",
-    "symbolOptions",
-    "decompiler",
-    "requireExactSource",
-    "suppressJITOptimizations",
-    "logging",
-    "targetArchitecture",
-    "pipeTransport",
-];
-
-/// Attributes that are true or false, which models also write as 1, 0 or text.
-const FLAGS: [&str; 10] = [
-    "justMyCode",
-    "pty",
-    "__ptyEcho",
-    "noDebug",
-    "subProcess",
-    "enableStepFiltering",
-    "noBuild",
-    "followChildren",
-    "requireExactSource",
-    "suppressJITOptimizations",
-];
 
 /// Endings and names of what is built before it runs: its folder is where it runs.
 const BUILT_EXTENSIONS: [&str; 8] = ["csproj", "fsproj", "vbproj", "sln", "slnx", "slnf", "cs", "toml"];
@@ -111,26 +43,14 @@ pub const GROUP: ToolGroup = ToolGroup {
             effect: ToolEffect::Mutating,
             description: "Debug a program, building a project first. Held at entry until debug_continue; run \
                 continues to a stop.",
-            input: &[
-                "program:s=.dll, .csproj, .py, executable, pytest",
-                "module:s=python -m",
-                "projectPath:s=built first",
-                "args:as",
-                "cwd:s=default: project, first root",
-                "env:o",
-                "stopAtEntry:b=true",
-                "breakpoints:a=of {sourceFile, line|text|function, condition?, hitCondition?}",
-                "run:b",
-                "repeat:i=runs until it fails",
-                "waitFor:s=output (regex)",
-                "timeoutMs:i",
-                "engine:so",
-                "enginePath:s",
-                "engineOptions:o",
-                "python:s",
-                "followChildren:b",
+            input: ArgumentSchema::of::<LaunchArguments>,
+            output: &[
+                AnswerField::text("state"),
+                AnswerField::text("session"),
+                AnswerField::integer("pid"),
+                AnswerField::object("event"),
+                AnswerField::texts("urls"),
             ],
-            output: &["state:s", "session:s", "pid:i", "event:o", "urls:as"],
             run: run!(launch),
         },
         Tool {
@@ -138,16 +58,15 @@ pub const GROUP: ToolGroup = ToolGroup {
             core: false,
             effect: ToolEffect::Mutating,
             description: "Attach to a process, a listening debugger or a core. Its stdio is not shared.",
-            input: &[
-                "processId:i",
-                "connect:os={host, port}",
-                "coreFile:s",
-                "program:s=of the core",
-                "engine:so=of connect: debugpy, lldb, gdb, delve, js, rdbg",
-                "enginePath:s",
-                "engineOptions:o",
+            input: ArgumentSchema::of::<attach::AttachArguments>,
+            output: &[
+                AnswerField::text("state"),
+                AnswerField::text("session"),
+                AnswerField::integer("pid"),
+                AnswerField::text("processName"),
+                AnswerField::text("runtimeVersion"),
+                AnswerField::object("event"),
             ],
-            output: &["state:s", "session:s", "pid:i", "processName:s", "runtimeVersion:s", "event:o"],
             run: run!(attach::attach),
         },
         Tool {
@@ -156,16 +75,96 @@ pub const GROUP: ToolGroup = ToolGroup {
             effect: ToolEffect::ReadOnly,
             description: "Live sessions, also of editors and started programs; select joins one and makes it \
                 current. Every debug_ and process_ tool takes session.",
-            input: &["select:s=id"],
-            output: &["sessions:a", "state:s", "event:o"],
+            input: ArgumentSchema::of::<session_list::SessionsArguments>,
+            output: &[
+                AnswerField::list("sessions"),
+                AnswerField::text("state"),
+                AnswerField::object("event"),
+            ],
             run: run!(session_list::sessions),
         },
     ],
 };
 
-async fn launch(call: &ToolCall) -> Result<Value, Failure> {
-    let plan = plan(call, call.bridge.early_requests())?;
-    let mut answer = start(call, plan, continues_from_entry(call)?).await?;
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct LaunchArguments {
+    #[serde(flatten)]
+    program: ProgramArguments,
+    #[serde(flatten)]
+    runs: RunArguments,
+    #[serde(flatten)]
+    engine: EngineArguments,
+    #[serde(flatten)]
+    passed: PassedAttributes<LaunchNames>,
+}
+
+/// The program of a launch.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ProgramArguments {
+    #[schemars(description = ".dll, .csproj, .py, executable, pytest")]
+    program: Option<String>,
+    #[schemars(description = "python -m")]
+    module: Option<String>,
+    #[schemars(description = "built first")]
+    project_path: Option<String>,
+    #[schemars(extend("x-unlisted" = true))]
+    app_dll_path: Option<String>,
+    #[serde(default)]
+    args: Vec<String>,
+    #[schemars(description = "default: project, first root")]
+    cwd: Option<String>,
+    #[serde(default)]
+    env: Map<String, Value>,
+}
+
+/// How far a launch runs before it is answered.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct RunArguments {
+    #[schemars(extend("default" = true))]
+    stop_at_entry: Option<bool>,
+    #[schemars(description = "of {sourceFile, line|text|function, condition?, hitCondition?}")]
+    #[serde(default)]
+    breakpoints: Vec<Value>,
+    run: Option<bool>,
+    #[serde(flatten)]
+    repeat: RepeatArguments,
+    #[schemars(description = "output (regex)")]
+    wait_for: Option<String>,
+    timeout_ms: Option<u64>,
+}
+
+/// The engine of a launch, and what only it knows.
+#[derive(Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct EngineArguments {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    engine: Option<TextOrObject>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    engine_path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    engine_options: Option<Map<String, Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    python: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    follow_children: Option<bool>,
+}
+
+impl RunArguments {
+    /// Whether the program continues from its entry: `run`, which waiting for output or repeating the launch
+    /// implies.
+    fn continues_from_entry(&self) -> Result<bool, Failure> {
+        let repeats = Repeat::of(&self.repeat)?.is_some();
+        Ok(repeats || self.run.unwrap_or(self.wait_for.is_some()))
+    }
+}
+
+async fn launch(call: &ToolCall, arguments: LaunchArguments) -> Result<Value, Failure> {
+    let plan = plan(call, &arguments, call.bridge.early_requests())?;
+    let runs = arguments.runs.continues_from_entry()?;
+    let mut answer = start(call, plan, runs, arguments.runs.timeout_ms).await?;
     call.bridge.with_early_requests(std::mem::take);
     // A server may have said where it listens before what ended the wait.
     if let Some(session) = call.bridge.current().filter(|_| answer["event"]["type"] != "listening") {
@@ -178,74 +177,47 @@ async fn launch(call: &ToolCall) -> Result<Value, Failure> {
 }
 
 /// Converts the arguments of `debug_launch` to a plan.
-fn plan(call: &ToolCall, kept: EarlyRequests) -> Result<SessionPlan, Failure> {
-    let arguments = &call.arguments;
-    let mut attributes = json!({});
-    let project = arguments.text("projectPath")?.map(|project| absolute(&project));
-    let program = match arguments.text("program")? {
-        Some(program) => Some(program_path(&program)),
-        None => arguments.text("appDllPath")?.map(|built| in_project(&built, project.as_deref())),
+fn plan(call: &ToolCall, arguments: &LaunchArguments, kept: EarlyRequests) -> Result<SessionPlan, Failure> {
+    let LaunchArguments { program: given, runs, engine, passed } = arguments;
+    let mut attributes = passed.to_object();
+    attributes::add(&mut attributes, engine);
+    let project = given.project_path.as_deref().map(absolute);
+    let program = match &given.program {
+        Some(program) => Some(program_path(program)),
+        None => given.app_dll_path.as_deref().map(|built| in_project(built, project.as_deref())),
     };
     let named = program.is_some() || project.is_some();
-    if !named && arguments.text("module")?.is_none() && arguments.text("code")?.is_none() {
+    if !named && given.module.is_none() && attributes["code"].is_null() {
         return Err(Failure::invalid("`program`, `module` or `projectPath` is missing").hint(
             "give `program` (.py, .js, .rb, .go, executable, .dll, .csproj, …), `module` (what `python -m` \
                 runs) or `projectPath`",
         ));
     }
-    if named && arguments.text("module")?.is_some() {
+    if named && given.module.is_some() {
         return Err(Failure::invalid("set only one of `program` and `module`")
             .hint("`module` is what `python -m` runs, with `args` for it"));
     }
-    pass_on(arguments, &LAUNCH_ATTRIBUTES, &mut attributes)?;
-    pass_on(arguments, &DOTNET_ATTRIBUTES, &mut attributes)?;
-    let cwd = arguments.text("cwd")?.map(|cwd| absolute(&cwd));
+    let cwd = given.cwd.as_deref().map(absolute);
     let cwd = cwd.or_else(|| work_folder(call, program.as_deref(), project.as_deref()));
-    for (key, value) in [("program", program), ("project", project), ("cwd", cwd)] {
+    let module = given.module.clone();
+    for (key, value) in [("program", program), ("project", project), ("cwd", cwd), ("module", module)] {
         if let Some(value) = value {
             attributes[key] = json!(value);
         }
     }
-    for (name, value) in arguments.environment("env")? {
+    if !given.args.is_empty() {
+        attributes["args"] = json!(given.args);
+    }
+    for (name, value) in arguments::environment("env", &given.env)? {
         attributes["env"][name] = json!(value);
     }
-    attributes["stopOnEntry"] =
-        json!(!continues_from_entry(call)? && arguments.flag("stopAtEntry")?.unwrap_or(true));
+    attributes["stopOnEntry"] = json!(!runs.continues_from_entry()? && runs.stop_at_entry.unwrap_or(true));
     let EarlyRequests { mut requested, filters } = kept;
-    let repeat = Repeat::of(arguments)?;
+    let repeat = Repeat::of(&runs.repeat)?;
     let mut plan = SessionPlan { attributes, filters, repeat, ..SessionPlan::default() };
-    add_breakpoints(call, &mut requested, plan.folders())?;
+    add_breakpoints(call, &runs.breakpoints, &mut requested, plan.folders())?;
     plan.requested = requested;
     Ok(plan)
-}
-
-/// Whether the program continues from its entry: `run`, which waiting for output or
-/// repeating the launch implies.
-fn continues_from_entry(call: &ToolCall) -> Result<bool, Failure> {
-    let repeats = Repeat::of(&call.arguments)?.is_some();
-    let waits = call.arguments.text("waitFor")?.is_some();
-    Ok(repeats || call.arguments.flag("run")?.unwrap_or(waits))
-}
-
-/// Copies attributes that are given.
-///
-/// # Errors
-/// `INVALID_PARAMETER` when a flag is neither true nor false.
-pub(super) fn pass_on(
-    arguments: &ToolArguments,
-    keys: &[&str],
-    attributes: &mut Value,
-) -> Result<(), Failure> {
-    for key in keys {
-        let value = match FLAGS.contains(key) {
-            true => json!(arguments.flag(key)?),
-            false => arguments.parse_json(key),
-        };
-        if !value.is_null() {
-            attributes[*key] = value;
-        }
-    }
-    Ok(())
 }
 
 /// A program by its path. A bare name that is not a file here may be a command, which the session looks for
@@ -279,49 +251,32 @@ fn work_folder(call: &ToolCall, program: Option<&str>, project: Option<&str>) ->
     root.filter(|root| root.parent().is_some()).map(|root| root.display().to_string())
 }
 
-/// Adds the `breakpoints` of a launch: objects in the form of `debug_set_breakpoint`, or a JSON string
-/// of them. A file that does not exist by its path is searched for in the folders. They replace earlier
-/// ones at the same location.
+/// Adds the `breakpoints` of a launch: objects in the form of `debug_set_breakpoint`. A file that does not
+/// exist by its path is searched for in the folders. They replace earlier ones at the same location.
 ///
 /// # Errors
 /// `INVALID_PARAMETER`, saying which of them.
 pub(super) fn add_breakpoints(
     call: &ToolCall,
-    requested: &mut BreakpointRequests,
-    folders: Vec<PathBuf>,
-) -> Result<(), Failure> {
-    add_breakpoints_of(call, &call.arguments, requested, folders)
-}
-
-/// As [`add_breakpoints`], for given arguments instead of the call's.
-///
-/// # Errors
-/// As [`add_breakpoints`].
-pub(super) fn add_breakpoints_of(
-    call: &ToolCall,
-    arguments: &ToolArguments,
+    list: &[Value],
     requested: &mut BreakpointRequests,
     folders: Vec<PathBuf>,
 ) -> Result<(), Failure> {
     let wrong =
         || Failure::invalid("`breakpoints` must be an array of {sourceFile, line | text | function, …}");
-    let list = match arguments.value("breakpoints") {
-        Value::Null => return Ok(()),
-        Value::Array(list) => list,
-        Value::String(text) => serde_json::from_str(&text).map_err(|_| wrong())?,
-        _ => return Err(wrong()),
-    };
     let mut read = Vec::new();
-    for (index, request) in list.into_iter().enumerate() {
+    for (index, request) in list.iter().enumerate() {
         let request = request.as_object().cloned().ok_or_else(wrong)?;
-        let mut request = ToolArguments::new(Some(request));
-        if let Ok(Some(named)) = request.text("sourceFile")
-            && !Path::new(&absolute(&named)).exists()
-            && let Some(found) = in_folders(&named, folders.iter().cloned())
-        {
-            request = request.with("sourceFile", json!(found));
-        }
-        let request = locate_text(&request, &call.bridge.options.roots)
+        let in_folders = |request: BreakpointArguments| match &request.place.source_file {
+            Some(named) if !Path::new(&absolute(named)).exists() => {
+                let found = in_folders(named, folders.iter().cloned());
+                found.map_or_else(|| request.clone(), |found| request.in_file(&found))
+            }
+            _ => request,
+        };
+        let request = schema::read(request)
+            .map(in_folders)
+            .and_then(|request| locate_text(&request, &call.bridge.options.roots))
             .and_then(|request| RequestedBreakpoint::read(&request))
             .map_err(|failure| Failure {
                 message: format!("`breakpoints[{index}]`: {}", failure.message),
@@ -337,8 +292,13 @@ pub(super) fn add_breakpoints_of(
 }
 
 /// Starts a session by a plan and answers as `debug_launch` does.
-pub(super) async fn start(call: &ToolCall, plan: SessionPlan, runs: bool) -> Result<Value, Failure> {
-    let until = Instant::now() + execution::limit(call)?;
+pub(super) async fn start(
+    call: &ToolCall,
+    plan: SessionPlan,
+    runs: bool,
+    timeout_ms: Option<u64>,
+) -> Result<Value, Failure> {
+    let until = Instant::now() + execution::limit(timeout_ms);
     let stop_at_entry = plan.attributes["stopOnEntry"] == true;
     let bridge = &call.bridge;
     let session =

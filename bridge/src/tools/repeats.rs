@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use dap_wire::Failure;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use test_frameworks::repeat::MAX_RUNS;
 
 use super::test_launch::{self, RunStart};
 use super::test_run::leave;
-use crate::arguments::ToolArguments;
 use crate::call::ToolCall;
 use crate::event_listener::ProgramState;
 use crate::server::EarlyRequests;
@@ -17,6 +18,15 @@ use crate::session::AgentSession;
 
 /// Ends of project files that a launch builds.
 const PROJECT_EXTENSIONS: [&str; 4] = ["proj", ".sln", ".slnx", ".slnf"];
+
+/// The repetition, as a call asks for it.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+pub(super) struct RepeatArguments {
+    #[schemars(description = "runs until it fails")]
+    repeat: Option<u64>,
+    #[schemars(extend("x-unlisted" = true))]
+    until: Option<String>,
+}
 
 /// Condition that ends the repetition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,16 +61,16 @@ impl Repeat {
     ///
     /// # Errors
     /// `INVALID_PARAMETER` if a value is out of range.
-    pub fn of(arguments: &ToolArguments) -> Result<Option<Self>, Failure> {
-        let until = match arguments.text("until")?.as_deref() {
-            None | Some("") => None,
+    pub(super) fn of(arguments: &RepeatArguments) -> Result<Option<Self>, Failure> {
+        let until = match arguments.until.as_deref() {
+            None => None,
             Some("fails") => Some(RepeatCondition::Fails),
             Some("stops") => Some(RepeatCondition::Stops),
             Some(other) => {
                 return Err(Failure::invalid(format!("`until` is `{other}`; it must be fails or stops")));
             }
         };
-        let most = arguments.number("repeat")?.unwrap_or(if until.is_some() { MAX_RUNS } else { 1 });
+        let most = arguments.repeat.unwrap_or(if until.is_some() { MAX_RUNS } else { 1 });
         if !(1..=MAX_RUNS).contains(&most) {
             return Err(Failure::invalid(format!("`repeat` is {most}; it must be 1 to {MAX_RUNS}")));
         }
@@ -202,9 +212,10 @@ pub(super) fn disable_build(attributes: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arguments::schema;
 
     fn repeat(arguments: Value) -> Result<Option<Repeat>, Failure> {
-        Repeat::of(&ToolArguments::new(arguments.as_object().cloned()))
+        Repeat::of(&schema::read(arguments.as_object().cloned().unwrap())?)
     }
 
     #[test]

@@ -2,6 +2,8 @@
 //! joining one of them.
 
 use dap_wire::Failure;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use session_registry::SessionRecord;
 use tokio::task::JoinSet;
@@ -14,8 +16,14 @@ use crate::session::AgentSession;
 /// Maximum number of sessions that are queried for their state; others are listed from their files alone.
 const MAX_QUERIED_SESSIONS: usize = 50;
 
-pub(super) async fn sessions(call: &ToolCall) -> Result<Value, Failure> {
-    let select = call.arguments.text("select")?;
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct SessionsArguments {
+    #[schemars(description = "id")]
+    select: Option<String>,
+}
+
+pub(super) async fn sessions(call: &ToolCall, arguments: SessionsArguments) -> Result<Value, Failure> {
+    let select = arguments.select;
     if let Some(id) = &select {
         if call.bridge.joined_sessions().iter().any(|session| session.id == *id) {
             call.bridge.select(id);

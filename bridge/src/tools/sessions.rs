@@ -4,15 +4,18 @@
 use std::time::Duration;
 
 use dap_wire::{ErrorCode, Failure};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::repeats::Repeat;
 use super::{execution, launch, stops, test_launch, waiting};
+use crate::arguments::schema::{ArgumentSchema, NoArguments};
 use crate::call::ToolCall;
 use crate::event_listener::ProgramState;
 use crate::session::{AgentSession, LAUNCH_TIMEOUT};
-use crate::tool::{Tool, ToolEffect, ToolGroup, run};
+use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
 
 /// Time limit for the events of a restart after its response.
 const RESTART_TIMEOUT: Duration = Duration::from_secs(5);
@@ -26,8 +29,14 @@ pub const GROUP: ToolGroup = ToolGroup {
             core: false,
             effect: ToolEffect::ReadOnly,
             description: "idle, running, stopped (reason, place) or exited, and the session's clients.",
-            input: &[],
-            output: &["state:s", "session:s", "reason:s", "place:o", "clients:a"],
+            input: ArgumentSchema::of::<NoArguments>,
+            output: &[
+                AnswerField::text("state"),
+                AnswerField::text("session"),
+                AnswerField::text("reason"),
+                AnswerField::object("place"),
+                AnswerField::list("clients"),
+            ],
             run: run!(status),
         },
         Tool {
@@ -35,8 +44,8 @@ pub const GROUP: ToolGroup = ToolGroup {
             core: true,
             effect: ToolEffect::DestructiveIdempotent,
             description: "End the session you launched, or leave one you joined.",
-            input: &["terminate:b"],
-            output: &["state:s"],
+            input: ArgumentSchema::of::<LeaveArguments>,
+            output: &[AnswerField::text("state")],
             run: run!(disconnect),
         },
         Tool {
@@ -46,8 +55,14 @@ pub const GROUP: ToolGroup = ToolGroup {
             description: "Rebuild and restart with all breakpoints. Answers like debug_launch; how: restart \
                 (same session) \
                     or newSession.",
-            input: &["run:b", "timeoutMs:i"],
-            output: &["state:s", "session:s", "how:s", "event:o", "pending:b"],
+            input: ArgumentSchema::of::<RestartArguments>,
+            output: &[
+                AnswerField::text("state"),
+                AnswerField::text("session"),
+                AnswerField::text("how"),
+                AnswerField::object("event"),
+                AnswerField::flag("pending"),
+            ],
             run: run!(restart),
         },
     ],
@@ -56,12 +71,33 @@ pub const GROUP: ToolGroup = ToolGroup {
 /// How long an agent that leaves waits for a program that it has requested to end.
 const END_TIMEOUT: Duration = Duration::from_secs(3);
 
-async fn status(call: &ToolCall) -> Result<Value, Failure> {
-    let named = call.arguments.text("session")?.is_some();
+#[derive(Deserialize, JsonSchema)]
+struct LeaveArguments {
+    terminate: Option<bool>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("x-unlisted" = ["stopAtEntry"]))]
+struct RestartArguments {
+    #[serde(default)]
+    run: bool,
+    timeout_ms: Option<u64>,
+    stop_at_entry: Option<bool>,
+}
+
+impl RestartArguments {
+    fn stops_at_entry(&self) -> bool {
+        !self.run && self.stop_at_entry.unwrap_or(true)
+    }
+}
+
+async fn status(call: &ToolCall, _: NoArguments) -> Result<Value, Failure> {
+    let named = call.names_session();
     if !named && call.bridge.current().is_none() {
         return Ok(json!({ "state": "idle" }));
     }
-    let session = call.bridge.session(&call.arguments).await?;
+    let session = call.session().await?;
     // Wait for events from before this call, so that the agent does not get the same stop as unseen
     // afterwards.
     drop(session.sync().await);
@@ -143,12 +179,12 @@ pub async fn state_of(session: &AgentSession) -> Result<Value, Failure> {
 
 /// Starts the program again: in the same session when that can be, so that every client and every breakpoint
 /// stays; else in a new one, by the plan of the old.
-async fn restart(call: &ToolCall) -> Result<Value, Failure> {
-    let session = call.bridge.session(&call.arguments).await?;
+async fn restart(call: &ToolCall, arguments: RestartArguments) -> Result<Value, Failure> {
+    let session = call.session().await?;
     // Restarting the first program restarts those that it starts.
     let session = session.relation.root.clone().unwrap_or(session);
     if let Some(run) = session.test_run() {
-        return test_launch::restart(call, &session, &run).await;
+        return test_launch::restart(call, &session, &run, arguments.timeout_ms).await;
     }
     let own = session.launched && session.with_plan(|plan| !plan.attach);
     let repeats = session.with_plan(|plan| {
@@ -157,7 +193,7 @@ async fn restart(call: &ToolCall) -> Result<Value, Failure> {
     });
     let lives = session.snapshot().state != ProgramState::Exited;
     if lives && !repeats && session.can("supportsRestartRequest") {
-        match restart_here(call, &session, own).await {
+        match restart_here(call, &arguments, &session, own).await {
             // It has just ended: treat it as if it had ended before.
             Err(failure) if failure.code == ErrorCode::NoSession && own => {}
             outcome => return outcome,
@@ -171,39 +207,40 @@ async fn restart(call: &ToolCall) -> Result<Value, Failure> {
         return Err(Failure::new(ErrorCode::Unsupported, format!("{why}, and you did not launch it"))
             .hint("ask the client that launched it, or use debug_launch for your own session"));
     }
-    let runs = call.arguments.flag("run")?.unwrap_or(false) || repeats;
+    let runs = arguments.run || repeats;
     let mut plan = session.with_plan(|plan| plan.clone());
     // Breakpoints and filters that were set since the program ended apply to its next run.
     let early = call.bridge.with_early_requests(|early| early.clone());
     plan.requested.extend(early.requested);
     plan.filters = early.filters.or(plan.filters);
     plan.requested = plan.requested.for_next_program();
-    plan.attributes["stopOnEntry"] = json!(!runs && stops_at_entry(call)?);
+    plan.attributes["stopOnEntry"] = json!(!runs && arguments.stops_at_entry());
     // A session that is already gone does not prevent a new one.
     if let Err(failure) = session.leave(None).await {
         tracing::debug!(%failure, "left a session that was gone");
     }
     // The session is replaced only when the new program has started: if a build fails, the
     // same call works after a fix.
-    let mut answer = launch::start(call, plan, runs).await?;
+    let mut answer = launch::start(call, plan, runs, arguments.timeout_ms).await?;
     call.bridge.with_early_requests(std::mem::take);
     call.bridge.forget(&session.id);
     answer["how"] = json!("newSession");
     Ok(answer)
 }
 
-fn stops_at_entry(call: &ToolCall) -> Result<bool, Failure> {
-    Ok(!call.arguments.flag("run")?.unwrap_or(false) && call.arguments.flag("stopAtEntry")?.unwrap_or(true))
-}
-
 /// Restarts with DAP `restart`. Another client's program starts with that client's arguments; our own may
 /// stop at entry or not.
-async fn restart_here(call: &ToolCall, session: &AgentSession, own: bool) -> Result<Value, Failure> {
-    let until = Instant::now() + execution::limit(call)?;
-    let stops = own && stops_at_entry(call)?;
-    let mut arguments = json!({});
+async fn restart_here(
+    call: &ToolCall,
+    arguments: &RestartArguments,
+    session: &AgentSession,
+    own: bool,
+) -> Result<Value, Failure> {
+    let until = Instant::now() + execution::limit(arguments.timeout_ms);
+    let stops = own && arguments.stops_at_entry();
+    let mut request = json!({});
     if own {
-        arguments["arguments"] = session.with_plan(|plan| {
+        request["arguments"] = session.with_plan(|plan| {
             plan.attributes["stopOnEntry"] = json!(stops);
             plan.attributes.clone()
         });
@@ -217,7 +254,7 @@ async fn restart_here(call: &ToolCall, session: &AgentSession, own: bool) -> Res
         session.send_breakpoints(&file).await?;
     }
     let before = session.snapshot();
-    let asking = session.ask_or_cancel("restart", arguments, LAUNCH_TIMEOUT, &call.cancel);
+    let asking = session.ask_or_cancel("restart", request, LAUNCH_TIMEOUT, &call.cancel);
     let what = "starting again (building first, if it is a project)";
     call.progress.during(what, Some(session.listener.events()), asking).await?;
     let mut snapshot = session.watch_snapshot();
@@ -241,17 +278,17 @@ async fn restart_here(call: &ToolCall, session: &AgentSession, own: bool) -> Res
     Ok(answer)
 }
 
-async fn disconnect(call: &ToolCall) -> Result<Value, Failure> {
-    let session = match call.bridge.session(&call.arguments).await {
+async fn disconnect(call: &ToolCall, arguments: LeaveArguments) -> Result<Value, Failure> {
+    let session = match call.session().await {
         Ok(session) => session,
         // Having nothing to leave is a success.
-        Err(_) if call.arguments.text("session")?.is_none() => return Ok(json!({ "state": "idle" })),
+        Err(_) if !call.names_session() => return Ok(json!({ "state": "idle" })),
         Err(failure) => return Err(failure),
     };
     // Without `session`, the agent leaves the program and its children; with it, only that one.
-    let named = call.arguments.text("session")?.is_some();
+    let named = call.names_session();
     let session = session.relation.root.clone().filter(|_| !named).unwrap_or(session);
-    let terminate = call.arguments.flag("terminate")?;
+    let terminate = arguments.terminate;
     let mut refuses = None;
     if terminate == Some(true) && !session.launched && session.snapshot().state != ProgramState::Exited {
         session.terminate().await?;

@@ -3,20 +3,22 @@
 //! Not here: one variable or expression at a time ([`super::inspect`]).
 
 use dap_wire::Failure;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::frames::CallStack;
-use super::frames::frame_of;
+use super::frames::{CallStack, frame_of};
 use super::shown_frame::locals_scopes;
 use super::stops::{report, stopped_thread};
 use super::values::{VariableReader, flatten};
 use crate::agent_view::{StoredSnapshot, Values};
+use crate::arguments::schema::ArgumentSchema;
 use crate::bounds::Budget;
 use crate::call::ToolCall;
 use crate::event_listener::ProgramState;
 use crate::session::AgentSession;
 use crate::source::SourceText;
-use crate::tool::{Tool, ToolEffect, ToolGroup, run};
+use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
 
 /// Rows of one snapshot, over all depths.
 const MAX_ROWS: usize = 400;
@@ -34,8 +36,15 @@ pub const GROUP: ToolGroup = ToolGroup {
             core: true,
             effect: ToolEffect::ReadOnly,
             description: "State at this stop: place, source lines, stack, variables, exception, new output.",
-            input: &["depth:i=1", "source:b", "maxTokens:i"],
-            output: &["state:s", "event:o", "frames:a", "variables:a", "exception:o", "snapshot:i"],
+            input: ArgumentSchema::of::<SnapshotArguments>,
+            output: &[
+                AnswerField::text("state"),
+                AnswerField::object("event"),
+                AnswerField::list("frames"),
+                AnswerField::list("variables"),
+                AnswerField::object("exception"),
+                AnswerField::integer("snapshot"),
+            ],
             run: run!(snapshot),
         },
         Tool {
@@ -43,8 +52,15 @@ pub const GROUP: ToolGroup = ToolGroup {
             core: false,
             effect: ToolEffect::ReadOnly,
             description: "Variables that differ between two snapshots (default: the last and now).",
-            input: &["from:i", "to:i"],
-            output: &["from:o", "to:o", "added:a", "removed:a", "changed:a", "unchanged:i"],
+            input: ArgumentSchema::of::<SnapshotDiffArguments>,
+            output: &[
+                AnswerField::object("from"),
+                AnswerField::object("to"),
+                AnswerField::list("added"),
+                AnswerField::list("removed"),
+                AnswerField::list("changed"),
+                AnswerField::integer("unchanged"),
+            ],
             run: run!(diff),
         },
     ],
@@ -56,28 +72,45 @@ struct StopContents {
     more: bool,
 }
 
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("x-unlisted" = ["frameId"]))]
+struct SnapshotArguments {
+    #[schemars(extend("default" = 1))]
+    depth: Option<u64>,
+    source: Option<bool>,
+    max_tokens: Option<u64>,
+    frame_id: Option<u64>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("x-unlisted" = ["depth", "frameId"]))]
+struct SnapshotDiffArguments {
+    from: Option<u64>,
+    to: Option<u64>,
+    depth: Option<u64>,
+    frame_id: Option<u64>,
+}
+
 /// Stack and variables of the stop.
-async fn take(call: &ToolCall, session: &AgentSession, depth: u64) -> Result<StopContents, Failure> {
+async fn take(session: &AgentSession, frame_id: Option<u64>, depth: u64) -> Result<StopContents, Failure> {
     let stack = CallStack::read_folded(session, &stopped_thread(session)?).await?;
-    let scopes = session.ask("scopes", json!({ "frameId": frame_of(call, session).await? })).await?;
+    let scopes = session.ask("scopes", json!({ "frameId": frame_of(frame_id, session).await? })).await?;
     let (variables, more) =
         VariableReader::new(session, MAX_ROWS).read_scopes(&locals_scopes(&scopes), 0, 100, depth).await?;
     Ok(StopContents { stack, variables, more })
 }
 
-fn depth(call: &ToolCall) -> Result<u64, Failure> {
-    Ok(call.arguments.number("depth")?.unwrap_or(1).clamp(1, 5))
-}
-
-async fn snapshot(call: &ToolCall) -> Result<Value, Failure> {
-    let session = call.bridge.session(&call.arguments).await?;
-    let (depth, budget) = (depth(call)?, Budget::of(&call.arguments)?);
-    let with_source = call.arguments.flag("source")?.unwrap_or(true);
+async fn snapshot(call: &ToolCall, arguments: SnapshotArguments) -> Result<Value, Failure> {
+    let session = call.session().await?;
+    let (depth, budget) = (arguments.depth.unwrap_or(1).clamp(1, 5), Budget::of(arguments.max_tokens));
+    let with_source = arguments.source.unwrap_or(true);
     let mut answer = report(&session).await;
     if session.snapshot().state != ProgramState::Stopped {
         return Ok(answer);
     }
-    let taken = take(call, &session, depth).await?;
+    let taken = take(&session, arguments.frame_id, depth).await?;
     let event = &mut answer["event"];
     // The variables follow in full.
     if let Some(event) = event.as_object_mut() {
@@ -131,8 +164,8 @@ async fn snapshot(call: &ToolCall) -> Result<Value, Failure> {
     Ok(answer)
 }
 
-async fn diff(call: &ToolCall) -> Result<Value, Failure> {
-    let session = call.bridge.session(&call.arguments).await?;
+async fn diff(call: &ToolCall, arguments: SnapshotDiffArguments) -> Result<Value, Failure> {
+    let session = call.session().await?;
     let kept = |id: Option<u64>| {
         session.agent_view.stored_snapshot(id).ok_or_else(|| {
             let (what, ids) = (
@@ -143,13 +176,13 @@ async fn diff(call: &ToolCall) -> Result<Value, Failure> {
                 .hint(format!("debug_snapshot takes one; kept are {ids:?}"))
         })
     };
-    let from = kept(call.arguments.number("from")?)?;
-    let to = match call.arguments.number("to")? {
+    let from = kept(arguments.from)?;
+    let to = match arguments.to {
         Some(id) => kept(Some(id))?,
         None => {
             // Compare to the same depth: a difference in depth is not a change.
-            let depth = call.arguments.number("depth")?.map_or(from.depth, |depth| depth.clamp(1, 5));
-            let taken = take(call, &session, depth).await?;
+            let depth = arguments.depth.map_or(from.depth, |depth| depth.clamp(1, 5));
+            let taken = take(&session, arguments.frame_id, depth).await?;
             let mut values = Values::new();
             flatten(&taken.variables, "", &mut values);
             let event = report(&session).await["event"].clone();

@@ -100,7 +100,7 @@ pub(super) fn prepend_message(message: &str, answer: Value) -> Value {
 /// it. Unless the call named a session, the one that stopped is the current one from now on.
 pub(super) async fn report_related(call: &ToolCall, found: &Arc<AgentSession>) -> Value {
     let mut answer = report(found).await;
-    let named = !call.arguments.value("session").is_null();
+    let named = call.names_session();
     name_program(found, &mut answer["event"]);
     let what = match found.relation.root {
         Some(_) => "a program that was started stopped",
@@ -365,13 +365,16 @@ pub(super) fn stopped_thread(session: &AgentSession) -> Result<Value, Failure> {
     }
 }
 
-/// The thread that `threadId` names, if it names one. Not every engine refuses one that is not there: some
-/// answer that they resume it, and never do.
+/// The thread with the id that a call names, if it names one. Not every engine refuses one that is not
+/// there: some answer that they resume it, and never do.
 ///
 /// # Errors
 /// `INVALID_PARAMETER` when the program has no such thread.
-pub(super) async fn named_thread(call: &ToolCall, session: &AgentSession) -> Result<Option<Value>, Failure> {
-    let Some(thread_id) = call.arguments.number("threadId")? else { return Ok(None) };
+pub(super) async fn named_thread(
+    thread_id: Option<u64>,
+    session: &AgentSession,
+) -> Result<Option<Value>, Failure> {
+    let Some(thread_id) = thread_id else { return Ok(None) };
     let stopped = session.snapshot().stop["threadId"].as_u64();
     if stopped != Some(thread_id)
         && let Ok(body) = session.ask("threads", json!({})).await

@@ -6,20 +6,38 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dap_wire::{ErrorCode, Failure};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use workspace_tools::roots::Roots;
 
-use super::repeats::Repeat;
+use super::attributes::{PassedAttributes, TestNames};
+use super::repeats::{Repeat, RepeatArguments};
 use super::test_run::{RESULTS_TIMEOUT, RunUpdate, TestRun, leave, start};
+use super::testing::TestArguments;
 use super::{execution, launch, testing, waiting};
-use crate::arguments::ToolArguments;
 use crate::call::ToolCall;
 use crate::session::AgentSession;
 use crate::source::absolute;
 
-pub(super) async fn launch_test(call: &ToolCall) -> Result<Value, Failure> {
-    launch_as(call, &call.arguments).await
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("x-unlisted" = ["tests", "class", "file", "trait", "changedSince", "args"]))]
+pub(super) struct LaunchTestArguments {
+    #[serde(flatten)]
+    pub(super) tests: TestArguments,
+    #[serde(default)]
+    pub(super) breakpoints: Vec<Value>,
+    #[serde(flatten)]
+    repeat: RepeatArguments,
+    timeout_ms: Option<u64>,
+    #[serde(flatten)]
+    pub(super) passed: PassedAttributes<TestNames>,
+}
+
+pub(super) async fn launch_test(call: &ToolCall, arguments: LaunchTestArguments) -> Result<Value, Failure> {
+    launch_as(call, &arguments, arguments.timeout_ms).await
 }
 
 /// Runs a session's tests again, as they were called.
@@ -27,19 +45,24 @@ pub(super) async fn restart(
     call: &ToolCall,
     session: &AgentSession,
     run: &TestRun,
+    timeout_ms: Option<u64>,
 ) -> Result<Value, Failure> {
     leave(call, session).await;
-    let mut answer = launch_as(call, &run.arguments).await?;
+    let mut answer = launch_as(call, &run.arguments, timeout_ms).await?;
     answer["how"] = json!("newSession");
     Ok(answer)
 }
 
-async fn launch_as(call: &ToolCall, arguments: &ToolArguments) -> Result<Value, Failure> {
-    let until = Instant::now() + execution::limit(call)?;
-    let repeat = Repeat::of(arguments)?;
-    let elsewhere = outside_folders(call, arguments)?;
+async fn launch_as(
+    call: &ToolCall,
+    arguments: &LaunchTestArguments,
+    timeout_ms: Option<u64>,
+) -> Result<Value, Failure> {
+    let until = Instant::now() + execution::limit(timeout_ms);
+    let repeat = Repeat::of(&arguments.repeat)?;
+    let elsewhere = outside_folders(call, arguments.tests.project_path())?;
     let roots = elsewhere.as_ref().unwrap_or(&call.bridge.options.roots);
-    let request = match testing::request(call, arguments, roots).await? {
+    let request = match testing::request(call, &arguments.tests, roots).await? {
         Ok(request) => request,
         Err(project) => return Err(unknown_framework(&project.folder)),
     };
@@ -76,11 +99,11 @@ fn find_pending(call: &ToolCall, key: &str) -> Option<Arc<AgentSession>> {
 
 /// The repository or folder of a project outside the roots, because tests may be debugged wherever a program
 /// may. `None` for a project inside the roots.
-fn outside_folders(call: &ToolCall, arguments: &ToolArguments) -> Result<Option<Roots>, Failure> {
-    let Some(named) = arguments.text("projectPath")? else { return Ok(None) };
-    let path = PathBuf::from(absolute(&named));
+fn outside_folders(call: &ToolCall, named: Option<&str>) -> Result<Option<Roots>, Failure> {
+    let Some(named) = named else { return Ok(None) };
+    let path = PathBuf::from(absolute(named));
     if call.bridge.options.roots.paths().any(|root| path.starts_with(root))
-        || call.bridge.options.roots.existing_path(Some(&named)).is_ok()
+        || call.bridge.options.roots.existing_path(Some(named)).is_ok()
     {
         return Ok(None);
     }

@@ -19,9 +19,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use workspace_tools::jobs::ProgressSink;
 use workspace_tools::process::{OutputStream, ProcessExit, Sink};
 
-use super::launch;
 use super::repeats::Repeat;
-use crate::arguments::ToolArguments;
+use super::test_launch::LaunchTestArguments;
+use super::{attributes, launch};
 use crate::breakpoint_requests::{BreakpointRequests, FUNCTIONS, Purpose, RequestedBreakpoint};
 use crate::call::ToolCall;
 use crate::event_listener::ProgramState;
@@ -36,7 +36,7 @@ const MAX_OUTPUT_BYTES: u64 = 8 << 20;
 /// A test run under the debugger. Dropping it ends all its processes.
 pub struct TestRun {
     /// Arguments of the call, to run the same again.
-    pub(super) arguments: ToolArguments,
+    pub(super) arguments: LaunchTestArguments,
     /// The arguments that distinguish its call from others.
     pub(super) key: String,
     /// The tests to run; its options say whether they were run before, and the failure known from that run.
@@ -126,7 +126,7 @@ impl ProcessLauncher for DebuggerLauncher {
 impl TestRun {
     pub(super) fn start(
         request: TestRequest,
-        arguments: ToolArguments,
+        arguments: LaunchTestArguments,
         key: String,
         repeat: Option<Repeat>,
     ) -> Arc<Self> {
@@ -278,17 +278,10 @@ pub(super) async fn start(
     run.started.fetch_add(1, Ordering::Relaxed);
     let mut attributes = launch.debug_attributes();
     attributes["stopOnEntry"] = json!(false);
-    let own = [
-        "engine",
-        "enginePath",
-        "engineOptions",
-        "python",
-        "dlvFlags",
-        "justMyCode",
-        "symbolPaths",
-        "sourceFileMap",
-    ];
-    launch::pass_on(arguments, &own, &mut attributes)?;
+    attributes::add(&mut attributes, &arguments.passed.to_object());
+    if let Some(python) = arguments.tests.python() {
+        attributes["python"] = python.clone();
+    }
     let EarlyRequests { mut requested, filters } = call.bridge.early_requests();
     let stops = launch.stops.clone();
     let mut plan = SessionPlan {
@@ -298,7 +291,7 @@ pub(super) async fn start(
         repeat: run.repeat,
         ..SessionPlan::default()
     };
-    launch::add_breakpoints_of(call, arguments, &mut requested, plan.folders())?;
+    launch::add_breakpoints(call, &arguments.breakpoints, &mut requested, plan.folders())?;
     add_functions(&mut requested, &stops);
     plan.requested = requested;
     let bridge = &call.bridge;

@@ -3,12 +3,15 @@
 //! Not here: the record of the events ([`crate::event_log`]).
 
 use dap_wire::Failure;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::arguments::schema::ArgumentSchema;
 use crate::bounds::Budget;
 use crate::call::ToolCall;
 use crate::session::AgentSession;
-use crate::tool::{Tool, ToolEffect, ToolGroup, run};
+use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
 
 /// Entries in one answer by default.
 const DEFAULT_COUNT: u64 = 100;
@@ -24,18 +27,28 @@ pub const GROUP: ToolGroup = ToolGroup {
         effect: ToolEffect::ReadOnly,
         description: "Stops, output and each client's actions (resume, input, set, join, refusal), in order. \
                 Pass next as since for more.",
-        input: &["since:i", "kinds:as", "count:i=100", "maxTokens:i"],
-        output: &["entries:a", "next:i"],
+        input: ArgumentSchema::of::<TimelineArguments>,
+        output: &[AnswerField::list("entries"), AnswerField::integer("next")],
         run: run!(timeline),
     }],
 };
 
-async fn timeline(call: &ToolCall) -> Result<Value, Failure> {
-    let session = call.bridge.session(&call.arguments).await?;
-    let since = call.arguments.number("since")?.unwrap_or(1);
-    let count = call.arguments.number("count")?.unwrap_or(DEFAULT_COUNT).clamp(1, MAX_COUNT);
-    let kinds = call.arguments.texts("kinds")?;
-    Ok(read(&session, since, &kinds, count, Budget::of(&call.arguments)?))
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct TimelineArguments {
+    since: Option<u64>,
+    #[serde(default)]
+    kinds: Vec<String>,
+    #[schemars(extend("default" = DEFAULT_COUNT))]
+    count: Option<u64>,
+    max_tokens: Option<u64>,
+}
+
+async fn timeline(call: &ToolCall, arguments: TimelineArguments) -> Result<Value, Failure> {
+    let session = call.session().await?;
+    let since = arguments.since.unwrap_or(1);
+    let count = arguments.count.unwrap_or(DEFAULT_COUNT).clamp(1, MAX_COUNT);
+    Ok(read(&session, since, &arguments.kinds, count, Budget::of(arguments.max_tokens)))
 }
 
 /// Reads entries in the form of `debug_timeline`.

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dap_wire::{ErrorCode, Event, Failure};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
@@ -16,14 +18,14 @@ use tokio::time::Instant;
 use super::execution::{limit, unseen_event};
 use super::stops::{add_output, output, report, stopped_thread};
 use super::waiting::wait_for_trigger;
-use crate::arguments::ToolArguments;
+use crate::arguments::schema::{self, ArgumentSchema};
 use crate::bounds::Budget;
-use crate::breakpoint_requests::{FUNCTIONS, Purpose};
+use crate::breakpoint_requests::{BreakpointArguments, FUNCTIONS, Purpose};
 use crate::call::ToolCall;
 use crate::event_listener::ProgramState;
 use crate::functions;
 use crate::session::AgentSession;
-use crate::tool::{Tool, ToolEffect, ToolGroup, run};
+use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
 use table::{RowSelection, TraceTable, Tracepoint};
 
 /// Hits: the default, and the limit.
@@ -49,31 +51,50 @@ pub const GROUP: ToolGroup = ToolGroup {
         description: "Values of expressions each time a line (or places, in order of time) is reached, as a \
             table, without \
                 stopping; ends stopped at the last of hits, at a stop, or on time-out.",
-        input: &[
-            "sourceFile:s",
-            "line:i",
-            "text:s",
-            "expressions:as",
-            "condition:s",
-            "places:ao=of these, several",
-            "hits:i=20",
-            "keep:s=all, changes, distinct, ends, counts",
-            "perThread:b",
-        ],
-        output: &["rows:a", "ended:s"],
+        input: ArgumentSchema::of::<TraceArguments>,
+        output: &[AnswerField::list("rows"), AnswerField::text("ended")],
         run: run!(trace),
     }],
 };
 
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend(
+    "x-unlisted" = ["function", "hitCondition", "logMessage", "dllPath", "timeoutMs", "maxTokens"]
+))]
+struct TraceArguments {
+    #[serde(flatten)]
+    place: TracePlace,
+    #[schemars(description = "of these, several")]
+    places: Option<Vec<Map<String, Value>>>,
+    #[schemars(extend("default" = HIT_BOUNDS.0))]
+    hits: Option<u64>,
+    #[schemars(description = "all, changes, distinct, ends, counts")]
+    keep: Option<String>,
+    #[serde(default)]
+    per_thread: bool,
+    timeout_ms: Option<u64>,
+    max_tokens: Option<u64>,
+}
+
+/// A place of a trace, as a call names it.
+#[derive(Clone, Deserialize, JsonSchema)]
+struct TracePlace {
+    #[serde(flatten)]
+    at: BreakpointArguments,
+    #[serde(default)]
+    expressions: Vec<String>,
+}
+
 /// A place to trace, as it was requested.
 struct TracepointRequest {
-    arguments: ToolArguments,
+    arguments: BreakpointArguments,
     columns: Vec<String>,
     id: u64,
 }
 
-async fn trace(call: &ToolCall) -> Result<Value, Failure> {
-    let session = call.bridge.session(&call.arguments).await?;
+async fn trace(call: &ToolCall, arguments: TraceArguments) -> Result<Value, Failure> {
+    let session = call.session().await?;
     if session.snapshot().state == ProgramState::Exited {
         return stopped_thread(&session);
     }
@@ -81,17 +102,16 @@ async fn trace(call: &ToolCall) -> Result<Value, Failure> {
         return Err(Failure::new(ErrorCode::Unsupported, "this debug adapter does not support traces")
             .hint("set a breakpoint and use debug_continue and debug_evaluate"));
     }
-    let keep = RowSelection::parse(call.arguments.text("keep")?.as_deref())?;
+    let keep = RowSelection::parse(arguments.keep.as_deref())?;
     let bounds = if keep == RowSelection::All { HIT_BOUNDS } else { SUMMARY_HIT_BOUNDS };
-    let hits = call.arguments.number("hits")?.unwrap_or(bounds.0).clamp(1, bounds.1);
-    let (until, budget) = (Instant::now() + limit(call)?, Budget::of(&call.arguments)?);
-    let requests = read_places(call)?;
-    let single = call.arguments.value("places").is_null();
-    let per_thread = call.arguments.flag("perThread")?.unwrap_or(false);
+    let hits = arguments.hits.unwrap_or(bounds.0).clamp(1, bounds.1);
+    let (until, budget) = (Instant::now() + limit(arguments.timeout_ms), Budget::of(arguments.max_tokens));
+    let requests = read_places(call, &arguments)?;
+    let single = arguments.places.is_none();
     if let Some(answer) = unseen_event(&session).await {
         return Ok(answer);
     }
-    let mut table = TraceTable::new(keep, per_thread);
+    let mut table = TraceTable::new(keep, arguments.per_thread);
     let events = session.listener.events();
     let outcome = async {
         set(call, &session, &requests, hits).await?;
@@ -120,22 +140,19 @@ async fn trace(call: &ToolCall) -> Result<Value, Failure> {
 }
 
 /// The requested places: `places`, or the one that the arguments name.
-fn read_places(call: &ToolCall) -> Result<Vec<TracepointRequest>, Failure> {
-    let several = call.arguments.parse_json("places");
-    let list: Vec<ToolArguments> = match &several {
-        Value::Null => vec![call.arguments.clone()],
-        Value::Array(list) => list.iter().map(|one| ToolArguments::new(one.as_object().cloned())).collect(),
-        other => return Err(Failure::invalid(format!("`places` must be a list of objects, not {other}"))),
+fn read_places(call: &ToolCall, arguments: &TraceArguments) -> Result<Vec<TracepointRequest>, Failure> {
+    let list: Vec<TracePlace> = match &arguments.places {
+        None => vec![arguments.place.clone()],
+        Some(list) => list.iter().map(|one| schema::read(one.clone())).collect::<Result<_, _>>()?,
     };
     if list.is_empty() || list.len() > MAX_PLACES {
         return Err(Failure::invalid(format!("`places` must have 1 to {MAX_PLACES} places")));
     }
     // Expressions that every place has are given once.
-    let common = call.arguments.texts("expressions")?;
-    let one = |arguments: ToolArguments| {
-        let mut columns = arguments.texts("expressions")?;
+    let common = &arguments.place.expressions;
+    let one = |TracePlace { at: arguments, expressions: mut columns }: TracePlace| {
         if columns.is_empty() {
-            columns.clone_from(&common);
+            columns.clone_from(common);
         }
         if columns.is_empty() || columns.len() > MAX_EXPRESSIONS {
             return Err(Failure::invalid(format!(
@@ -158,7 +175,7 @@ async fn set(
     let mut files = Vec::new();
     for one in requests {
         let mut arguments = one.arguments.clone();
-        let function = arguments.text("function")?;
+        let function = arguments.place.function.clone();
         if let Some(function) = function.filter(|_| !session.can("supportsFunctionBreakpoints")) {
             arguments = in_sources(session, &arguments, &function).await?;
         }
@@ -172,13 +189,13 @@ async fn set(
     }
     // A function that the engine does not find by its name.
     for one in requests {
-        let Some(function) = one.arguments.text("function")? else { continue };
+        let Some(function) = &one.arguments.place.function else { continue };
         let bound = session.with_requested(|requested| {
             requested
                 .find(one.id)
                 .is_some_and(|(file, own)| file != FUNCTIONS || own.state["verified"] == true)
         });
-        if !bound && let Ok(arguments) = in_sources(session, &one.arguments, &function).await {
+        if !bound && let Ok(arguments) = in_sources(session, &one.arguments, function).await {
             session.with_requested(|requested| requested.take(one.id));
             session.send_breakpoints(FUNCTIONS).await?;
             let file = add(call, session, one, &arguments, hits, &group).await?;
@@ -190,23 +207,22 @@ async fn set(
 
 async fn in_sources(
     session: &AgentSession,
-    arguments: &ToolArguments,
+    arguments: &BreakpointArguments,
     function: &str,
-) -> Result<ToolArguments, Failure> {
+) -> Result<BreakpointArguments, Failure> {
     let found = functions::find(function, &session.source_files().await);
     let (file, line) = found.ok_or_else(|| {
         Failure::new(ErrorCode::NotFound, format!("no function `{function}` in the sources of the program"))
             .hint("pass `sourceFile` with the `text` or `line` of a statement")
     })?;
-    let arguments = arguments.with("sourceFile", json!(file)).with("line", json!(line));
-    Ok(arguments.with("function", Value::Null).with("text", Value::Null))
+    Ok(arguments.at_line(file, line))
 }
 
 async fn add(
     call: &ToolCall,
     session: &AgentSession,
     one: &TracepointRequest,
-    arguments: &ToolArguments,
+    arguments: &BreakpointArguments,
     hits: u64,
     group: &str,
 ) -> Result<String, Failure> {

@@ -10,17 +10,22 @@ mod skipping;
 use std::time::Duration;
 
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
 
 use super::execution::MAX_TIMEOUT;
 use super::repeats::disable_build;
-use crate::arguments::{ToolArguments, kind};
+use crate::arguments::kind;
+use crate::arguments::schema::{self, ArgumentSchema};
 use crate::bounds::Budget;
-use crate::breakpoint_requests::{BreakpointRequests, Purpose, RequestedBreakpoint};
+use crate::breakpoint_requests::{
+    BreakpointArguments, BreakpointRequests, PlaceArguments, Purpose, RequestedBreakpoint,
+};
 use crate::call::ToolCall;
 use crate::functions;
 use crate::session::{AgentSession, SessionPlan};
-use crate::tool::{Tool, ToolEffect, ToolGroup, run};
+use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
 use difference::ExperimentReport;
 use recorded_input::RecordedInput;
 
@@ -45,23 +50,43 @@ pub const GROUP: ToolGroup = ToolGroup {
         description: "Experiment: starts the launched program twice more, same arguments and input, once \
             with values set or the statement skipped at a place, and compares how both end, or expressions \
             at until. The session stays.",
-        input: &[
-            "sourceFile:s",
-            "line:i",
-            "text:s",
-            "function:s",
-            "hit:i=1",
-            "set:o={name: expression}",
-            "skip:b",
-            "expressions:as",
-            "until:o=place",
-        ],
-        output: &["differs:as", "with:o", "without:o"],
+        input: ArgumentSchema::of::<TryArguments>,
+        output: &[AnswerField::texts("differs"), AnswerField::object("with"), AnswerField::object("without")],
         run: run!(debug_try),
     }],
 };
 
-/// Arguments of an experiment.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("x-unlisted" = ["condition", "skipTo", "timeoutMs", "maxTokens"]))]
+struct TryArguments {
+    #[serde(flatten)]
+    place: HitArguments,
+    #[schemars(description = "{name: expression}")]
+    #[serde(default)]
+    set: Map<String, Value>,
+    #[serde(default)]
+    skip: bool,
+    skip_to: Option<u64>,
+    #[serde(default)]
+    expressions: Vec<String>,
+    #[schemars(description = "place")]
+    until: Option<Map<String, Value>>,
+    timeout_ms: Option<u64>,
+    max_tokens: Option<u64>,
+}
+
+/// The n-th time that the program reaches a location, as a call names it.
+#[derive(Deserialize, JsonSchema)]
+struct HitArguments {
+    #[serde(flatten)]
+    place: PlaceArguments,
+    #[schemars(extend("default" = 1))]
+    hit: Option<u64>,
+    condition: Option<String>,
+}
+
+/// An experiment, as a call asks for it.
 #[derive(Debug)]
 struct Experiment {
     place: TargetHit,
@@ -100,16 +125,13 @@ struct ExperimentSetup {
     given: RecordedInput,
 }
 
-async fn debug_try(call: &ToolCall) -> Result<Value, Failure> {
-    let session = call.bridge.session(&call.arguments).await?;
+async fn debug_try(call: &ToolCall, arguments: TryArguments) -> Result<Value, Failure> {
+    let session = call.session().await?;
     // Starting the root program starts the others.
     let session = session.relation.root.clone().unwrap_or(session);
-    let budget = match call.arguments.number("maxTokens")? {
-        Some(_) => Budget::of(&call.arguments)?,
-        None => Budget::of(&call.arguments.with("maxTokens", json!(DEFAULT_TOKENS)))?,
-    };
+    let budget = Budget::of(arguments.max_tokens.or(Some(DEFAULT_TOKENS)));
     let plan = plan(&session)?;
-    let experiment = experiment(call, &session).await?;
+    let experiment = experiment(call, arguments, &session).await?;
     let given = RecordedInput::of(&session).await?;
     let note = given.note.clone();
     let start = ExperimentSetup { plan, given };
@@ -161,10 +183,13 @@ fn plan(session: &AgentSession) -> Result<SessionPlan, Failure> {
 }
 
 /// Converts the arguments to an experiment.
-async fn experiment(call: &ToolCall, session: &AgentSession) -> Result<Experiment, Failure> {
-    let arguments = &call.arguments;
-    let set = assignments(&arguments.parse_json("set"))?;
-    let skip = match (arguments.flag("skip")?.unwrap_or(false), arguments.number("skipTo")?) {
+async fn experiment(
+    call: &ToolCall,
+    arguments: TryArguments,
+    session: &AgentSession,
+) -> Result<Experiment, Failure> {
+    let set = assignments(&arguments.set)?;
+    let skip = match (arguments.skip, arguments.skip_to) {
         (_, Some(line)) => SkipTarget::To(line),
         (true, None) => SkipTarget::Statement,
         (false, None) => SkipTarget::Nothing,
@@ -179,43 +204,34 @@ async fn experiment(call: &ToolCall, session: &AgentSession) -> Result<Experimen
             "`set` the operands of the statement's condition or result; only .NET and Python can skip",
         ));
     }
-    let expressions = arguments.texts("expressions")?;
+    let expressions = arguments.expressions;
     if expressions.len() > MAX_EXPRESSIONS {
         let message = format!("{} expressions; an experiment takes {MAX_EXPRESSIONS}", expressions.len());
         return Err(Failure::invalid(message));
     }
-    let until = match arguments.parse_json("until") {
-        Value::Null => None,
-        Value::Object(until) => {
-            let mut until = ToolArguments::new(Some(until));
-            if until.value("sourceFile").is_null() {
-                until = until.with("sourceFile", arguments.value("sourceFile"));
-            }
-            let until = place(call, session, &until).await;
-            Some(
-                until.map_err(|failure| Failure {
+    let until =
+        match arguments.until {
+            None => None,
+            Some(until) => {
+                let mut until: HitArguments = schema::read(until)?;
+                let file = &mut until.place.source_file;
+                *file = file.take().or_else(|| arguments.place.place.source_file.clone());
+                let until = place(call, session, until).await;
+                Some(until.map_err(|failure| Failure {
                     message: format!("`until`: {}", failure.message),
                     ..failure
-                })?,
-            )
-        }
-        other => {
-            return Err(Failure::invalid(format!("`until` must be a place, as {{text: …}}, not {other}")));
-        }
-    };
-    let time = arguments.number("timeoutMs")?.map_or(DEFAULT_TIMEOUT, Duration::from_millis).min(MAX_TIMEOUT);
-    Ok(Experiment { place: place(call, session, arguments).await?, until, set, skip, expressions, time })
+                })?)
+            }
+        };
+    let time = arguments.timeout_ms.map_or(DEFAULT_TIMEOUT, Duration::from_millis).min(MAX_TIMEOUT);
+    let place = place(call, session, arguments.place).await?;
+    Ok(Experiment { place, until, set, skip, expressions, time })
 }
 
 /// `set`: expressions and their new values; a number or a boolean becomes its text.
-fn assignments(set: &Value) -> Result<Vec<(String, String)>, Failure> {
+fn assignments(set: &Map<String, Value>) -> Result<Vec<(String, String)>, Failure> {
     let wrong = |what: &Value| {
         Failure::invalid(format!("`set` must be an object, as {{name: expression}}, not {what}"))
-    };
-    let set = match set {
-        Value::Null => return Ok(Vec::new()),
-        Value::Object(set) => set,
-        other => return Err(wrong(other)),
     };
     if set.len() > MAX_EXPRESSIONS {
         return Err(Failure::invalid(format!(
@@ -231,22 +247,19 @@ fn assignments(set: &Value) -> Result<Vec<(String, String)>, Failure> {
 }
 
 /// A place, and its hit.
-async fn place(call: &ToolCall, session: &AgentSession, given: &ToolArguments) -> Result<TargetHit, Failure> {
-    let hit = given.number("hit")?.unwrap_or(1);
+async fn place(call: &ToolCall, session: &AgentSession, given: HitArguments) -> Result<TargetHit, Failure> {
+    let hit = given.hit.unwrap_or(1);
     if !(1..=MAX_HIT).contains(&hit) {
         return Err(Failure::invalid(format!("`hit` is {hit}; it must be 1 to {MAX_HIT}")));
     }
-    let mut of = ToolArguments::default();
-    for key in ["sourceFile", "line", "text", "function", "condition"] {
-        of = of.with(key, given.value(key));
-    }
-    let function = of.text("function")?;
+    let function = given.place.function.clone();
+    let HitArguments { place, condition, .. } = given;
+    let mut of = BreakpointArguments { place, condition, ..BreakpointArguments::default() };
     // Scripts' functions, and where the engine knows none by name.
     if let Some(function) = &function
         && let Some((file, line)) = functions::find(function, &session.source_files().await)
     {
-        of = of.with("sourceFile", json!(file)).with("line", json!(line));
-        of = of.with("function", Value::Null).with("text", Value::Null);
+        of = of.at_line(file, line);
     } else if let Some(function) = &function
         && !session.can("supportsFunctionBreakpoints")
     {
@@ -295,12 +308,13 @@ mod tests {
 
     #[test]
     fn values_to_set_are_expressions_in_their_order() {
-        let set = assignments(&json!({ "b": "a + 1", "a": 3, "c": true })).unwrap();
+        let read = |set: Value| assignments(set.as_object().unwrap());
+        let set = read(json!({ "b": "a + 1", "a": 3, "c": true })).unwrap();
         let set: Vec<_> = set.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         assert_eq!(set, [("b", "a + 1"), ("a", "3"), ("c", "true")]);
-        assert_eq!(assignments(&Value::Null).unwrap(), []);
-        for wrong in [json!([1]), json!("a = 3"), json!({ "a": null }), json!({ "a": [1] })] {
-            assert!(assignments(&wrong).is_err(), "{wrong}");
+        assert_eq!(read(json!({})).unwrap(), []);
+        for wrong in [json!({ "a": null }), json!({ "a": [1] })] {
+            assert!(read(wrong.clone()).is_err(), "{wrong}");
         }
     }
 }

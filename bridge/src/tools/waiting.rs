@@ -131,9 +131,7 @@ async fn wait_once(
     if ended && let Some(next) = test_run::next_process(call, session).await? {
         return Ok(NextWait::Wait(next, 0));
     }
-    if let Some(root) =
-        session.root_after_end().filter(|_| ended && call.arguments.value("session").is_null())
-    {
+    if let Some(root) = session.root_after_end().filter(|_| ended && !call.names_session()) {
         let seen = root.agent_view.last_reported();
         return Ok(NextWait::Wait(root, seen));
     }
@@ -178,11 +176,7 @@ async fn wait_until_idle_once(
     until: Instant,
 ) -> Result<WaitOutcome, Failure> {
     let left = until.saturating_duration_since(Instant::now());
-    let pattern = if call.arguments.text("waitFor")?.is_some() {
-        MATCH_NOTHING
-    } else {
-        server_urls::LISTENING_PATTERN
-    };
+    let pattern = if call.shared.wait_for.is_some() { MATCH_NOTHING } else { server_urls::LISTENING_PATTERN };
     let arguments = json!({ "since": session.agent_view.cursor(), "waitFor": pattern, "maxBytes": 0,
         "timeoutMs": u64::try_from(left.as_millis()).unwrap_or(u64::MAX) });
     match session.ask_or_cancel("processReadOutput", arguments, left + REQUEST_TIMEOUT, &call.cancel).await {
@@ -210,7 +204,7 @@ pub(super) async fn wait_for_trigger(call: &ToolCall) {
 /// Returns what of the output matches the call's `waitFor`, if it has one.
 async fn wait_for_match(call: &ToolCall, session: &AgentSession, until: Instant) -> Result<Value, Failure> {
     let session = session.root();
-    let Some(pattern) = call.arguments.text("waitFor")? else { return std::future::pending().await };
+    let Some(pattern) = &call.shared.wait_for else { return std::future::pending().await };
     loop {
         let left = until.saturating_duration_since(Instant::now());
         let arguments = json!({ "since": session.agent_view.cursor(), "waitFor": pattern, "maxBytes": 0,

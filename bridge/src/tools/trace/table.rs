@@ -219,7 +219,6 @@ impl TraceTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arguments::ToolArguments;
 
     fn table(keep: RowSelection, places: &[i64]) -> TraceTable {
         let traced = |id: &i64| Tracepoint {
@@ -241,7 +240,7 @@ mod tests {
 
     fn answer(table: TraceTable, single: bool) -> Value {
         let mut answer = json!({});
-        table.put(&mut answer, single, Budget::of(&ToolArguments::new(None)).unwrap());
+        table.put(&mut answer, single, Budget::of(None));
         answer
     }
 
