@@ -1,5 +1,6 @@
-//! Evaluates a typed tree against an [`EvaluationTarget`]. Constants are computed in the debugger; values of
-//! a program are accessed through the target.
+//! Evaluation of a typed tree against an [`EvaluationTarget`]. Constants are computed in the debugger; values
+//! of a program are accessed through the target. Names, overloads and conversions were chosen by
+//! [`crate::bind`].
 //!
 //! In reading order: [`target`] and [`values`], [`evaluator`] (the evaluation of nodes), [`operations`] and
 //! [`conversions`], [`patterns`], [`string_conversion`], [`calls`], [`assignment`], [`statements`],

@@ -1,7 +1,8 @@
 //! Methods of sequences that the debugger evaluates item by item. A lambda cannot be created in a stopped
 //! program, so the debugger implements the methods that have lambdas.
 //!
-//! [`table`] has all signatures; the code is in [`selection`], [`aggregation`] and [`keys`].
+//! [`table`] has all signatures; the code is in [`selection`], [`aggregation`] and [`keys`]. Not here: the
+//! choice of a signature (`bind::sequences`), query expressions (`eval::queries`).
 
 mod aggregation;
 mod keys;

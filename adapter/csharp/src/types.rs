@@ -1,5 +1,6 @@
 //! Types of .NET as plain data, which are compared by the identity of their definitions.
-//! [`crate::bind::TypeProvider`] provides definitions and members.
+//! [`crate::bind::TypeProvider`] provides definitions and members. Not here: relations between types
+//! ([`crate::bind::TypeRelations`]).
 
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;

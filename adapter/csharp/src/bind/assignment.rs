@@ -1,5 +1,5 @@
 //! Assignments: plain, compound, `??=`, deconstructing, `++` and `--` (language specification, 12.21 and
-//! 12.8.16).
+//! 12.8.16). Not here: the binary operator of `+=` ([`super::operators`]).
 
 use super::binder::{Bind, Binder, leave_to_compiler, reject};
 use super::typed::{ConversionKind, PassedArgument, Typed, TypedArgument, TypedCall, TypedKind};

@@ -1,4 +1,5 @@
-//! The binder, which dispatches on the kind of an expression.
+//! The binder, which dispatches on the kind of an expression. Not here: operators, calls, members and other
+//! kinds with much code, which have modules next to this one.
 
 use std::rc::Rc;
 

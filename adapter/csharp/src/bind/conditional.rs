@@ -1,5 +1,7 @@
 //! `a ? b : c`, `a ?? b` and `switch` expressions: one type whichever is chosen (language specification,
 //! 12.18, 12.15, 12.11).
+//!
+//! Not here: the patterns of `switch` arms ([`super::patterns`]), the best common type ([`super::creation`]).
 
 use super::binder::{Bind, Binder, leave_to_compiler, reject};
 use super::typed::{ConversionKind, Typed, TypedKind, TypedSwitchArm};

@@ -1,5 +1,7 @@
 //! `new`: objects with constructors and initialisers, arrays, tuples (language specification, 12.8.17 and
 //! 12.8.6).
+//!
+//! Not here: the choice among constructors ([`super::overloads`]).
 
 use std::rc::Rc;
 

@@ -1,4 +1,6 @@
 //! The effects of an evaluation on the program, which are known before it runs.
+//!
+//! Refuses nothing: the engine decides which effects a request may have.
 
 use super::typed::*;
 use crate::syntax::Span;

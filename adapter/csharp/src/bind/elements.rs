@@ -1,4 +1,5 @@
-//! Indexers, indexes from the end and ranges (language specification, 12.8.12, 12.9.6 and 12.10).
+//! Indexers, indexes from the end and ranges (language specification, 12.8.12, 12.9.6 and 12.10). Not here:
+//! the choice among indexers ([`super::overloads`]).
 
 use std::rc::Rc;
 

@@ -1,4 +1,5 @@
-//! Types that a text declares, one member per line, for tests of the binder and the evaluator.
+//! Types that a text declares, one member per line, for tests of the binder and the evaluator. Only types:
+//! `eval::fake` has objects.
 
 #![allow(clippy::unwrap_used, reason = "the types are those of the text beside")]
 

@@ -1,4 +1,7 @@
 //! Lambdas with known parameter types: their bodies and their results.
+//!
+//! Not here: inference of parameter types ([`super::sequences`]), statements in braces
+//! ([`super::statements`]).
 
 use super::binder::{Bind, Binder, MethodGroup, leave_to_compiler, reject};
 use super::overloads::SourceArgument;

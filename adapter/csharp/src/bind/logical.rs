@@ -1,5 +1,6 @@
-//! `&&` and `||` (language specification, 12.14), for `bool` and for types that define operators; `??` is in
-//! `conditional`.
+//! `&&` and `||` (language specification, 12.14), for `bool` and for types that define operators.
+//!
+//! Not here: `??` ([`super::conditional`]), `&` and `|` ([`super::operators`]).
 
 use super::binder::{Bind, Binder, reject};
 use super::typed::{Typed, TypedKind};

@@ -1,5 +1,5 @@
 //! Members of values, types and namespaces (language specification, 12.8.7): fields, properties, tuple
-//! elements, groups of methods.
+//! elements, groups of methods. Not here: simple names ([`super::lookup`]), calls ([`super::calls`]).
 
 use std::rc::Rc;
 

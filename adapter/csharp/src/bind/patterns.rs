@@ -1,4 +1,6 @@
 //! Patterns (language specification, 11): the tests of a value, and the names of its parts.
+//!
+//! Not here: the arms of `switch` expressions ([`super::conditional`]). Runs no test: `eval::patterns` does.
 
 use super::binder::{Bind, Binder, Classification, reject};
 use super::overloads::{SourceArgument, SourceArgumentValue};

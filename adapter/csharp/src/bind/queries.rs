@@ -1,5 +1,8 @@
 //! Query expressions over sequences in memory. Each clause processes rows of range variables, which are
 //! slots.
+//!
+//! Queries over `IQueryable` and group joins are left to the compiler. Not here: calls of sequence methods
+//! ([`super::sequences`]).
 
 use super::binder::{Bind, Binder, DeclaredLocal, leave_to_compiler, reject};
 use super::typed::{Typed, TypedKind, TypedQuery, TypedQueryClause};

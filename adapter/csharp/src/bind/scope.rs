@@ -1,4 +1,6 @@
 //! The names that are in scope at an expression.
+//!
+//! Plain data, which the engine fills in; [`super::lookup`] decides which name is meant.
 
 use std::rc::Rc;
 

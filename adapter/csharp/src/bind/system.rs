@@ -1,6 +1,8 @@
 //! The binder's interface to types: definitions, their members, extension methods. Signatures are open:
-//! generic
-//! parameters of the class are [`Ty::Var`], those of the method [`Ty::MethodVar`].
+//! generic parameters of the class are [`Ty::Var`], those of the method [`Ty::MethodVar`].
+//!
+//! Reads no metadata: the engine implements the interface. Not here: relations between types
+//! ([`super::relations`]).
 
 use std::rc::Rc;
 

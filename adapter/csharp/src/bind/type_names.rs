@@ -1,4 +1,6 @@
-//! Binds type names in the source to types.
+//! Type names in the source, resolved to types.
+//!
+//! Not here: names that may be variables or members ([`super::lookup`]).
 
 use super::binder::{Bind, Binder, Classification, reject};
 use crate::syntax::tree::{SimpleName, TypeName, TypeNameKind};

@@ -1,4 +1,6 @@
 //! Types in C# syntax, for diagnostics.
+//!
+//! Not here: the types of values that clients see, which the engine spells.
 
 use super::relations::TypeRelations;
 use crate::types::{Ty, keyword_of};

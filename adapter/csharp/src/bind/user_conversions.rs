@@ -1,4 +1,5 @@
-//! User-defined conversions (language specification, 10.5).
+//! User-defined conversions (language specification, 10.5). Not here: the standard conversions before and
+//! after them ([`super::conversions`]).
 
 use std::rc::Rc;
 

@@ -1,4 +1,6 @@
-//! Assignments.
+//! Assignments of one value to one place or slot.
+//!
+//! Compound and deconstructing assignments arrive as such parts (`bind::assignment`).
 
 use super::EvaluationTarget;
 use super::evaluator::{Evaluator, Res};

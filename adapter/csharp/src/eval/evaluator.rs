@@ -1,4 +1,5 @@
-//! Evaluation of each node of a typed tree.
+//! Evaluation of each node of a typed tree. Not here: operators ([`super::operations`]), conversions
+//! ([`super::conversions`]), calls ([`super::calls`]).
 
 use super::EvaluationTarget;
 use super::values::{LocalSequence, TypedValue, ValueLocation, ValueOrSequence};

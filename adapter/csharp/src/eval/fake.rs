@@ -1,4 +1,5 @@
 //! A fake program with a few objects, for tests of the evaluator. It records the members that run.
+//! [`crate::bind::fake`] has its types.
 
 use std::cell::RefCell;
 use std::cmp::Ordering;

@@ -1,4 +1,6 @@
-//! Tests of patterns.
+//! Patterns: whether a value passes their tests.
+//!
+//! Does not choose the tests: the typed tree has them (`bind::patterns`).
 
 use super::EvaluationTarget;
 use super::evaluator::{Evaluator, Res};

@@ -1,4 +1,6 @@
 //! Sequences: their items, and the methods that are evaluated on them.
+//!
+//! Not here: the code of the methods ([`crate::linq`]), query expressions ([`super::queries`]).
 
 use std::rc::Rc;
 

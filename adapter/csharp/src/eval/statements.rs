@@ -1,4 +1,6 @@
 //! Lambdas and the statements in their braces.
+//!
+//! Does not check types or scopes: `bind::lambdas` and `bind::statements` did.
 
 use super::EvaluationTarget;
 use super::evaluator::{Evaluator, Res};

@@ -1,4 +1,6 @@
 //! Text of values in string concatenation and interpolation.
+//!
+//! Not here: the text of a result that a client shows, which the engine formats.
 
 use super::EvaluationTarget;
 use super::evaluator::{Evaluator, Res};

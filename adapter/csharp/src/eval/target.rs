@@ -1,4 +1,6 @@
 //! The target of an evaluation: a stopped program, or in tests a fake.
+//!
+//! Only the interface: the engine implements it on ICorDebug, and `eval::fake` for tests.
 
 use std::rc::Rc;
 

@@ -1,4 +1,6 @@
 //! Values in the debugger or in the program.
+//!
+//! Reads and writes no value of the program: [`super::target`] does.
 
 use std::rc::Rc;
 

@@ -1,5 +1,7 @@
 //! Methods that reduce items to one value: `Sum`, `Average`, `Min`, `Max`, `Aggregate`. As in LINQ, sums are
 //! checked and nulls are skipped.
+//!
+//! Not here: `Count`, `Any` and `All` ([`super::selection`]).
 
 use std::cmp::Ordering;
 

@@ -1,5 +1,7 @@
 //! Methods with keys: ordering, grouping, joining, dictionaries. Numbers and strings are compared in the
 //! debugger if the result is the same as in the program; the program compares all other keys.
+//!
+//! Not here: `List.Sort` and `Array.Sort`, whose lambda compares two items ([`super::selection`]).
 
 use std::cmp::Ordering;
 use std::collections::HashMap;

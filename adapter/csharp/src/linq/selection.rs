@@ -1,4 +1,7 @@
-//! Methods that choose or map items.
+//! Methods that choose, map or test items, and the dispatch of all methods.
+//!
+//! Not here: methods that reduce items to one value ([`super::aggregation`]), methods with keys
+//! ([`super::keys`]).
 
 use std::rc::Rc;
 

@@ -1,4 +1,6 @@
 //! Signatures of the methods of LINQ, `List<T>` and `Array` that the debugger evaluates.
+//!
+//! Does not choose among signatures: `bind::sequences` does.
 
 use ArgumentShape as T;
 use ResultShape as G;

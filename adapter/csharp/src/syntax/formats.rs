@@ -1,4 +1,6 @@
 //! Format specifiers after an expression, as in other debuggers: `value,h`, `text,nq`.
+//!
+//! Formats no value: the engine does.
 
 /// The format of a value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,5 +1,7 @@
-//! Splits text into tokens (language specification, 6.4). Each `>` is a token: the parser decides whether two
-//! of them are a shift or the end of generic arguments.
+//! The lexer: text to tokens (language specification, 6.4). Each `>` is a token: the parser decides whether
+//! two of them are a shift or the end of generic arguments.
+//!
+//! Not here: strings and characters ([`super::strings`]).
 
 use std::rc::Rc;
 

@@ -1,5 +1,5 @@
 //! Expressions by precedence (language specification, 12.4.2): precedence climbing for binary operators,
-//! recursive descent for all others.
+//! recursive descent for all others. Not here: operands ([`super::primary`]).
 //!
 //! Two limits bound the stack of the code that walks the tree: the depth of the parser, and the number of
 //! operators in one chain.

@@ -1,5 +1,5 @@
 //! Unary operators, casts and primary expressions: names, literals, accesses, calls (language specification,
-//! 12.8 and 12.9).
+//! 12.8 and 12.9). Not here: binary operators ([`super::parser`]), `new` ([`super::creation`]).
 
 use super::queries::is_word_of_queries;
 use std::rc::Rc;

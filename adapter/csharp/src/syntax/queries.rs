@@ -1,4 +1,6 @@
 //! Query expressions (language specification, 12.20).
+//!
+//! Does not translate clauses or infer types (`bind::queries`).
 
 use super::lexer::Tok;
 use super::parser::{Parsed, Parser};

@@ -1,5 +1,5 @@
 //! Strings and characters: regular, verbatim, raw and interpolated ones (language specification, 6.4.5 and
-//! 12.8.3).
+//! 12.8.3). Not here: all other tokens ([`super::lexer`]).
 
 use super::lexer::{LexedStringPart, Lexer, Tok};
 use super::tree::Span;
