@@ -1,4 +1,6 @@
 //! The clients of a session: their names, the stage of their handshake, and what they support.
+//!
+//! Not here: the handshake itself ([`super::state`]), what agents may do ([`super::access`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 

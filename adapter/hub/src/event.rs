@@ -1,5 +1,7 @@
-//! The hub's interface: everything that can wake it, and everything it can do about it. Both lists are
+//! The hub's interface: the events that can wake it, and the effects that it can request. Both lists are
 //! closed.
+//!
+//! Carries no effect out: the actor of `tandem-session` does.
 
 use std::time::Duration;
 

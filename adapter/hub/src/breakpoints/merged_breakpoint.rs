@@ -1,4 +1,6 @@
 //! A breakpoint of the union: equal requests of one or several clients, and what the engine reported of it.
+//!
+//! Not here: the merging ([`super::scope_breakpoints`]), the evaluation of a hit ([`crate::state`]).
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,6 @@
-//! The scope of a DAP request that sets breakpoints: what it replaces whole.
+//! The scope of a DAP request that sets breakpoints: everything that the request replaces.
+//!
+//! Not here: the breakpoints in it ([`super::scope_breakpoints`]).
 
 use dap_wire::command::{self, CommandSpec};
 

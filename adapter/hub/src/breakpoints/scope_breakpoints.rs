@@ -1,4 +1,7 @@
 //! The breakpoints of one scope: their union, each client's list, and what each client was shown.
+//!
+//! Not here: when the engine gets the list ([`super::sync`]), and in which form
+//! ([`super::engine_breakpoints`]).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

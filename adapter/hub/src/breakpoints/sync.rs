@@ -1,5 +1,7 @@
 //! Synchronization of one scope's breakpoints with the engine: one list is on its way at a time, and the
 //! latest wins. Requests that arrive meanwhile wait for the reply to a list that includes them.
+//!
+//! Sends nothing: [`crate::state`] does. The content of the list is in [`super::engine_breakpoints`].
 
 use crate::event::{ClientId, ClientRequest};
 

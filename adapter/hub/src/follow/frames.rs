@@ -1,6 +1,7 @@
 //! The place where a step ended, from the frames of the stack: engines renumber frames at each stop, so
-//! function, source and caller
-//! identify a frame; if a function calls itself, the number of frames does.
+//! function, source and caller identify a frame; if a function calls itself, the number of frames does.
+//!
+//! Not here: which request follows from it ([`super`]).
 
 use dap_wire::types::StackFrame;
 

@@ -1,4 +1,6 @@
 //! The record of a call: its statements in their order, each with its changes and its calls.
+//!
+//! Not here: where a step ended ([`super::frames`]); folding of loops, which clients do.
 
 use dap_wire::types::{
     FollowCallBody, FollowedFunction, FollowedStatement, NamedValue, Source, StackFrame, ValueChange,

@@ -1,4 +1,6 @@
-//! Events of the engine, and which clients are notified.
+//! Events of the engine, and the clients that are notified of each.
+//!
+//! Not here: whether a stop is reported, and to which clients ([`super::conditions`]).
 
 use dap_wire::Failure;
 use serde_json::{Value, json};

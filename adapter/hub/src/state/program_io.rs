@@ -1,4 +1,6 @@
 //! Requests for the program's stdin and output: validated here, carried out by the broker.
+//!
+//! Not here: `output` events, which the writer of each client in `tandem-session` inserts.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Races of breakpoints and stops, one by one: two clients, an engine whose every answer comes when the test
-//! says so.
+//! Tests of races between breakpoints and stops, one by one: two clients, and an engine that answers when the
+//! test says so. Not here: races of other requests ([`super::tests`]), random orders ([`super::simulation`]).
 
 use dap_wire::{Failure, Message, Request};
 use serde_json::{Value, json};

@@ -1,4 +1,6 @@
 //! `sessionInfo` and `sessionControl`: the connected clients and the access of agents.
+//!
+//! Not here: the rules of access ([`crate::access`]), reports to other clients ([`super::session_changes`]).
 
 use std::collections::BTreeMap;
 

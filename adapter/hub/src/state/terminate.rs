@@ -1,9 +1,11 @@
-//! `terminate`: the program is asked to end, and killed when its time is up or the same client sends
+//! `terminate`: the request to the program to end, and the kill when its time is up or the same client sends
 //! `terminate` again.
 //!
 //! The time counts while the program runs, and starts again when it resumes from a stop: a user who looks at
-//! a breakpoint in shutdown code has all the time there is. How a program is asked is up to the engine;
-//! `disconnect`, which kills, is in [`super::lifecycle`].
+//! a breakpoint in shutdown code has all the time there is.
+//!
+//! Not here: how a program is asked, which is up to the engine; `disconnect`, which kills
+//! ([`super::lifecycle`]).
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,5 +1,7 @@
-//! The clients of a simulation: people and agents that change their breakpoints, ask, come and go. Editors
-//! send back what they are shown.
+//! The clients of a simulation: people and agents that join, change their breakpoints, send requests and
+//! leave. Editors send back what they are shown.
+//!
+//! Not here: what each client knows ([`super::view`]), the engine ([`super::engine`]).
 
 use dap_wire::{Message, Request};
 use serde_json::{Value, json};

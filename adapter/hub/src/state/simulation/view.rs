@@ -1,5 +1,7 @@
-//! One client's knowledge in a simulation: the breakpoints it is shown, the ids it received, the program's
-//! state it believes in.
+//! One client's knowledge in a simulation: the breakpoints that it is shown, the ids that it received, and
+//! the program's state as it was reported to it.
+//!
+//! Checks breakpoints only; [`super::rules`] checks all other messages.
 
 use std::collections::{BTreeMap, BTreeSet};
 
