@@ -1,6 +1,6 @@
 //! The program's stdio for the hub and the engines: starts the program, or takes it over from the adapter
-//! that started it; drains its output, writes its input and reports its end. Reading is in
-//! [`output_read`](super::output_read) and [`cursor`](super::cursor).
+//! that started it; drains its output, writes its input and reports its end. Not here: reading the output
+//! ([`output_read`](super::output_read), [`cursor`](super::cursor)).
 //!
 //! Memory is bounded by the two rings; dropped bytes are counted and reported.
 

@@ -1,4 +1,6 @@
 //! Tandem's pipes for a program that another process starts: it opens them by their names in `/proc`.
+//!
+//! Starts no process: the adapter does. Not here: the shim that opens the pipes ([`super::exec_shim`]).
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;

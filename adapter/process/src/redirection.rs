@@ -1,6 +1,8 @@
-//! Redirection of stdio to files (`stdio` of a launch): one that the program's stdin is read from, and
-//! copies of what it prints. The broker still owns all three streams: clients receive the output as
-//! usual.
+//! Redirection of stdio to files (`stdio` of a launch): one that the program's stdin is read from, and copies
+//! of what it prints. The broker still owns all three streams: clients receive the output as usual.
+//!
+//! Parses the attribute and opens the files; [`super::broker`] passes on the input, [`super::drain`] writes
+//! the copies.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};

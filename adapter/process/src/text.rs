@@ -1,4 +1,7 @@
-//! Decoder for UTF-8 in chunks: a character that is incomplete at the end of a chunk waits for its rest.
+//! Decoding of UTF-8 in chunks: a character that is incomplete at the end of a chunk waits for its rest.
+//!
+//! Stores nothing between chunks: the reader keeps its position before that character
+//! ([`super::output_read`]).
 
 /// How many bytes at the end are the beginning of a character whose rest may still come (0 to 3).
 pub fn incomplete_tail(bytes: &[u8]) -> usize {
