@@ -1,7 +1,7 @@
 //! `tandem-dap`: one debug session, any number of clients.
 //!
-//! In reading order: [`cli`] (what may be asked on the command line), [`server`] (processes, sockets, who may
-//! join), [`engines`] (which one debugs), [`logging`]. A session is [`tandem_session`]'s.
+//! In reading order: [`cli`] (flags), [`server`] (processes, sockets, access of clients), [`engines`] (the
+//! choice of an engine), [`logging`]. Not here: the session itself ([`tandem_session`]).
 
 pub mod cli;
 pub mod engines;

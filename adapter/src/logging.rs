@@ -1,4 +1,6 @@
-//! The flags of the log, which a relay or listener passes to its hosts. The log itself: `tandem-log`.
+//! The flags of the log, which a relay or listener passes to its hosts.
+//!
+//! Writes no log: `tandem-log` does.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The program `tandem-dap`. Everything is in the library.
+//! The program `tandem-dap`. Only `main`: everything else is in the library.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,6 @@
 //! A bounded queue of lines for a writer that may block forever, with a count of dropped lines.
+//!
+//! Formats no line and chooses no level: `tracing-subscriber` does, as [`super`] sets it up.
 
 use std::io::Write;
 use std::sync::Arc;

@@ -1,5 +1,7 @@
 //! Man pages, shell completions and Markdown tables, generated from the flags of any program; and the form of
 //! the [`report`] that `doctor` prints.
+//!
+//! Defines no flag: each program passes its [`Command`].
 
 use std::io::{ErrorKind, Write};
 use std::path::Path;

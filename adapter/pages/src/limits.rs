@@ -2,6 +2,8 @@
 //! constant makes the test fail. `INSTA_UPDATE=always cargo test -p pages documentation` regenerates them.
 //!
 //! The constants are read from the text of the sources, because those of all programs are private to them.
+//!
+//! Enforces no limit: the module of each constant does.
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 //! The report of `doctor`: a line for each thing that was checked, as text for people or JSON for programs.
 //!
-//! Both programs print it; the checks themselves are theirs.
+//! Checks nothing: both programs have their own checks, and print the results here.
 
 use std::io::Write;
 

@@ -1,4 +1,6 @@
 //! The two files of a session: the socket of the host, and its record.
+//!
+//! Not here: the choice of the id ([`crate::ReservedId`]), the list of sessions ([`crate::live`]).
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;

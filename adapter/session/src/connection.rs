@@ -1,4 +1,6 @@
 //! Both halves of a client's connection, over any transport.
+//!
+//! Knows no messages: [`super::actor`] reads them, [`super::writer`] writes them.
 
 use tokio::io::{AsyncRead, AsyncWrite};
 

@@ -1,5 +1,7 @@
-//! The hub's interface to its process: an engine, connections to other sessions, and a way for others to find
-//! it.
+//! The actor's interface to its process: engines, child sessions, connections to other sessions, and the
+//! entry by which others find this one.
+//!
+//! Not here: an implementation, which `tandem-dap` has.
 
 use std::sync::Arc;
 

@@ -5,6 +5,8 @@
 //! sees consecutive numbers. Its `initialize` is repeated there and the response dropped; its own requests
 //! keep their numbers, and so their responses fit. When the other session's host dies, the client gets a
 //! response to each request, and `terminated` with the reason.
+//!
+//! Not here: the connection to the other session ([`super::host::Host::connect`]).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,5 +1,6 @@
 //! The host: the process of one session. Its stdin is the connection of its first client, or a socket over
-//! which that client's own pipes were passed; other clients connect to its socket.
+//! which that client's own pipes were passed; other clients connect to its socket. Not here: the session
+//! ([`tandem_session::actor`]).
 //!
 //! One thread runs everything except the engine and the pipes; it is the last to end. It ends when the hub
 //! does, or on SIGTERM, SIGINT and SIGHUP, which end the session in good order first.
