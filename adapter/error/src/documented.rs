@@ -1,6 +1,6 @@
 //! The table of error codes in `docs/troubleshooting.md`. Codes, numbers and meanings are those of
 //! `ErrorCode`; the remedies are written there by hand, and are kept. `INSTA_UPDATE=always cargo test -p
-//! tandem-error` regenerates the table.
+//! tandem-error` regenerates the table. A test only: the programs do not contain it.
 
 use crate::ErrorCode;
 

@@ -1,4 +1,6 @@
 //! The text of every message about how a process ended: `exit code 3`, or `exit code 139 (SIGSEGV)`.
+//!
+//! Not here: waiting for a process and reading its exit status (`tandem-process`).
 
 /// Signals that end processes and have the same number on every system, except `SIGBUS`, which has its number
 /// on Linux.

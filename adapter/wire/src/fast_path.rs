@@ -1,5 +1,5 @@
 //! The fast path for ordinary messages: reads the bytes directly into the parts of a message.
-//! [`Message::from_value`] reads or rejects all other bytes.
+//! [`Message::from_value`] reads or rejects all other bytes. Not here: frames ([`crate::codec`]).
 
 use std::borrow::Cow;
 

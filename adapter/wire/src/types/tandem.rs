@@ -1,4 +1,6 @@
 //! Arguments and bodies of the requests that Tandem adds to DAP.
+//!
+//! Not here: DAP's own types ([`super::generated`]), the table of these requests ([`crate::extensions`]).
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
