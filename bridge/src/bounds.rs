@@ -1,4 +1,6 @@
 //! Bounds of answers: everything that may be long is cut, and the answer says where and how to continue.
+//!
+//! Not here: the bounds of files, diffs and output of builds, which `workspace-tools` has.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,6 @@
-//! Breakpoints that this agent requests, by source. DAP replaces a source's whole list, so the list is
-//! kept here; so that it survives edits and restarts, a breakpoint may be tied to the text of its line.
+//! Breakpoints that this agent requests, by source. DAP replaces a source's whole list, so the list is kept
+//! here; so that it survives edits and restarts, a breakpoint may be tied to the text of its line. Sends
+//! nothing: [`crate::session::breakpoints`] does.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,6 @@
 //! One tool call: its arguments, whether it was cancelled, and a way to report its progress.
+//!
+//! Not here: reading the arguments ([`crate::arguments`]), running the tool ([`crate::handler`]).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

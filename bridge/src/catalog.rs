@@ -1,4 +1,6 @@
-//! All tools: one line per group. The group's own module describes what a tool takes, returns and does.
+//! The list of all tools: one line per group, filtered by the flags of the bridge.
+//!
+//! Describes no tool: the module of the group says what each takes, returns and does.
 
 use dap_wire::{ErrorCode, Failure};
 use rmcp::model::Tool as Listed;

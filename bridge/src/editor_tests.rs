@@ -2,6 +2,9 @@
 //! the editor one request on stdin, with the parameters of the tools for tests; it reads about tests, results
 //! and the end from stdout. To debug, the editor is asked to launch each process with tests in its own
 //! session. Ends what it runs when stdin ends.
+//!
+//! Debugs nothing itself. Not here: the same for agents ([`crate::tools::testing`]), frameworks
+//! (`test-frameworks`).
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! Listens to the events of a session, and keeps a snapshot of the program's state and an event log. To wait
-//! is to watch the snapshot change.
+//! The listener for the events of a session: keeps a snapshot of the program's state and an event log. To
+//! wait is to watch the snapshot change. Not here: which changes end a wait (`tools::waiting`).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};

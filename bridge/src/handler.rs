@@ -1,5 +1,6 @@
-//! MCP's requests, one by one: tools, resources, prompts, completions, log level. Other modules carry them
-//! out; this one converts requests and results from and to MCP's types.
+//! MCP's requests, one by one: tools, resources, prompts, completions, log level. Converts requests and
+//! results from and to MCP's types; other modules carry them out. Not here: transports ([`crate::stdio`],
+//! [`crate::http`]).
 
 #![allow(deprecated, reason = "what the newest MCP gives up, every client there is still uses")]
 

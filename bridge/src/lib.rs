@@ -2,14 +2,16 @@
 //!
 //! In reading order: [`cli`], [`stdio`] and [`http`] (bytes to messages, with [`json_rpc`]), [`server`] and
 //! [`handler`] (MCP on one side; [`resources`], [`prompts`], [`completion`], [`client_log`]), [`catalog`]
-//! (the groups of tools), [`tool`] (what a tool is), [`call`] and [`arguments`] (what agents send),
-//! [`tools`] (what each tool does), [`session`] (DAP on the other side), [`child_sessions`] (the programs
-//! that a program starts), [`event_listener`] (turns events into a snapshot of the program's state),
-//! [`event_log`] (what happened) and [`logpoints`] (what breakpoints logged), [`agent_view`] (what was
-//! reported to the agent), [`breakpoint_requests`] (its breakpoints), [`trigger`] (what is started while one
-//! waits), [`source`] and [`functions`] (texts), [`bounds`] (small answers). Beside that, for people:
-//! [`install`] (hosts' configurations), [`doctor`] (what is missing) and [`status`] (what is debugged now);
-//! for editors: [`editor_tests`].
+//! (the groups of tools), [`tool`] (the definition of a tool), [`call`] and [`arguments`] (one call of an
+//! agent), [`tools`] (the tools themselves), [`session`] (DAP on the other side), [`child_sessions`] (the
+//! programs that a program starts), [`event_listener`] (turns events into a snapshot of the program's state),
+//! [`event_log`] (all events) and [`logpoints`] (lines that breakpoints logged), [`agent_view`] (everything
+//! that was reported to the agent), [`breakpoint_requests`] (its breakpoints), [`trigger`] (actions during a
+//! wait), [`source`] and [`functions`] (texts), [`bounds`] (small answers). For people: [`install`] (hosts'
+//! configurations), [`doctor`] (installed programs) and [`status`] (live sessions); for editors:
+//! [`editor_tests`].
+//!
+//! Not here: files, git and builds (`workspace-tools`), test frameworks (`test-frameworks`).
 
 pub mod agent_view;
 pub mod arguments;

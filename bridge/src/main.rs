@@ -1,4 +1,4 @@
-//! The program `tandem-mcp`. Everything is in the library.
+//! The program `tandem-mcp`. Only `main`: everything else is in the library.
 
 use std::process::ExitCode;
 

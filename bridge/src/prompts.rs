@@ -1,5 +1,7 @@
 //! Prompts for common debugging tasks: a person picks one in the client, and the model gets a sequence of
 //! steps. Each names the tools in the order that costs the fewest calls.
+//!
+//! Runs no tool. Not here: completions of the arguments ([`crate::completion`]).
 
 use dap_wire::Failure;
 use serde_json::{Map, Value};

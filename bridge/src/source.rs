@@ -1,5 +1,7 @@
-//! Source files as users and agents see them: numbered lines, and lines found again by
-//! their text after an edit.
+//! Source files as users and agents see them: numbered lines, and lines found again by their text after an
+//! edit.
+//!
+//! Not here: sources that only the engine can read (`tools::source_lines`), functions ([`crate::functions`]).
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,6 @@
-//! The tools. One verb, one object; each answer has everything that an agent needs to continue. Each module
-//! opens with the table of its tools.
+//! The tools: one verb, one object each; an answer has everything that an agent needs to continue. Each
+//! module opens with the table of its tools. Not here: the list of all tools ([`crate::catalog`]), MCP
+//! ([`crate::handler`]).
 //!
 //! By need: [`launch`] and [`sessions`], [`breakpoints`], [`execution`] with [`waiting`] and [`repeats`],
 //! [`inspect`], [`assignment`] and [`snapshot`] (looking), [`trace`], [`follow`] with [`life`] and

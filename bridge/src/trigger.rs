@@ -1,7 +1,7 @@
 //! Actions that an agent starts while it waits for a stop: a command, an HTTP request to this machine, or
 //! input for the program. A trigger runs next to the wait, in the bridge, and its result is in the answer of
 //! the call that sees it end. The tool defines the stop that it waits for; `--allow-commands` decides about
-//! commands.
+//! commands. Not here: the HTTP request ([`http`]), the process of a command (`workspace-tools`).
 
 mod http;
 

@@ -1,4 +1,5 @@
-//! The types of a tool's arguments, and the one rule for reading what a model wrote for each.
+//! The types of a tool's arguments, and the one rule for reading what a model wrote for each. Not here: the
+//! schema that names the type of each ([`super::schema`]).
 //!
 //! - `null` means absent, and so does what is empty (`""`, `[]`, `{}`), except where the schema says that
 //!   empty has a meaning.

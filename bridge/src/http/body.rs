@@ -1,5 +1,7 @@
 //! The body of a request, checked before rmcp reads it: bounded, and valid JSON. Any other body is answered
 //! with JSON-RPC's own error, with the id of the request where that can be read.
+//!
+//! Not here: which JSON-RPC is valid ([`crate::json_rpc`]), who may send a request ([`super::token`]).
 
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;

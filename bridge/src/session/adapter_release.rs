@@ -1,5 +1,7 @@
 //! The check that the debug adapter is of a release that this bridge can drive: another installation may put
 //! its `tandem-dap` first on PATH.
+//!
+//! Not here: sessions that a host of another release runs, which [`super`] refuses to join.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,8 @@
 //! This agent's breakpoints in a session: sent as whole lists, as DAP requires, and placed in the sources
-//! that are meant. [`crate::breakpoint_requests`] defines breakpoints and requests.
+//! that are meant.
+//!
+//! Not here: the requests and the lists ([`crate::breakpoint_requests`]), answers to the agent
+//! ([`crate::tools::breakpoints`]).
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,6 @@
 //! Assignments to variables, members and elements, by the request that the name and the engine allow.
+//!
+//! Declares no tool: [`super::inspect`] does.
 
 use dap_wire::Failure;
 use schemars::JsonSchema;

@@ -1,6 +1,9 @@
 //! `debug_attach`: attaches to a process by its id, to a debugger that listens, or to a core file. It
 //! converts the arguments to the attach attributes of docs/engines.md, "Attaching"; the adapter decides which
 //! engine can do it.
+//!
+//! Declares no tool: [`super::launch`] does. Not here: attributes that pass unchanged
+//! ([`crate::arguments::attributes`]).
 
 use std::path::Path;
 use std::time::Duration;

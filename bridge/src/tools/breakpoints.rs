@@ -1,4 +1,6 @@
 //! Breakpoints of this agent, by line, by the text of a line or by function, and exception filters.
+//!
+//! Not here: the lists that DAP gets ([`crate::session::breakpoints`]), traces ([`super::trace`]).
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,5 +1,7 @@
-//! Builds, diagnostics, and commands. The crate `workspace-tools` carries them out; this module declares the
-//! tools, and returns `pending` from a call that has waited long enough while the work continues.
+//! The tools for builds, diagnostics and commands: their declarations, and `pending` as the answer to a call
+//! that has waited long enough while the work continues.
+//!
+//! Runs nothing: the crate `workspace-tools` does.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,7 @@
 //! Running, stepping and waiting: each tool answers with the location of the stop, or that the program
 //! still runs.
+//!
+//! Not here: the wait ([`super::waiting`]), the answer about a stop ([`super::stops`]).
 
 use std::time::Duration;
 

@@ -1,5 +1,6 @@
-//! Files, confined to the roots. The crate `workspace-tools` carries the work out; this module declares the
-//! tools.
+//! The file tools, confined to the roots: their declarations.
+//!
+//! Opens no file: [`workspace_tools::files`] does.
 
 use std::sync::Arc;
 

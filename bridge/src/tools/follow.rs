@@ -1,5 +1,6 @@
 //! `debug_follow`: the program runs to a call, and the session follows it statement by statement.
-//! [`super::life`] formats the answer.
+//!
+//! Takes no step: the session's host does (`followCall`). Not here: the text of the answer ([`super::life`]).
 
 use std::time::Duration;
 

@@ -1,5 +1,6 @@
-//! Git, confined to the roots. The crate `workspace-tools` carries the work out; this module declares the
-//! tools.
+//! The git tools, confined to the roots: their declarations.
+//!
+//! Runs no git: [`workspace_tools::git`] does.
 
 use dap_wire::Failure;
 use schemars::JsonSchema;

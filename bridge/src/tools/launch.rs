@@ -1,5 +1,5 @@
-//! The ways into a session: launch a program, attach to one, join a running session. [`super::sessions`]
-//! handles a session as a whole afterwards.
+//! The ways into a session: launch a program, attach to one, join a running session. Not here: a session as a
+//! whole afterwards ([`super::sessions`]).
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

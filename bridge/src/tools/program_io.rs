@@ -1,4 +1,6 @@
 //! The program's stdin and output.
+//!
+//! Stores no output: the session's host does. Not here: lines that breakpoints log ([`crate::logpoints`]).
 
 use std::time::Duration;
 

@@ -1,5 +1,7 @@
 //! `debug_sessions`: the live sessions on this machine, who started them, and where they are stopped; and
 //! joining one of them.
+//!
+//! Not here: the session of this agent ([`super::sessions`]), the files of the list (`session-registry`).
 
 use dap_wire::Failure;
 use schemars::JsonSchema;

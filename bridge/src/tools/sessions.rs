@@ -1,5 +1,6 @@
-//! A session as a whole: its state, restarting its program, leaving it. Launching and attaching are in
-//! [`super::launch`].
+//! A session as a whole: its state, restarting its program, leaving it.
+//!
+//! Not here: launching and attaching ([`super::launch`]), other live sessions ([`super::session_list`]).
 
 use std::time::Duration;
 

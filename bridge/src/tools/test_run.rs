@@ -1,6 +1,8 @@
-//! Tests under the debugger: the run goes as any other, but its processes are started by sessions of this
-//! agent. A run with several such processes (the projects of a solution) is followed from one to the next. At
-//! the end of a process the results are known.
+//! Tests under the debugger: a run like any other, except that sessions of this agent start its processes. A
+//! run with several such processes (the projects of a solution) is followed from one to the next. At the end
+//! of a process the results are known.
+//!
+//! Not here: the arguments of the call ([`super::test_launch`]), the first stop ([`super::test_stops`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

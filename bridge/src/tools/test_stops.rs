@@ -1,5 +1,7 @@
-//! Interprets the first stop of a test run: whether it is where the test failed, and which parts of its
-//! answer are details of the runner. The framework reports which tests failed.
+//! The first stop of a test run: whether it is where the test failed, and which parts of its answer are
+//! details of the runner.
+//!
+//! Does not decide which tests failed: the framework reports that.
 
 use std::sync::Arc;
 

@@ -1,5 +1,7 @@
-//! Tests: listing, running and debugging them. The crate `test-frameworks` knows the frameworks; this module
-//! converts calls to its requests. [`super::test_launch`] debugs a run.
+//! Tests: the tools that list, run and debug them. Converts calls to requests of the crate `test-frameworks`,
+//! which knows the frameworks.
+//!
+//! Not here: runs under the debugger ([`super::test_launch`]).
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,5 +1,7 @@
-//! Sends one HTTP request to this machine. The address must be a loopback address,
-//! even if its name claims more.
+//! One HTTP request to this machine: the host must be a loopback address, or `localhost`, which is not
+//! resolved.
+//!
+//! Not here: when it is sent, and the answer of the call ([`super`]).
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;

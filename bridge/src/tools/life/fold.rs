@@ -1,4 +1,6 @@
 //! Loops among the statements of a call: a line that comes again begins a round.
+//!
+//! Not here: the text of an answer ([`super`]).
 
 use serde_json::Value;
 

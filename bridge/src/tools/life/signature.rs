@@ -1,4 +1,6 @@
 //! The parameters of a function, by the text of its declaration: debug adapters list them among the locals.
+//!
+//! Not here: functions by their names ([`crate::functions`]).
 
 use crate::source::SourceText;
 

@@ -1,4 +1,6 @@
 //! The rows of a trace: which hits are kept, and how an answer shows them.
+//!
+//! Not here: the breakpoints and the wait for hits ([`super`]).
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,6 @@
 //! Differences between two runs of an experiment, as sentences, and the answer for each run.
-//! [`mod@super::run`] defines runs.
+//!
+//! Runs nothing: [`mod@super::run`] does.
 
 use dap_wire::describe_exit;
 use serde_json::{Map, Value, json};

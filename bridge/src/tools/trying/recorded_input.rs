@@ -1,4 +1,6 @@
-//! Input that a program has received, to send it to its runs again. [`mod@super::run`] writes it.
+//! Input that a program has received, to send it to its runs again.
+//!
+//! Records nothing: the session's host does. Not here: writing it to a run ([`mod@super::run`]).
 
 use dap_wire::{ErrorCode, Failure};
 use serde_json::json;
