@@ -1,5 +1,6 @@
 //! Tests of CMake projects: those of ctest, and those of GoogleTest inside their programs. A GoogleTest
-//! program runs once for all its selected tests; ctest runs everything else.
+//! program runs once for all its selected tests; ctest runs everything else. Not here: the output of both
+//! ([`ctest`], [`googletest`]).
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

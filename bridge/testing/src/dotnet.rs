@@ -1,5 +1,7 @@
 //! Tests of .NET: xunit, NUnit, MSTest and TUnit, on Microsoft.Testing.Platform ([`mtp`]) or VSTest
 //! ([`vstest`]), whichever each project is built for ([`build`]).
+//!
+//! Speaks neither protocol itself, and parses no filter ([`filter`]).
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,6 @@
 //! The interface of a test framework, and the table of all frameworks. Each is in a separate file.
+//!
+//! Not here: one run and its processes ([`crate::run`]), the choice of tests ([`crate::select`]).
 
 use dap_wire::Failure;
 use workspace_tools::build::project::{BuildTool, Project};

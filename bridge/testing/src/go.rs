@@ -1,5 +1,7 @@
 //! Tests of Go: `go test -json` runs them. A debugger gets the test program of one package, as `go test -c`
 //! builds it.
+//!
+//! Not here: the output of `go test` ([`events`]).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

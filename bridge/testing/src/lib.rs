@@ -1,14 +1,13 @@
 //! Test frameworks: which tests a project has, running them, and starting them for a debugger, with one model
 //! for all.
 //!
-//! In reading order: [`model`] (tests and results), [`framework`] (what a framework has to say of itself, and
-//! the table of them), [`host`] (who starts the processes with tests), [`run`] (one run), [`results`],
-//! [`reports`] (what our helpers inside a framework write), [`select`] (which tests a call means),
-//! [`request`] (lists and runs), [`answer`] (what they answer). A framework is one file, or a folder beside
-//! it.
+//! In reading order: [`model`] (tests and results), [`framework`] (the interface of a framework, and the
+//! table of all), [`host`] (starts the processes with tests), [`run`] (one run), [`results`], [`reports`]
+//! (lines that our helpers inside a framework write), [`select`] (the tests that a call means), [`request`]
+//! (lists and runs), [`answer`] (their answers). A framework is one file, or a folder next to it.
 //!
 //! Knows neither MCP nor the debug adapter protocol: a debugger is a [`host::ProcessLauncher`] that another
-//! crate implements.
+//! crate implements. Not here: builds without tests (`workspace-tools`).
 
 pub mod answer;
 pub mod cargo;

@@ -1,4 +1,7 @@
 //! Tests and their results, as every framework reports them.
+//!
+//! Not here: the results of a run as they come ([`crate::results`]), their text in an answer
+//! ([`crate::answer`]).
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

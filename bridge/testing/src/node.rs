@@ -1,5 +1,7 @@
 //! Tests of JavaScript and TypeScript: jest, vitest and Node's own runner, each with a helper of Tandem that
 //! reports results. mocha and others run by their script (`run_tests`).
+//!
+//! Not here: each framework's arguments and helper ([`jest`], [`vitest`], [`runner`]).
 
 use std::path::{Path, PathBuf};
 

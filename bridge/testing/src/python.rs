@@ -1,5 +1,6 @@
 //! Tests of Python: pytest, with a plug-in that reports results, and unittest, with Tandem's own runner. Both
-//! run in the project's own virtual environment when it has one.
+//! run in the project's own virtual environment when it has one. Not here: the parser of their
+//! reports ([`crate::reports`]).
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,7 @@
-//! Lists and runs of tests: finds the framework, chooses the tests, and answers for all of them alike.
+//! Lists and runs of tests: chooses the tests, runs them by their framework, and answers for all of them
+//! alike.
+//!
+//! Not here: the table of frameworks ([`crate::framework`]), the processes of a run ([`crate::run`]).
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};

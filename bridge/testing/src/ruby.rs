@@ -1,5 +1,5 @@
-//! Tests of Ruby: minitest and RSpec, each with a reporter that Tandem adds. test-unit has
-//! other commands (`run_tests`).
+//! Tests of Ruby: minitest and RSpec, each with a reporter that Tandem adds. test-unit has other commands
+//! (`run_tests`). Not here: the parser of reports ([`crate::reports`]).
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;

@@ -1,5 +1,7 @@
 //! GoogleTest: the list that a program writes as JSON, with the place of each test, and what it prints while
 //! it runs them.
+//!
+//! Not here: the build and the choice of the program ([`super`]), the output of ctest ([`super::ctest`]).
 
 use std::path::Path;
 use std::sync::LazyLock;

@@ -1,6 +1,8 @@
-//! Builds projects of .NET tests and reads from MSBuild what was built: a targets file of Tandem, imported
-//! by every project, describes each test project. So one run of MSBuild suffices for a solution with
-//! several target frameworks.
+//! The build of .NET test projects, and the description of each by MSBuild: a targets file of Tandem, which
+//! every project imports, writes it. So one run of MSBuild suffices for a solution with several target
+//! frameworks.
+//!
+//! Not here: the tests of a project ([`super::mtp`], [`super::vstest`]).
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,7 @@
 //! The filters of `dotnet test`: `FullyQualifiedName~Cart&(TestCategory=slow|Priority!=1)`, compared with the
 //! list of tests, so that they mean the same on both platforms. Any other text is a part of a name.
+//!
+//! Not here: selections that all frameworks share ([`crate::select`]).
 
 use crate::model::TestItem;
 

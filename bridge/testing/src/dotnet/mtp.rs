@@ -2,6 +2,8 @@
 //! runners of NUnit and MSTest). In server mode it connects to a socket, lists tests with their locations
 //! and reports the start and end of each, in JSON-RPC. This program is the process of the tests, so a
 //! debugger launches it directly.
+//!
+//! Not here: the socket and its frames ([`super::wire`]), run settings ([`super::settings`]).
 
 use std::time::Duration;
 

@@ -1,5 +1,7 @@
 //! Names of .NET tests: one id for what the frameworks and both platforms call differently, the values that a
 //! message compares, and the place in the user's code that a stack trace names.
+//!
+//! Reads strings only: [`super::mtp`] and [`super::vstest`] get them from the platforms.
 
 use std::path::Path;
 use std::sync::LazyLock;

@@ -1,4 +1,6 @@
-//! Run settings (`.runsettings`), as VSTest and what is bridged to it read them.
+//! Run settings (`.runsettings`), as VSTest and the runners that are bridged to it read them.
+//!
+//! Not here: the arguments of `dotnet test` ([`super::build::DotnetArguments`]).
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 //! VSTest: its console program, driven as editors drive it, over a socket. It loads the adapters of xunit,
 //! NUnit and MSTest, lists tests with their places and reports results as they come. For a debugger it lets
-//! us start the process that runs the tests.
+//! us start the process that runs the tests. Not here: the socket ([`super::wire`]).
 
 use std::path::Path;
 

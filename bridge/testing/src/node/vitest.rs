@@ -1,5 +1,7 @@
 //! vitest: a reporter that Tandem adds, and the list from vitest's own API. Its tests run in a process that
 //! it starts.
+//!
+//! Not here: where vitest is installed, and the environment of all three frameworks ([`super`]).
 
 use dap_wire::Failure;
 use workspace_tools::build::project::{BuildTool, Project};
