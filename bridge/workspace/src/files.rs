@@ -1,6 +1,8 @@
 //! The file tools: each call is bounded, and done through a root's handle ([`Roots::at`]).
 //!
 //! In the children: [`reading`] (text by lines) and [`writing`] (whole files, atomically).
+//!
+//! Not here: whether a path is in a root ([`crate::roots`]), commands ([`crate::commands`]).
 
 pub mod reading;
 pub mod writing;

@@ -1,12 +1,13 @@
-//! A folder of source code as an agent may see it: files, git, builds and commands, confined to the roots it
-//! was given.
+//! A folder of source code as an agent may see it: files, git, builds and commands, confined to the roots
+//! that it was given.
 //!
-//! In reading order: [`roots`] (where anything may happen), [`files`], [`command_line`] and [`process`] (how
-//! programs are run), [`git`], [`build`] (what a folder holds and how it is built and tested), [`commands`],
-//! [`jobs`] (work that outlasts a call), [`bounded`] (files of others), [`quoted_path`] (paths of any bytes
-//! as text).
+//! In reading order: [`roots`] (folders that may be read and changed), [`files`], [`command_line`] and
+//! [`process`] (how programs are run), [`git`], [`build`] (the project in a folder, and how it is built and
+//! tested), [`commands`], [`jobs`] (work that outlasts a call), [`bounded`] (files of others),
+//! [`quoted_path`] (paths of any bytes as text).
 //!
 //! Knows neither MCP nor debugging: parameters in, a serializable answer or a [`tandem_error::Failure`] out.
+//! Not here: lists and runs of single tests (`test-frameworks`).
 
 pub mod bounded;
 pub mod build;

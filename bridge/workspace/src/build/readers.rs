@@ -1,8 +1,10 @@
-//! Readers of the output of tools. Where a tool has a format for machines, that is read; else the lines
-//! that compilers agree on.
+//! Readers of the output of tools. Where a tool has a format for machines, that is read; else the lines that
+//! compilers agree on.
 //!
 //! In the children: [`compiler`] (MSBuild, tsc, gcc, clang, go, make), [`cmake`], [`cargo`] (its JSON),
-//! [`tap`], [`minitest`], [`python`] (tracebacks), [`results`] (files that test runners leave).
+//! [`tap`], [`minitest`], [`python`] (syntax errors), [`results`] (files that test runners leave).
+//!
+//! Not here: the commands whose output this is ([`super::steps`]).
 
 pub mod cargo;
 pub mod cmake;

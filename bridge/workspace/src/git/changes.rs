@@ -1,4 +1,6 @@
 //! `git_add` and `git_commit`.
+//!
+//! Not here: the list of changed files ([`super::status`]), the patch ([`super::diff`]).
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;

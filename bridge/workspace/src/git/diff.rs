@@ -1,4 +1,6 @@
-//! `git_diff`: the patch in parts, and what it touches.
+//! `git_diff`: the patch in parts, and the files that it changes.
+//!
+//! Not here: changed files without a patch ([`super::status`]), commits ([`super::history`]).
 
 use std::ffi::OsString;
 

@@ -1,4 +1,6 @@
 //! `git_log` and `git_list_branches`.
+//!
+//! Not here: the patch of a commit ([`super::diff`]), the current branch ([`super::status`]).
 
 use std::ffi::OsString;
 

@@ -1,4 +1,6 @@
 //! `git_status` and `git_current_branch`.
+//!
+//! Not here: patches ([`super::diff`]), other branches ([`super::history`]).
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;

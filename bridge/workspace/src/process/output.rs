@@ -1,5 +1,7 @@
 //! The kept parts of an output: its beginning and its end, and how much is missing between them; and its
 //! lines, for readers that need them at once.
+//!
+//! Reads no pipe: [`super`] does. Not here: the meaning of lines ([`crate::build::readers`]).
 
 use std::collections::VecDeque;
 

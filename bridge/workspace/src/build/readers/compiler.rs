@@ -1,5 +1,7 @@
 //! The lines that compilers agree on: `file(line,column): error CODE: text` (MSBuild, Roslyn, tsc) and
 //! `file:line:column: error: text` (gcc, clang, and with variations go and make).
+//!
+//! Not here: messages of several lines ([`super::cmake`], [`super::python`]).
 
 use std::sync::LazyLock;
 

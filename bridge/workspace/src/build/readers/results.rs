@@ -1,5 +1,7 @@
-//! Files that test runners leave: TRX (`dotnet test`), JUnit XML (pytest, ctest), the JSON of jest, vitest,
+//! Files that test runners leave: TRX (`dotnet test`), JUnit XML (ctest), the JSON of jest, vitest,
 //! mocha and RSpec.
+//!
+//! Does not choose the file: [`crate::build::steps`] does.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
