@@ -31,6 +31,7 @@ pub mod liveness;
 mod long_strings;
 pub mod module;
 mod raw;
+pub mod run_times;
 pub mod runtime;
 pub mod signals;
 pub mod startup;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use cordebug::callback::Callback;
 use cordebug::debugger::Process;
 use cordebug::hresult::CORDBG_E_DETACH_FAILED_OUTSTANDING_EVALS;
+use cordebug::run_times::ThreadRunTimes;
 use dap_wire::{ErrorCode, Failure};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -133,16 +134,21 @@ impl ClrSession {
     }
 
     /// Answers what threads have run into already, without reporting it: a thread that waits at a breakpoint
-    /// to report it when the debugger leaves crashes or blocks for ever. The program is stopped at the end;
-    /// `false` if it has exited.
+    /// to report it when the debugger leaves crashes or blocks for ever. Each thread gets a processor for
+    /// this. The program is stopped at the end; `false` if it has exited.
     fn resume_pending_callbacks(&mut self, process: &Rc<Process>) -> Result<bool, Failure> {
         let deadline = Instant::now() + QUIET_TIMEOUT;
-        let resume = || process.resume().map_err(cor("resume the program"));
+        let pid = self.debuggee.pid.unwrap_or_default();
+        let resume = || -> Result<ThreadRunTimes, Failure> {
+            process.resume().map_err(cor("resume the program"))?;
+            Ok(ThreadRunTimes::start(pid))
+        };
+        let mut run_times = ThreadRunTimes::start(pid);
         // The callback of the current stop needs an answer, too; a program that is not configured is held at
         // the first one.
         let current = usize::from(self.debuggee.run != RunState::Held);
         for _ in 0..self.inbox.forget_deferred() + current {
-            resume()?;
+            run_times = resume()?;
         }
         loop {
             match self.inbox.recv_timeout(QUIET_INTERVAL) {
@@ -150,16 +156,19 @@ impl ClrSession {
                     self.inbox.postpone(EngineInput::Callback(Callback::ExitProcess));
                     return Ok(false);
                 }
-                Ok(EngineInput::Callback(_)) if Instant::now() < deadline => resume()?,
+                Ok(EngineInput::Callback(_)) if Instant::now() < deadline => {
+                    run_times = resume()?;
+                }
                 // It is stopped at this callback.
                 Ok(EngineInput::Callback(_)) => return Ok(true),
                 Ok(other) => self.inbox.postpone(other),
+                Err(_) if !run_times.all_have_run() && Instant::now() < deadline => {}
                 Err(_) => {
                     self.debuggee.stop(process).map_err(cor("stop the program to detach from it"))?;
                     if process.has_queued_callbacks() != Ok(true) || Instant::now() > deadline {
                         return Ok(true);
                     }
-                    resume()?;
+                    run_times = resume()?;
                 }
             }
         }

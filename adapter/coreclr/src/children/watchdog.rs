@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use cordebug::callback::Callback;
 use cordebug::debugger::Process;
+use cordebug::run_times::ThreadRunTimes;
 use cordebug::runtime;
 use cordebug::startup::StartupHold;
 use dap_wire::{ErrorCode, Failure};
@@ -212,7 +213,7 @@ fn release(pid: u32, hold: StartupHold, symbol_paths: &[PathBuf]) -> Result<(), 
         .map_err(cor("start the debugging library"))?;
     let process = debugger.attach(pid).map_err(cor("attach"))?;
     drop(hold);
-    if resume_until_quiet(&process, &called).map_err(cor("let the program resume"))? {
+    if resume_until_quiet(pid, &process, &called).map_err(cor("let the program resume"))? {
         process.detach().map_err(cor("detach"))?;
     }
     Ok(())
@@ -220,19 +221,25 @@ fn release(pid: u32, hold: StartupHold, symbol_paths: &[PathBuf]) -> Result<(), 
 
 /// Continues after each callback until the runtime is stopped and has no more; `false` when
 /// the program has ended.
-fn resume_until_quiet(process: &Process, called: &Receiver<Callback>) -> cordebug::Result<bool> {
+fn resume_until_quiet(pid: u32, process: &Process, called: &Receiver<Callback>) -> cordebug::Result<bool> {
     let until = Instant::now() + QUIET_TIMEOUT;
+    let mut run_times = ThreadRunTimes::start(pid);
     loop {
         match called.recv_timeout(QUIET_INTERVAL) {
             Ok(Callback::ExitProcess) => return Ok(false),
-            Ok(_) => process.resume()?,
+            Ok(_) => {
+                process.resume()?;
+                run_times = ThreadRunTimes::start(pid);
+            }
             Err(RecvTimeoutError::Disconnected) => return Ok(false),
+            Err(RecvTimeoutError::Timeout) if !run_times.all_have_run() && Instant::now() < until => {}
             Err(RecvTimeoutError::Timeout) => {
                 process.stop()?;
                 if process.has_queued_callbacks() != Ok(true) || Instant::now() > until {
                     return Ok(true);
                 }
                 process.resume()?;
+                run_times = ThreadRunTimes::start(pid);
             }
         }
     }
