@@ -1,6 +1,7 @@
-//! Building before launching: a Cargo package, example, binary or test; a Go package or file; one C, C++ or
-//! Rust file; a folder with a CMakeLists.txt or (`project`) a Makefile. The compiler's errors come back as
-//! places ([`readers`]).
+//! The build before a launch: a Cargo package, example, binary or test; a Go package or file; one C, C++ or
+//! Rust file; a folder with a CMakeLists.txt or (`project`) a Makefile. The compiler's errors are returned as
+//! diagnostics with locations ([`readers`]). Not here: running the commands ([`tandem_engine::builds`]), and
+//! .NET projects (`tandem-dotnet-launch`).
 
 mod cmake;
 mod readers;

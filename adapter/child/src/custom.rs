@@ -1,6 +1,7 @@
 //! A DAP adapter that the launch describes, by `engine: { command, args?, connection?, adapterID? }`.
-//! Attributes reach it unchanged, except for `{stdin}`, `{stdout}` and `{stderr}`, which Tandem replaces
-//! by its pipes: many adapters let the user redirect the program's stdio.
+//! Attributes reach it unchanged, except for `{stdin}`, `{stdout}` and `{stderr}`, which Tandem replaces by
+//! its pipes: many adapters let the user redirect the program's stdio. Not here: adapters that Tandem knows
+//! by name ([`super::registry`]).
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! The interface to a child adapter: how to find, start and configure it, and how it differs from DAP. Each
-//! adapter has a file in the registry, which is mostly data.
+//! The interface to a child adapter: how to find, start and configure it, and how it differs from DAP. Files
+//! in [`super::registry`] implement it, mostly as data; [`super::session`] acts on it.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,6 +1,6 @@
 //! The debugger inside a Python process (pydevd) where it differs from DAP. debugpy's adapter process
 //! translates some of it; this is for connections to the process itself, and harmless where the adapter is in
-//! between.
+//! between. Not here: the start of Python (`registry/debugpy.rs`).
 
 use std::collections::HashSet;
 

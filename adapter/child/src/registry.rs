@@ -1,5 +1,6 @@
 //! The child adapters that Tandem knows by name: the one table, and a file for each with all that is known of
-//! it.
+//! it. Not here: adapters that a launch describes ([`super::custom`]), and the choice of an adapter for a
+//! program (`engines/select.rs` of `tandem-dap`).
 //!
 //! docs/contributing/add-adapter.md says how to add one.
 

@@ -1,5 +1,5 @@
 //! Children of a value as DAP pages them: which of them are its elements, and which part of them a client
-//! requested.
+//! requested. Asks no adapter for them (`session/paging.rs`).
 
 use std::collections::HashSet;
 

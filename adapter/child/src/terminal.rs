@@ -1,5 +1,5 @@
 //! Tandem's own answer to `runInTerminal`: the program gets our pipes (or our terminal), and the adapter its
-//! pid.
+//! pid. Only makes the command; `session/reverse.rs` starts it.
 
 use std::path::PathBuf;
 

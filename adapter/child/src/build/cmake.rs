@@ -1,4 +1,5 @@
-//! A CMake project: configured into `build`, built, and queried for its programs (cmake-file-api(7)).
+//! A CMake project as the program of a launch: configured into `build`, built, and queried for its programs
+//! (cmake-file-api(7)). Not here: parsing the messages ([`super::readers`]), and Makefiles ([`super`]).
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,6 @@
 //! Compiler output as diagnostics with locations: Cargo's JSON, the lines of C and C++ compilers and of Go's.
-//! Reads one line at a time and returns the text that the user sees.
+//! Reads one line at a time and returns the text that the user sees. Runs no compiler ([`super`]);
+//! [`tandem_engine::builds`] makes a failure of the diagnostics.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
-//! Shell scripts through bash-dap (a Python package): it asks us to start the program.
+//! Shell scripts through bash-dap (a Python package): it asks us to start the program, which
+//! `session/reverse.rs` does.
 
 use std::process::Command;
 

@@ -3,7 +3,7 @@
 //! stdout and stderr are our pipes by construction.
 //!
 //! The adapter is still used to attach to a running process, and with `engineOptions: { "throughAdapter":
-//! true }`.
+//! true }`. Not here: pydevd's differences from DAP ([`crate::pydevd`]).
 
 mod injection;
 mod interpreter;

@@ -1,4 +1,5 @@
 //! Go through `dlv dap`, which dials our port. It passes its stdio, which are our pipes, on to the program.
+//! Not here: building the program, which Tandem does first ([`crate::build`]).
 
 use std::process::Command;
 

@@ -1,4 +1,5 @@
 //! C, C++, Rust and other native code through lldb-dap (LLVM 18 and later): it asks us to start the program.
+//! Not here: Rust's formatters ([`crate::rust`]), and one-line summaries of values ([`crate::summaries`]).
 
 use std::path::Path;
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! .NET through netcoredbg, for users who prefer it to the built-in engine. Programs, builds and variables
-//! are as with that one ([`tandem_dotnet_launch`]).
+//! .NET through netcoredbg, for users who prefer it to the built-in engine. Not here: finding and building
+//! the program, which [`tandem_dotnet_launch`] does for both engines.
 //!
 //! netcoredbg starts the program itself, finds its runtime by its process id, and cannot redirect its stdio.
 //! So it starts a stub, which becomes the program. The program follows `--`, because netcoredbg treats the

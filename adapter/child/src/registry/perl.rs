@@ -4,7 +4,7 @@
 //! The adapter starts programs with its own pipes and keeps their output; it cannot pass input on. So it is
 //! started with [`ADAPTER`] before its own code: it then asks for the program (`runInTerminal`), as others
 //! do. The program loads the debugger and then [`PROGRAM`]. Both replace methods, by name, that are broken in
-//! version 2.5; each says why.
+//! version 2.5; each says why. [`crate::terminal`] answers `runInTerminal`.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,5 +1,6 @@
 //! Ruby through the `debug` gem, which runs inside the program: it listens on our socket, and the process
-//! that we start is the program itself.
+//! that we start is the program itself. Not here: carrying out the corrections of an attach
+//! (`session/correcting.rs`).
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! Launch and attach of an adapter's session: plan, connection, handshake.
+//! Launch and attach of an adapter's session: plan, connection, handshake. Not here: the adapter's command
+//! line ([`crate::profile`]), and its start ([`crate::connection`]).
 
 use std::sync::{Arc, PoisonError};
 

@@ -1,6 +1,7 @@
 //! A program that becomes another one (`exec`): its process runs on, with the same input and output, and the
 //! debugger that was inside it is gone. The session lasts until that process ends. The other program may
-//! connect by itself, and is then a separate session ([`super::subprocesses`]).
+//! connect by itself, and is then a separate session ([`super::subprocesses`]). Not here: the other ways in
+//! which a session ends ([`super::ending`]).
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
 //! Reverse requests of an adapter: to start the program, which we do unless the launch wants a client's
-//! terminal, and to debug another.
+//! terminal, and to debug another. Not here: the command and variables of the program ([`crate::terminal`]),
+//! and the session of another program ([`super::subprocesses`]).
 
 use std::sync::Arc;
 

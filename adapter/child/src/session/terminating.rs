@@ -1,5 +1,5 @@
-//! `terminate`: how a program is asked to end. The hub decides how long it may take; [`super::ending`] kills
-//! it.
+//! `terminate`: the ways to ask a program to end. Not here: how long it may take (the hub), and killing it
+//! ([`super::ending`]).
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! Breakpoint conditions: their checks, and those that failed.
+//! Breakpoint conditions: results of checks, and conditions that failed. Runs no check
+//! (`session/conditions.rs`).
 
 use std::collections::HashMap;
 

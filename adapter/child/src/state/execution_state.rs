@@ -1,5 +1,5 @@
-//! State of the program's run: how it was resumed, what is to stop it, and the signal that asks it to
-//! end.
+//! State of the program's run: how it was resumed, what is to stop it, and the signal that asks it to end.
+//! Not here: the handshake, and the end of the session ([`super`]).
 
 use dap_wire::command::Execution;
 use dap_wire::types::StoppedEventBody;

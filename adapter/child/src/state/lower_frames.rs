@@ -1,5 +1,6 @@
 //! Frames other than the top one of the thread that stopped, and the values read in them, at this stop: for
-//! an adapter that assigns in the top frame, whatever frame a variable was read in.
+//! an adapter that assigns in the top frame, whatever frame a variable was read in. Not here: the assignment
+//! (`session/assigning.rs`).
 
 use std::collections::HashSet;
 

@@ -1,4 +1,5 @@
-//! State of Rust panics: whether the program is to stop at them, and the last one.
+//! State of Rust panics: whether the program is to stop at them, and the last one. Sends no breakpoint to the
+//! adapter (`session/panics.rs`).
 
 use dap_wire::types::{ExceptionDetails, ExceptionInfoResponseBody, StoppedEventBody};
 use serde_json::{Value, json};

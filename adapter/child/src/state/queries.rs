@@ -1,4 +1,4 @@
-//! Queries of the session to its state, mostly while it waits.
+//! Queries of the session to its state, mostly while it waits. They change nothing; [`super`] handles events.
 
 use dap_wire::Failure;
 use dap_wire::types::StoppedEventBody;

@@ -1,4 +1,5 @@
-//! Requests of the adapter that a client carries out: each is answered once, on its own connection.
+//! Requests of the adapter that a client carries out: each is answered once, on its own connection. Not here:
+//! requests that Tandem answers by itself (`session/reverse.rs`).
 
 use std::collections::BTreeMap;
 
