@@ -1,4 +1,5 @@
-//! Checked little-endian reading, and the compressed integers of ECMA-335 II.23.2.
+//! Checked little-endian reads, and the compressed integers of ECMA-335 II.23.2. Knows no table
+//! ([`crate::tables`]) and no signature ([`crate::signature`]).
 
 /// A position in a byte slice. Every read is checked; a failed read returns `None` and does not move it.
 #[derive(Debug, Clone, Copy)]

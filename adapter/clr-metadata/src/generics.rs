@@ -1,5 +1,5 @@
 //! Generic parameters and the constraints on their arguments (ECMA-335 II.22.20 and II.22.21), and how
-//! methods receive their parameters.
+//! methods receive their parameters. Constraints are tokens; [`crate::metadata`] has the types.
 
 use crate::metadata::{Metadata, row};
 use crate::tables::table;

@@ -1,5 +1,5 @@
 //! The file of an assembly: the PE headers around its metadata (ECMA-335 II.25), and the location of its
-//! symbols.
+//! symbols. Interprets neither: [`crate::metadata`] and [`crate::pdb`] do.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

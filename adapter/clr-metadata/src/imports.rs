@@ -1,5 +1,5 @@
 //! Source data of methods in a portable PDB other than lines: `using` directives, and names of tuple
-//! elements.
+//! elements. Not here: lines ([`crate::pdb`]), and the scopes of variables (`pdb/scopes.rs`).
 
 use crate::bytes::ByteReader;
 use crate::pdb::Pdb;

@@ -1,5 +1,6 @@
 //! Types, methods, fields and properties of an assembly, by token. A token's top byte is its table, the rest
-//! its row.
+//! its row. Not here: signatures ([`crate::signature`]), generic parameters ([`crate::generics`]), and data
+//! for the evaluator ([`crate::members`]).
 
 pub mod attributes;
 pub mod signature_text;

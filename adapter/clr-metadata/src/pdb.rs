@@ -1,4 +1,4 @@
-//! Portable PDBs: source lines and local names of an assembly's methods.
+//! Portable PDBs: source lines and local names of methods. Not here: `using` directives ([`crate::imports`]).
 
 pub mod documents;
 mod scopes;

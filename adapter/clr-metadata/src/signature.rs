@@ -1,5 +1,5 @@
 //! Signatures of fields, methods, properties and locals (ECMA-335 II.23.2). Their types are unresolved
-//! tokens.
+//! tokens. Not here: their text in C# ([`crate::metadata::signature_text`]).
 
 use crate::bytes::ByteReader;
 

@@ -1,5 +1,5 @@
 //! The metadata tables, ECMA-335 II.22 and II.24, and those that a portable PDB adds. Rows and columns are
-//! numbers; `metadata` and `pdb` interpret them.
+//! numbers; [`crate::metadata`] and [`crate::pdb`] interpret them.
 
 use crate::bytes::{ByteReader, u16_at, u32_at};
 
