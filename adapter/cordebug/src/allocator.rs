@@ -1,4 +1,5 @@
-//! Limits how much freed memory the C library keeps, for a process that debugs one program after the other.
+//! Limits on the freed memory that the C library keeps, for a process that debugs one program after the
+//! other. Not here: memory that the data access library maps ([`crate::imports`]).
 //!
 //! By default glibc adapts to large blocks: once a large block was freed, it allocates blocks of that size
 //! from a heap of the thread and keeps them there, in every heap. Each session is a thread that reads whole

@@ -1,4 +1,5 @@
-//! Reference-counted COM pointers, and the two macros that every wrapper uses.
+//! Reference-counted COM pointers, and the two macros that every wrapper uses. The vtables of ICorDebug are
+//! in [`crate::raw`].
 
 use core::ffi::c_void;
 use core::ptr::NonNull;

@@ -1,5 +1,6 @@
 //! Evaluations, which run code of the program: ICorDebugEval. One that is set up at a stop runs after
-//! `Process::resume` until a callback reports its end.
+//! `Process::resume` until a callback reports its end. Not here: when to abort one, which the engine decides
+//! (`tandem-coreclr`).
 
 use crate::Result;
 use crate::com::{ComPtr, call, get};

@@ -1,4 +1,5 @@
-//! Error codes of ICorDebug.
+//! Error codes of ICorDebug, each with its meaning in one sentence. Not here: the failure that a client gets
+//! (`tandem-coreclr`).
 
 /// An error of a COM call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

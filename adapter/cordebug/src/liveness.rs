@@ -1,5 +1,5 @@
-//! Check that a process is still alive, from the kernel: proc(5), `/proc/PID/stat`. [`crate::exit_status`]
-//! says how it ended.
+//! Liveness of a process, as the kernel reports it: proc(5), `/proc/PID/stat`. Not here: how it ended
+//! ([`crate::exit_status`]).
 
 /// Flag of a thread that is exiting (PF_EXITING, include/linux/sched.h).
 const EXITING: u32 = 0x4;

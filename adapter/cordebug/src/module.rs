@@ -1,4 +1,5 @@
-//! Modules and classes: ICorDebugModule, ICorDebugClass.
+//! Modules and classes: ICorDebugModule, ICorDebugClass. Parses no metadata: it returns the bytes, and the
+//! crate `clr-metadata` reads them.
 
 use crate::Result;
 use crate::com::{ComPtr, IUnknown, Interface, call, get};

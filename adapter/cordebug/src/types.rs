@@ -1,5 +1,5 @@
 //! Types with their generic arguments, and how to construct them: ICorDebugType. They stay valid when the
-//! process runs.
+//! process runs. Not here: their names, which the crate `clr-metadata` reads.
 
 use crate::Result;
 use crate::com::{ComPtr, call, get};

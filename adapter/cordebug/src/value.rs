@@ -1,5 +1,5 @@
 //! Values: ICorDebugValue and the interfaces derived from it. All but handles are stale after the process
-//! ran.
+//! ran. Formats nothing: `tandem-coreclr` does.
 
 use core::ffi::c_void;
 
