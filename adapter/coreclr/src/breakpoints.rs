@@ -1,4 +1,5 @@
-//! Breakpoints: requests of clients, where they bind, and whether a hit counts.
+//! Breakpoints: requests of clients, where they bind, and whether a hit counts. Not here: the value of a
+//! condition ([`super::evaluator`]), and which client set a breakpoint (the hub).
 //!
 //! Several breakpoints may need the same location, each with its own condition. So the program gets one
 //! breakpoint per *site* (method and offset in its code), and a hit is evaluated for each breakpoint of the

@@ -1,4 +1,5 @@
-//! Checksums in PDBs and assemblies: of source files, with any line ends, and of PDBs.
+//! Checksums in PDBs and assemblies: of source files, with any line ends, and of PDBs. Reads no file:
+//! [`super::sources`] and [`super::retrieval`] do.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,6 @@
 //! Expressions that the C# compiler of an SDK evaluates: a separate process compiles them, and the program
-//! runs the result like any other call of an evaluation. Other modules decide which expressions those are.
+//! runs the result like any other call of an evaluation. Not here: which expressions those are
+//! (`evaluator/compiler_fallback.rs`).
 //!
 //! In reading order: [`Compiler`] (owns all of it), [`outcome`], [`frame`] and [`encoded_types`] (what an
 //! expression can use), [`connection`] (to the compiler), [`sdk`] (whose compiler), [`program`] (the

@@ -1,7 +1,8 @@
 //! The debugged program: its process, as the operating system and the debugging library know it, and its run
 //! state.
 //!
-//! Its types are in [`super::types`], its values in [`super::values`].
+//! Its types are in [`super::types`], its values in [`super::values`]. Not here: its start and its end
+//! ([`super::start`], [`super::termination`]).
 
 use std::cell::Cell;
 use std::path::PathBuf;

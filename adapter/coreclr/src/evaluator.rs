@@ -1,5 +1,6 @@
-//! Evaluates C# expressions of users: the crate `csharp-expr` parses, binds and evaluates them; this module
-//! connects it to the program.
+//! Evaluation of users' C# expressions: the crate `csharp-expr` parses, binds and evaluates them; this module
+//! connects it to the program. Not here: running code of the program ([`super::calls`]), and the text of a
+//! value ([`super::values`]).
 //!
 //! In reading order: [`request`] (requests of clients) and [`prepared_expression`] (expressions that are
 //! evaluated repeatedly), [`compiler_fallback`] (to a compiler), [`scope`] (names in scope), [`library`]

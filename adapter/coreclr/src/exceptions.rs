@@ -1,4 +1,5 @@
-//! Exceptions: when one stops the program, and its details.
+//! Exceptions: whether one stops the program, and its details. Not here: the other callbacks, and resuming
+//! after one ([`super::callbacks`]).
 
 mod fatal_error;
 mod filters;

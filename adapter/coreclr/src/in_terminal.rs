@@ -1,7 +1,7 @@
 //! A program in a client's terminal: requests the terminal, and waits until the program is held there.
 //!
-//! From then on it is launched, debugged and ended as any other ([`super::start`]).
-//! [`tandem_process::terminal_launch`] starts and watches it.
+//! From then on it is launched, debugged and ended as any other ([`super::start`]). Not here: starting and
+//! watching it in that terminal ([`tandem_process::terminal_launch`]).
 
 use std::sync::mpsc::TryRecvError;
 use std::time::{Duration, Instant};

@@ -1,4 +1,5 @@
-//! Inputs of the engine's thread, in order, and those that wait.
+//! Inputs of the engine's thread, in order, and those that wait. Handles none of them ([`super::session`]);
+//! messages to the hub go through [`super::outbox`].
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError};

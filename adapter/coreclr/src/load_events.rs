@@ -1,5 +1,5 @@
 //! Loading and unloading of modules: settings that the runtime gets for them, and breakpoints that bind in
-//! them.
+//! them. Not here: the data of a loaded module ([`super::modules`]).
 
 use std::path::Path;
 use std::rc::Rc;

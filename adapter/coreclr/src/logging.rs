@@ -1,5 +1,6 @@
 //! The attribute `logging`: whether the debug console reports modules, exceptions and exits. All of it is off
-//! by default.
+//! by default. Writes nothing: [`super::load_events`], [`super::callbacks`], [`super::exceptions`] and
+//! [`super::termination`] do.
 
 use dap_wire::Failure;
 use serde_json::Value;

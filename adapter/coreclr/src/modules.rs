@@ -1,5 +1,5 @@
 //! Loaded modules: whether they are user code, their metadata and their symbols. [`super::load_events`]
-//! handles loading and unloading.
+//! handles loading and unloading. Fetches no symbols ([`super::retrieval`]).
 
 mod framework;
 pub(super) mod injected;

@@ -4,7 +4,7 @@
 //!
 //! [`source_link_options`] and [`symbol_options`] decide which sources and symbols may be fetched;
 //! [`source_files`], [`symbol_files`] and [`decompiler`] fetch them; [`missing_source`] explains a source
-//! that is missing.
+//! that is missing. Not here: local source files ([`super::sources`]).
 
 mod background;
 pub(super) mod decompiler;

@@ -1,5 +1,5 @@
 //! Results of work in the background, on the engine's thread: modules get their symbols, breakpoints bind in
-//! them, and waiting requests for sources are answered.
+//! them, and waiting requests for sources are answered. Not here: that work ([`super::retrieval`]).
 
 use std::path::PathBuf;
 use std::rc::Rc;

@@ -1,5 +1,5 @@
-//! Finds the runtime of a process and its debugging library: next to the runtime or, if that is linked into
-//! the executable, in an installed runtime of the very same build.
+//! The runtime of a process and its debugging library: next to the runtime or, if that is linked into the
+//! executable, in an installed runtime of the very same build. Loads no library ([`cordebug::runtime`]).
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
-//! The engine's thread: its state, its loop, and the table of commands.
+//! The engine's thread: its state, its loop, and the table of commands. Not here: the work of a command (the
+//! modules that the table calls), and callbacks ([`super::callbacks`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

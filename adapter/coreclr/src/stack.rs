@@ -1,6 +1,6 @@
 //! Stacks and scopes: the frames of a thread, marks for transitions into the runtime, and below them the
 //! methods that await the running async one ([`async_callers`]), and those that first threw the exception of
-//! the stop.
+//! the stop. Not here: the variables of a scope ([`super::values`]).
 
 pub(super) mod async_callers;
 mod transitions;

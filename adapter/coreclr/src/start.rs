@@ -1,5 +1,5 @@
-//! Brings the program under control: launch held before any user code, and attach.
-//! [`termination`](super::termination) detaches.
+//! Start of debugging: launch, held before any user code, and attach. Not here: the command of the program
+//! ([`tandem_dotnet_launch`]). [`super::termination`] detaches.
 
 use std::path::Path;
 use std::rc::Rc;

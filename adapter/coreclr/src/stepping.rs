@@ -3,7 +3,8 @@
 //! A step is one [`ActiveStep`] from the request to its stop. The runtime's stepper does the plain part; each
 //! completed step is checked ([`step_complete`]) and may need another go; an `await` ([`awaits`]) uses
 //! internal breakpoints, and so do return values of calls ([`returns`]) and methods that calls receive
-//! ([`callbacks`]). Any other stop cancels the step.
+//! ([`callbacks`]). Any other stop cancels the step. Not here: breakpoints of clients
+//! ([`super::breakpoints`]).
 
 mod awaits;
 mod callbacks;

@@ -1,4 +1,5 @@
-//! The end of a debugged program: detach, request to end, kill, or exit; reported once.
+//! The end of a debugged program: detach, request to end, kill, or exit; reported once. Not here: a runtime
+//! that hangs ([`super::hang_watchdog`]).
 
 use std::rc::Rc;
 use std::time::{Duration, Instant};

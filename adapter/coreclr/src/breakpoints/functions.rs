@@ -1,4 +1,5 @@
-//! Function breakpoints: methods by a (partly) qualified name, and by the types of their parameters.
+//! Function breakpoints: methods by a (partly) qualified name, and by the types of their parameters. Binds
+//! nothing ([`super::binding`]); [`super::operators`] parses names of operators.
 
 use clr_metadata::metadata::Metadata;
 use clr_metadata::metadata::signature_text::NameStyle;

@@ -1,5 +1,5 @@
 //! Instruction breakpoints: at an address in a method's machine code. Editors set them in the disassembly
-//! view.
+//! view. Not here: finding the method at an address ([`crate::disassembly`]).
 
 use clr_metadata::pdb::Location;
 

@@ -1,4 +1,5 @@
 //! Operators as users write them, `operator +` or `implicit operator int`, and the names of their methods.
+//! Only parses: [`super::functions`] finds the methods.
 
 /// Operators with the names of their methods: one symbol may have several.
 const NAMES: [(&str, &[&str]); 37] = [

@@ -1,5 +1,5 @@
 //! Arguments of a call. Objects that must be created in the program are created first, because creating one
-//! makes every other value stale; then all are fetched at once.
+//! makes every other value stale; then all are fetched at once. [`super::execution`] runs the call.
 
 use std::rc::Rc;
 

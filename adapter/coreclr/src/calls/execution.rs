@@ -1,4 +1,5 @@
-//! Runs a call, and ends it when it takes too long. [`super::phase`] decides each action.
+//! Execution of a call, and its end when it takes too long. [`super::phase`] decides each action. Not here:
+//! preparing the arguments ([`super::arguments`]).
 
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};

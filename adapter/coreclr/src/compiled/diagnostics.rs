@@ -1,4 +1,5 @@
-//! The compiler's diagnostics, and the failure that answers a request with them.
+//! The compiler's diagnostics, and the failure that answers a request with them. Not those of Tandem's own
+//! binder ([`csharp_expr`]).
 
 use dap_wire::{ErrorCode, Failure};
 use serde_json::json;

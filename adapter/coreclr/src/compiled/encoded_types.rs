@@ -1,5 +1,5 @@
 //! Types encoded for the compiler's process: by modules and tokens, with generic parameters left open. The
-//! process works out what they mean in C#.
+//! process works out what they mean in C#. Not here: the format of messages ([`super::wire`]).
 
 use std::rc::Rc;
 

@@ -1,5 +1,5 @@
 //! Cache of compiled expressions, by text and code location: evaluating one again costs a single call.
-//! Compiler errors are cached too.
+//! Compiler errors are cached too. Asks no compiler ([`super::connection`]), and runs nothing ([`super`]).
 
 use std::collections::HashMap;
 use std::rc::Rc;

@@ -1,4 +1,5 @@
-//! Chooses the SDK of the compiler: the installed SDKs, the newest first, or a configured one.
+//! Choice of the SDK whose compiler is used: the installed SDKs, the newest first, or a configured one.
+//! Starts no compiler ([`super::connection`]).
 
 use std::path::{Path, PathBuf};
 

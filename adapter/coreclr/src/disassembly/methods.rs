@@ -1,5 +1,5 @@
-//! Finds the method whose machine code contains an address: one of a frame that was shown, or one found
-//! earlier.
+//! The method whose machine code contains an address: one of a frame that was shown, or one found earlier.
+//! Decodes no instruction ([`super::instructions`]).
 
 use std::rc::Rc;
 

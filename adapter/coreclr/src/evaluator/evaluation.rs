@@ -1,5 +1,5 @@
 //! The evaluation of one expression: supplies types to the binder, and reads, calls and writes for the
-//! evaluator.
+//! evaluator. Not here: the rules of C# ([`csharp_expr`]).
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::rc::Rc;

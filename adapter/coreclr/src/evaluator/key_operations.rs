@@ -1,4 +1,5 @@
-//! Operations on keys, compared as in the program: its own LINQ does that, on positions.
+//! Operations on keys, compared as in the program: its own LINQ does that, on positions. Not here: reading
+//! the items of a sequence ([`super::sequence_items`]).
 //!
 //! A stopped program cannot create a lambda, but it can create a delegate to an existing method:
 //! `List<K>.get_Item` of a list of the keys maps a position to its key.

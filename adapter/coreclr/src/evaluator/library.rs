@@ -1,4 +1,4 @@
-//! Supplies the program's types to the binder: definitions and members from metadata, read once each.
+//! Metadata of types and members for the binder, each read once. Types by name: [`crate::types::lookup`].
 
 use std::collections::HashMap;
 use std::rc::Rc;

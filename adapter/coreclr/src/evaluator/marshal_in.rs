@@ -1,4 +1,5 @@
-//! Moves values into the program: boxes, and writes to locations.
+//! Values that go into the program: boxes, and writes to locations. Not here: new objects
+//! ([`super::object_creation`]), and arguments of calls ([`crate::calls`]).
 
 use cordebug::value::{Value as ClrValue, element};
 use csharp_expr::eval::NO_PLACE;

@@ -1,4 +1,4 @@
-//! Reads parts of values: fields, properties, elements, elements of tuples.
+//! Parts of values: fields, properties, elements, also of tuples. Not static ones ([`super::statics`]).
 
 use std::rc::Rc;
 

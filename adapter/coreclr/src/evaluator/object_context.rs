@@ -1,4 +1,5 @@
-//! Expressions about one object, for the rows of the variables view: displays, properties.
+//! Expressions about one object, for the rows of the variables view: displays, properties. Not here: which
+//! rows there are ([`crate::values`]).
 
 use dap_wire::Failure;
 

@@ -1,5 +1,5 @@
 //! New objects in the program: arrays, lists, tuples, variables; and the size of structs, measured on a new
-//! one.
+//! one. Not here: writes to existing variables ([`super::marshal_in`]).
 
 use std::time::Instant;
 

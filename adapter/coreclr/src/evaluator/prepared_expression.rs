@@ -1,4 +1,5 @@
-//! Cache of parsed and bound expressions: conditions and watches are evaluated again at every stop.
+//! Cache of parsed and bound expressions: conditions and watches are evaluated again at every stop. Evaluates
+//! none ([`super::request`]).
 
 use std::collections::HashMap;
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! Requests for expressions: `evaluate`, and the texts and conditions that breakpoints need.
+//! Expressions of clients: `evaluate`, assignments, conditions, log messages. Not rows ([`crate::values`]).
 
 use std::time::Duration;
 

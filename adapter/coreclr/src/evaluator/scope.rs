@@ -1,5 +1,5 @@
 //! Names in scope in a frame, or for an expression about one object: static types for the binder, and paths
-//! to the values.
+//! to the values. Not here: names of types ([`crate::types::lookup`]).
 
 use csharp_expr::bind::{Scope, UsingDirectives, Variable};
 use csharp_expr::types::Ty;

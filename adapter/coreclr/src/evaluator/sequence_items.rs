@@ -1,4 +1,5 @@
-//! Items of sequences of the program, and items written back into it.
+//! Items of sequences of the program, and items written back into it. Not here: their order and equality
+//! ([`super::key_operations`]).
 
 use dap_wire::Failure;
 

@@ -1,4 +1,5 @@
-//! Static fields. In C#, reading one initialises its class.
+//! Static fields and properties. In C#, reading a static field initialises its class. Not here: members of
+//! instances ([`super::member_access`]).
 
 use std::rc::Rc;
 

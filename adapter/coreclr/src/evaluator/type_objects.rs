@@ -1,4 +1,5 @@
-//! `System.Type` objects of the program, by the names that reflection uses.
+//! `System.Type` objects of the program, by the names that reflection uses. Not here: their text
+//! (`values/reflection.rs`).
 
 use dap_wire::Failure;
 

@@ -1,4 +1,5 @@
-//! Names of the modules that Tandem loads into the program for expressions.
+//! Names of the modules that Tandem loads into the program for expressions. Loads none of them
+//! ([`crate::compiled`]).
 
 use std::path::Path;
 

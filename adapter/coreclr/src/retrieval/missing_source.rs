@@ -1,4 +1,5 @@
-//! Explains a source that is missing: every way to get it, and the requirements of each.
+//! Explanation of a missing source: every way to get it, and the requirements of each. Fetches nothing
+//! ([`super::source_files`], [`super::symbol_files`], [`super::decompiler`]).
 
 use dap_wire::{ErrorCode, Failure};
 use download::DownloadUrl;

@@ -1,5 +1,6 @@
-//! Sources from Source Link: fetched if that is allowed, compared with the checksum in the PDB, and kept in
-//! the user's cache under that checksum.
+//! Sources from Source Link: fetched where it is allowed, compared with the checksum in the PDB, and kept in
+//! the user's cache under that checksum. Not here: which addresses are allowed
+//! ([`super::source_link_options`]).
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

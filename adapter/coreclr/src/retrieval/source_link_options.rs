@@ -1,5 +1,5 @@
 //! The attribute `sourceLinkOptions`: the addresses from which sources may be fetched. Everything else is
-//! refused.
+//! refused. Fetches nothing ([`super::source_files`]); [`super::symbol_options`] allows symbol servers.
 
 use dap_wire::Failure;
 use download::DownloadUrl;

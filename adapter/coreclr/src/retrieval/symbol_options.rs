@@ -1,4 +1,5 @@
-//! The attribute `symbolOptions`: further locations of PDBs, and the modules that they apply to.
+//! The attribute `symbolOptions`: further locations of PDBs, and the modules that they apply to. Fetches no
+//! PDB ([`super::symbol_files`]).
 
 use std::path::PathBuf;
 

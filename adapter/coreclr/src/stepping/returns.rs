@@ -1,6 +1,6 @@
 //! Return values of the calls in a statement that is stepped over, and of a method that is stepped out of: an
 //! internal breakpoint after each call of user code, where ICorDebug can still read the value. Values that
-//! cannot be read are left out.
+//! cannot be read are left out. Not here: their rows ([`crate::values`]).
 
 use std::mem;
 

@@ -1,4 +1,5 @@
-//! DAP `singleThread`: one thread runs, the others stay suspended until the next stop.
+//! DAP `singleThread`: one thread runs, the others stay suspended until the next stop. Not here: threads held
+//! during a call ([`crate::calls`]).
 
 use cordebug::debugger::Process;
 use dap_wire::Failure;

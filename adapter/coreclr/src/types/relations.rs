@@ -1,4 +1,5 @@
-//! Bases, interfaces, conversions between types, and constraints of generic parameters.
+//! Bases and interfaces of types, reference conversions between them, and special types (spans, enums,
+//! nullables). Not here: the conversions that C# defines ([`csharp_expr`]).
 
 use cordebug::value::element;
 

@@ -1,4 +1,5 @@
-//! Conversion to and from the runtime's types.
+//! Conversion of types to and from those of the runtime (ICorDebugType). Not here: types from signatures
+//! ([`super::ty`]).
 
 use cordebug::types::Type;
 use cordebug::value::{Value as ClrValue, element};

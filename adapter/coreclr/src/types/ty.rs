@@ -1,4 +1,5 @@
-//! Types of the program: how they are read from signatures, and how they are displayed.
+//! Types of the program: how they are read from signatures, and how they are displayed. Not here: finding one
+//! by name ([`super::lookup`]).
 
 use clr_metadata::signature::Signature;
 pub(crate) use csharp_expr::types::{

@@ -1,4 +1,5 @@
-//! `setVariable` and `setExpression`.
+//! The requests `setVariable` and `setExpression`: which location is meant, and the answer. The evaluation
+//! and the write are in [`crate::evaluator`].
 
 use dap_wire::Failure;
 use serde_json::{Value, json};

@@ -1,5 +1,6 @@
 //! Texts composed of members' texts: pairs `[key, value]`, tuples `(1, "a")`, and records in their own
-//! format, `{Song { Title = Home, Year = 1999 }}`.
+//! format, `{Song { Title = Home, Year = 1999 }}`. Not here: displays that types define
+//! ([`super::displays`]).
 
 use clr_metadata::members::Access;
 use cordebug::value::Value as ClrValue;

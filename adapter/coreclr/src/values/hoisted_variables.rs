@@ -1,5 +1,5 @@
 //! Variables hoisted into closures and state machines, shown like locals: maps fields to variables, and finds
-//! those in scope.
+//! those in scope. Not here: the other locals of a frame ([`super::locals`]).
 
 use cordebug::value::Value as ClrValue;
 

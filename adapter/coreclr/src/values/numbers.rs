@@ -1,5 +1,5 @@
 //! Texts of the framework's composite numbers: 128 bits, half precision, integers of any size. Pure
-//! functions.
+//! functions. Not here: reading their fields ([`super::framework`]).
 
 use crate::evaluator::real;
 

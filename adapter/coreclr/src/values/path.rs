@@ -1,7 +1,8 @@
 //! Paths to values.
 //!
 //! References to values of the program are invalid after it runs, even for an evaluation. So everything that
-//! is remembered is a *path* (a start and steps), which is walked again on each use.
+//! is remembered is a *path* (a start and steps), which is walked again on each use. Not here: types and
+//! constants of the values ([`super::current_values`]).
 
 use std::rc::Rc;
 

@@ -1,4 +1,5 @@
-//! Texts of strings, characters, dates, ids and hexadecimal numbers. Pure functions.
+//! Texts of strings, characters, dates, ids and hexadecimal numbers. Pure functions. Not here: reading the
+//! values ([`super::formatted_value`], [`super::framework`]).
 
 use cordebug::value::element;
 

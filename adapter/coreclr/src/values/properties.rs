@@ -1,4 +1,5 @@
-//! Properties, sequences and statics: values that run code when a client requests them.
+//! Properties, sequences and statics: values that run code when a client requests them. Not here: the rows of
+//! fields and items ([`super::contents`]).
 
 use cordebug::value::{Value as ClrValue, element};
 use dap_wire::Failure;

@@ -1,4 +1,5 @@
-//! References that clients hold during a stop: frames, and values that open.
+//! References that clients hold during a stop: frames, and values that open. Follows no path
+//! ([`super::path`]).
 
 use std::cell::RefCell;
 use std::collections::HashMap;

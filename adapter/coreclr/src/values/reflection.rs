@@ -1,4 +1,5 @@
-//! Texts of reflection objects for types and members: `typeof(Foo)`, `Foo.Bar(int)`.
+//! Texts of reflection objects for types and members: `typeof(Foo)`, `Foo.Bar(int)`. Creates no such object
+//! (`evaluator/type_objects.rs`).
 
 use clr_metadata::metadata::method_token;
 use cordebug::value::Value as ClrValue;

@@ -1,6 +1,6 @@
 //! Names of tuple elements. The compiler writes them next to the declaration of a variable, field, parameter
 //! or result, for all tuples in its type; this module selects those of a part of that type: of an element, an
-//! item of a list, a result.
+//! item of a list, a result. Not here: the text of a tuple ([`super::composite_text`]).
 
 use std::ops::Range;
 use std::rc::Rc;
