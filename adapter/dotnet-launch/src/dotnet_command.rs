@@ -1,5 +1,5 @@
 //! `dotnet` as the program of a launch: `dotnet run …` means the project, `dotnet app.dll …` the assembly.
-//! Its other commands are programs like any other.
+//! Its other commands are programs like any other. Runs nothing; [`super::program`] uses the result.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,6 @@
 //! A project, solution or C# file as the program of a launch: asks MSBuild which command starts it. [`kind`]
-//! classifies the target, [`sdk`] runs the SDK, [`diagnostics`] parses its output.
+//! classifies the target, [`sdk`] runs the SDK, [`diagnostics`] parses its output. Starts only the SDK;
+//! [`super::program`] adds folder and variables to the command.
 
 mod diagnostics;
 mod kind;

@@ -1,5 +1,5 @@
-//! Parses the output of a .NET build: errors, warnings, and the assemblies that it names.
-//! [`builds`](tandem_engine::builds) presents them.
+//! Output of a .NET build, parsed: errors, warnings, and the assemblies that it names. Not here: reporting
+//! them to clients ([`tandem_engine::builds`]).
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;

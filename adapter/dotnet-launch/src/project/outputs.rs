@@ -1,5 +1,5 @@
 //! Outputs of a build: their project, whether they are programs, and which is the newest. For SDKs that
-//! cannot be asked.
+//! cannot be asked. Runs no SDK ([`super::sdk`]).
 
 use std::path::{Path, PathBuf};
 

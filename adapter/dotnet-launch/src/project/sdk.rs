@@ -1,5 +1,6 @@
 //! Commands of the .NET SDK: a build with its progress and errors, and the evaluation of a project's
-//! properties. [`super`] chooses the project and what to start.
+//! properties. Not here: the choice of a project and of its command ([`super`]), and parsing a build's output
+//! ([`super::diagnostics`]).
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};

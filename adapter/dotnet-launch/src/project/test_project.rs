@@ -1,6 +1,6 @@
 //! A test project as the program of a launch: its tests are debugged. With Microsoft.Testing.Platform, the
 //! project's own program runs them; with VSTest, the SDK starts a host for them, which is then followed.
-//! Tests are selected by the runner's own arguments.
+//! Tests are selected by the runner's own arguments. Runs nothing; [`super`] makes the command.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
