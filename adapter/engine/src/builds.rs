@@ -1,6 +1,6 @@
-//! Reports a build that a launch waits for to clients: its output in the debug console, DAP's progress
-//! events for clients that show them, and a sentence when it fails. The engines start the compilers and
-//! parse their output.
+//! Reports to clients about a build that a launch waits for: its output in the debug console, DAP's progress
+//! events for clients that show them, and a sentence when it fails. Not here: running commands ([`command`]),
+//! and parsing their output (the engines).
 
 pub mod command;
 

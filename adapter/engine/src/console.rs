@@ -1,4 +1,5 @@
-//! The launch attribute `console`: the owner of the program's stdin, stdout and stderr.
+//! The launch attribute `console`: the owner of the program's stdin, stdout and stderr. Opens no pipe and no
+//! terminal ([`tandem_process`]).
 
 use dap_wire::Failure;
 

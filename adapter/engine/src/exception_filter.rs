@@ -1,4 +1,5 @@
-//! Exception filters that are known before an engine runs, as tables of adapters' descriptions have them.
+//! Exception filters that are known before an engine runs, as tables of adapters' descriptions have them. Not
+//! here: setting one in the program (the engines).
 
 use serde::Serialize;
 use serde_json::Value;

@@ -1,5 +1,5 @@
 //! The kind of an executable, by the sections of its ELF file: with debug information, or compiled from
-//! managed code.
+//! managed code. Chooses no engine (`engines/detect.rs` of `tandem-dap`).
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

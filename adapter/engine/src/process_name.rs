@@ -1,4 +1,5 @@
-//! The attribute `processName`: a running process by its name, if the name identifies one.
+//! The attribute `processName`: a running process by its name, if the name identifies one. Attaches to
+//! nothing, and chooses no engine (`engines/select.rs` of `tandem-dap`).
 
 use std::path::Path;
 

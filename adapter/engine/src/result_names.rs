@@ -1,5 +1,5 @@
-//! The names by which an engine shows, among the variables of a frame, values that calls have returned. Each
-//! profile lists its adapter's.
+//! The names by which an engine shows, among the variables of a frame, values that calls have returned. Not
+//! here: those of one adapter (its profile), and their use (the hub).
 
 /// A form of names of rows that are not variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

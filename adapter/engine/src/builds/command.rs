@@ -1,5 +1,6 @@
 //! A command that a build consists of, or that answers a question: run in its own process group, read line by
-//! line, and ended when it takes too long or is cancelled. Its caller interprets the lines.
+//! line, and ended when it takes too long or is cancelled. Not here: the meaning of the lines (the caller),
+//! and reports to clients ([`super`]).
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
