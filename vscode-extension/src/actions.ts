@@ -1,34 +1,34 @@
-/** Actions of a session's clients, read from `sessionChanged` events and described in words. Independent of
- * VS Code. */
-import { accessWords, type ActionSummary, type BreakpointLine, type Client } from "./session-snapshot";
+/** Actions of a session's clients: reads `sessionChanged` events and describes them. Independent of VS Code. */
+import { asArray, asObject, asString, type JsonObject } from "./json";
+import { describeAccess, type ActionSummary, type SourceLocation, type Client } from "./session-snapshot";
 import { t } from "./l10n";
 
 /** An action of a client. */
 export interface ClientAction extends ActionSummary {
   /** The `change` of the event. */
   readonly change: string;
-  /** More than fits a line. */
+  /** Text for the tooltip; empty if the description says everything. */
   readonly detail: string;
-  /** Where it was done, for breakpoints. */
-  readonly place: BreakpointLine | undefined;
-  /** The request that an agent was refused, in words; empty for other actions. */
-  readonly refused: string;
-  /** Text for the program's input; undefined when the session does not report it. */
-  readonly typed: string | undefined;
+  /** Location of the breakpoint; undefined for other actions. */
+  readonly location: SourceLocation | undefined;
+  /** Description of the request that the session refused; empty for other actions. */
+  readonly refusedRequest: string;
+  /** Text that the client typed into the program; undefined if the session does not report it. */
+  readonly inputText: string | undefined;
 }
 
-type Sentence = ActionSummary["sentence"];
+type ActionFormatter = ActionSummary["format"];
 
 /** Descriptions of the commands that resume the program. */
-const COMMANDS = new Map<string, Sentence>([
-  ["continue", (who) => t("{0} continued", who)], ["next", (who) => t("{0} stepped over", who)], ["stepIn", (who) => t("{0} stepped in", who)],
-  ["stepOut", (who) => t("{0} stepped out", who)], ["stepBack", (who) => t("{0} stepped back", who)],
-  ["reverseContinue", (who) => t("{0} ran back", who)], ["restartFrame", (who) => t("{0} restarted a frame", who)],
-  ["goto", (who) => t("{0} jumped", who)],
+const RESUME_FORMATTERS = new Map<string, ActionFormatter>([
+  ["continue", (client) => t("{0} continued", client)], ["next", (client) => t("{0} stepped over", client)], ["stepIn", (client) => t("{0} stepped in", client)],
+  ["stepOut", (client) => t("{0} stepped out", client)], ["stepBack", (client) => t("{0} stepped back", client)],
+  ["reverseContinue", (client) => t("{0} ran back", client)], ["restartFrame", (client) => t("{0} restarted a frame", client)],
+  ["goto", (client) => t("{0} jumped", client)],
 ]);
 
 /** Descriptions of the requests that an agent can be refused. */
-const REQUESTS = new Map<string, () => string>([
+const REQUEST_DESCRIPTIONS = new Map<string, () => string>([
   ["continue", () => t("continue the program")], ["next", () => t("step")], ["stepIn", () => t("step")], ["stepOut", () => t("step")],
   ["pause", () => t("pause the program")], ["evaluate", () => t("evaluate an expression")], ["setVariable", () => t("set a value")],
   ["setExpression", () => t("set a value")], ["processWriteInput", () => t("type into the program")], ["setBreakpoints", () => t("set breakpoints")],
@@ -36,116 +36,110 @@ const REQUESTS = new Map<string, () => string>([
   ["sessionControl", () => t("change what agents may do")],
 ]);
 
-function requestText(command: string): string {
-  return REQUESTS.get(command)?.() ?? command;
+function describeRequest(command: string): string {
+  return REQUEST_DESCRIPTIONS.get(command)?.() ?? command;
 }
 
-/** Maximum characters of a string in one line. */
-const MAX_TEXT_LEN = 40;
+/** Maximum length of a value in a description, UTF-16 units. */
+const MAX_TEXT_LENGTH = 40;
 
-type Fields = Readonly<Record<string, unknown>>;
-const fields = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {});
-const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
-const word = (value: unknown): string => (typeof value === "string" ? value : "");
-
-/** Reads the action from a `sessionChanged` event; undefined when the event names no client, or is of an
- * unknown kind. */
+/** Reads the action from a `sessionChanged` event; undefined if the event names no client or its kind is unknown. */
 export function readAction(body: unknown, clients: readonly Client[]): ClientAction | undefined {
-  const changed = fields(body);
-  const who = word(changed["client"]);
-  const said = describe(changed);
-  if (who === "" || said === undefined) {
+  const changed = asObject(body);
+  const name = asString(changed["client"]);
+  const details = readActionDetails(changed);
+  if (name === "" || details === undefined) {
     return undefined;
   }
-  // Two may have one name; the number is one client's alone.
-  const client = clients.find((one) => one.id === changed["clientId"]) ?? clients.find((one) => one.name === who);
-  const change = word(changed["change"]);
+  // Two clients may have the same name; the id is unique.
+  const client = clients.find((one) => one.id === changed["clientId"]) ?? clients.find((one) => one.name === name);
+  const change = asString(changed["change"]);
   return {
-    who, change, agent: (word(changed["kind"]) || client?.kind) === "agent", you: client?.you === true, sentence: said.sentence,
-    detail: said.detail ?? "", place: said.place, refused: change === "refused" ? requestText(word(changed["command"])) : "",
-    typed: typeof changed["text"] === "string" ? changed["text"] : undefined,
+    client: name, change, agent: (asString(changed["kind"]) || client?.kind) === "agent", you: client?.you === true, format: details.format,
+    detail: details.detail ?? "", location: details.location, refusedRequest: change === "refused" ? describeRequest(asString(changed["command"])) : "",
+    inputText: typeof changed["text"] === "string" ? changed["text"] : undefined,
   };
 }
 
-interface ActionText {
-  readonly sentence: Sentence;
+interface ActionDetails {
+  readonly format: ActionFormatter;
   readonly detail?: string;
-  readonly place?: BreakpointLine | undefined;
+  readonly location?: SourceLocation | undefined;
 }
 
-function describe(changed: Fields): ActionText | undefined {
-  const text = (name: string) => word(changed[name]);
+function readActionDetails(changed: JsonObject): ActionDetails | undefined {
+  const text = (name: string) => asString(changed[name]);
   switch (changed["change"]) {
     case "joined":
-      return { sentence: (who) => (changed["kind"] === "agent" ? t("{0} joined ({1})", who, accessWords(text("access")).may) : t("{0} joined", who)) };
+      return { format: (client) => (changed["kind"] === "agent" ? t("{0} joined ({1})", client, describeAccess(text("access")).permission) : t("{0} joined", client)) };
     case "left":
-      return { sentence: (who) => t("{0} left", who), detail: text("reason") };
+      return { format: (client) => t("{0} left", client), detail: text("reason") };
     case "owner":
-      return { sentence: (who) => t("{0} owns the session now", who) };
+      return { format: (client) => t("{0} owns the session now", client) };
     case "resumed":
-      return { sentence: COMMANDS.get(text("command")) ?? ((who) => t("{0} asked for `{1}`", who, text("command"))) };
+      return { format: RESUME_FORMATTERS.get(text("command")) ?? ((client) => t("{0} asked for `{1}`", client, text("command"))) };
     case "paused":
-      return { sentence: (who) => t("{0} paused", who) };
+      return { format: (client) => t("{0} paused", client) };
     case "terminate":
-      return { sentence: (who) => t("{0} ended the program", who) };
+      return { format: (client) => t("{0} ended the program", client) };
     case "restarted":
-      return { sentence: (who) => t("{0} restarted", who) };
+      return { format: (client) => t("{0} restarted", client) };
     case "agentAccess":
-      return { sentence: (who) => t("{0} decided: {1}", who, accessWords(text("agentAccess")).sentence) };
+      return { format: (client) => t("{0} decided: {1}", client, describeAccess(text("agentAccess")).text) };
     case "input":
-      return typed(changed);
+      return readInputDetails(changed);
     case "valueSet": {
-      const [name, value] = [short(text("name")), short(text("value"))];
-      const sentence: Sentence = (who) => (value === "" ? t("{0} set the value of {1}", who, name) : t("{0} set {1} = {2}", who, name, value));
-      return { sentence, detail: `${text("name")} = ${text("value")}` };
+      const [name, value] = [shorten(text("name")), shorten(text("value"))];
+      const format: ActionFormatter = (client) => (value === "" ? t("{0} set the value of {1}", client, name) : t("{0} set {1} = {2}", client, name, value));
+      return { format, detail: `${text("name")} = ${text("value")}` };
     }
     case "evaluated":
-      return { sentence: (who) => t("{0} evaluated {1}", who, short(text("expression"))), detail: text("expression") };
+      return { format: (client) => t("{0} evaluated {1}", client, shorten(text("expression"))), detail: text("expression") };
     case "breakpoints":
-      return marks(changed);
+      return readBreakpointDetails(changed);
     case "refused":
-      return { sentence: (who) => t("{0} was refused to {1}", who, requestText(text("command"))), detail: `\`${text("command")}\`: ${accessWords(text("access")).may}` };
+      return { format: (client) => t("{0} was refused to {1}", client, describeRequest(text("command"))), detail: `\`${text("command")}\`: ${describeAccess(text("access")).permission}` };
     default:
       return undefined;
   }
 }
 
-function typed(changed: Fields): ActionText {
+function readInputDetails(changed: JsonObject): ActionDetails {
   const bytes = Number(changed["bytes"] ?? 0);
   const text = changed["text"];
-  const ended = changed["closed"] === true;
-  const sentence: Sentence = (who) => {
+  const endsInput = changed["closed"] === true;
+  const format: ActionFormatter = (client) => {
     if (bytes === 0) {
-      return ended ? t("{0} ended the input", who) : t("{0} wrote nothing", who);
+      return endsInput ? t("{0} ended the input", client) : t("{0} wrote nothing", client);
     }
-    const what = typeof text === "string" ? short(text.trimEnd()) : t("{0} bytes", bytes);
-    return ended ? t("{0} typed {1} and ended the input", who, what) : t("{0} typed {1}", who, what);
+    const input = typeof text === "string" ? shorten(text.trimEnd()) : t("{0} bytes", bytes);
+    return endsInput ? t("{0} typed {1} and ended the input", client, input) : t("{0} typed {1}", client, input);
   };
-  return { sentence, detail: word(text) };
+  return { format, detail: asString(text) };
 }
 
-function marks(changed: Fields): ActionText {
-  const added = list(changed["added"]).map(fields);
-  const removed = list(changed["removed"]).map(fields);
-  const some = (all: readonly Fields[]) => (all.length === 1 ? one(all[0]) : t("{0} breakpoints", all.length));
-  const sentence: Sentence = (who) => {
+function readBreakpointDetails(changed: JsonObject): ActionDetails {
+  const added = asArray(changed["added"]).map(asObject);
+  const removed = asArray(changed["removed"]).map(asObject);
+  const describeAll = (breakpoints: readonly JsonObject[]) => (breakpoints.length === 1 ? describeBreakpoint(breakpoints[0]) : t("{0} breakpoints", breakpoints.length));
+  const format: ActionFormatter = (client) => {
     if (added.length > 0 && removed.length > 0) {
-      return t("{0} set {1}, removed {2}", who, some(added), some(removed));
+      return t("{0} set {1}, removed {2}", client, describeAll(added), describeAll(removed));
     }
-    return removed.length > 0 ? t("{0} removed {1}", who, some(removed)) : t("{0} set {1}", who, some(added));
+    return removed.length > 0 ? t("{0} removed {1}", client, describeAll(removed)) : t("{0} set {1}", client, describeAll(added));
   };
-  const all = [...added.map((mark) => `+ ${one(mark)}`), ...removed.map((mark) => `− ${one(mark)}`)];
-  return { sentence, detail: all.join("\n"), place: [...added, ...removed].flatMap(place)[0] };
+  const changes = [...added.map((breakpoint) => `+ ${describeBreakpoint(breakpoint)}`), ...removed.map((breakpoint) => `− ${describeBreakpoint(breakpoint)}`)];
+  return { format, detail: changes.join("\n"), location: [...added, ...removed].flatMap(readLocation)[0] };
 }
 
-/** A breakpoint, by its place or else its name, and its owner. */
-function one(mark: Fields | undefined): string {
-  const [found] = mark === undefined ? [] : place(mark);
-  const name = word(mark?.["name"]) || word(mark?.["filterId"]) || word(mark?.["instructionReference"]);
-  const owner = word(mark?.["owner"]);
-  if (found !== undefined) {
-    const where = `${found.file.split("/").at(-1) ?? found.file}:${found.line}`;
-    return owner === "" ? t("a breakpoint at {0}", where) : t("a breakpoint at {0} of {1}", where, owner);
+/** Describes a breakpoint by its location, or else its name, and its owner. */
+function describeBreakpoint(breakpoint: JsonObject | undefined): string {
+  const [location] = breakpoint === undefined ? [] : readLocation(breakpoint);
+  const name = asString(breakpoint?.["name"]) || asString(breakpoint?.["filterId"]) || asString(breakpoint?.["instructionReference"]);
+  const owner = asString(breakpoint?.["owner"]);
+  if (location !== undefined) {
+    const label = `${location.file.split("/").at(-1) ?? location.file}:${location.line}`;
+    return owner === "" ? t("a breakpoint at {0}", label) : t("a breakpoint at {0} of {1}", label, owner);
   }
   if (name !== "") {
     return owner === "" ? t("a breakpoint ({0})", name) : t("a breakpoint ({0}) of {1}", name, owner);
@@ -153,12 +147,12 @@ function one(mark: Fields | undefined): string {
   return owner === "" ? t("a breakpoint") : t("a breakpoint of {0}", owner);
 }
 
-function place(mark: Fields): BreakpointLine[] {
-  const line = mark["line"];
-  return word(mark["file"]) !== "" && typeof line === "number" ? [{ file: word(mark["file"]), line }] : [];
+function readLocation(breakpoint: JsonObject): SourceLocation[] {
+  const line = breakpoint["line"];
+  return asString(breakpoint["file"]) !== "" && typeof line === "number" ? [{ file: asString(breakpoint["file"]), line }] : [];
 }
 
-function short(text: string): string {
+function shorten(text: string): string {
   const line = text.replace(/\s+/g, " ");
-  return line.length > MAX_TEXT_LEN ? `${line.slice(0, MAX_TEXT_LEN - 1)}…` : line;
+  return line.length > MAX_TEXT_LENGTH ? `${line.slice(0, MAX_TEXT_LENGTH - 1)}…` : line;
 }

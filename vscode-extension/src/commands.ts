@@ -1,13 +1,13 @@
-/** Commands: join, leave, change what agents may do, copy an agent's configuration. */
+/** Commands of the extension. */
 import * as path from "node:path";
 import * as vscode from "vscode";
-import { agentConfigurations } from "./agent-configurations";
-import { liveSessions, type LiveSession } from "./live-sessions";
+import { createAgentConfigurations } from "./agent-configurations";
+import { findLiveSessions, type LiveSession } from "./live-sessions";
 import type { AdapterLog } from "./log";
-import { runningProcesses } from "./processes";
-import { otherCompounds, otherConfigurations, withTandem, type Other } from "./other-debuggers";
+import { listProcesses } from "./processes";
+import { findConvertibleCompounds, findConvertibleConfigurations, convertToTandem, type ConvertibleConfiguration } from "./other-debuggers";
 import type { Programs } from "./programs";
-import { accessWords } from "./session-snapshot";
+import { describeAccess } from "./session-snapshot";
 import type { Sessions } from "./sessions";
 import { t } from "./l10n";
 
@@ -25,33 +25,33 @@ export function registerCommands(sessions: Sessions, programs: Programs, adapter
     command("joinSession", async () => {
       const chosen = await pickLiveSession(sessions, t("Which session do you want to join?"));
       if (chosen !== undefined) {
-        await join(chosen);
+        await joinSession(chosen);
       }
     }),
     command("pickSession", async () => (await pickLiveSession(sessions, t("Which session do you want to join?")))?.id),
     command("pickProcess", pickProcess),
-    command("leave", () => leave(sessions)),
-    command("agentsControl", () => setAccess(sessions, "full")),
-    command("agentsLook", () => setAccess(sessions, "readOnly")),
-    command("agentsNothing", () => setAccess(sessions, "none")),
+    command("leave", () => leaveSession(sessions)),
+    command("agentsControl", () => setAgentAccess(sessions, "full")),
+    command("agentsLook", () => setAgentAccess(sessions, "readOnly")),
+    command("agentsNothing", () => setAgentAccess(sessions, "none")),
     command("copyAgentConfiguration", () => copyAgentConfiguration(programs)),
-    command("debugConfiguration", debugConfiguration),
+    command("debugConfiguration", debugConvertedConfiguration),
     command("showTerminal", () => sessions.active?.showTerminal(false)),
     command("endInput", () => sessions.active?.terminal?.endInput()),
-    command("sessionMenu", () => sessionMenu(sessions)),
+    command("sessionMenu", () => showSessionMenu(sessions)),
     command("showLog", () => adapterLog.show()),
   ];
 }
 
-/** Joins in this window, as one more client. */
-export async function join(live: LiveSession): Promise<void> {
+/** Joins a session in this window. */
+export async function joinSession(live: LiveSession): Promise<void> {
   const name = `${live.title || path.basename(live.program)} (${live.id})`;
   const folder = vscode.workspace.workspaceFolders?.find((one) => live.program.startsWith(one.uri.fsPath));
   await vscode.debug.startDebugging(folder, { type: "tandem", request: "attach", name, session: live.id });
 }
 
-/** A configuration or a compound that launch.json has for other debuggers, with Tandem instead. */
-async function debugConfiguration(): Promise<void> {
+/** Debugs a configuration or a compound of launch.json that is for other debuggers. */
+async function debugConvertedConfiguration(): Promise<void> {
   const folders = [undefined, ...(vscode.workspace.workspaceFolders ?? [])];
   const items = folders.flatMap((folder) => {
     const read = (key: string) => {
@@ -60,32 +60,32 @@ async function debugConfiguration(): Promise<void> {
     };
     const configurations = read("configurations");
     const detail = folder?.name ?? "";
-    const single = otherConfigurations(configurations).map((other) => ({ label: other.name, description: other.type, detail, folder, members: [other] as readonly Other[] }));
-    const compounds = otherCompounds(read("compounds"), configurations).map(({ name, members }) => ({
+    const single = findConvertibleConfigurations(configurations).map((other) => ({ label: other.name, description: other.type, detail, folder, members: [other] as readonly ConvertibleConfiguration[] }));
+    const compounds = findConvertibleCompounds(read("compounds"), configurations).map(({ name, members }) => ({
       label: name, description: members.map((member) => member.name).join(", "), detail, folder, members,
     }));
     return [...single, ...compounds];
   });
-  // A workspace of one folder has its launch.json both ways.
-  const text = (item: (typeof items)[number]) => JSON.stringify([item.label, item.members]);
-  const several = items.filter((one, at) => folders.length > 2 || items.findIndex((other) => text(other) === text(one)) === at);
-  if (several.length === 0) {
+  // In a workspace of one folder, VS Code returns its launch.json as the workspace's and as the folder's.
+  const toKey = (item: (typeof items)[number]) => JSON.stringify([item.label, item.members]);
+  const unique = items.filter((one, at) => folders.length > 2 || items.findIndex((other) => toKey(other) === toKey(one)) === at);
+  if (unique.length === 0) {
     void vscode.window.showInformationMessage(t("launch.json has no configuration of another debugger that Tandem understands."));
     return;
   }
-  const chosen = several.length === 1 ? several[0] : await vscode.window.showQuickPick(several, { placeHolder: t("Which configuration do you want to debug?") });
+  const chosen = unique.length === 1 ? unique[0] : await vscode.window.showQuickPick(unique, { placeHolder: t("Which configuration do you want to debug?") });
   for (const member of chosen?.members ?? []) {
-    await vscode.debug.startDebugging(chosen?.folder ?? vscode.workspace.workspaceFolders?.[0], withTandem(member));
+    await vscode.debug.startDebugging(chosen?.folder ?? vscode.workspace.workspaceFolders?.[0], convertToTandem(member));
   }
 }
 
 async function pickLiveSession(sessions: Sessions, title: string): Promise<LiveSession | undefined> {
-  const live = (await liveSessions()).filter((one) => !sessions.ids.has(one.id));
+  const live = (await findLiveSessions()).filter((one) => !sessions.ids.has(one.id));
   if (live.length === 0) {
-    const none = sessions.ids.size > 0
+    const message = sessions.ids.size > 0
       ? t("There is no other live Tandem session. One starts when you or an agent launches a program.")
       : t("There is no live Tandem session. One starts when you or an agent launches a program.");
-    void vscode.window.showInformationMessage(none);
+    void vscode.window.showInformationMessage(message);
     return undefined;
   }
   const items = live.map((one) => ({
@@ -95,7 +95,7 @@ async function pickLiveSession(sessions: Sessions, title: string): Promise<LiveS
 }
 
 async function pickProcess(): Promise<string | undefined> {
-  const items = (await runningProcesses()).map((one) => ({
+  const items = (await listProcesses()).map((one) => ({
     label: one.dotnet ? `$(symbol-event) ${one.name}` : one.name,
     description: `${one.pid}${one.dotnet ? " · .NET" : ""}`,
     detail: one.commandLine.slice(0, 300),
@@ -106,75 +106,75 @@ async function pickProcess(): Promise<string | undefined> {
   return chosen?.pid.toString();
 }
 
-/** The one who launched hands the session over first; anybody else just goes. */
-async function leave(sessions: Sessions): Promise<void> {
+/** Leaves the active session. The owner hands it over first, so that the program continues for the other clients. */
+async function leaveSession(sessions: Sessions): Promise<void> {
   const shared = sessions.active;
   if (shared === undefined) {
     return;
   }
-  if (!shared.owns) {
+  if (!shared.isOwner) {
     return vscode.debug.stopDebugging(shared.session);
   }
   const others = shared.snapshot?.clients.filter((client) => !client.you) ?? [];
   if (others.length === 0) {
-    const end = t("End the Program");
+    const endLabel = t("End the Program");
     const question = t("Nobody else is in this session, so the program ends when you leave.");
-    if ((await vscode.window.showWarningMessage(question, { modal: true }, end)) === end) {
+    if ((await vscode.window.showWarningMessage(question, { modal: true }, endLabel)) === endLabel) {
       await vscode.debug.stopDebugging(shared.session);
     }
     return;
   }
-  // The adapter answers, closes the connection, and VS Code takes the session away; the other clients stay.
-  await shared.ask("disconnect", { handOver: true, terminateDebuggee: false });
+  // The adapter responds and closes the connection, and VS Code removes the session. The other clients stay.
+  await shared.sendRequest("disconnect", { handOver: true, terminateDebuggee: false });
 }
 
-async function setAccess(sessions: Sessions, access: string): Promise<void> {
+async function setAgentAccess(sessions: Sessions, access: string): Promise<void> {
   const shared = sessions.active;
   if (shared === undefined) {
     void vscode.window.showInformationMessage(t("There is no Tandem session in this window."));
     return;
   }
-  await shared.ask("sessionControl", { agentAccess: access });
-  vscode.window.setStatusBarMessage(`$(check) Tandem: ${accessWords(access).sentence}`, 4000);
+  await shared.sendRequest("sessionControl", { agentAccess: access });
+  vscode.window.setStatusBarMessage(`$(check) Tandem: ${describeAccess(access).text}`, 4000);
 }
 
 async function copyAgentConfiguration(programs: Programs): Promise<void> {
-  const found = programs.bridge();
-  const clients = agentConfigurations(found.file ?? "tandem-mcp");
-  const items = clients.map((client) => ({ label: client.name, description: client.place, client }));
+  const found = programs.findMcpServer();
+  const clients = createAgentConfigurations(found.file ?? "tandem-mcp");
+  const items = clients.map((client) => ({ label: client.name, description: client.location, client }));
   const chosen = await vscode.window.showQuickPick(items, { title: t("Which agent do you want to let in?"), matchOnDescription: true });
   if (chosen === undefined) {
     return;
   }
   await vscode.env.clipboard.writeText(chosen.client.text);
-  const copied = t("Copied for {0}: {1}.", chosen.client.name, chosen.client.place);
+  const copied = t("Copied for {0}: {1}.", chosen.client.name, chosen.client.location);
   const missing = found.file === undefined ? ` ${t("`tandem-mcp` was not found; its host will look for it in PATH.")}` : "";
   void vscode.window.showInformationMessage(copied + missing);
 }
 
-async function sessionMenu(sessions: Sessions): Promise<void> {
+async function showSessionMenu(sessions: Sessions): Promise<void> {
   const shared = sessions.active;
   const access = shared?.snapshot?.agentAccess;
-  const choice = (icon: string, text: string, command: string, description = "") => ({ label: `$(${icon}) ${text}`, command, description });
-  const now = t("now");
+  const createItem = (icon: string, text: string, command: string, description = "") => ({ label: `$(${icon}) ${text}`, command, description });
+  const currentMark = t("now");
   const items = [
     ...(shared !== undefined
       ? [
-          choice("hubot", t("Let agents control"), "agentsControl", access === "full" ? now : ""),
-          choice("eye", t("Let agents look only"), "agentsLook", access === "readOnly" ? now : ""),
-          choice("circle-slash", t("Let agents do nothing"), "agentsNothing", access === "none" ? now : ""),
+          createItem("hubot", t("Let agents control"), "agentsControl", access === "full" ? currentMark : ""),
+          createItem("eye", t("Let agents look only"), "agentsLook", access === "readOnly" ? currentMark : ""),
+          createItem("circle-slash", t("Let agents do nothing"), "agentsNothing", access === "none" ? currentMark : ""),
         ]
       : []),
     ...(shared === undefined
       ? []
       : [
-          choice("terminal", t("Show program terminal"), "showTerminal"),
-          choice("sign-out", t("Leave without ending"), "leave"),
+          createItem("terminal", t("Show program terminal"), "showTerminal"),
+          createItem("sign-out", t("Leave without ending"), "leave"),
         ]),
-    choice("history", t("Show activity"), "activity.focus"),
-    choice("plug", t("Join a session…"), "joinSession"),
-    choice("copy", t("Copy agent configuration…"), "copyAgentConfiguration"),
-    choice("output", t("Show log"), "showLog"),
+    createItem("history", t("Show activity"), "activity.focus"),
+    createItem("plug", t("Join a session…"), "joinSession"),
+    createItem("copy", t("Copy agent configuration…"), "copyAgentConfiguration"),
+    createItem("output", t("Show log"), "showLog"),
   ];
   const clients = shared?.snapshot?.clients.map((client) => (client.you ? t("you") : client.name)).join(", ") ?? "";
   const title = shared?.snapshot === undefined ? "Tandem" : t("Tandem session {0}: {1}", shared.snapshot.session, clients);

@@ -1,36 +1,35 @@
-/** .NET project and solution files: which projects make programs, and which refer to which. Pure: reads their text, and knows
- * neither MSBuild's conditions nor what a Directory.Build.props adds. */
+/** .NET project and solution files: output types and references. Parses text only; ignores MSBuild conditions and Directory.Build.props. */
 import * as path from "node:path";
 
 export interface DotnetProject {
   /** Absolute path of the project file. */
   readonly file: string;
-  /** The project says that it makes a program; another file may say so for it. */
+  /** The project file says that the project is a program. An imported file may say so instead. */
   readonly makesProgram: boolean;
   /** Absolute paths of the projects that it refers to. */
   readonly references: readonly string[];
 }
 
-/** SDKs whose projects are programs unless they say otherwise. */
+/** SDKs whose projects are programs by default. */
 const PROGRAM_SDKS = /<Project\b[^>]*\bSdk\s*=\s*["'][^"']*(Microsoft\.NET\.Sdk\.(Web|Worker|BlazorWebAssembly)|Aspire\.AppHost\.Sdk)\b/i;
 
 export function readProject(file: string, text: string): DotnetProject {
   const output = /<OutputType>\s*(\w+)\s*<\/OutputType>/i.exec(text)?.[1]?.toLowerCase();
   const makesProgram = output === undefined ? PROGRAM_SDKS.test(text) : output === "exe" || output === "winexe";
   const references = [...text.matchAll(/<ProjectReference\b[^>]*\bInclude\s*=\s*["']([^"']+)["']/gi)];
-  return { file, makesProgram, references: references.map((found) => beside(file, found[1] ?? "")) };
+  return { file, makesProgram, references: references.map((found) => resolveReference(file, found[1] ?? "")) };
 }
 
-/** The projects that a solution lists, in either of its formats. */
-export function projectsOfSolution(file: string, text: string): string[] {
+/** Lists the projects of a solution in either format. */
+export function parseSolution(file: string, text: string): string[] {
   const listed = file.endsWith(".slnx")
     ? [...text.matchAll(/<Project\b[^>]*\bPath\s*=\s*["']([^"']+)["']/gi)].map((found) => found[1] ?? "")
     : [...text.matchAll(/^Project\("[^"]*"\)\s*=\s*"[^"]*",\s*"([^"]+)"/gm)].map((found) => found[1] ?? "");
-  return listed.filter(isDotnetProject).map((name) => beside(file, name));
+  return listed.filter(isDotnetProjectFile).map((name) => resolveReference(file, name));
 }
 
-/** The programs that use this project, directly or through other projects; itself when it makes one. */
-export function programsUsing(file: string, projects: readonly DotnetProject[]): string[] {
+/** Finds the programs that refer to a project, directly or indirectly; the project itself if it is a program. */
+export function findProgramsUsing(file: string, projects: readonly DotnetProject[]): string[] {
   const own = projects.find((project) => project.file === file);
   if (own?.makesProgram === true) {
     return [file];
@@ -47,15 +46,15 @@ export function programsUsing(file: string, projects: readonly DotnetProject[]):
   return projects.filter((project) => project.makesProgram && users.has(project.file)).map((project) => project.file).sort();
 }
 
-export function isDotnetProject(file: string): boolean {
+export function isDotnetProjectFile(file: string): boolean {
   return /\.(cs|fs|vb)proj$/i.test(file);
 }
 
-export function isSolution(file: string): boolean {
+export function isSolutionFile(file: string): boolean {
   return file.endsWith(".sln") || file.endsWith(".slnx");
 }
 
-/** MSBuild takes both slashes on every system. */
-function beside(file: string, name: string): string {
+/** Resolves a path of a project file: MSBuild accepts both slashes on every system. */
+function resolveReference(file: string, name: string): string {
   return path.resolve(path.dirname(file), name.replaceAll("\\", "/"));
 }

@@ -1,35 +1,35 @@
-/** Puts the parts together: wiring only. */
+/** Entry point of the extension: creates its parts and registers them with VS Code. */
 import * as vscode from "vscode";
-import { Activity } from "./activity";
-import { Adapters } from "./adapters";
+import { ActivityView } from "./activity";
+import { AdapterFactory } from "./adapter-factory";
 import { registerCommands } from "./commands";
-import { Configurations } from "./configurations";
+import { ConfigurationProvider } from "./configuration-provider";
 import { JoinOffers } from "./join-offers";
 import { MirroredBreakpoints } from "./mirrored-breakpoints";
 import { AdapterLog, log } from "./log";
-import { registerBridge } from "./mcp";
+import { registerMcpServer } from "./mcp";
 import { BuildProblems } from "./problems";
 import { Programs } from "./programs";
-import type { BreakpointLine } from "./session-snapshot";
+import type { SourceLocation } from "./session-snapshot";
 import { Sessions } from "./sessions";
 import { Sharing } from "./sharing";
-import { SourceHosts } from "./source-hosts";
+import { SourceHostPrompts } from "./source-hosts";
 import { TestExplorer } from "./test-explorer";
-import { TestLenses } from "./test-lenses";
-import { translatedBy } from "./l10n";
+import { TestCodeLensProvider } from "./test-lenses";
+import { setTranslator } from "./l10n";
 
-const TYPE = "tandem";
+const DEBUG_TYPE = "tandem";
 
 export function activate(context: vscode.ExtensionContext): void {
-  translatedBy((text, ...values) => vscode.l10n.t(text, ...values));
+  setTranslator((text, ...values) => vscode.l10n.t(text, ...values));
   const programs = new Programs(context);
   const adapterLog = new AdapterLog(context.logUri);
   const mirrored = new MirroredBreakpoints(context.workspaceState);
-  takeBack(mirrored.takeLeft());
+  removeStaleBreakpoints(mirrored.takeStale());
   const sessions = new Sessions(mirrored);
   const problems = new BuildProblems();
   const tests = new TestExplorer(programs);
-  const configurations = new Configurations(programs, tests);
+  const configurations = new ConfigurationProvider(programs, tests);
   const { version } = context.extension.packageJSON as { version: string };
   context.subscriptions.push(
     log(),
@@ -37,31 +37,32 @@ export function activate(context: vscode.ExtensionContext): void {
     sessions,
     problems,
     tests,
-    new TestLenses(tests),
+    new TestCodeLensProvider(tests),
     new Sharing(sessions),
-    new Activity(sessions),
+    new ActivityView(sessions),
     new JoinOffers(sessions),
-    vscode.debug.registerDebugAdapterDescriptorFactory(TYPE, new Adapters(programs, adapterLog)),
-    vscode.debug.registerDebugAdapterTrackerFactory(TYPE, sessions),
-    vscode.debug.registerDebugAdapterTrackerFactory(TYPE, problems),
-    vscode.debug.registerDebugAdapterTrackerFactory(TYPE, new SourceHosts()),
-    vscode.debug.registerDebugConfigurationProvider(TYPE, configurations, vscode.DebugConfigurationProviderTriggerKind.Initial),
-    vscode.debug.registerDebugConfigurationProvider(TYPE, configurations, vscode.DebugConfigurationProviderTriggerKind.Dynamic),
+    vscode.debug.registerDebugAdapterDescriptorFactory(DEBUG_TYPE, new AdapterFactory(programs, adapterLog)),
+    vscode.debug.registerDebugAdapterTrackerFactory(DEBUG_TYPE, sessions),
+    vscode.debug.registerDebugAdapterTrackerFactory(DEBUG_TYPE, problems),
+    vscode.debug.registerDebugAdapterTrackerFactory(DEBUG_TYPE, new SourceHostPrompts()),
+    vscode.debug.registerDebugConfigurationProvider(DEBUG_TYPE, configurations, vscode.DebugConfigurationProviderTriggerKind.Initial),
+    vscode.debug.registerDebugConfigurationProvider(DEBUG_TYPE, configurations, vscode.DebugConfigurationProviderTriggerKind.Dynamic),
     ...registerCommands(sessions, programs, adapterLog),
-    ...registerBridge(programs, version),
+    ...registerMcpServer(programs, version),
   );
 }
 
-/** Others' breakpoints that a window was shown and did not live to give back. One that got a condition since is the person's own. */
-function takeBack(marks: readonly BreakpointLine[]): void {
-  const left = vscode.debug.breakpoints.filter((one) => {
+/** Removes mirrored breakpoints that a closed window left behind. A breakpoint with a condition belongs to the user: mirrored ones
+ * have none. */
+function removeStaleBreakpoints(mirrored: readonly SourceLocation[]): void {
+  const stale = vscode.debug.breakpoints.filter((one) => {
     if (!(one instanceof vscode.SourceBreakpoint) || one.condition !== undefined || one.hitCondition !== undefined || one.logMessage !== undefined) {
       return false;
     }
     const { uri, range } = one.location;
-    return marks.some((mark) => mark.file === uri.fsPath && mark.line === range.start.line + 1);
+    return mirrored.some((location) => location.file === uri.fsPath && location.line === range.start.line + 1);
   });
-  if (left.length > 0) {
-    vscode.debug.removeBreakpoints(left);
+  if (stale.length > 0) {
+    vscode.debug.removeBreakpoints(stale);
   }
 }

@@ -1,36 +1,36 @@
-/** Offers to join when another client, such as an agent, starts a session for a program of this workspace. */
+/** Notifications that offer to join a session when another client, such as an agent, debugs a program of this workspace. */
 import { mkdirSync, watch, type FSWatcher } from "node:fs";
 import * as path from "node:path";
 import * as vscode from "vscode";
-import { join } from "./commands";
-import { liveSessions, sessionFolders, type LiveSession } from "./live-sessions";
+import { joinSession } from "./commands";
+import { findLiveSessions, listSessionFolders, type LiveSession } from "./live-sessions";
 import { log } from "./log";
 import type { Sessions } from "./sessions";
 import { t } from "./l10n";
 
-/** A session of this very window has published itself, and been recognised, after this time, ms. */
-const SETTLED = 1500;
+/** Delay until a session of this window has published its file and reported its id. */
+const SETTLE_DELAY_MS = 1500;
 
 export class JoinOffers implements vscode.Disposable {
-  private readonly known = new Set<string>();
+  private readonly seenIds = new Set<string>();
   private readonly watchers: FSWatcher[] = [];
   private timer: NodeJS.Timeout | undefined;
 
   public constructor(private readonly sessions: Sessions) {
-    const [best] = sessionFolders();
+    const [preferred] = listSessionFolders();
     try {
-      mkdirSync(best ?? "", { mode: 0o700, recursive: false });
+      mkdirSync(preferred ?? "", { mode: 0o700, recursive: false });
     } catch {
-      // It is there already, or its place does not exist and no session can be there either.
+      // The folder exists already, or its parent does not exist and no session can be in it.
     }
-    for (const folder of sessionFolders()) {
+    for (const folder of listSessionFolders()) {
       try {
-        this.watchers.push(watch(folder, () => this.lookSoon()));
+        this.watchers.push(watch(folder, () => this.scheduleScan()));
       } catch (error) {
-        log().debug(`sessions in ${folder} are not noticed: ${String(error)}`);
+        log().debug(`cannot watch ${folder} for sessions: ${String(error)}`);
       }
     }
-    this.lookSoon();
+    this.scheduleScan();
   }
 
   public dispose(): void {
@@ -38,39 +38,39 @@ export class JoinOffers implements vscode.Disposable {
     clearTimeout(this.timer);
   }
 
-  private lookSoon(): void {
+  private scheduleScan(): void {
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => void this.look(), SETTLED);
+    this.timer = setTimeout(() => void this.scan(), SETTLE_DELAY_MS);
   }
 
-  private async look(): Promise<void> {
-    if (this.sessions.someAreStarting) {
-      // It may be one of ours: known only when it says so.
-      return this.lookSoon();
+  private async scan(): Promise<void> {
+    if (this.sessions.hasStartingSession) {
+      // A new file may be of a session of this window: wait for its id.
+      return this.scheduleScan();
     }
-    const live = await liveSessions();
+    const live = await findLiveSessions();
     const ids = new Set(live.map((one) => one.id));
-    [...this.known].filter((id) => !ids.has(id)).forEach((id) => this.known.delete(id));
-    for (const one of live.filter((each) => !this.known.has(each.id))) {
-      this.known.add(one.id);
-      if (!this.sessions.ids.has(one.id) && concernsUs(one) && vscode.workspace.getConfiguration("tandem").get("offerToJoin", true)) {
-        void this.invite(one);
+    [...this.seenIds].filter((id) => !ids.has(id)).forEach((id) => this.seenIds.delete(id));
+    for (const one of live.filter((each) => !this.seenIds.has(each.id))) {
+      this.seenIds.add(one.id);
+      if (!this.sessions.ids.has(one.id) && isInWorkspace(one) && vscode.workspace.getConfiguration("tandem").get("offerToJoin", true)) {
+        void this.offerToJoin(one);
       }
     }
   }
 
-  private async invite(live: LiveSession): Promise<void> {
-    const who = live.client === "" ? t("A client") : live.kind === "agent" ? t("The agent {0}", live.client) : live.client;
-    const offer = t("{0} debugs {1} in the session {2}.", who, live.title || live.program, live.id);
-    const yes = t("Join");
-    if ((await vscode.window.showInformationMessage(offer, yes)) === yes) {
-      await join(live);
+  private async offerToJoin(live: LiveSession): Promise<void> {
+    const client = live.client === "" ? t("A client") : live.kind === "agent" ? t("The agent {0}", live.client) : live.client;
+    const offer = t("{0} debugs {1} in the session {2}.", client, live.title || live.program, live.id);
+    const joinLabel = t("Join");
+    if ((await vscode.window.showInformationMessage(offer, joinLabel)) === joinLabel) {
+      await joinSession(live);
     }
   }
 }
 
-function concernsUs(live: LiveSession): boolean {
-  const inside = (place: string, folder: string) => place === folder || place.startsWith(folder + path.sep);
+function isInWorkspace(live: LiveSession): boolean {
+  const isInside = (file: string, folder: string) => file === folder || file.startsWith(folder + path.sep);
   const folders = vscode.workspace.workspaceFolders ?? [];
-  return folders.some(({ uri }) => inside(live.program, uri.fsPath) || (live.cwd !== undefined && inside(live.cwd, uri.fsPath)));
+  return folders.some(({ uri }) => isInside(live.program, uri.fsPath) || (live.cwd !== undefined && isInside(live.cwd, uri.fsPath)));
 }

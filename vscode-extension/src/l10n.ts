@@ -1,22 +1,22 @@
-/** What people read, in VS Code's display language. Every such text of the sources goes through `t`, as a whole sentence or phrase: what is
- * put together of words cannot be translated. Not what is logged, nor what `tandem-dap` says. Knows nothing of VS Code. */
+/** Translation of UI texts. Every UI text in the sources is an argument of `t`, as a whole sentence or phrase: translators cannot handle
+ * parts of sentences. Log messages and the messages of `tandem-dap` are not translated. Independent of VS Code. */
 
 type Value = string | number;
 type Translate = (text: string, ...values: Value[]) => string;
 
-let translate: Translate = inEnglish;
+let translate: Translate = formatEnglish;
 
-/** The text with its `{0}`, `{1}` and so on replaced. */
+/** Translates a text and replaces its placeholders `{0}`, `{1}` and so on. */
 export function t(text: string, ...values: Value[]): string {
   return translate(text, ...values);
 }
 
-/** The translation function; set before any text is shown. */
-export function translatedBy(translator: Translate): void {
+/** Sets the translation function; call it before any text is shown. */
+export function setTranslator(translator: Translate): void {
   translate = translator;
 }
 
-/** The text as the sources have it. */
-export function inEnglish(text: string, ...values: Value[]): string {
-  return text.replace(/\{(\d+)\}/g, (place, at: string) => String(values[Number(at)] ?? place));
+/** Replaces the placeholders of an English text. */
+export function formatEnglish(text: string, ...values: Value[]): string {
+  return text.replace(/\{(\d+)\}/g, (placeholder, index: string) => String(values[Number(index)] ?? placeholder));
 }

@@ -1,17 +1,17 @@
-/** The languages F5 works in, and how a program of each is found. Knows nothing of VS Code. The table is made from what the adapter
- * knows of each engine (adapter/src/engines/tables.rs). */
+/** Languages that F5 supports, and their project files. Independent of VS Code. A Rust test generates the table from the adapter's engines
+ * (adapter/src/engines/tables.rs). */
 import * as path from "node:path";
 
 export interface Language {
-  /** As VS Code calls it. */
+  /** Language id of VS Code. */
   readonly id: string;
-  /** As people call it. */
+  /** Display name. */
   readonly name: string;
-  /** Names of files that make a folder a project of it: `*.csproj` by ending, others by name. */
+  /** Names of project files; `*.csproj` matches by extension. */
   readonly projects: readonly string[];
-  /** Endings by which a folder without a project is known to have programs of it, without the dot. */
+  /** Extensions of files that are programs in a folder without a project, without the dot. */
   readonly endings: readonly string[];
-  /** Whether a single file can be run. */
+  /** Whether Tandem can run a single file. */
   readonly runsFiles: boolean;
 }
 
@@ -31,29 +31,28 @@ export const LANGUAGES: readonly Language[] = [
   { id: "shellscript", name: "Shell", projects: [], endings: ["sh"], runsFiles: true },
 ];
 
-/** Files that tell what a workspace holds, as globs. Braces in braces find nothing: VS Code's search does not take them. */
-export const TELLING_FILES = [
+/** Globs of project files and programs. VS Code's search does not support nested braces. */
+export const PROJECT_FILE_GLOBS = [
   `**/{${[...new Set(LANGUAGES.flatMap((language) => language.projects))].join(",")}}`,
   `*.{${LANGUAGES.flatMap((language) => language.endings).join(",")}}`,
 ];
-/** Folders without the user's own programs. */
+/** Glob of folders that do not contain the user's own programs. */
 export const SKIPPED_FOLDERS = "**/{node_modules,bin,obj,target,.git,.venv,venv,dist,vendor}/**";
 
-/** The language of a file that can be run by itself, by its name. */
-export function languageOf(file: string): Language | undefined {
+/** Finds the language of a program file by its extension. */
+export function findLanguage(file: string): Language | undefined {
   const ending = path.extname(file).slice(1);
   return LANGUAGES.find((language) => language.endings.includes(ending));
 }
 
-/** Whether a file's name makes its folder a project of this language. */
-export function isProject(language: Language, file: string): boolean {
+/** Whether a file is a project file of this language. */
+export function isProjectFile(language: Language, file: string): boolean {
   const name = path.basename(file);
   return language.projects.some((project) => (project.startsWith("*") ? name.endsWith(project.slice(1)) : name === project));
 }
 
-/** The nearest folder above a file, up to `top`, that holds a project; `list` returns a folder's file names.
- * */
-export function projectOf(
+/** Finds the nearest folder above a file, up to `top`, that contains a project file; `list` returns the names in a folder. */
+export function findProjectFolder(
   language: Language,
   file: string,
   top: string,
@@ -61,7 +60,7 @@ export function projectOf(
 ): string | undefined {
   let folder = path.dirname(file);
   for (;;) {
-    const found = list(folder).find((name) => isProject(language, name));
+    const found = list(folder).find((name) => isProjectFile(language, name));
     if (found !== undefined) {
       return folder;
     }

@@ -1,4 +1,4 @@
-/** Running sessions, as `tandem-dap` publishes them: one `ID.json` each. Independent of VS Code. */
+/** Live sessions: `tandem-dap` publishes an `ID.json` for each. Independent of VS Code. */
 import { existsSync } from "node:fs";
 import { lstat, readFile, readdir } from "node:fs/promises";
 import * as os from "node:os";
@@ -14,7 +14,7 @@ export interface LiveSession {
   readonly cwd: string | undefined;
   /** Seconds since 1970. */
   readonly started: number;
-  /** Where to join. */
+  /** Unix socket for clients that join. */
   readonly socket: string;
   /** Client that launched the session; empty when unknown. */
   readonly client: string;
@@ -22,10 +22,9 @@ export interface LiveSession {
   readonly kind: string;
 }
 
-/** Folders that may hold sessions, in the order in which `tandem-dap` tries them: `$XDG_RUNTIME_DIR/tandem`,
- * `tandem-UID` in the temporary folder, and the state folder, in case another user created the previous one.
- * */
-export function sessionFolders(environment: NodeJS.ProcessEnv = process.env): string[] {
+/** Lists the folders that may contain sessions, in the order in which `tandem-dap` tries them: `$XDG_RUNTIME_DIR/tandem`, `tandem-UID` in the
+ * temporary folder, and the state folder, in case another user created the previous one. */
+export function listSessionFolders(environment: NodeJS.ProcessEnv = process.env): string[] {
   const variable = (name: string) => environment[name] || undefined;
   const runtime = variable("XDG_RUNTIME_DIR");
   const home = variable("HOME");
@@ -37,27 +36,27 @@ export function sessionFolders(environment: NodeJS.ProcessEnv = process.env): st
   ];
 }
 
-/** Every session whose host lives, oldest first: those in the first folder that can be trusted, and in the last, where they are when no
- * other could be used. */
-export async function liveSessions(folders = sessionFolders()): Promise<LiveSession[]> {
+/** Finds the sessions of running hosts, oldest first. Searches the first trusted folder and the last one, which `tandem-dap` uses if the
+ * others are not usable. */
+export async function findLiveSessions(folders = listSessionFolders()): Promise<LiveSession[]> {
   const trusted = await Promise.all(folders.map(async (folder) => ((await isTrusted(folder)) ? [folder] : [])));
   const [first] = trusted.flat();
-  const places = new Set([...(first === undefined ? [] : [first]), ...(trusted.at(-1) ?? [])]);
-  const found = (await Promise.all([...places].map(sessionsIn))).flat();
+  const usable = new Set([...(first === undefined ? [] : [first]), ...(trusted.at(-1) ?? [])]);
+  const found = (await Promise.all([...usable].map(readSessions))).flat();
   return found.sort((one, other) => one.started - other.started);
 }
 
-/** A folder of this user that others may not enter. */
+/** Whether a folder belongs to this user and is closed to others. */
 async function isTrusted(folder: string): Promise<boolean> {
   try {
     const found = await lstat(folder);
     return found.isDirectory() && found.uid === process.getuid?.() && (found.mode & 0o077) === 0;
   } catch {
-    return false; // No session was ever there.
+    return false; // The folder does not exist: there was no session yet.
   }
 }
 
-async function sessionsIn(folder: string): Promise<LiveSession[]> {
+async function readSessions(folder: string): Promise<LiveSession[]> {
   const names = (await readdir(folder)).filter((name) => name.endsWith(".json"));
   const entries = await Promise.all(names.map((name) => readSession(path.join(folder, name))));
   return entries.filter((entry) => entry !== undefined);
@@ -66,33 +65,33 @@ async function sessionsIn(folder: string): Promise<LiveSession[]> {
 async function readSession(file: string): Promise<LiveSession | undefined> {
   try {
     const entry = parseSession(await readFile(file, "utf8"));
-    return entry !== undefined && lives(entry) ? entry : undefined;
+    return entry !== undefined && isAlive(entry) ? entry : undefined;
   } catch {
-    return undefined; // It ended while we looked.
+    return undefined; // The session ended in the meantime.
   }
 }
 
-/** One session's file; undefined when it is none of ours. */
+/** Parses the file of a session; undefined if it is not one of Tandem's. */
 export function parseSession(text: string): LiveSession | undefined {
   const raw: unknown = JSON.parse(text);
   if (typeof raw !== "object" || raw === null) {
     return undefined;
   }
   const field = (name: string): unknown => (raw as Record<string, unknown>)[name];
-  const word = (name: string): string => (typeof field(name) === "string" ? String(field(name)) : "");
-  const cwd = word("cwd");
-  if (word("id") === "" || word("socket") === "") {
+  const string = (name: string): string => (typeof field(name) === "string" ? String(field(name)) : "");
+  const cwd = string("cwd");
+  if (string("id") === "" || string("socket") === "") {
     return undefined;
   }
   return {
-    id: word("id"), pid: Number(field("pid") ?? 0), title: word("title"), program: word("program"), engine: word("engine"),
-    cwd: cwd === "" ? undefined : cwd, started: Number(field("started") ?? 0), socket: word("socket"),
-    client: word("client"), kind: word("kind"),
+    id: string("id"), pid: Number(field("pid") ?? 0), title: string("title"), program: string("program"), engine: string("engine"),
+    cwd: cwd === "" ? undefined : cwd, started: Number(field("started") ?? 0), socket: string("socket"),
+    client: string("client"), kind: string("kind"),
   };
 }
 
-/** Looked up, not connected to: a connection would be a client that comes and goes. */
-function lives(session: LiveSession): boolean {
+/** Checks the process and the socket without connecting: a connection would count as a client. */
+function isAlive(session: LiveSession): boolean {
   try {
     process.kill(session.pid, 0);
     return existsSync(session.socket);

@@ -1,43 +1,43 @@
-/** A log file that others append to, read line by line as it grows. Independent of VS Code. */
+/** Reads the new lines of a growing log file. Independent of VS Code. */
 import { closeSync, openSync, readSync } from "node:fs";
 
-/** Read at one look at most, bytes: what is more comes with the next. */
-const MAX_BYTES = 1024 * 1024;
-/** A line that is longer is cut into such pieces, bytes. */
-const MAX_LINE_LEN = 64 * 1024;
+/** Maximum number of bytes per read; the next read returns the rest. */
+const MAX_READ_BYTES = 1024 * 1024;
+/** Maximum length of a line in bytes; longer lines are split. */
+const MAX_LINE_BYTES = 64 * 1024;
 
 export class LogTail {
-  private at = 0;
-  /** Bytes of a line that has not ended yet. */
-  private rest: Buffer = Buffer.alloc(0);
+  private offset = 0;
+  /** Bytes after the last line feed. */
+  private partialLine: Buffer = Buffer.alloc(0);
 
   public constructor(private readonly file: string) {}
 
-  /** The lines that were ended since the last look, without their ends; none while there is no file. */
-  public lines(): string[] {
-    const fresh = this.fresh();
-    let whole = Buffer.concat([this.rest, fresh]);
+  /** Returns the lines that were completed since the last call; none if there is no file. */
+  public readNewLines(): string[] {
+    const bytes = this.readNewBytes();
+    let pending = Buffer.concat([this.partialLine, bytes]);
     const lines: string[] = [];
-    for (let end = whole.indexOf("\n"); end >= 0 || whole.length > MAX_LINE_LEN; end = whole.indexOf("\n")) {
-      const cut = end >= 0 && end <= MAX_LINE_LEN ? end : MAX_LINE_LEN;
-      lines.push(whole.toString("utf8", 0, cut));
-      whole = whole.subarray(cut === end ? cut + 1 : cut);
+    for (let end = pending.indexOf("\n"); end >= 0 || pending.length > MAX_LINE_BYTES; end = pending.indexOf("\n")) {
+      const cut = end >= 0 && end <= MAX_LINE_BYTES ? end : MAX_LINE_BYTES;
+      lines.push(pending.toString("utf8", 0, cut));
+      pending = pending.subarray(cut === end ? cut + 1 : cut);
     }
-    this.rest = Buffer.from(whole);
+    this.partialLine = Buffer.from(pending);
     return lines;
   }
 
-  private fresh(): Buffer {
+  private readNewBytes(): Buffer {
     let descriptor: number;
     try {
       descriptor = openSync(this.file, "r");
     } catch {
-      return Buffer.alloc(0); // Nothing was logged yet.
+      return Buffer.alloc(0); // There is no log yet.
     }
     try {
-      const block = Buffer.alloc(MAX_BYTES);
-      const count = readSync(descriptor, block, 0, MAX_BYTES, this.at);
-      this.at += count;
+      const block = Buffer.alloc(MAX_READ_BYTES);
+      const count = readSync(descriptor, block, 0, MAX_READ_BYTES, this.offset);
+      this.offset += count;
       return block.subarray(0, count);
     } finally {
       closeSync(descriptor);
@@ -45,7 +45,7 @@ export class LogTail {
   }
 }
 
-/** How grave a line of `tandem-dap`'s log is: `2026-01-01T10:00:00.000000Z  WARN place: what`. */
-export function levelOf(line: string): string | undefined {
+/** Parses the level of a line of `tandem-dap`'s log: `2026-01-01T10:00:00.000000Z  WARN target: message`. */
+export function parseLevel(line: string): string | undefined {
   return /^\S+ +(ERROR|WARN|INFO|DEBUG|TRACE) /.exec(line)?.[1]?.toLowerCase();
 }

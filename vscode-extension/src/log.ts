@@ -1,33 +1,33 @@
-/** The output channel *Tandem*: what the extension does and what `tandem-dap` logs. */
+/** The output channel *Tandem*: messages of the extension and of `tandem-dap`. */
 import { mkdirSync, truncateSync } from "node:fs";
 import * as path from "node:path";
 import * as vscode from "vscode";
-import { LogTail, levelOf } from "./log-tail";
+import { LogTail, parseLevel } from "./log-tail";
 
-/** How often the adapter's log is looked at, ms. */
-const LOOK = 1000;
+/** Interval of reading the adapter's log. */
+const POLL_INTERVAL_MS = 1000;
 
 let channel: vscode.LogOutputChannel | undefined;
 
-/** The channel; made at the first use. */
+/** Returns the channel; creates it at the first call. */
 export function log(): vscode.LogOutputChannel {
   channel ??= vscode.window.createOutputChannel("Tandem", { log: true });
   return channel;
 }
 
-/** A protocol message, when the log level is `trace`. */
+/** Logs a protocol message if the log level is `trace`. */
 export function logMessage(arrow: string, session: string, message: unknown): void {
-  if (level() === "trace") {
+  if (getLogLevel() === "trace") {
     log().info(`${session} ${arrow} ${JSON.stringify(message).slice(0, 4000)}`);
   }
 }
 
-/** `tandem.logLevel`. */
-export function level(): string {
+/** Returns the setting `tandem.logLevel`. */
+export function getLogLevel(): string {
   return vscode.workspace.getConfiguration("tandem").get<string>("logLevel", "warn");
 }
 
-/** The adapter's log file, followed into the channel. The hosts of all sessions of this window append to it. */
+/** Copies the adapters' log file to the channel. The adapters of all sessions of this window append to it. */
 export class AdapterLog implements vscode.Disposable {
   public readonly file: string;
   private readonly tail: LogTail;
@@ -39,20 +39,20 @@ export class AdapterLog implements vscode.Disposable {
     try {
       truncateSync(this.file);
     } catch {
-      // There is none yet.
+      // The file does not exist yet.
     }
     this.tail = new LogTail(this.file);
-    this.timer = setInterval(() => this.follow(), LOOK);
+    this.timer = setInterval(() => this.forwardNewLines(), POLL_INTERVAL_MS);
   }
 
   public dispose(): void {
     clearInterval(this.timer);
   }
 
-  /** Brings the channel up to date. */
-  public follow(): void {
-    for (const line of this.tail.lines()) {
-      switch (levelOf(line)) {
+  /** Copies new lines to the channel. */
+  public forwardNewLines(): void {
+    for (const line of this.tail.readNewLines()) {
+      switch (parseLevel(line)) {
         case "error":
           log().error(line);
           break;
@@ -60,14 +60,14 @@ export class AdapterLog implements vscode.Disposable {
           log().warn(line);
           break;
         default:
-          // `tandem.logLevel` let it through; the channel's own level, which is VS Code's, would hold back what is less than this.
+          // `tandem-dap` has already filtered by `tandem.logLevel`. The channel has its own level and would drop less severe messages.
           log().info(line);
       }
     }
   }
 
   public show(): void {
-    this.follow();
+    this.forwardNewLines();
     log().show();
   }
 }

@@ -1,20 +1,20 @@
-/** The bridge, offered to VS Code's own agents. */
+/** Registers Tandem's MCP server with VS Code. */
 import * as vscode from "vscode";
 import type { Programs } from "./programs";
 import { t } from "./l10n";
 
-/** Nothing where VS Code is too old for MCP servers of extensions. */
-export function registerBridge(programs: Programs, version: string): vscode.Disposable[] {
-  // A fork of VS Code may lack it, whatever its version says.
+/** Returns no disposables if VS Code does not support MCP servers of extensions. */
+export function registerMcpServer(programs: Programs, version: string): vscode.Disposable[] {
+  // A fork of VS Code may lack the API, whatever its version.
   const lm: Partial<typeof vscode.lm> | undefined = vscode.lm;
   if (typeof lm?.registerMcpServerDefinitionProvider !== "function") {
     return [];
   }
-  const changes = new vscode.EventEmitter<void>();
+  const changeEmitter = new vscode.EventEmitter<void>();
   const provider: vscode.McpServerDefinitionProvider<vscode.McpStdioServerDefinition> = {
-    onDidChangeMcpServerDefinitions: changes.event,
+    onDidChangeMcpServerDefinitions: changeEmitter.event,
     provideMcpServerDefinitions() {
-      const { file } = programs.bridge();
+      const { file } = programs.findMcpServer();
       if (file === undefined || !vscode.workspace.getConfiguration("tandem").get("offerBridgeToAgents", true)) {
         return [];
       }
@@ -27,11 +27,11 @@ export function registerBridge(programs: Programs, version: string): vscode.Disp
     },
   };
   return [
-    changes,
+    changeEmitter,
     lm.registerMcpServerDefinitionProvider("tandem", provider),
     vscode.workspace.onDidChangeConfiguration((event) => {
       if (event.affectsConfiguration("tandem")) {
-        changes.fire();
+        changeEmitter.fire();
       }
     }),
   ];

@@ -1,63 +1,59 @@
-/** Breakpoints of others that VS Code was shown: it keeps them among its own, and would keep them forever
- * when a window closes before they are removed. The next window that opens removes the rest. Independent of
- * VS Code. */
-import type { BreakpointLine } from "./session-snapshot";
+/** Mirrored breakpoints: other clients' breakpoints that Tandem shows in this window. VS Code stores them with the user's own. If a window
+ * closes before Tandem removes them, the next window does. Independent of VS Code. */
+import { asObject } from "./json";
+import type { SourceLocation } from "./session-snapshot";
 
-/** Where they are remembered: the workspace's state. */
-export interface Memory {
+/** The part of `vscode.Memento` that stores mirrored breakpoints. */
+export interface Memento {
   get(key: string): unknown;
   update(key: string, value: unknown): PromiseLike<void>;
 }
 
-const KEY = "lentBreakpoints";
-/** More than anybody has; bounds what a broken adapter can make us keep. */
+const STATE_KEY = "lentBreakpoints";
+/** Maximum number of stored breakpoints: a broken adapter may report any number. */
 const MAX_BREAKPOINTS = 1000;
 
 export class MirroredBreakpoints {
-  private marks: Map<string, BreakpointLine>;
+  private breakpoints: Map<string, SourceLocation>;
 
-  public constructor(private readonly memory: Memory) {
-    this.marks = new Map(entries(memory.get(KEY)).slice(-MAX_BREAKPOINTS));
+  public constructor(private readonly state: Memento) {
+    this.breakpoints = new Map(readEntries(state.get(STATE_KEY)).slice(-MAX_BREAKPOINTS));
   }
 
-  /** Body of a `breakpoint` event of a session. */
-  public told(session: string, body: Readonly<Record<string, unknown>>): void {
-    const told = fields(body["breakpoint"]);
-    const key = `${session}/${String(told["id"])}`;
-    const file = fields(told["source"])["path"];
-    const line = told["line"];
+  /** Stores or forgets the breakpoint of a `breakpoint` event. */
+  public handleBreakpointEvent(session: string, body: Readonly<Record<string, unknown>>): void {
+    const breakpoint = asObject(body["breakpoint"]);
+    const key = `${session}/${String(breakpoint["id"])}`;
+    const file = asObject(breakpoint["source"])["path"];
+    const line = breakpoint["line"];
     if (body["reason"] === "removed") {
-      if (this.marks.delete(key)) {
-        this.keep();
+      if (this.breakpoints.delete(key)) {
+        this.save();
       }
-    } else if (typeof file === "string" && typeof line === "number" && (body["reason"] === "new" || this.marks.has(key)) && this.marks.size < MAX_BREAKPOINTS) {
-      this.marks.set(key, { file, line });
-      this.keep();
+    } else if (typeof file === "string" && typeof line === "number" && (body["reason"] === "new" || this.breakpoints.has(key)) && this.breakpoints.size < MAX_BREAKPOINTS) {
+      this.breakpoints.set(key, { file, line });
+      this.save();
     }
   }
 
-  /** Returns the breakpoints that earlier windows were shown and that were never removed, and forgets them.
-   * */
-  public takeLeft(): readonly BreakpointLine[] {
-    const left = [...this.marks.values()];
-    if (left.length > 0) {
-      this.marks = new Map();
-      this.keep();
+  /** Returns the breakpoints that earlier windows did not remove, and forgets them. */
+  public takeStale(): readonly SourceLocation[] {
+    const stale = [...this.breakpoints.values()];
+    if (stale.length > 0) {
+      this.breakpoints = new Map();
+      this.save();
     }
-    return left;
+    return stale;
   }
 
-  private keep(): void {
-    void this.memory.update(KEY, Object.fromEntries(this.marks));
+  private save(): void {
+    void this.state.update(STATE_KEY, Object.fromEntries(this.breakpoints));
   }
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-const fields = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {});
-
-function entries(kept: unknown): [string, BreakpointLine][] {
-  return Object.entries(fields(kept)).flatMap(([key, value]): [string, BreakpointLine][] => {
-    const { file, line } = fields(value);
+function readEntries(saved: unknown): [string, SourceLocation][] {
+  return Object.entries(asObject(saved)).flatMap(([key, value]): [string, SourceLocation][] => {
+    const { file, line } = asObject(value);
     return typeof file === "string" && typeof line === "number" ? [[key, { file, line }]] : [];
   });
 }

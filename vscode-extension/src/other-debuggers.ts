@@ -1,46 +1,46 @@
-/** Launch configurations for other debuggers, to be debugged with Tandem. `tandem-dap` converts their
- * attributes (docs/launch-configuration.md); this module only recognizes them. Independent of VS Code. */
+/** Launch configurations of other debuggers that Tandem can run. `tandem-dap` converts their attributes; this module only finds them.
+ * Independent of VS Code. */
 
 /** The `type` of configurations that `tandem-dap` understands. */
-export const OTHER_TYPES: readonly string[] = ["coreclr", "dotnet", "debugpy", "python", "lldb", "lldb-dap", "cppdbg", "go", "node", "pwa-node", "rdbg"];
+export const CONVERTIBLE_TYPES: readonly string[] = ["coreclr", "dotnet", "debugpy", "python", "lldb", "lldb-dap", "cppdbg", "go", "node", "pwa-node", "rdbg"];
 
-/** Tells `tandem-dap` what a configuration was before it was made one of Tandem's. */
+/** Attribute with the original `type` of a converted configuration, for `tandem-dap`. */
 export const ORIGINAL_TYPE = "__configurationType";
 
-export interface Other {
+export interface ConvertibleConfiguration {
   readonly type: string;
   readonly request: string;
   readonly name: string;
   readonly [attribute: string]: unknown;
 }
 
-/** Those of a launch.json's `configurations`, in its order; what is none is passed over. */
-export function otherConfigurations(configurations: unknown): Other[] {
+/** Finds the convertible configurations of a launch.json's `configurations`, in their order. Ignores invalid elements. */
+export function findConvertibleConfigurations(configurations: unknown): ConvertibleConfiguration[] {
   const all: readonly unknown[] = Array.isArray(configurations) ? configurations : [];
-  return all.filter((one): one is Other => {
+  return all.filter((one): one is ConvertibleConfiguration => {
     const { type, request, name } = (one ?? {}) as Partial<Record<string, unknown>>;
-    return typeof type === "string" && OTHER_TYPES.includes(type) && (request === "launch" || request === "attach") && typeof name === "string";
+    return typeof type === "string" && CONVERTIBLE_TYPES.includes(type) && (request === "launch" || request === "attach") && typeof name === "string";
   });
 }
 
-/** The same configuration, debugged by Tandem. */
-export function withTandem(other: Other): Other & { readonly type: "tandem" } {
-  return other.type === "tandem" ? { ...other, type: "tandem" } : { ...other, type: "tandem", [ORIGINAL_TYPE]: other.type };
+/** Converts a configuration to Tandem's type. */
+export function convertToTandem(configuration: ConvertibleConfiguration): ConvertibleConfiguration & { readonly type: "tandem" } {
+  return configuration.type === "tandem" ? { ...configuration, type: "tandem" } : { ...configuration, type: "tandem", [ORIGINAL_TYPE]: configuration.type };
 }
 
-/** A compound of a launch.json, to be debugged with Tandem. */
-export interface OtherCompound {
+/** A compound of a launch.json that Tandem can run. */
+export interface ConvertibleCompound {
   readonly name: string;
-  /** Configurations of Tandem, and of other debuggers. */
-  readonly members: readonly Other[];
+  /** Configurations of Tandem and of other debuggers. */
+  readonly members: readonly ConvertibleConfiguration[];
 }
 
-/** Those of a launch.json's `compounds` that Tandem can start completely, and that another debugger would start otherwise. Members of other
- * folders are not looked up. */
-export function otherCompounds(compounds: unknown, configurations: unknown): OtherCompound[] {
-  const others = otherConfigurations(configurations);
+/** Finds the compounds of a launch.json's `compounds` whose members Tandem can all run, and of which at least one is for another debugger.
+ * Members in other folders are not supported. */
+export function findConvertibleCompounds(compounds: unknown, configurations: unknown): ConvertibleCompound[] {
+  const others = findConvertibleConfigurations(configurations);
   const all: readonly unknown[] = Array.isArray(configurations) ? configurations : [];
-  const own = all.filter((one): one is Other => (one as Partial<Other> | null)?.type === "tandem" && typeof (one as Partial<Other>).name === "string");
+  const own = all.filter((one): one is ConvertibleConfiguration => (one as Partial<ConvertibleConfiguration> | null)?.type === "tandem" && typeof (one as Partial<ConvertibleConfiguration>).name === "string");
   const known = new Map([...own, ...others].map((one) => [one.name, one]));
   const listed: readonly unknown[] = Array.isArray(compounds) ? compounds : [];
   return listed.flatMap((one) => {
@@ -49,7 +49,7 @@ export function otherCompounds(compounds: unknown, configurations: unknown): Oth
       return [];
     }
     const members = names.map((member) => (typeof member === "string" ? known.get(member) : undefined));
-    const whole = members.filter((member): member is Other => member !== undefined);
-    return whole.length === names.length && whole.some((member) => member.type !== "tandem") ? [{ name, members: whole }] : [];
+    const found = members.filter((member): member is ConvertibleConfiguration => member !== undefined);
+    return found.length === names.length && found.some((member) => member.type !== "tandem") ? [{ name, members: found }] : [];
   });
 }

@@ -1,8 +1,8 @@
-/** The Problems view's entries of a build that a launch ran and that failed. It starts no build. */
+/** Shows the diagnostics of a failed build in the Problems view. The adapter runs the build as part of a launch. */
 import * as vscode from "vscode";
 
-/** One entry of `body.error.data.diagnostics`; lines and columns count from 1. */
-interface Finding {
+/** An element of `body.error.data.diagnostics`; lines and columns count from 1. */
+interface BuildDiagnostic {
   readonly file?: unknown;
   readonly line?: unknown;
   readonly column?: unknown;
@@ -11,34 +11,34 @@ interface Finding {
   readonly message?: unknown;
 }
 
-interface Answer {
+interface ProtocolMessage {
   readonly type?: string;
   readonly command?: string;
   readonly success?: boolean;
   readonly body?: { readonly error?: { readonly data?: { readonly diagnostics?: unknown } } };
 }
 
-/** A project with more errors than this has one cause. */
-const MAX_FINDINGS = 1000;
-/** VS Code brings the debug console of a launch that failed to the front, right after its answer, ms. */
-const AFTER_THE_CONSOLE = 500;
+/** Maximum number of diagnostics in the Problems view. */
+const MAX_DIAGNOSTICS = 1000;
+/** Delay before the Problems view is shown: VS Code shows the debug console right after the response of a failed launch. */
+const SHOW_DELAY_MS = 500;
 
 export class BuildProblems implements vscode.DebugAdapterTrackerFactory, vscode.Disposable {
   private readonly collection = vscode.languages.createDiagnosticCollection("tandem");
 
   public createDebugAdapterTracker(): vscode.DebugAdapterTracker {
     return {
-      onWillReceiveMessage: (message: Answer) => {
+      onWillReceiveMessage: (message: ProtocolMessage) => {
         if (message.command === "launch" || message.command === "restart") {
           this.collection.clear();
         }
       },
-      onDidSendMessage: (message: Answer) => {
-        // An expression that does not compile has diagnostics too; they are shown where it was evaluated.
+      onDidSendMessage: (message: ProtocolMessage) => {
+        // Responses to `evaluate` may contain diagnostics, too. VS Code shows these where the user entered the expression.
         const isBuild = message.type === "response" && (message.command === "launch" || message.command === "restart");
-        const findings = message.body?.error?.data?.diagnostics;
-        if (isBuild && message.success === false && Array.isArray(findings) && findings.length > 0) {
-          this.show(findings as readonly Finding[]);
+        const diagnostics = message.body?.error?.data?.diagnostics;
+        if (isBuild && message.success === false && Array.isArray(diagnostics) && diagnostics.length > 0) {
+          this.show(diagnostics as readonly BuildDiagnostic[]);
         }
       },
     };
@@ -48,31 +48,31 @@ export class BuildProblems implements vscode.DebugAdapterTrackerFactory, vscode.
     this.collection.dispose();
   }
 
-  private show(findings: readonly Finding[]): void {
+  private show(reported: readonly BuildDiagnostic[]): void {
     const byFile = new Map<string, vscode.Diagnostic[]>();
-    for (const finding of findings.slice(0, MAX_FINDINGS)) {
-      if (typeof finding.file === "string" && typeof finding.message === "string") {
-        const found = byFile.get(finding.file) ?? [];
-        found.push(diagnostic(finding, finding.message));
-        byFile.set(finding.file, found);
+    for (const one of reported.slice(0, MAX_DIAGNOSTICS)) {
+      if (typeof one.file === "string" && typeof one.message === "string") {
+        const found = byFile.get(one.file) ?? [];
+        found.push(toDiagnostic(one, one.message));
+        byFile.set(one.file, found);
       }
     }
     byFile.forEach((found, file) => this.collection.set(vscode.Uri.file(file), found));
-    setTimeout(() => void vscode.commands.executeCommand("workbench.actions.view.problems"), AFTER_THE_CONSOLE);
+    setTimeout(() => void vscode.commands.executeCommand("workbench.actions.view.problems"), SHOW_DELAY_MS);
   }
 }
 
-function diagnostic(finding: Finding, message: string): vscode.Diagnostic {
-  const start = new vscode.Position(fromOne(finding.line), fromOne(finding.column));
-  const severity = finding.severity === "warning" ? vscode.DiagnosticSeverity.Warning : vscode.DiagnosticSeverity.Error;
-  const made = new vscode.Diagnostic(new vscode.Range(start, start), message, severity);
-  made.source = "Tandem";
-  if (typeof finding.code === "string") {
-    made.code = finding.code;
+function toDiagnostic(reported: BuildDiagnostic, message: string): vscode.Diagnostic {
+  const start = new vscode.Position(toZeroBased(reported.line), toZeroBased(reported.column));
+  const severity = reported.severity === "warning" ? vscode.DiagnosticSeverity.Warning : vscode.DiagnosticSeverity.Error;
+  const diagnostic = new vscode.Diagnostic(new vscode.Range(start, start), message, severity);
+  diagnostic.source = "Tandem";
+  if (typeof reported.code === "string") {
+    diagnostic.code = reported.code;
   }
-  return made;
+  return diagnostic;
 }
 
-function fromOne(value: unknown): number {
+function toZeroBased(value: unknown): number {
   return typeof value === "number" && value > 0 ? value - 1 : 0;
 }

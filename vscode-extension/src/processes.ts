@@ -1,4 +1,4 @@
-/** Running processes to attach to, read from /proc or `ps`. Independent of VS Code. */
+/** Processes that a debugger can attach to, read from /proc or `ps`. Independent of VS Code. */
 import { execFile } from "node:child_process";
 import { readFile, readdir, readlink } from "node:fs/promises";
 import * as os from "node:os";
@@ -9,43 +9,43 @@ export interface RunningProcess {
   readonly pid: number;
   readonly name: string;
   readonly commandLine: string;
-  /** It has a .NET runtime that can be debugged. */
+  /** The process has a .NET runtime that can be debugged. */
   readonly dotnet: boolean;
 }
 
-/** All processes of this user, .NET ones first, then the newest. */
-export async function runningProcesses(): Promise<RunningProcess[]> {
-  const dotnet = await dotnetProcesses();
-  const all = process.platform === "linux" ? await fromProc(dotnet) : await fromPs(dotnet);
+/** Lists the processes of this user: .NET ones first, then the newest. */
+export async function listProcesses(): Promise<RunningProcess[]> {
+  const dotnet = await findDotnetProcesses();
+  const all = process.platform === "linux" ? await listFromProc(dotnet) : await listFromPs(dotnet);
   return all
     .filter((one) => one.pid !== process.pid && one.commandLine !== "")
     .sort((one, other) => Number(other.dotnet) - Number(one.dotnet) || other.pid - one.pid);
 }
 
-async function fromProc(dotnet: ReadonlySet<number>): Promise<RunningProcess[]> {
+async function listFromProc(dotnet: ReadonlySet<number>): Promise<RunningProcess[]> {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
   const found = await Promise.all(
     pids.map(async (pid): Promise<RunningProcess | undefined> => {
       try {
-        // Only what may be looked at can be attached to.
+        // A debugger can attach only to processes whose executable this user may read.
         await readlink(`/proc/${pid}/exe`);
-        const commandLine = commandLineOf(await readFile(`/proc/${pid}/cmdline`, "utf8"));
+        const commandLine = formatCommandLine(await readFile(`/proc/${pid}/cmdline`, "utf8"));
         const name = (await readFile(`/proc/${pid}/comm`, "utf8")).trim();
         return { pid, name, commandLine, dotnet: dotnet.has(pid) };
       } catch {
-        return undefined; // It has ended, or belongs to another user.
+        return undefined; // The process has ended, or belongs to another user.
       }
     }),
   );
   return found.filter((one) => one !== undefined);
 }
 
-async function fromPs(dotnet: ReadonlySet<number>): Promise<RunningProcess[]> {
+async function listFromPs(dotnet: ReadonlySet<number>): Promise<RunningProcess[]> {
   const { stdout } = await promisify(execFile)("ps", ["-xo", "pid=,command="], { maxBuffer: 16 * 1024 * 1024, timeout: 10_000 });
   return parsePs(stdout, dotnet);
 }
 
-/** Lines of `ps -o pid=,command=`. */
+/** Parses the output of `ps -o pid=,command=`. */
 export function parsePs(text: string, dotnet: ReadonlySet<number>): RunningProcess[] {
   return text.split("\n").flatMap((line) => {
     const [, number = "", commandLine = ""] = /^\s*(\d+)\s+(.*)$/.exec(line) ?? [];
@@ -54,13 +54,13 @@ export function parsePs(text: string, dotnet: ReadonlySet<number>): RunningProce
   });
 }
 
-/** A NUL-separated command line for people. */
-export function commandLineOf(raw: string): string {
+/** Formats a NUL-separated command line for display. */
+export function formatCommandLine(raw: string): string {
   return raw.replace(/\0+$/, "").split("\0").join(" ");
 }
 
-/** Every .NET runtime opens a diagnostics socket that is named after its process id. */
-async function dotnetProcesses(): Promise<Set<number>> {
+/** Finds the ids of .NET processes. Each .NET runtime opens a diagnostics socket whose name contains its process id. */
+async function findDotnetProcesses(): Promise<Set<number>> {
   try {
     const names = await readdir(process.env["TMPDIR"] ?? os.tmpdir());
     return new Set(names.flatMap((name) => /^dotnet-diagnostic-(\d+)-/.exec(name)?.[1] ?? []).map(Number));

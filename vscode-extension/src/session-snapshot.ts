@@ -1,8 +1,9 @@
-/** The clients of a session and the last action, read from Tandem's events and described in words.
- * Independent of VS Code. */
+/** State of a session: reads the response to `sessionInfo`, and describes clients and actions for the status bar. Independent of VS
+ * Code. */
+import { asArray, asObject, asString } from "./json";
 import { t } from "./l10n";
 
-export interface BreakpointLine {
+export interface SourceLocation {
   readonly file: string;
   /** From 1. */
   readonly line: number;
@@ -15,9 +16,9 @@ export interface Client {
   /** Access of the client: `full`, `readOnly`, `none`. */
   readonly access: string;
   readonly launched: boolean;
-  /** This very window. */
+  /** The client is this window. */
   readonly you: boolean;
-  readonly breakpoints: readonly BreakpointLine[];
+  readonly breakpoints: readonly SourceLocation[];
 }
 
 export interface Snapshot {
@@ -30,121 +31,116 @@ export interface Snapshot {
 }
 
 export interface ActionSummary {
-  readonly who: string;
+  readonly client: string;
   readonly agent: boolean;
   readonly you: boolean;
   /** `ann continued`, `ann stepped over`, … */
-  readonly sentence: (who: string) => string;
+  readonly format: (client: string) => string;
 }
 
-/** For the status bar, where there is little room. */
+/** Icons of the status bar, by the access of agents. */
 const ACCESS_ICONS: Readonly<Record<string, string>> = { full: "$(hubot)", readOnly: "$(eye)", none: "$(circle-slash)" };
 
-/** Agents' access in words. */
-export interface AccessWords {
-  /** Of all of them, as a sentence. */
-  readonly sentence: string;
-  /** The same where there is little room. */
-  readonly short: string;
-  /** Of one of them, without a subject. */
-  readonly may: string;
+/** Descriptions of what agents may do. */
+export interface AccessDescription {
+  /** A clause about all agents. */
+  readonly text: string;
+  /** The same, shortened for the status bar. */
+  readonly shortText: string;
+  /** The predicate of a clause about one agent. */
+  readonly permission: string;
 }
 
-const ACCESS = new Map<string, () => AccessWords>([
-  ["full", () => ({ sentence: t("agents may control"), short: t("agents control"), may: t("may control") })],
-  ["readOnly", () => ({ sentence: t("agents may look"), short: t("agents look"), may: t("may look") })],
-  ["none", () => ({ sentence: t("agents may do nothing"), short: t("agents shut out"), may: t("may do nothing") })],
+const ACCESS_DESCRIPTIONS = new Map<string, () => AccessDescription>([
+  ["full", () => ({ text: t("agents may control"), shortText: t("agents control"), permission: t("may control") })],
+  ["readOnly", () => ({ text: t("agents may look"), shortText: t("agents look"), permission: t("may look") })],
+  ["none", () => ({ text: t("agents may do nothing"), shortText: t("agents shut out"), permission: t("may do nothing") })],
 ]);
 
-export function accessWords(access: string): AccessWords {
-  return ACCESS.get(access)?.() ?? { sentence: access, short: access, may: access };
+export function describeAccess(access: string): AccessDescription {
+  return ACCESS_DESCRIPTIONS.get(access)?.() ?? { text: access, shortText: access, permission: access };
 }
 
-/** Description of an action; `inShort` shortens a name. */
-export function sentence(act: ActionSummary, inShort = (name: string) => name): string {
-  return act.sentence(act.you ? t("you") : inShort(act.who));
+/** Describes an action; `formatName` converts the name of the client. */
+export function describeAction(action: ActionSummary, formatName = (name: string) => name): string {
+  return action.format(action.you ? t("you") : formatName(action.client));
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-const fields = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {});
-const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
-const word = (value: unknown): string => (typeof value === "string" ? value : "");
-
-/** The body of a `sessionInfo` answer. Unknown and missing fields do no harm. */
+/** Reads the body of the response to `sessionInfo`. Ignores unknown fields and accepts missing ones. */
 export function readSnapshot(body: unknown): Snapshot {
-  const info = fields(body);
+  const info = asObject(body);
   return {
-    session: word(info["id"]), engine: word(info["engine"]), state: word(info["state"]), agentAccess: word(info["agentAccess"]),
-    clients: list(info["clients"]).map((raw) => {
-      const client = fields(raw);
+    session: asString(info["id"]), engine: asString(info["engine"]), state: asString(info["state"]), agentAccess: asString(info["agentAccess"]),
+    clients: asArray(info["clients"]).map((raw) => {
+      const client = asObject(raw);
       return {
-        id: Number(client["id"] ?? 0), name: word(client["name"]), kind: client["kind"] === "agent" ? "agent" : "editor",
-        access: word(client["access"]), launched: client["launched"] === true, you: client["you"] === true,
-        breakpoints: list(client["breakpoints"]).flatMap(readBreakpointLine),
+        id: Number(client["id"] ?? 0), name: asString(client["name"]), kind: client["kind"] === "agent" ? "agent" : "editor",
+        access: asString(client["access"]), launched: client["launched"] === true, you: client["you"] === true,
+        breakpoints: asArray(client["breakpoints"]).flatMap(readBreakpointLocation),
       };
     }),
   };
 }
 
-function readBreakpointLine(raw: unknown): BreakpointLine[] {
-  const breakpoint = fields(raw);
-  const file = word(fields(breakpoint["source"])["path"]);
+function readBreakpointLocation(raw: unknown): SourceLocation[] {
+  const breakpoint = asObject(raw);
+  const file = asString(asObject(breakpoint["source"])["path"]);
   const line = breakpoint["line"];
   return file !== "" && typeof line === "number" ? [{ file, line }] : [];
 }
 
-/** Text of the status bar: the clients, and the last action. */
-export function statusText(snapshot: Snapshot, last: ActionSummary | undefined): string {
+/** Formats the text of the status bar: the clients and the last action. */
+export function formatStatusText(snapshot: Snapshot, last: ActionSummary | undefined): string {
   const others = snapshot.clients.filter((client) => !client.you);
   const agents = others.filter((client) => client.kind === "agent");
   const icon = agents.length > 0 ? (ACCESS_ICONS[snapshot.agentAccess] ?? "$(hubot)") : "$(organization)";
-  // Restricted access of agents is shown even before an agent joins.
-  const access = agents.length > 0 || snapshot.agentAccess !== "full" ? ` · ${accessWords(snapshot.agentAccess).short}` : "";
-  const who = others.length === 0 ? t("only you") : [t("you"), ...others.slice(0, 2).map((client) => shorten(client.name))].join(" + ");
+  // The status bar shows restricted access even before an agent joins.
+  const access = agents.length > 0 || snapshot.agentAccess !== "full" ? ` · ${describeAccess(snapshot.agentAccess).shortText}` : "";
+  const names = others.length === 0 ? t("only you") : [t("you"), ...others.slice(0, 2).map((client) => shorten(client.name))].join(" + ");
   const more = others.length > 2 ? ` + ${others.length - 2}` : "";
-  const act = last === undefined ? "" : ` · ${sentence(last, shorten)}`;
-  return `${icon} ${who}${more}${access}${act}`;
+  const action = last === undefined ? "" : ` · ${describeAction(last, shorten)}`;
+  return `${icon} ${names}${more}${access}${action}`;
 }
 
-/** For the tooltip, Markdown. */
-export function statusDetails(snapshot: Snapshot, last: ActionSummary | undefined): string {
+/** Formats the tooltip of the status bar as Markdown. */
+export function formatStatusDetails(snapshot: Snapshot, last: ActionSummary | undefined): string {
   const clients = snapshot.clients.map((client) => {
-    const marks = client.breakpoints.length;
-    const facts = [
+    const count = client.breakpoints.length;
+    const properties = [
       client.you ? t("this window") : client.kind === "agent" ? t("agent") : t("editor"),
       ...(client.launched ? [t("started it")] : []),
-      ...(client.kind === "agent" ? [accessWords(client.access).may] : []),
-      ...(marks > 0 ? [marks === 1 ? t("1 breakpoint") : t("{0} breakpoints", marks)] : []),
+      ...(client.kind === "agent" ? [describeAccess(client.access).permission] : []),
+      ...(count > 0 ? [count === 1 ? t("1 breakpoint") : t("{0} breakpoints", count)] : []),
     ];
-    return `- **${escape(client.name)}** — ${facts.join(", ")}`;
+    return `- **${escapeMarkdown(client.name)}** — ${properties.join(", ")}`;
   });
-  const act = last === undefined ? "" : `\n\n${t("Last: {0}.", sentence(last, escape))}`;
-  const title = t("**Tandem session `{0}`** ({1}) — {2}", snapshot.session, snapshot.engine, accessWords(snapshot.agentAccess).sentence);
-  return `${title}\n\n${clients.join("\n")}${act}`;
+  const action = last === undefined ? "" : `\n\n${t("Last: {0}.", describeAction(last, escapeMarkdown))}`;
+  const title = t("**Tandem session `{0}`** ({1}) — {2}", snapshot.session, snapshot.engine, describeAccess(snapshot.agentAccess).text);
+  return `${title}\n\n${clients.join("\n")}${action}`;
 }
 
-/** Lines that others marked and this window did not, with their names. */
-export function foreignMarks(snapshot: Snapshot): ReadonlyMap<string, ReadonlyMap<number, readonly string[]>> {
-  const own = new Set(snapshot.clients.filter((one) => one.you).flatMap((one) => one.breakpoints.map(placeOf)));
+/** Collects the lines where only other clients have breakpoints, by file, with the names of these clients. */
+export function collectForeignBreakpoints(snapshot: Snapshot): ReadonlyMap<string, ReadonlyMap<number, readonly string[]>> {
+  const own = new Set(snapshot.clients.filter((one) => one.you).flatMap((one) => one.breakpoints.map(toLocationKey)));
   const files = new Map<string, Map<number, string[]>>();
   for (const client of snapshot.clients.filter((one) => !one.you)) {
-    for (const mark of client.breakpoints.filter((one) => !own.has(placeOf(one)))) {
-      const lines = files.get(mark.file) ?? new Map<number, string[]>();
-      files.set(mark.file, lines);
-      lines.set(mark.line, [...new Set([...(lines.get(mark.line) ?? []), client.name])]);
+    for (const breakpoint of client.breakpoints.filter((one) => !own.has(toLocationKey(one)))) {
+      const lines = files.get(breakpoint.file) ?? new Map<number, string[]>();
+      files.set(breakpoint.file, lines);
+      lines.set(breakpoint.line, [...new Set([...(lines.get(breakpoint.line) ?? []), client.name])]);
     }
   }
   return files;
 }
 
-function placeOf(mark: BreakpointLine): string {
-  return `${mark.line} ${mark.file}`;
+function toLocationKey(breakpoint: SourceLocation): string {
+  return `${breakpoint.line} ${breakpoint.file}`;
 }
 
 function shorten(name: string): string {
   return name.length > 24 ? `${name.slice(0, 23)}…` : name;
 }
 
-function escape(text: string): string {
+function escapeMarkdown(text: string): string {
   return text.replace(/[\\`*_{}[\]<>()#+!|~-]/g, "\\$&");
 }

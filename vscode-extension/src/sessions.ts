@@ -1,92 +1,91 @@
-/** All sessions of this window, and which of them is meant. */
+/** Sessions of this window, and the active one. */
 import * as vscode from "vscode";
 import type { ClientAction } from "./actions";
 import type { MirroredBreakpoints } from "./mirrored-breakpoints";
 import { SharedSession } from "./shared-session";
 
-/** Ended sessions whose terminals stay. */
-const KEPT_ENDED = 3;
+/** Maximum number of ended sessions whose terminals stay open. */
+const MAX_ENDED_SESSIONS = 3;
 
 export class Sessions implements vscode.DebugAdapterTrackerFactory, vscode.Disposable {
-  private readonly all = new Map<string, SharedSession>();
-  /** Sessions that have ended, whose terminals can be read: the next of the same name takes their place, and the oldest go when they are
-   * many. */
-  private ended: SharedSession[] = [];
-  private readonly changes = new vscode.EventEmitter<void>();
-  /** Any snapshot changed, or another session became the active one. */
-  public readonly onDidChange = this.changes.event;
-  private readonly done = new vscode.EventEmitter<[SharedSession, ClientAction]>();
+  private readonly sessions = new Map<string, SharedSession>();
+  /** Ended sessions whose terminals stay open, oldest first. A new session of the same name replaces an ended one. */
+  private endedSessions: SharedSession[] = [];
+  private readonly changeEmitter = new vscode.EventEmitter<void>();
+  /** Fires when a snapshot changes or another session becomes active. */
+  public readonly onDidChange = this.changeEmitter.event;
+  private readonly actionEmitter = new vscode.EventEmitter<[SharedSession, ClientAction]>();
   /** Fires for each action of a client in one of the sessions. */
-  public readonly onDidDo = this.done.event;
+  public readonly onDidAct = this.actionEmitter.event;
   private readonly subscriptions: vscode.Disposable[];
 
   public constructor(private readonly mirrored: MirroredBreakpoints) {
     this.subscriptions = [
-      this.changes,
-      this.done,
-      vscode.debug.onDidChangeActiveDebugSession(() => this.changes.fire()),
-      vscode.debug.onDidTerminateDebugSession((session) => this.forget(session)),
+      this.changeEmitter,
+      this.actionEmitter,
+      vscode.debug.onDidChangeActiveDebugSession(() => this.changeEmitter.fire()),
+      vscode.debug.onDidTerminateDebugSession((session) => this.handleTermination(session)),
     ];
   }
 
-  /** VS Code asks for each session before its first message. */
+  /** VS Code calls this before the first message of a session. */
   public createDebugAdapterTracker(session: vscode.DebugSession): vscode.DebugAdapterTracker {
-    this.ended = this.ended.filter((old) => {
-      const replaced = old.session.name === session.name;
-      if (replaced) {
+    this.endedSessions = this.endedSessions.filter((old) => {
+      const isReplaced = old.session.name === session.name;
+      if (isReplaced) {
         old.terminal?.dispose();
         old.dispose();
       }
-      return !replaced;
+      return !isReplaced;
     });
-    for (const old of this.ended.splice(0, this.ended.length - KEPT_ENDED)) {
+    for (const old of this.endedSessions.splice(0, this.endedSessions.length - MAX_ENDED_SESSIONS)) {
       old.terminal?.dispose();
       old.dispose();
     }
-    // A restart keeps the session and starts its adapter again.
-    this.all.get(session.id)?.terminal?.dispose();
-    this.all.get(session.id)?.dispose();
+    // A restart keeps the `vscode.DebugSession` and starts a new adapter.
+    this.sessions.get(session.id)?.terminal?.dispose();
+    this.sessions.get(session.id)?.dispose();
     const shared = new SharedSession(session, this.mirrored);
-    this.all.set(session.id, shared);
-    shared.onDidChange(() => this.changes.fire());
-    shared.onDidDo((action) => this.done.fire([shared, action]));
+    this.sessions.set(session.id, shared);
+    shared.onDidChange(() => this.changeEmitter.fire());
+    shared.onDidAct((action) => this.actionEmitter.fire([shared, action]));
     return shared;
   }
 
-  /** The session people mean: the focused one, else the only one. */
+  /** The focused session, otherwise the only one. */
   public get active(): SharedSession | undefined {
     const focused = vscode.debug.activeDebugSession;
-    const found = focused && this.all.get(focused.id);
-    return found ?? (focused === undefined && this.all.size === 1 ? [...this.all.values()][0] : undefined);
+    const found = focused && this.sessions.get(focused.id);
+    return found ?? (focused === undefined && this.sessions.size === 1 ? [...this.sessions.values()][0] : undefined);
   }
 
-  /** The session that ended last, whose terminal is still there. */
-  public get last(): SharedSession | undefined {
-    return this.ended.at(-1);
+  /** The session that ended last. */
+  public get lastEnded(): SharedSession | undefined {
+    return this.endedSessions.at(-1);
   }
 
-  /** Ids of the Tandem sessions this window is in. */
+  /** Ids of the Tandem sessions that this window has joined. */
   public get ids(): ReadonlySet<string> {
-    return new Set([...this.all.values()].flatMap((one) => one.snapshot?.session ?? []));
+    return new Set([...this.sessions.values()].flatMap((one) => one.snapshot?.session ?? []));
   }
 
-  /** Some session of this window has not told its id yet. */
-  public get someAreStarting(): boolean {
-    return [...this.all.values()].some((one) => one.snapshot === undefined && !one.ended);
+  /** A session of this window has not reported its id yet. */
+  public get hasStartingSession(): boolean {
+    return [...this.sessions.values()].some((one) => one.snapshot === undefined && !one.hasEnded);
   }
 
   public dispose(): void {
-    [...this.all.values(), ...this.ended].forEach((one) => one.dispose());
+    [...this.sessions.values(), ...this.endedSessions].forEach((one) => one.dispose());
     this.subscriptions.forEach((one) => one.dispose());
   }
 
-  private forget(session: vscode.DebugSession): void {
-    const shared = this.all.get(session.id);
+  private handleTermination(session: vscode.DebugSession): void {
+    const shared = this.sessions.get(session.id);
     if (shared !== undefined) {
-      this.all.delete(session.id);
+      this.sessions.delete(session.id);
       shared.onWillStopSession();
-      this.ended.push(shared);
-      this.changes.fire();
+      this.endedSessions.push(shared);
+      this.changeEmitter.fire();
     }
   }
 }

@@ -8,7 +8,7 @@ import { readSnapshot, type ActionSummary, type Snapshot } from "./session-snaps
 import { ProgramTerminal, type Program } from "./terminal/program-terminal";
 import { t } from "./l10n";
 
-/** The fields of DAP messages we look at. */
+/** The fields of DAP messages that the session reads. */
 interface ProtocolMessage {
   readonly type?: string;
   readonly event?: string;
@@ -17,47 +17,47 @@ interface ProtocolMessage {
   readonly body?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** Interval at which a running program is checked for a wait for input: short after an event, then longer, ms. */
-const MIN_POLL_INTERVAL = 200;
-const MAX_POLL_INTERVAL = 2000;
+/** Interval of the checks whether a running program waits for input: it doubles after each check and restarts with each event. */
+const MIN_POLL_INTERVAL_MS = 200;
+const MAX_POLL_INTERVAL_MS = 2000;
 
 /** Maximum number of actions that the view shows. */
 const MAX_ACTIONS = 200;
-/** Changes that do not count as the last action in the status bar. */
-const UNLISTED_CHANGES = ["joined", "left", "owner", "agentAccess"];
+/** Values of `change` that the status bar does not show as the last action. */
+const IGNORED_BY_STATUS_BAR = ["joined", "left", "owner", "agentAccess"];
 
-/** An action, and when it was reported. */
+/** An action and the time of its event. */
 export interface TimedAction {
   readonly action: ClientAction;
-  readonly at: Date;
+  readonly time: Date;
 }
 
 export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposable {
   public snapshot: Snapshot | undefined;
   public lastAction: ActionSummary | undefined;
   public terminal: ProgramTerminal | undefined;
-  private readonly changes = new vscode.EventEmitter<void>();
-  /** The snapshot or the last action changed. */
-  public readonly onDidChange = this.changes.event;
+  private readonly changeEmitter = new vscode.EventEmitter<void>();
+  /** Fires when the snapshot changes. */
+  public readonly onDidChange = this.changeEmitter.event;
   /** Actions of clients, oldest first. */
   public readonly actions: TimedAction[] = [];
-  private readonly done = new vscode.EventEmitter<ClientAction>();
+  private readonly actionEmitter = new vscode.EventEmitter<ClientAction>();
   /** Fires for each action of a client. */
-  public readonly onDidDo = this.done.event;
-  private exit: string | undefined;
-  private over = false;
-  private joined = false;
-  private refreshing: NodeJS.Timeout | undefined;
-  private looking: NodeJS.Timeout | undefined;
-  private lookAfter = MIN_POLL_INTERVAL;
+  public readonly onDidAct = this.actionEmitter.event;
+  private exitText: string | undefined;
+  private isEnded = false;
+  private isConfigured = false;
+  private refreshTimer: NodeJS.Timeout | undefined;
+  private pollTimer: NodeJS.Timeout | undefined;
+  private pollDelayMs = MIN_POLL_INTERVAL_MS;
 
   public constructor(
     public readonly session: vscode.DebugSession,
     private readonly mirrored: MirroredBreakpoints,
   ) {}
 
-  /** This window's own launch or attach made the session. */
-  public get owns(): boolean {
+  /** This window created the session by its launch or attach request. */
+  public get isOwner(): boolean {
     const you = this.snapshot?.clients.find((client) => client.you);
     return you?.launched ?? this.session.configuration["session"] === undefined;
   }
@@ -69,19 +69,19 @@ export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposa
   public onDidSendMessage(message: ProtocolMessage): void {
     logMessage("←", this.session.name, message);
     if (message.type === "event") {
-      this.told(message.event ?? "", message.body ?? {});
+      this.handleEvent(message.event ?? "", message.body ?? {});
     } else if (message.type === "response" && message.command === "disconnect") {
       this.end();
     } else if (message.type === "response" && message.command === "configurationDone" && message.success === true) {
-      this.joined = true;
+      this.isConfigured = true;
       this.refreshSoon(true);
     }
   }
 
   public onError(error: Error): void {
-    // VS Code reports each end of the connection so, also the one that `disconnect` asks for.
-    const grave = this.over ? "debug" : "error";
-    log()[grave](`${this.session.name}: the connection to tandem-dap ended: ${error.message}`);
+    // VS Code also reports the end of the connection that follows a `disconnect` request.
+    const severity = this.isEnded ? "debug" : "error";
+    log()[severity](`${this.session.name}: the connection to tandem-dap ended: ${error.message}`);
   }
 
   public onExit(code: number | undefined, signal: string | undefined): void {
@@ -95,8 +95,8 @@ export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposa
     this.end();
   }
 
-  /** The response to one of Tandem's custom requests. */
-  public async ask(command: string, args: Record<string, unknown>): Promise<unknown> {
+  /** Sends a DAP request and returns the body of the response. */
+  public async sendRequest(command: string, args: Record<string, unknown>): Promise<unknown> {
     return await this.session.customRequest(command, args);
   }
 
@@ -106,98 +106,98 @@ export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposa
 
   public dispose(): void {
     this.end();
-    this.changes.dispose();
-    this.done.dispose();
+    this.changeEmitter.dispose();
+    this.actionEmitter.dispose();
   }
 
-  private told(event: string, body: Readonly<Record<string, unknown>>): void {
+  private handleEvent(event: string, body: Readonly<Record<string, unknown>>): void {
     switch (event) {
       case "output":
         if (body["category"] === "stdout" || body["category"] === "stderr") {
           this.ensureTerminal().print(typeof body["output"] === "string" ? body["output"] : "");
-          this.lookSoon();
+          this.restartPolling();
         }
         return;
       case "process":
-        if (this.ownsStreams()) {
+        if (this.usesPipes()) {
           this.ensureTerminal();
         }
-        return this.lookSoon();
+        return this.restartPolling();
       case "continued":
-        return this.lookSoon();
+        return this.restartPolling();
       case "stopped":
-        this.terminal?.note(t("stopped"));
-        return this.stopLooking();
+        this.terminal?.setState(t("stopped"));
+        return this.stopPolling();
       case "breakpoint":
-        this.mirrored.told(this.session.id, body);
+        this.mirrored.handleBreakpointEvent(this.session.id, body);
         return this.refreshSoon();
       case "exited":
-        this.exit = body["signal"] === undefined
+        this.exitText = body["signal"] === undefined
           ? t("the program ended with exit code {0}", String(body["exitCode"]))
           : t("the program was ended by {0}", String(body["signal"]));
-        return this.stopLooking();
+        return this.stopPolling();
       case "terminated":
         return this.end();
       case "inputClosed":
-        return this.terminal?.remark(t("{0} ended the input", String(body["client"])));
+        return this.terminal?.printMessage(t("{0} ended the input", String(body["client"])));
       case "sessionChanged": {
         if (body["change"] === "restarted") {
-          this.exit = undefined;
+          this.exitText = undefined;
           this.terminal?.restart();
         }
         const action = readAction(body, this.snapshot?.clients ?? []);
         if (action !== undefined) {
-          this.did(action);
+          this.recordAction(action);
         }
         return this.refreshSoon();
       }
     }
   }
 
-  private did(action: ClientAction): void {
-    this.actions.push({ action, at: new Date() });
+  private recordAction(action: ClientAction): void {
+    this.actions.push({ action, time: new Date() });
     this.actions.splice(0, this.actions.length - MAX_ACTIONS);
-    if (!UNLISTED_CHANGES.includes(action.change)) {
+    if (!IGNORED_BY_STATUS_BAR.includes(action.change)) {
       this.lastAction = action;
-      this.lookSoon();
+      this.restartPolling();
     }
-    // One's own keys are echoed as they are typed.
-    if (action.change === "input" && !action.you && action.typed !== undefined && action.typed !== "" && this.ownsOutput()) {
-      this.ensureTerminal().remark(t("{0} typed: {1}", action.who, action.typed.trimEnd()));
+    // The terminal has already echoed the user's own keys.
+    if (action.change === "input" && !action.you && action.inputText !== undefined && action.inputText !== "" && this.hasOutputTerminal()) {
+      this.ensureTerminal().printMessage(t("{0} typed: {1}", action.client, action.inputText.trimEnd()));
     }
-    this.done.fire(action);
+    this.actionEmitter.fire(action);
   }
 
-  /** Whether Tandem has, or will have, a terminal for the program: the session owns the program's streams. */
-  private ownsOutput(): boolean {
-    return this.terminal !== undefined || this.ownsStreams();
+  /** Whether the program has a terminal of this extension, or will have one with its first output. */
+  private hasOutputTerminal(): boolean {
+    return this.terminal !== undefined || this.usesPipes();
   }
 
-  /** A launch with pipes: the program's streams are the session's. */
-  private ownsStreams(): boolean {
-    const { request, console: place } = this.session.configuration;
-    return request === "launch" && (place === undefined || place === "piped");
+  /** Whether the session owns the program's stdin, stdout and stderr. */
+  private usesPipes(): boolean {
+    const { request, console } = this.session.configuration;
+    return request === "launch" && (console === undefined || console === "piped");
   }
 
   private ensureTerminal(): ProgramTerminal {
     if (this.terminal === undefined) {
       const program: Program = {
         write: async (text, closeAfter) => {
-          await this.ask("processWriteInput", { data: text, closeAfter });
-          this.lookSoon();
+          await this.sendRequest("processWriteInput", { data: text, closeAfter });
+          this.restartPolling();
         },
         interrupt: () => this.interrupt(),
         resize: async (columns, rows) => {
           try {
-            await this.ask("processResizeTerminal", { columns, rows });
+            await this.sendRequest("processResizeTerminal", { columns, rows });
           } catch (error) {
-            // The program keeps its size: this client may only look, or the session ends just now.
+            // The program keeps its size: this client has read-only access, or the session is ending.
             log().debug(`${this.session.name}: the terminal is not resized: ${String(error)}`);
           }
         },
       };
       this.terminal = new ProgramTerminal(this.session.name, this.session.configuration["pty"] === true, program);
-      if (setting<string>("programTerminal", "always") === "always") {
+      if (getSetting<string>("programTerminal", "always") === "always") {
         this.terminal.show(true);
       }
     }
@@ -205,97 +205,97 @@ export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposa
   }
 
   private async interrupt(): Promise<void> {
-    const act = setting<string>("terminalCtrlC", "pause");
+    const act = getSetting<string>("terminalCtrlC", "pause");
     if (act === "terminate") {
-      await this.ask("terminate", {});
+      await this.sendRequest("terminate", {});
     } else if (act === "pause") {
-      const { threads } = (await this.ask("threads", {})) as { threads: readonly { id: number }[] };
-      await this.ask("pause", { threadId: threads[0]?.id ?? 0 });
+      const { threads } = (await this.sendRequest("threads", {})) as { threads: readonly { id: number }[] };
+      await this.sendRequest("pause", { threadId: threads[0]?.id ?? 0 });
     }
   }
 
-  /** Asks who is in the session, once for many changes at a time. */
+  /** Requests the snapshot, once for several changes. */
   private refreshSoon(subscribe = false): void {
-    if (!this.joined || this.over) {
+    if (!this.isConfigured || this.isEnded) {
       return;
     }
     if (subscribe) {
       return void this.refresh({ subscribe: true });
     }
-    this.refreshing ??= setTimeout(() => {
-      this.refreshing = undefined;
+    this.refreshTimer ??= setTimeout(() => {
+      this.refreshTimer = undefined;
       void this.refresh({});
     }, 60);
   }
 
   private async refresh(args: Record<string, unknown>): Promise<void> {
     try {
-      this.snapshot = readSnapshot(await this.ask("sessionInfo", args));
-      this.changes.fire();
+      this.snapshot = readSnapshot(await this.sendRequest("sessionInfo", args));
+      this.changeEmitter.fire();
     } catch (error) {
-      // An adapter of another make, or a session that ends just now.
+      // The adapter is not Tandem's, or the session is ending.
       log().debug(`${this.session.name}: no session info: ${String(error)}`);
     }
   }
 
-  private lookSoon(): void {
-    this.stopLooking();
-    this.terminal?.note("");
-    this.lookAfter = MIN_POLL_INTERVAL;
-    this.lookLater();
+  private restartPolling(): void {
+    this.stopPolling();
+    this.terminal?.setState("");
+    this.pollDelayMs = MIN_POLL_INTERVAL_MS;
+    this.schedulePoll();
   }
 
-  private lookLater(): void {
-    if (this.over || !this.joined || this.terminal === undefined || this.terminal.ended) {
+  private schedulePoll(): void {
+    if (this.isEnded || !this.isConfigured || this.terminal === undefined || this.terminal.hasEnded) {
       return;
     }
-    this.looking = setTimeout(() => void this.look(), this.lookAfter);
-    this.lookAfter = Math.min(this.lookAfter * 2, MAX_POLL_INTERVAL);
+    this.pollTimer = setTimeout(() => void this.pollInputWait(), this.pollDelayMs);
+    this.pollDelayMs = Math.min(this.pollDelayMs * 2, MAX_POLL_INTERVAL_MS);
   }
 
-  private stopLooking(): void {
-    clearTimeout(this.looking);
-    this.looking = undefined;
+  private stopPolling(): void {
+    clearTimeout(this.pollTimer);
+    this.pollTimer = undefined;
   }
 
-  /** Whether the program is blocked reading its stdin. */
-  private async look(): Promise<void> {
-    const asked = this.looking;
-    let waits: boolean;
+  /** Shows that the program waits for input, or schedules the next check. */
+  private async pollInputWait(): Promise<void> {
+    const timer = this.pollTimer;
+    let isWaiting: boolean;
     try {
-      const answer = (await this.ask("processReadOutput", { stream: "stderr", maxBytes: 1 })) as { waitingForInput?: boolean };
-      waits = answer.waitingForInput === true;
+      const output = (await this.sendRequest("processReadOutput", { stream: "stderr", maxBytes: 1 })) as { waitingForInput?: boolean };
+      isWaiting = output.waitingForInput === true;
     } catch {
-      return; // Its streams are not ours, or it has ended.
+      return; // The session does not own the streams, or has ended.
     }
-    if (asked !== this.looking) {
+    if (timer !== this.pollTimer) {
       return; // A newer event has already started another request.
     }
-    if (!waits) {
-      return this.lookLater();
+    if (!isWaiting) {
+      return this.schedulePoll();
     }
-    this.terminal?.note(t("waits for input"));
-    if (setting<string>("programTerminal", "always") === "whenInputIsWanted") {
+    this.terminal?.setState(t("waits for input"));
+    if (getSetting<string>("programTerminal", "always") === "whenInputIsWanted") {
       this.terminal?.show(true);
     }
   }
 
-  /** The program or the connection to it is gone. */
-  public get ended(): boolean {
-    return this.over;
+  /** The session has ended, or its connection is closed. */
+  public get hasEnded(): boolean {
+    return this.isEnded;
   }
 
   private end(): void {
-    if (this.over) {
+    if (this.isEnded) {
       return;
     }
-    this.over = true;
-    this.stopLooking();
-    clearTimeout(this.refreshing);
-    this.terminal?.end(this.exit ?? t("the session has ended"));
+    this.isEnded = true;
+    this.stopPolling();
+    clearTimeout(this.refreshTimer);
+    this.terminal?.end(this.exitText ?? t("the session has ended"));
   }
 }
 
-function setting<T>(name: string, otherwise: T): T {
-  return vscode.workspace.getConfiguration("tandem").get<T>(name, otherwise);
+function getSetting<T>(name: string, defaultValue: T): T {
+  return vscode.workspace.getConfiguration("tandem").get<T>(name, defaultValue);
 }

@@ -1,18 +1,18 @@
-/** Sharing made visible: the status bar, the names behind others' breakpoints, and notifications. */
+/** Shows what other clients do: status bar item, owners of breakpoints at the end of lines, and notifications. */
 import * as vscode from "vscode";
 import type { ClientAction } from "./actions";
-import { accessWords, foreignMarks, sentence, statusDetails, statusText } from "./session-snapshot";
+import { describeAccess, collectForeignBreakpoints, describeAction, formatStatusDetails, formatStatusText } from "./session-snapshot";
 import type { Sessions } from "./sessions";
 import type { SharedSession } from "./shared-session";
 import { t } from "./l10n";
 
-interface Choice {
+interface AccessChoice {
   readonly label: string;
   readonly access: string;
 }
 
 /** Buttons of the notification when an agent joins. */
-function choices(): Readonly<Record<"control" | "look" | "nothing", Choice>> {
+function accessChoices(): Readonly<Record<"control" | "look" | "nothing", AccessChoice>> {
   return {
     control: { label: t("Let Agents Control"), access: "full" },
     look: { label: t("Let Agents Look Only"), access: "readOnly" },
@@ -36,11 +36,11 @@ export class Sharing implements vscode.Disposable {
     this.subscriptions = [
       this.item,
       this.decoration,
-      sessions.onDidChange(() => this.show()),
-      vscode.window.onDidChangeVisibleTextEditors(() => this.markEditors()),
-      sessions.onDidDo(([session, action]) => {
+      sessions.onDidChange(() => this.update()),
+      vscode.window.onDidChangeVisibleTextEditors(() => this.decorateEditors()),
+      sessions.onDidAct(([session, action]) => {
         if (action.agent && !action.you) {
-          void this.announce(session, action);
+          void this.notifyOfAction(session, action);
         }
       }),
     ];
@@ -50,61 +50,61 @@ export class Sharing implements vscode.Disposable {
     this.subscriptions.forEach((one) => one.dispose());
   }
 
-  /** Notifies about an agent's action that a person should know at once. */
-  private async announce(session: SharedSession, action: ClientAction): Promise<void> {
-    const setting = (name: string, otherwise: boolean) => vscode.workspace.getConfiguration("tandem").get(name, otherwise);
+  /** Shows a notification if an agent joins, is refused a request, or resumes the program. */
+  private async notifyOfAction(session: SharedSession, action: ClientAction): Promise<void> {
+    const setting = (name: string, defaultValue: boolean) => vscode.workspace.getConfiguration("tandem").get(name, defaultValue);
     const name = session.session.name;
     if ((action.change === "resumed" || action.change === "restarted") && setting("notifyWhenAgentResumes", false)) {
-      void vscode.window.showInformationMessage(`${sentence(action)} (${name})`);
+      void vscode.window.showInformationMessage(`${describeAction(action)} (${name})`);
     } else if (action.change === "joined" && setting("announceAgents", true)) {
-      const { control, look, nothing } = choices();
-      const may = session.snapshot?.agentAccess ?? "full";
-      const offered = may === "full" ? [look, nothing] : may === "readOnly" ? [control, nothing] : [control, look];
-      await this.choose(session, t("The agent {0} joined {1}: {2}.", action.who, name, accessWords(may).sentence), offered);
+      const { control, look, nothing } = accessChoices();
+      const access = session.snapshot?.agentAccess ?? "full";
+      const offered = access === "full" ? [look, nothing] : access === "readOnly" ? [control, nothing] : [control, look];
+      await this.offerChoices(session, t("The agent {0} joined {1}: {2}.", action.client, name, describeAccess(access).text), offered);
     } else if (action.change === "refused" && setting("announceAgents", true)) {
       const may = session.snapshot?.agentAccess ?? "";
-      await this.choose(session, t("The agent {0} wanted to {1} in {2}: {3}.", action.who, action.refused, name, accessWords(may).sentence), [choices().control]);
+      await this.offerChoices(session, t("The agent {0} wanted to {1} in {2}: {3}.", action.client, action.refusedRequest, name, describeAccess(may).text), [accessChoices().control]);
     }
   }
 
-  private async choose(session: SharedSession, message: string, offered: readonly Choice[]): Promise<void> {
+  private async offerChoices(session: SharedSession, message: string, offered: readonly AccessChoice[]): Promise<void> {
     const chosen = await vscode.window.showInformationMessage(message, ...offered.map((one) => one.label));
     const access = offered.find((one) => one.label === chosen)?.access;
-    if (access !== undefined && !session.ended) {
+    if (access !== undefined && !session.hasEnded) {
       try {
-        await session.ask("sessionControl", { agentAccess: access });
+        await session.sendRequest("sessionControl", { agentAccess: access });
       } catch (error) {
         void vscode.window.showErrorMessage(`Tandem: ${error instanceof Error ? error.message : String(error)}`);
       }
     }
   }
 
-  private show(): void {
+  private update(): void {
     const session = this.sessions.active;
     void vscode.commands.executeCommand("setContext", "tandem.inSession", session !== undefined);
-    this.showItem(session);
-    this.markEditors();
+    this.updateStatusBarItem(session);
+    this.decorateEditors();
   }
 
-  private showItem(session: SharedSession | undefined): void {
+  private updateStatusBarItem(session: SharedSession | undefined): void {
     const snapshot = session?.snapshot;
     if (session === undefined || snapshot === undefined) {
       return this.item.hide();
     }
-    this.item.text = statusText(snapshot, session.lastAction);
-    const details = new vscode.MarkdownString(statusDetails(snapshot, session.lastAction));
+    this.item.text = formatStatusText(snapshot, session.lastAction);
+    const details = new vscode.MarkdownString(formatStatusDetails(snapshot, session.lastAction));
     this.item.tooltip = details;
     this.item.accessibilityInformation = { label: t("Tandem session {0}: {1}", snapshot.session, snapshot.clients.map((client) => client.name).join(", ")) };
     this.item.show();
   }
 
-  /** Agents' breakpoints already have VS Code's own dots; the name after the line shows their owner. */
-  private markEditors(): void {
+  /** Shows the owners of other clients' breakpoints after their lines. VS Code itself shows these breakpoints in the gutter. */
+  private decorateEditors(): void {
     const snapshot = this.sessions.active?.snapshot;
     const setting = vscode.workspace.getConfiguration("tandem").get("showAgentBreakpoints", true);
-    const marks = snapshot === undefined || !setting ? new Map<string, ReadonlyMap<number, readonly string[]>>() : foreignMarks(snapshot);
+    const names = snapshot === undefined || !setting ? new Map<string, ReadonlyMap<number, readonly string[]>>() : collectForeignBreakpoints(snapshot);
     for (const editor of vscode.window.visibleTextEditors) {
-      const lines = [...(marks.get(editor.document.uri.fsPath) ?? [])].filter(([line]) => line <= editor.document.lineCount);
+      const lines = [...(names.get(editor.document.uri.fsPath) ?? [])].filter(([line]) => line <= editor.document.lineCount);
       editor.setDecorations(
         this.decoration,
         lines.map(([line, names]) => ({

@@ -1,15 +1,15 @@
-/** From which hosts sources may be fetched: what the person decided, as launch attributes, and what a refusal of a session asks for. Knows nothing
+/** Permissions to fetch sources: converts the user's decisions to launch attributes, and reads the responses that need a decision. Independent
  * of VS Code. */
 
-/** A source that was not fetched because its host has not been allowed yet. */
+/** A source that Tandem did not fetch because the user has not allowed its host. */
 export interface RefusedSource {
   readonly host: string;
   readonly url: string;
-  /** Rule that would allow it, as `sourceLinkOptions` has it. */
+  /** Element of `sourceLinkOptions` that would allow it. */
   readonly allow: Readonly<Record<string, unknown>>;
 }
 
-interface Answer {
+interface ProtocolMessage {
   readonly type?: string;
   readonly command?: string;
   readonly success?: boolean;
@@ -19,10 +19,10 @@ interface Answer {
   } };
 }
 
-/** The permission that a response to `source` asks for; undefined when it asks for none. */
-export function refusedSource(message: unknown): RefusedSource | undefined {
-  const answer = message as Answer;
-  const error = answer.type === "response" && answer.command === "source" && answer.success === false ? answer.body?.error : undefined;
+/** Reads the refused source from a response to `source`; undefined for other messages. */
+export function readRefusedSource(message: unknown): RefusedSource | undefined {
+  const response = message as ProtocolMessage;
+  const error = response.type === "response" && response.command === "source" && response.success === false ? response.body?.error : undefined;
   const { host, url, allow } = error?.data ?? {};
   if (error?.variables?.code !== "ACCESS_DENIED" || typeof host !== "string" || typeof url !== "string" || typeof allow !== "object" || allow === null) {
     return undefined;
@@ -30,11 +30,11 @@ export function refusedSource(message: unknown): RefusedSource | undefined {
   return { host, url, allow: allow as Record<string, unknown> };
 }
 
-/** `sourceLinkOptions` for the hosts that the person decided about, besides those of a configuration, which win. */
-export function withHosts(hosts: unknown, own: unknown): Record<string, unknown> {
-  const decided = typeof hosts === "object" && hosts !== null ? Object.entries(hosts) : [];
-  const options = decided
+/** Creates `sourceLinkOptions` from the user's decisions. The options of the configuration take precedence. */
+export function createSourceLinkOptions(hosts: unknown, configured: unknown): Record<string, unknown> {
+  const entries = typeof hosts === "object" && hosts !== null ? Object.entries(hosts) : [];
+  const options = entries
     .filter(([host, enabled]) => /^[\w.-]+(:\d+)?$/.test(host) && typeof enabled === "boolean")
     .map(([host, enabled]): [string, unknown] => [`https://${host}/*`, { enabled: enabled as boolean }]);
-  return { ...Object.fromEntries(options), ...(typeof own === "object" && own !== null ? own : {}) };
+  return { ...Object.fromEntries(options), ...(typeof configured === "object" && configured !== null ? configured : {}) };
 }

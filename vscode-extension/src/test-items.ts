@@ -1,26 +1,25 @@
-/** The tests of the workspace as VS Code's Test Explorer has them: projects, the target frameworks of one that is built for several, the
- * classes in them, and tests. It runs none. */
+/** Items of the Test Explorer: a tree of projects, target frameworks (if a project has several), classes and tests. */
 import * as path from "node:path";
 import * as vscode from "vscode";
-import type { ListedTest } from "./test-lines";
+import type { ListedTest } from "./test-process";
 import type { TestProject } from "./test-languages";
 
-const BETWEEN = "\u001f";
+const ID_SEPARATOR = "\u001f";
 
-/** Identity of a test in its project: the same for each target framework. */
+/** Identifies a test in its project. */
 type TestName = Pick<ListedTest, "id" | "framework">;
 
-function keyOf({ id, framework }: TestName): string {
-  return framework === undefined ? id : `${id}${BETWEEN}${framework}`;
+function createKey({ id, framework }: TestName): string {
+  return framework === undefined ? id : `${id}${ID_SEPARATOR}${framework}`;
 }
 
-/** A project with its tests. */
+/** The tests of a project. */
 export class ProjectTests {
   public readonly item: vscode.TestItem;
-  /** By id and target framework. */
+  /** Items by id and target framework. */
   private readonly tests = new Map<string, vscode.TestItem>();
   private readonly names = new WeakMap<vscode.TestItem, TestName>();
-  public listed = false;
+  public isListed = false;
 
   public constructor(
     private readonly controller: vscode.TestController,
@@ -33,50 +32,50 @@ export class ProjectTests {
     this.item.description = project.language.id;
   }
 
-  /** Replaces what was listed before. */
+  /** Replaces the tests of the previous list. */
   public replace(tests: readonly ListedTest[]): void {
     this.tests.clear();
     this.item.children.replace([]);
-    // The newest framework is the last: of the tests at a cursor the last is debugged.
-    const older = (one: ListedTest, other: ListedTest) =>
+    // The newest framework comes last: `findTestAt` returns the last of several tests at a line.
+    const compareByFramework = (one: ListedTest, other: ListedTest) =>
       (one.framework ?? "").localeCompare(other.framework ?? "", undefined, { numeric: true });
-    [...tests].sort(older).forEach((test) => this.add(test));
-    this.listed = true;
+    [...tests].sort(compareByFramework).forEach((test) => this.add(test));
+    this.isListed = true;
   }
 
-  /** The item of a test, made when there is none: some tests are known only when they run. */
+  /** Returns the item of a test. Creates one if necessary: some tests are known only when they run. */
   public add(test: ListedTest): vscode.TestItem {
-    const known = this.tests.get(keyOf(test));
+    const known = this.tests.get(createKey(test));
     if (known !== undefined) {
       return known;
     }
-    const owner = this.ownerOf(test);
-    const label = shortened(test.name ?? test.id, test.class);
+    const owner = this.findOrCreateParent(test);
+    const label = shortenName(test.name ?? test.id, test.class);
     const uri = test.file === undefined ? undefined : vscode.Uri.file(test.file);
-    const item = this.controller.createTestItem(`${this.project.path}${BETWEEN}test${BETWEEN}${keyOf(test)}`, label, uri);
+    const item = this.controller.createTestItem(`${this.project.path}${ID_SEPARATOR}test${ID_SEPARATOR}${createKey(test)}`, label, uri);
     if (test.line !== undefined) {
       item.range = new vscode.Range(test.line - 1, 0, test.line - 1, 0);
     }
     item.tags = (test.traits ?? []).map((one) => new vscode.TestTag(one));
     item.description = test.skipped ?? "";
     owner.children.add(item);
-    this.tests.set(keyOf(test), item);
+    this.tests.set(createKey(test), item);
     this.names.set(item, { id: test.id, ...(test.framework === undefined ? {} : { framework: test.framework }) });
     return item;
   }
 
-  private ownerOf(test: ListedTest): vscode.TestItem {
-    // A subtest is beneath its test.
+  private findOrCreateParent(test: ListedTest): vscode.TestItem {
+    // A subtest is a child of its test.
     const parent = test.class === undefined ? [...this.tests.keys()].filter((id) => test.id.startsWith(`${id}/`)).sort().at(-1) : undefined;
     if (parent !== undefined) {
       return this.tests.get(parent) ?? this.item;
     }
-    const place = test.framework === undefined ? this.item : this.group(this.item, "framework", test.framework);
-    return test.class === undefined || test.class === "" ? place : this.group(place, "class", test.class, test.file);
+    const group = test.framework === undefined ? this.item : this.findOrCreateGroup(this.item, "framework", test.framework);
+    return test.class === undefined || test.class === "" ? group : this.findOrCreateGroup(group, "class", test.class, test.file);
   }
 
-  private group(parent: vscode.TestItem, kind: "framework" | "class", name: string, file?: string): vscode.TestItem {
-    const id = [parent.id, kind, name].join(BETWEEN);
+  private findOrCreateGroup(parent: vscode.TestItem, kind: "framework" | "class", name: string, file?: string): vscode.TestItem {
+    const id = [parent.id, kind, name].join(ID_SEPARATOR);
     const known = parent.children.get(id);
     if (known !== undefined) {
       return known;
@@ -86,18 +85,18 @@ export class ProjectTests {
     return group;
   }
 
-  /** All tests. */
-  public all(): vscode.TestItem[] {
+  /** Returns all tests. */
+  public listAll(): vscode.TestItem[] {
     return [...this.tests.values()];
   }
 
-  /** The tests of this project that an item is, or has beneath it. */
-  public beneath(item: vscode.TestItem): vscode.TestItem[] {
-    return this.names.has(item) ? [item] : [...item.children].flatMap(([, child]) => this.beneath(child));
+  /** Returns the item if it is a test of this project, otherwise the tests below it. */
+  public collectTests(item: vscode.TestItem): vscode.TestItem[] {
+    return this.names.has(item) ? [item] : [...item.children].flatMap(([, child]) => this.collectTests(child));
   }
 
-  /** Groups tests by target framework, with their ids, to run them. */
-  public byFramework(items: readonly vscode.TestItem[]): Map<string | undefined, { readonly ids: string[]; readonly items: vscode.TestItem[] }> {
+  /** Groups tests by target framework, with their ids. */
+  public groupByFramework(items: readonly vscode.TestItem[]): Map<string | undefined, { readonly ids: string[]; readonly items: vscode.TestItem[] }> {
     const found = new Map<string | undefined, { readonly ids: string[]; readonly items: vscode.TestItem[] }>();
     for (const item of items) {
       const name = this.names.get(item);
@@ -111,23 +110,23 @@ export class ProjectTests {
     return found;
   }
 
-  /** Label of a test: with its target framework, if its project is built for several. */
-  public shown(item: vscode.TestItem): string {
+  /** Returns the label of a test, with its target framework if the project has several. */
+  public getLabel(item: vscode.TestItem): string {
     const framework = this.names.get(item)?.framework;
     return framework === undefined ? item.label : `${item.label} (${framework})`;
   }
 
-  /** The tests of a file, with their lines from 0, and their target framework where the project is built for several. */
-  public inFile(file: string): { readonly item: vscode.TestItem; readonly line: number | undefined; readonly framework: string | undefined }[] {
-    const own = this.all().filter((item) => item.uri?.fsPath === file);
+  /** Returns the tests of a file, with their lines from 0, and their target framework if the project has several. */
+  public listInFile(file: string): { readonly item: vscode.TestItem; readonly line: number | undefined; readonly framework: string | undefined }[] {
+    const own = this.listAll().filter((item) => item.uri?.fsPath === file);
     return own.map((item) => ({ item, line: item.range?.start.line, framework: this.names.get(item)?.framework }));
   }
 }
 
-/** A name without the class that it is shown beneath. */
-function shortened(name: string, owner: string | undefined): string {
-  for (const between of [".", "::", " > ", "#", " "]) {
-    const prefix = `${owner ?? ""}${between}`;
+/** Removes the class from the name of a test: it is the parent item. */
+function shortenName(name: string, owner: string | undefined): string {
+  for (const separator of [".", "::", " > ", "#", " "]) {
+    const prefix = `${owner ?? ""}${separator}`;
     if (owner !== undefined && owner !== "" && name.startsWith(prefix) && name.length > prefix.length) {
       return name.slice(prefix.length);
     }

@@ -1,10 +1,10 @@
-/** *Run Test* and *Debug Test* above each test, where the settings want no Test Explorer for the language. */
+/** CodeLens *Run Test* and *Debug Test* above each test, for languages whose setting is `codeLens`. */
 import * as vscode from "vscode";
 import type { TestExplorer } from "./test-explorer";
 import { TEST_LANGUAGES } from "./test-languages";
 import { t } from "./l10n";
 
-export class TestLenses implements vscode.CodeLensProvider, vscode.Disposable {
+export class TestCodeLensProvider implements vscode.CodeLensProvider, vscode.Disposable {
   public readonly onDidChangeCodeLenses: vscode.Event<void>;
   private readonly subscriptions: vscode.Disposable[];
 
@@ -14,7 +14,7 @@ export class TestLenses implements vscode.CodeLensProvider, vscode.Disposable {
     const command = (name: string, debugs: boolean) =>
       vscode.commands.registerCommand(`tandem.${name}`, (item: vscode.TestItem | undefined) => {
         if (item !== undefined) {
-          explorer.start([item], debugs);
+          explorer.startTests([item], debugs);
         }
       });
     this.subscriptions = [vscode.languages.registerCodeLensProvider(files, this), command("runTest", false), command("debugTest", true)];
@@ -22,15 +22,15 @@ export class TestLenses implements vscode.CodeLensProvider, vscode.Disposable {
 
   public async provideCodeLenses(document: vscode.TextDocument): Promise<vscode.CodeLens[]> {
     const language = TEST_LANGUAGES.find((one) => one.languages.includes(document.languageId));
-    if (language === undefined || this.explorer.shows(language) !== "codeLens") {
+    if (language === undefined || this.explorer.getPresentation(language) !== "codeLens") {
       return [];
     }
-    const tests = await this.explorer.testsOf(document);
+    const tests = await this.explorer.listTests(document);
     return tests.flatMap(({ item, framework }) => {
       const range = item.range;
-      const where = framework === undefined ? "" : ` (${framework})`;
+      const suffix = framework === undefined ? "" : ` (${framework})`;
       const lens = (title: string, command: string) =>
-        new vscode.CodeLens(range ?? new vscode.Range(0, 0, 0, 0), { title: `${title}${where}`, command, arguments: [item] });
+        new vscode.CodeLens(range ?? new vscode.Range(0, 0, 0, 0), { title: `${title}${suffix}`, command, arguments: [item] });
       return range === undefined ? [] : [lens(t("Run Test"), "tandem.runTest"), lens(t("Debug Test"), "tandem.debugTest")];
     });
   }

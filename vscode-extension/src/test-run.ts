@@ -1,17 +1,17 @@
-/** One run of tests of the Test Explorer, with or without the debugger: from the events of `tandem-mcp tests` to results. */
+/** Runs or debugs tests for the Test Explorer: converts the events of `tandem-mcp tests` to results of VS Code. */
 import * as path from "node:path";
 import * as vscode from "vscode";
 import { log } from "./log";
 import { t } from "./l10n";
 import type { ProjectTests } from "./test-items";
-import { TestTool, type TestEnd, type TestEvent, type TestOutcome, type TestRequest } from "./test-lines";
+import { TestProcess, type TestRunEnd, type TestEvent, type TestOutcome, type TestRequest } from "./test-process";
 
-/** Tells the sessions of tests from others, and the adapter where they stop. */
-const FAILURE_STOPS = "__failureStops";
-/** Output of a debugged process that is passed on, characters. */
-const MAX_OUTPUT = 8 << 20;
-/** Places of a build that failed in one message. */
-const MAX_PLACES = 20;
+/** Attribute that marks sessions of tests, and tells the adapter at which functions a failed test stops. */
+const FAILURE_STOPS_ATTRIBUTE = "__failureStops";
+/** Maximum length of a stream of a debuggee, UTF-16 units. */
+const MAX_OUTPUT_LENGTH = 8 << 20;
+/** Maximum number of diagnostics in the message of a failed build. */
+const MAX_DIAGNOSTICS = 20;
 
 interface ProtocolMessage {
   readonly type?: string;
@@ -21,46 +21,46 @@ interface ProtocolMessage {
 
 /** A process with tests that this window debugs. */
 interface Debuggee {
-  readonly tool: TestTool;
+  readonly testProcess: TestProcess;
   readonly output: { stdout: string; stderr: string };
   session?: vscode.DebugSession;
-  code: number;
+  exitCode: number;
 }
 
-/** Follows the sessions of tests. */
-export class DebuggedTests implements vscode.DebugAdapterTrackerFactory, vscode.Disposable {
-  /** The process that is being launched: VS Code asks for its tracker by and by. */
+/** Tracks the debug sessions of tests. */
+export class TestDebugSessions implements vscode.DebugAdapterTrackerFactory, vscode.Disposable {
+  /** The debuggee that waits for its session: VS Code creates the tracker during the launch. */
   private launching: Debuggee | undefined;
-  private readonly all = new Map<string, Debuggee>();
-  private readonly subscription = vscode.debug.onDidTerminateDebugSession((session) => this.ended(session));
+  private readonly debuggees = new Map<string, Debuggee>();
+  private readonly subscription = vscode.debug.onDidTerminateDebugSession((session) => this.handleTermination(session));
 
   public createDebugAdapterTracker(session: vscode.DebugSession): vscode.DebugAdapterTracker | undefined {
     const debuggee = this.launching;
-    if (session.configuration[FAILURE_STOPS] === undefined || debuggee === undefined) {
+    if (session.configuration[FAILURE_STOPS_ATTRIBUTE] === undefined || debuggee === undefined) {
       return undefined;
     }
     this.launching = undefined;
     debuggee.session = session;
-    this.all.set(session.id, debuggee);
-    return { onDidSendMessage: (message: ProtocolMessage) => hear(debuggee, message) };
+    this.debuggees.set(session.id, debuggee);
+    return { onDidSendMessage: (message: ProtocolMessage) => handleMessage(debuggee, message) };
   }
 
-  /** Debugs a process that a run wants launched. */
-  public async launch(tool: TestTool, folder: vscode.WorkspaceFolder, name: string, attributes: Readonly<Record<string, unknown>>, run: vscode.TestRun): Promise<void> {
-    const debuggee: Debuggee = { tool, output: { stdout: "", stderr: "" }, code: -1 };
+  /** Launches a process of a test run in the debugger. */
+  public async launch(testProcess: TestProcess, folder: vscode.WorkspaceFolder, name: string, attributes: Readonly<Record<string, unknown>>, run: vscode.TestRun): Promise<void> {
+    const debuggee: Debuggee = { testProcess, output: { stdout: "", stderr: "" }, exitCode: -1 };
     this.launching = debuggee;
-    // Pipes: what runs the tests reads both streams, each for itself.
+    // No pseudo-terminal: the test runner reads both streams separately.
     const configuration = { ...attributes, type: "tandem", request: "launch", name, pty: false };
-    const began = await vscode.debug.startDebugging(folder, configuration, { testRun: run });
-    if (!began && debuggee.session === undefined) {
+    const started = await vscode.debug.startDebugging(folder, configuration, { testRun: run });
+    if (!started && debuggee.session === undefined) {
       this.launching = undefined;
-      tool.send({ failed: t("VS Code could not start the debugger.") });
+      testProcess.send({ failed: t("VS Code could not start the debugger.") });
     }
   }
 
-  /** Ends what a run debugs. */
-  public async stop(tool: TestTool): Promise<void> {
-    for (const { session } of [...this.all.values()].filter((one) => one.tool === tool)) {
+  /** Stops the debug sessions of a test run. */
+  public async stop(testProcess: TestProcess): Promise<void> {
+    for (const { session } of [...this.debuggees.values()].filter((one) => one.testProcess === testProcess)) {
       await vscode.debug.stopDebugging(session);
     }
   }
@@ -69,114 +69,114 @@ export class DebuggedTests implements vscode.DebugAdapterTrackerFactory, vscode.
     this.subscription.dispose();
   }
 
-  private ended(session: vscode.DebugSession): void {
-    const debuggee = this.all.get(session.id);
+  private handleTermination(session: vscode.DebugSession): void {
+    const debuggee = this.debuggees.get(session.id);
     if (debuggee !== undefined) {
-      this.all.delete(session.id);
-      debuggee.tool.send({ ended: debuggee.code, ...debuggee.output });
+      this.debuggees.delete(session.id);
+      debuggee.testProcess.send({ ended: debuggee.exitCode, ...debuggee.output });
     }
   }
 }
 
-function hear(debuggee: Debuggee, message: ProtocolMessage): void {
+function handleMessage(debuggee: Debuggee, message: ProtocolMessage): void {
   const { body } = message;
   if (message.type !== "event" || body === undefined) {
     return;
   }
   if (message.event === "process" && body.systemProcessId !== undefined) {
-    debuggee.tool.send({ started: body.systemProcessId });
+    debuggee.testProcess.send({ started: body.systemProcessId });
   } else if (message.event === "exited") {
-    debuggee.code = body.exitCode ?? -1;
+    debuggee.exitCode = body.exitCode ?? -1;
   } else if (message.event === "output" && (body.category === "stdout" || body.category === "stderr")) {
     const before = debuggee.output[body.category];
-    debuggee.output[body.category] = before.length < MAX_OUTPUT ? before + (body.output ?? "") : before;
+    debuggee.output[body.category] = before.length < MAX_OUTPUT_LENGTH ? before + (body.output ?? "") : before;
   }
 }
 
-/** Parameters of one run of one project. */
-export interface Wanted {
+/** Parameters of a test run in one project. */
+export interface TestRunOptions {
   readonly program: string;
   readonly project: ProjectTests;
-  /** All of the project when absent. */
+  /** Tests to run; undefined for all tests of the project. */
   readonly tests: readonly vscode.TestItem[] | undefined;
   readonly debugs: boolean;
 }
 
-/** Runs tests of one project into a run of VS Code's: at once, or those that are chosen for each target framework by themselves. */
-export async function runTests(wanted: Wanted, run: vscode.TestRun, token: vscode.CancellationToken, debugged: DebuggedTests): Promise<void> {
-  const { project, tests } = wanted;
-  const chosen = tests ?? project.all();
+/** Runs tests of one project: all in one process, or the selected ones in one process per target framework. */
+export async function runTests(options: TestRunOptions, run: vscode.TestRun, token: vscode.CancellationToken, sessions: TestDebugSessions): Promise<void> {
+  const { project, tests } = options;
+  const chosen = tests ?? project.listAll();
   chosen.forEach((item) => run.enqueued(item));
   if (tests === undefined) {
-    return runSome(wanted, chosen, {}, run, token, debugged);
+    return runTestProcess(options, chosen, {}, run, token, sessions);
   }
-  for (const [framework, { ids, items }] of project.byFramework(tests)) {
+  for (const [framework, { ids, items }] of project.groupByFramework(tests)) {
     if (!token.isCancellationRequested) {
-      await runSome(wanted, items, { tests: ids, ...(framework === undefined ? {} : { framework }) }, run, token, debugged);
+      await runTestProcess(options, items, { tests: ids, ...(framework === undefined ? {} : { framework }) }, run, token, sessions);
     }
   }
 }
 
-async function runSome(
-  { project, debugs, program }: Wanted, chosen: readonly vscode.TestItem[], choice: Pick<TestRequest, "tests" | "framework">,
-  run: vscode.TestRun, token: vscode.CancellationToken, debugged: DebuggedTests,
+async function runTestProcess(
+  { project, debugs, program }: TestRunOptions, chosen: readonly vscode.TestItem[], choice: Pick<TestRequest, "tests" | "framework">,
+  run: vscode.TestRun, token: vscode.CancellationToken, sessions: TestDebugSessions,
 ): Promise<void> {
   const request = {
     action: debugs ? "debug" as const : "run" as const, folder: project.folder.uri.fsPath, projectPath: project.project.path, ...choice,
   };
-  const left = new Set(chosen);
-  const tool = new TestTool(program, request, (event: TestEvent) => {
+  const remaining = new Set(chosen);
+  const testProcess = new TestProcess(program, request, (event: TestEvent) => {
     switch (event.event) {
       case "started":
         run.started(project.add(event));
         break;
       case "finished": {
         const item = project.add(event);
-        left.delete(item);
-        report(run, item, event);
+        remaining.delete(item);
+        reportOutcome(run, item, event);
         break;
       }
       case "launch":
         if (event.note) {
           run.appendOutput(`${event.note}\r\n`);
         }
-        void debugged.launch(tool, project.folder, project.item.label, event.attributes, run);
+        void sessions.launch(testProcess, project.folder, project.item.label, event.attributes, run);
         break;
       case "stop":
-        void debugged.stop(tool);
+        void sessions.stop(testProcess);
         break;
       default:
     }
   });
   const cancelled = token.onCancellationRequested(() => {
-    void debugged.stop(tool);
-    tool.cancel();
+    void sessions.stop(testProcess);
+    testProcess.cancel();
   });
-  const end = await tool.end;
+  const end = await testProcess.end;
   cancelled.dispose();
-  finish(end, run, token.isCancellationRequested ? [] : [...left], chosen[0] ?? project.item);
+  reportError(end, run, token.isCancellationRequested ? [] : [...remaining], chosen[0] ?? project.item);
 }
 
 /** Reports the error of a run for the tests without a result. */
-function finish(end: TestEnd, run: vscode.TestRun, left: readonly vscode.TestItem[], first: vscode.TestItem): void {
+function reportError(end: TestRunEnd, run: vscode.TestRun, remaining: readonly vscode.TestItem[], first: vscode.TestItem): void {
   const { error } = end;
   if (error === undefined || error.code === "TESTS_FAILED" || error.code === "CANCELLED") {
     return;
   }
   log().warn(`tests: ${error.code}: ${error.message}`);
-  const lines = [error.message, ...(error.hint === undefined ? [] : [error.hint]), ...placesOf(end)];
+  const lines = [error.message, ...(error.hint === undefined ? [] : [error.hint]), ...formatDiagnostics(end)];
   run.appendOutput(`${[...lines, end.output ?? ""].join("\n").replace(/\r?\n/g, "\r\n")}\r\n`);
   const message = new vscode.TestMessage(lines.join("\n"));
-  (left.length > 0 ? left : [first]).forEach((item) => run.errored(item, message));
+  (remaining.length > 0 ? remaining : [first]).forEach((item) => run.errored(item, message));
 }
 
-/** The errors of a build, a line each. */
-export function placesOf({ diagnostics }: TestEnd): string[] {
-  const places = Object.entries(diagnostics ?? {}).flatMap(([file, found]) => found.map((one) => `${file}:${one.range.start.line + 1}: ${one.message}`));
-  return places.slice(0, MAX_PLACES);
+/** Formats the diagnostics of a build, one per line. */
+export function formatDiagnostics({ diagnostics }: TestRunEnd): string[] {
+  const lines = Object.entries(diagnostics ?? {}).flatMap(([file, found]) => found.map((one) => `${file}:${one.range.start.line + 1}: ${one.message}`));
+  return lines.slice(0, MAX_DIAGNOSTICS);
 }
 
-function report(run: vscode.TestRun, item: vscode.TestItem, result: TestOutcome): void {
+function reportOutcome(run: vscode.TestRun, item: vscode.TestItem, result: TestOutcome): void {
   const location = result.file !== undefined && path.isAbsolute(result.file)
     ? new vscode.Location(vscode.Uri.file(result.file), new vscode.Position((result.line ?? 1) - 1, 0)) : undefined;
   if (result.output !== undefined && result.output !== "") {
@@ -190,13 +190,13 @@ function report(run: vscode.TestRun, item: vscode.TestItem, result: TestOutcome)
       run.skipped(item);
       break;
     case "failed":
-      // The panel of results has what it prints, and else says that there is nothing.
+      // VS Code shows only appended output for the test in the results panel.
       run.appendOutput(`${[result.id, result.message ?? "", result.stack ?? ""].join("\n").trim().replace(/\r?\n/g, "\r\n")}\r\n`, undefined, item);
-      run.failed(item, messageOf(result, location), result.durationMs);
+      run.failed(item, createMessage(result, location), result.durationMs);
   }
 }
 
-function messageOf(result: TestOutcome, location: vscode.Location | undefined): vscode.TestMessage {
+function createMessage(result: TestOutcome, location: vscode.Location | undefined): vscode.TestMessage {
   const text = result.message === undefined || result.message === "" ? t("it failed without further information") : result.message;
   const { expected, actual } = result;
   const message = expected === undefined || actual === undefined ? new vscode.TestMessage(text) : vscode.TestMessage.diff(text, expected, actual);

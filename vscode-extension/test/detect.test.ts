@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { forOpenFile, initialConfigurations } from "../src/detect";
+import { createConfigurationsForFile, createInitialConfigurations } from "../src/detect";
 
 const FOLDERS: Record<string, readonly string[]> = {
   "/w": ["README.md"], "/w/shop": ["shop.csproj"], "/w/shop/src": ["Order.cs"], "/w/tool": ["Cargo.toml"],
@@ -9,7 +9,7 @@ const FOLDERS: Record<string, readonly string[]> = {
 const list = (folder: string) => FOLDERS[folder] ?? [];
 const TEXTS: Record<string, string> = {};
 const all = (file: string | undefined, language: string | undefined, files: readonly string[] = []) =>
-  forOpenFile(file, language, { folder: "/w", files, list, read: (name) => TEXTS[name] ?? "" }).map((one) => one["program"]);
+  createConfigurationsForFile(file, language, { folder: "/w", files, list, read: (name) => TEXTS[name] ?? "" }).map((one) => one["program"]);
 const open = (...asked: Parameters<typeof all>) => all(...asked)[0];
 
 test("F5 runs the nearest project of the open file's language, inside the workspace only", () => {
@@ -40,7 +40,7 @@ test("F5 on nothing runs the only project there is, and none of two", () => {
 test("a new launch.json holds what the workspace holds: projects but no tests, then files", () => {
   const files = ["/w/x.py", "/w/shop/Shop.csproj", "/w/shop.Tests/Shop.Tests.csproj", "/w/tool/Cargo.toml", "/w/c/Makefile"];
   assert.deepEqual(
-    initialConfigurations("/w", files).map((one) => [one.name, one["program"]]),
+    createInitialConfigurations("/w", files).map((one) => [one.name, one["program"]]),
     [
       ["Tandem: c", "${workspaceFolder}/c"],
       ["Tandem: Shop", "${workspaceFolder}/shop"],
@@ -48,11 +48,11 @@ test("a new launch.json holds what the workspace holds: projects but no tests, t
       ["Tandem: this Python file", "${file}"],
     ],
   );
-  const names = (...found: string[]) => initialConfigurations("/w", found).map((one) => one.name);
+  const names = (...found: string[]) => createInitialConfigurations("/w", found).map((one) => one.name);
   assert.deepEqual(names("/w/a.c", "/w/b.go"), ["Tandem: this C file", "Tandem: this Go file"]);
   assert.deepEqual(names("/w/a.c", "/w/Makefile"), ["Tandem: w"]);
-  assert.deepEqual(initialConfigurations("/w", []).map((one) => one["program"]), ["${workspaceFolder}"]);
-  assert.deepEqual(initialConfigurations("/w", ["/w/app.csproj"]).map((one) => one["program"]), ["${workspaceFolder}"]);
+  assert.deepEqual(createInitialConfigurations("/w", []).map((one) => one["program"]), ["${workspaceFolder}"]);
+  assert.deepEqual(createInitialConfigurations("/w", ["/w/app.csproj"]).map((one) => one["program"]), ["${workspaceFolder}"]);
 });
 
 test("F5 in a library runs the programs that use it, also through other libraries", () => {

@@ -6,8 +6,8 @@ import * as os from "node:os";
 import * as path from "node:path";
 import { test } from "node:test";
 import { readAction } from "../src/actions";
-import { statusText } from "../src/session-snapshot";
-import { inEnglish, t, translatedBy } from "../src/l10n";
+import { formatStatusText } from "../src/session-snapshot";
+import { formatEnglish, t, setTranslator } from "../src/l10n";
 
 const SCRIPT = path.resolve("scripts/l10n.mjs");
 
@@ -49,14 +49,14 @@ test("what is not translated, missing or stale is named", (context) => {
 });
 
 test("sentences are translated as a whole", (context) => {
-  context.after(() => translatedBy(inEnglish));
+  context.after(() => setTranslator(formatEnglish));
   const words: Readonly<Record<string, string>> = {
     "{0} set {1}": "{1} von {0} gesetzt", "a breakpoint at {0}": "Haltepunkt in {0}", you: "du", "only you": "nur du",
   };
-  translatedBy((text, ...values) => inEnglish(words[text] ?? text, ...values));
+  setTranslator((text, ...values) => formatEnglish(words[text] ?? text, ...values));
   const clients = [{ id: 1, name: "me", kind: "editor", access: "full", launched: true, you: true, breakpoints: [] }] as const;
   const action = readAction({ change: "breakpoints", client: "me", clientId: 1, added: [{ file: "/w/a.cs", line: 3 }] }, clients);
   const snapshot = { session: "fox7", engine: "coreclr", state: "running", agentAccess: "full", clients };
-  assert.equal(statusText(snapshot, action), "$(organization) nur du · Haltepunkt in a.cs:3 von du gesetzt");
+  assert.equal(formatStatusText(snapshot, action), "$(organization) nur du · Haltepunkt in a.cs:3 von du gesetzt");
   assert.equal(t("{1} and {0} of {2}", 1, "{0}"), "{0} and 1 of {2}");
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import * as path from "node:path";
 import { test } from "node:test";
-import { serverReadyAction } from "../src/launch-profiles";
+import { createServerReadyAction } from "../src/launch-profiles";
 
 const WEB = '<Project Sdk="Microsoft.NET.Sdk.Web" />';
 const FILES = new Map<string, string>();
@@ -13,7 +13,7 @@ const profiles = (...all: readonly (readonly [string, Readonly<Record<string, un
   profiles: Object.fromEntries(all.map(([name, profile]) => [name, { commandName: "Project", launchBrowser: true, ...profile }])),
 });
 const LISTENING = String.raw`\bNow listening on:\s+(https?://\S+)`;
-const action = (launch: Readonly<Record<string, unknown>>) => serverReadyAction({ __workspaceFolder: "/w", ...launch }, files);
+const action = (launch: Readonly<Record<string, unknown>>) => createServerReadyAction({ __workspaceFolder: "/w", ...launch }, files);
 
 /** Address that VS Code would open when the program prints this. */
 function opened(launch: Readonly<Record<string, unknown>>, printed: string): string | undefined {

@@ -3,7 +3,7 @@ import { appendFileSync, mkdtempSync, rmSync } from "node:fs";
 import * as os from "node:os";
 import * as path from "node:path";
 import { test } from "node:test";
-import { LogTail, levelOf } from "../src/log-tail";
+import { LogTail, parseLevel } from "../src/log-tail";
 
 test("a file is read as it grows, by whole lines, whatever the pieces it was written in", (t) => {
   const folder = mkdtempSync(path.join(os.tmpdir(), "tandem-followed-"));
@@ -12,20 +12,20 @@ test("a file is read as it grows, by whole lines, whatever the pieces it was wri
   });
   const file = path.join(folder, "log");
   const tail = new LogTail(file);
-  assert.deepEqual(tail.lines(), []);
+  assert.deepEqual(tail.readNewLines(), []);
   const text = Buffer.from("one\ntwö\n\nthree");
   const lines: string[] = [];
   for (const byte of text) {
     appendFileSync(file, Buffer.from([byte]));
-    lines.push(...tail.lines());
+    lines.push(...tail.readNewLines());
   }
   assert.deepEqual(lines, ["one", "twö", ""]);
   appendFileSync(file, `\n${"x".repeat(70_000)}\nend\n`);
-  assert.deepEqual(tail.lines().map((line) => line.length), [5, 65_536, 4_464, 3]);
+  assert.deepEqual(tail.readNewLines().map((line) => line.length), [5, 65_536, 4_464, 3]);
 });
 
 test("a line tells how grave it is", () => {
-  assert.equal(levelOf("2026-11-21T17:19:13.217170Z TRACE adapter::hub: asked"), "trace");
-  assert.equal(levelOf("2026-11-21T17:19:13.217170Z  WARN adapter: ERROR in it"), "warn");
-  assert.equal(levelOf("    at some place"), undefined);
+  assert.equal(parseLevel("2026-11-21T17:19:13.217170Z TRACE adapter::hub: asked"), "trace");
+  assert.equal(parseLevel("2026-11-21T17:19:13.217170Z  WARN adapter: ERROR in it"), "warn");
+  assert.equal(parseLevel("    at some place"), undefined);
 });

@@ -111,7 +111,7 @@ test("every language F5 works in is contributed, with breakpoints", () => {
 });
 
 test("every contributed command is registered, and every setting is read", () => {
-  const sources = ["activity", "adapters", "commands", "configurations", "join-offers", "log", "mcp", "programs", "sharing", "shared-session", "test-explorer",
+  const sources = ["activity", "adapter-factory", "commands", "configuration-provider", "join-offers", "log", "mcp", "programs", "sharing", "shared-session", "test-explorer",
     "test-languages"]
     .map((name) => read(`src/${name}.ts`)).join("\n");
   for (const { command } of manifest.contributes.commands) {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { MirroredBreakpoints, type Memory } from "../src/mirrored-breakpoints";
+import { MirroredBreakpoints, type Memento } from "../src/mirrored-breakpoints";
 
-function memory(): Memory & { value: unknown } {
+function memory(): Memento & { value: unknown } {
   return {
     value: undefined,
     get() {
@@ -20,20 +20,20 @@ const told = (reason: string, id: number, line: number) => ({ reason, breakpoint
 test("what a window was shown and did not give back is left for the next one", () => {
   const kept = memory();
   const window = new MirroredBreakpoints(kept);
-  window.told("one", told("new", 4, 9));
-  window.told("one", told("new", 5, 12));
-  window.told("one", told("changed", 5, 13));
+  window.handleBreakpointEvent("one", told("new", 4, 9));
+  window.handleBreakpointEvent("one", told("new", 5, 12));
+  window.handleBreakpointEvent("one", told("changed", 5, 13));
   // A breakpoint of its own that moved.
-  window.told("one", told("changed", 6, 20));
-  window.told("one", { reason: "removed", breakpoint: { id: 4, verified: false } });
+  window.handleBreakpointEvent("one", told("changed", 6, 20));
+  window.handleBreakpointEvent("one", { reason: "removed", breakpoint: { id: 4, verified: false } });
   const next = new MirroredBreakpoints(kept);
-  assert.deepEqual(next.takeLeft(), [{ file: "/w/a.cs", line: 13 }]);
-  assert.deepEqual(next.takeLeft(), []);
-  assert.deepEqual(new MirroredBreakpoints(kept).takeLeft(), []);
+  assert.deepEqual(next.takeStale(), [{ file: "/w/a.cs", line: 13 }]);
+  assert.deepEqual(next.takeStale(), []);
+  assert.deepEqual(new MirroredBreakpoints(kept).takeStale(), []);
 });
 
 test("a memory of another shape does no harm", () => {
   for (const value of [undefined, null, 7, "x", [], { a: 3 }, { a: { file: 1, line: "2" } }]) {
-    assert.deepEqual(new MirroredBreakpoints({ ...memory(), get: () => value }).takeLeft(), []);
+    assert.deepEqual(new MirroredBreakpoints({ ...memory(), get: () => value }).takeStale(), []);
   }
 });

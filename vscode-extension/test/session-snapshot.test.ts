@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readAction } from "../src/actions";
-import { foreignMarks, readSnapshot, statusDetails, statusText } from "../src/session-snapshot";
+import { collectForeignBreakpoints, readSnapshot, formatStatusDetails, formatStatusText } from "../src/session-snapshot";
 
 const INFO = {
   id: "fox7", engine: "coreclr", state: "stopped", agentAccess: "full",
@@ -15,16 +15,16 @@ const INFO = {
 
 test("the status bar says who is here, what agents may do and who acted last", () => {
   const snapshot = readSnapshot(INFO);
-  assert.equal(statusText(snapshot, undefined), "$(hubot) you + claude-code · agents control");
+  assert.equal(formatStatusText(snapshot, undefined), "$(hubot) you + claude-code · agents control");
   const act = readAction({ change: "resumed", client: "claude-code", clientId: 4, kind: "agent", command: "next" }, snapshot.clients);
-  assert.equal(act?.sentence("ann"), "ann stepped over");
-  assert.equal(statusText(snapshot, act), "$(hubot) you + claude-code · agents control · claude-code stepped over");
-  assert.match(statusDetails(snapshot, act), /\*\*claude\\-code\*\* — agent, may control, 3 breakpoints/);
+  assert.equal(act?.format("ann"), "ann stepped over");
+  assert.equal(formatStatusText(snapshot, act), "$(hubot) you + claude-code · agents control · claude-code stepped over");
+  assert.match(formatStatusDetails(snapshot, act), /\*\*claude\\-code\*\* — agent, may control, 3 breakpoints/);
   const alone = { ...snapshot, clients: snapshot.clients.slice(0, 1) };
-  assert.equal(statusText(alone, undefined), "$(organization) only you");
-  const texts = ["full", "readOnly", "none"].map((agentAccess) => statusText({ ...snapshot, agentAccess }, undefined));
+  assert.equal(formatStatusText(alone, undefined), "$(organization) only you");
+  const texts = ["full", "readOnly", "none"].map((agentAccess) => formatStatusText({ ...snapshot, agentAccess }, undefined));
   assert.equal(new Set(texts).size, 3, texts.join("\n"));
-  assert.equal(statusText({ ...alone, agentAccess: "none" }, undefined), "$(organization) only you · agents shut out");
+  assert.equal(formatStatusText({ ...alone, agentAccess: "none" }, undefined), "$(organization) only you · agents shut out");
 });
 
 test("each action of a client has a description", () => {
@@ -47,9 +47,9 @@ test("each action of a client has a description", () => {
     [{ change: "agentAccess", agentAccess: "readOnly" }, "decided: agents may look"],
   ] as const) {
     const action = readAction({ ...by, ...body }, clients);
-    assert.deepEqual([action?.sentence("ann"), action?.who, action?.agent, action?.you], [`ann ${what}`, "claude-code", true, false]);
+    assert.deepEqual([action?.format("ann"), action?.client, action?.agent, action?.you], [`ann ${what}`, "claude-code", true, false]);
   }
-  assert.deepEqual(readAction({ ...by, change: "breakpoints", added: [{ file, line: 3 }] }, clients)?.place, { file, line: 3 });
+  assert.deepEqual(readAction({ ...by, change: "breakpoints", added: [{ file, line: 3 }] }, clients)?.location, { file, line: 3 });
   // Two of one name are distinguished by their numbers.
   assert.equal(readAction({ change: "paused", client: "claude-code", clientId: 1, kind: "editor" }, clients)?.you, true);
   for (const body of [undefined, null, {}, { change: "joined" }, { ...by, change: "invented" }]) {
@@ -58,12 +58,12 @@ test("each action of a client has a description", () => {
 });
 
 test("only others' breakpoints are marked, once per line, and none where this window has one, too", () => {
-  const marks = foreignMarks(readSnapshot(INFO));
+  const marks = collectForeignBreakpoints(readSnapshot(INFO));
   assert.deepEqual([...marks].map(([file, lines]) => [file, [...lines]]), [["/w/a.cs", [[9, ["claude-code"]]]]]);
 });
 
 test("an answer of another shape does no harm", () => {
   for (const body of [undefined, null, 7, "x", [], { clients: 3 }, { clients: [null, { breakpoints: "no" }] }]) {
-    assert.doesNotThrow(() => statusDetails(readSnapshot(body), undefined));
+    assert.doesNotThrow(() => formatStatusDetails(readSnapshot(body), undefined));
   }
 });

@@ -1,7 +1,7 @@
 /** Which sources may be fetched, as the person decided. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { refusedSource, withHosts } from "../src/source-permission";
+import { readRefusedSource, createSourceLinkOptions } from "../src/source-permission";
 
 const allow = { "https://sources.example/*": { enabled: true } };
 const refused = {
@@ -10,7 +10,7 @@ const refused = {
 };
 
 test("only a source whose host is not allowed asks for permission", () => {
-  assert.deepEqual(refusedSource(refused), { host: "sources.example", url: "https://sources.example/a.cs", allow });
+  assert.deepEqual(readRefusedSource(refused), { host: "sources.example", url: "https://sources.example/a.cs", allow });
   const error = refused.body.error;
   for (const other of [
     { ...refused, success: true }, { ...refused, command: "evaluate" }, { ...refused, type: "event" }, { type: "response" }, {},
@@ -18,16 +18,16 @@ test("only a source whose host is not allowed asks for permission", () => {
     { ...refused, body: { error: { variables: error.variables } } },
     { ...refused, body: { error: { ...error, data: { ...error.data, allow: "all" } } } },
   ]) {
-    assert.equal(refusedSource(other), undefined, JSON.stringify(other));
+    assert.equal(readRefusedSource(other), undefined, JSON.stringify(other));
   }
 });
 
 test("a launch sends the user's decisions, and the configuration overrides them", () => {
-  assert.deepEqual(withHosts({ "sources.example": true, "other.example:8443": false }, undefined), {
+  assert.deepEqual(createSourceLinkOptions({ "sources.example": true, "other.example:8443": false }, undefined), {
     "https://sources.example/*": { enabled: true }, "https://other.example:8443/*": { enabled: false },
   });
   const own = { "https://sources.example/*": { enabled: false } };
-  assert.deepEqual(withHosts({ "sources.example": true }, own), own);
-  assert.deepEqual(withHosts({ "*": true, "a/b": true, "me@host": true, plain: "yes" }, undefined), {});
-  assert.deepEqual([withHosts(undefined, undefined), withHosts(null, null), withHosts("x", 7)], [{}, {}, {}]);
+  assert.deepEqual(createSourceLinkOptions({ "sources.example": true }, own), own);
+  assert.deepEqual(createSourceLinkOptions({ "*": true, "a/b": true, "me@host": true, plain: "yes" }, undefined), {});
+  assert.deepEqual([createSourceLinkOptions(undefined, undefined), createSourceLinkOptions(null, null), createSourceLinkOptions("x", 7)], [{}, {}, {}]);
 });

@@ -1,11 +1,11 @@
 /** Which projects of a workspace have tests, and which test a place is in. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isTestFile, projectOfFile, testAt, testProjects } from "../src/test-languages";
+import { isTestFile, findProjectOfFile, findTestAt, findTestProjects } from "../src/test-languages";
 
 function found(files: Readonly<Record<string, string>>): string[] {
   const names = Object.keys(files).map((name) => `/w/${name}`);
-  const projects = testProjects(names, "/w", (file) => files[file.slice(3)] ?? "");
+  const projects = findTestProjects(names, "/w", (file) => files[file.slice(3)] ?? "");
   return projects.map((one) => `${one.language.id} ${one.path.slice(2)}`).sort();
 }
 
@@ -21,11 +21,11 @@ test("projects with tests are found by what their files say", () => {
 
 test("a file belongs to the innermost project of its language", () => {
   const files = ["/w/Cargo.toml", "/w/t/t.csproj", "/w/t/u/u.csproj"];
-  const projects = testProjects(files, "/w", () => "xunit.v3");
-  assert.equal(projectOfFile("/w/t/u/A.cs", "csharp", projects)?.path, "/w/t/u/u.csproj");
-  assert.equal(projectOfFile("/w/t/A.cs", "csharp", projects)?.path, "/w/t/t.csproj");
-  assert.equal(projectOfFile("/w/t/a.rs", "rust", projects)?.path, "/w");
-  assert.equal(projectOfFile("/w/a.py", "python", projects), undefined);
+  const projects = findTestProjects(files, "/w", () => "xunit.v3");
+  assert.equal(findProjectOfFile("/w/t/u/A.cs", "csharp", projects)?.path, "/w/t/u/u.csproj");
+  assert.equal(findProjectOfFile("/w/t/A.cs", "csharp", projects)?.path, "/w/t/t.csproj");
+  assert.equal(findProjectOfFile("/w/t/a.rs", "rust", projects)?.path, "/w");
+  assert.equal(findProjectOfFile("/w/a.py", "python", projects), undefined);
 });
 
 test("test files are recognized by their names", () => {
@@ -39,5 +39,5 @@ test("test files are recognized by their names", () => {
 
 test("the test at a place is the last that begins above it", () => {
   const tests = [{ line: 3 }, { line: 10 }, { line: undefined }, { line: 7 }];
-  assert.deepEqual([testAt(tests, 8), testAt(tests, 3), testAt(tests, 2), testAt(tests, 99)], [{ line: 7 }, { line: 3 }, undefined, { line: 10 }]);
+  assert.deepEqual([findTestAt(tests, 8), findTestAt(tests, 3), findTestAt(tests, 2), findTestAt(tests, 99)], [{ line: 7 }, { line: 3 }, undefined, { line: 10 }]);
 });

@@ -1,9 +1,9 @@
-/** The terminal of one session: the program's output in it, what is typed in it to the program's stdin. */
+/** The terminal of a session: shows the program's output, and sends what the user types to the program's stdin. */
 import * as vscode from "vscode";
 import { t } from "../l10n";
-import { TerminalAnswers } from "./answers";
-import { LineDiscipline, type Effect } from "./discipline";
-import { Screen, remark } from "./screen";
+import { TerminalResponseFilter } from "./response-filter";
+import { LineDiscipline, type InputAction } from "./line-discipline";
+import { Screen, formatMessage } from "./screen";
 
 /** The terminal's interface to its session. */
 export interface Program {
@@ -17,156 +17,158 @@ export class ProgramTerminal implements vscode.Disposable {
   private readonly screen = new Screen();
   private discipline = new LineDiscipline();
   private terminal: vscode.Terminal | undefined;
-  private pty: Pty | undefined;
-  /** Writes go out in the order they were typed. */
+  private pseudoterminal: Pseudoterminal | undefined;
+  /** Serializes requests, so that input arrives in the order in which the user types it. */
   private queue: Promise<void> = Promise.resolve();
-  private over = false;
+  private isEnded = false;
 
   public constructor(
     public readonly name: string,
-    /** Whether the program has its own terminal: keys are then passed unchanged. */
-    private readonly raw: boolean,
+    /** The program has its own terminal, so keys are sent unchanged. */
+    private readonly isRaw: boolean,
     private readonly program: Program,
   ) {}
 
   public show(preserveFocus: boolean): void {
     if (this.terminal === undefined || this.terminal.exitStatus !== undefined) {
-      const pty = new Pty(this.screen.all, (data) => this.typed(data), (size) => this.resized(size), () => this.closed(pty));
-      this.pty = pty;
+      const pseudoterminal = new Pseudoterminal(
+        this.screen.scrollback, (data) => this.handleInput(data), (size) => this.handleResize(size), () => this.handleClose(pseudoterminal),
+      );
+      this.pseudoterminal = pseudoterminal;
       this.terminal = vscode.window.createTerminal({
-        name: this.name, pty, iconPath: new vscode.ThemeIcon("debug-console"), isTransient: true,
+        name: this.name, pty: pseudoterminal, iconPath: new vscode.ThemeIcon("debug-console"), isTransient: true,
       });
     }
     this.terminal.show(preserveFocus);
   }
 
   public print(text: string): void {
-    // Kept also while no terminal is open.
-    const shown = this.screen.print(text);
-    this.pty?.write(shown);
+    // The screen stores output also while no terminal is open.
+    const shown = this.screen.printOutput(text);
+    this.pseudoterminal?.write(shown);
   }
 
   /** Prints a message of Tandem on a separate line. */
-  public remark(text: string): void {
-    this.echo((this.screen.atLineStart ? "" : "\r\n") + remark(text));
+  public printMessage(text: string): void {
+    this.echo((this.screen.isAtLineStart ? "" : "\r\n") + formatMessage(text));
   }
 
-  /** The name in the tab says what the program does. */
-  public note(state: string): void {
-    this.pty?.rename(state === "" ? this.name : `${this.name} (${state})`);
+  /** Shows a state of the program in the name of the tab; an empty string shows none. */
+  public setState(state: string): void {
+    this.pseudoterminal?.rename(state === "" ? this.name : `${this.name} (${state})`);
   }
 
-  /** The program ended; the terminal stays to be read. */
-  public end(how: string): void {
-    if (!this.over) {
-      this.over = true;
-      this.remark(how);
-      this.note("");
+  /** Prints why the program ended, and ignores further input. The terminal stays open. */
+  public end(reason: string): void {
+    if (!this.isEnded) {
+      this.isEnded = true;
+      this.printMessage(reason);
+      this.setState("");
     }
   }
 
   /** Shows that a new program replaces the old one, and clears the input line. */
   public restart(): void {
     this.discipline = new LineDiscipline();
-    this.remark(t("restarted"));
+    this.printMessage(t("restarted"));
   }
 
-  public get ended(): boolean {
-    return this.over;
+  public get hasEnded(): boolean {
+    return this.isEnded;
   }
 
-  /** Ends the program's input, as Ctrl+D on an empty line. */
+  /** Ends the program's input, like Ctrl+D on an empty line. */
   public endInput(): void {
-    this.carryOut({ kind: "end" });
+    this.performAction({ kind: "end" });
   }
 
   public dispose(): void {
-    this.over = true;
+    this.isEnded = true;
     this.terminal?.dispose();
   }
 
-  private typed(data: string): void {
-    if (this.over) {
+  private handleInput(data: string): void {
+    if (this.isEnded) {
       return;
     }
-    if (this.raw) {
-      const text = this.pty?.answers.remove(data) ?? data;
-      return text === "" ? undefined : this.carryOut({ kind: "send", text });
+    if (this.isRaw) {
+      const text = this.pseudoterminal?.responseFilter.removeResponses(data) ?? data;
+      return text === "" ? undefined : this.performAction({ kind: "send", text });
     }
-    for (const effect of this.discipline.type(data)) {
-      this.carryOut(effect);
+    for (const action of this.discipline.processInput(data)) {
+      this.performAction(action);
     }
   }
 
   /** The program lays out its output for this terminal's size, if it has a terminal of its own. */
-  private resized(size: vscode.TerminalDimensions): void {
-    if (this.raw && !this.over) {
-      this.later(() => this.program.resize(size.columns, size.rows));
+  private handleResize(size: vscode.TerminalDimensions): void {
+    if (this.isRaw && !this.isEnded) {
+      this.enqueue(() => this.program.resize(size.columns, size.rows));
     }
   }
 
-  private carryOut(effect: Effect): void {
-    switch (effect.kind) {
+  private performAction(action: InputAction): void {
+    switch (action.kind) {
       case "echo":
-        return this.echo(effect.text);
+        return this.echo(action.text);
       case "send":
-        return this.later(() => this.program.write(effect.text, false));
+        return this.enqueue(() => this.program.write(action.text, false));
       case "end":
-        return this.later(async () => {
+        return this.enqueue(async () => {
           await this.program.write("", true);
-          this.remark(t("end of input"));
+          this.printMessage(t("end of input"));
         });
       case "interrupt":
-        return this.later(() => this.program.interrupt());
+        return this.enqueue(() => this.program.interrupt());
     }
   }
 
-  private later(act: () => Promise<void>): void {
-    this.queue = this.queue.then(act).catch((error: unknown) => {
-      if (!this.over) {
-        this.remark(error instanceof Error ? error.message : String(error));
+  private enqueue(operation: () => Promise<void>): void {
+    this.queue = this.queue.then(operation).catch((error: unknown) => {
+      if (!this.isEnded) {
+        this.printMessage(error instanceof Error ? error.message : String(error));
       }
     });
   }
 
   private echo(text: string): void {
-    this.screen.keep(text);
-    this.pty?.write(text);
+    this.screen.append(text);
+    this.pseudoterminal?.write(text);
   }
 
-  private closed(pty: Pty): void {
-    if (this.pty === pty) {
-      this.pty = undefined;
+  private handleClose(pseudoterminal: Pseudoterminal): void {
+    if (this.pseudoterminal === pseudoterminal) {
+      this.pseudoterminal = undefined;
       this.terminal = undefined;
     }
   }
 }
 
-/** The terminal's interface for VS Code. Text that is written before the terminal is open waits. */
-class Pty implements vscode.Pseudoterminal {
-  private readonly writer = new vscode.EventEmitter<string>();
-  private readonly namer = new vscode.EventEmitter<string>();
-  public readonly onDidWrite = this.writer.event;
-  public readonly onDidChangeName = this.namer.event;
-  /** Answers of this terminal, which `tandem-dap` gives instead. */
-  public readonly answers = new TerminalAnswers();
+/** Implements VS Code's interface of a terminal. Buffers text until the terminal is open. */
+class Pseudoterminal implements vscode.Pseudoterminal {
+  private readonly writeEmitter = new vscode.EventEmitter<string>();
+  private readonly nameEmitter = new vscode.EventEmitter<string>();
+  public readonly onDidWrite = this.writeEmitter.event;
+  public readonly onDidChangeName = this.nameEmitter.event;
+  /** Removes the responses of this terminal: `tandem-dap` sends its own. */
+  public readonly responseFilter = new TerminalResponseFilter();
   private isOpen = false;
 
   public constructor(
-    private waiting: string,
+    private pendingText: string,
     public readonly handleInput: (data: string) => void,
     public readonly setDimensions: (size: vscode.TerminalDimensions) => void,
     private readonly onClose: () => void,
   ) {}
 
-  /** VS Code passes no size to a terminal that has not been visible, and calls `setDimensions` later. */
+  /** VS Code passes no size until a terminal is visible, and then calls `setDimensions`. */
   public open(size: vscode.TerminalDimensions | undefined): void {
     this.isOpen = true;
     if (size !== undefined) {
       this.setDimensions(size);
     }
-    this.fire(this.waiting);
-    this.waiting = "";
+    this.emit(this.pendingText);
+    this.pendingText = "";
   }
 
   public close(): void {
@@ -175,18 +177,18 @@ class Pty implements vscode.Pseudoterminal {
 
   public write(text: string): void {
     if (this.isOpen) {
-      this.fire(text);
+      this.emit(text);
     } else {
-      this.waiting += text;
+      this.pendingText += text;
     }
   }
 
-  private fire(text: string): void {
-    this.answers.show(text);
-    this.writer.fire(text);
+  private emit(text: string): void {
+    this.responseFilter.trackOutput(text);
+    this.writeEmitter.fire(text);
   }
 
   public rename(name: string): void {
-    this.namer.fire(name);
+    this.nameEmitter.fire(name);
   }
 }

@@ -4,28 +4,28 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import * as os from "node:os";
 import * as path from "node:path";
 import { test } from "node:test";
-import { agentConfigurations } from "../src/agent-configurations";
-import { liveSessions, parseSession, sessionFolders } from "../src/live-sessions";
-import { commandLineOf, parsePs, runningProcesses } from "../src/processes";
+import { createAgentConfigurations } from "../src/agent-configurations";
+import { findLiveSessions, parseSession, listSessionFolders } from "../src/live-sessions";
+import { formatCommandLine, parsePs, listProcesses } from "../src/processes";
 
 test("processes are read from ps, with odd lines left out", () => {
   assert.deepEqual(parsePs("  12 /usr/bin/app --x y\n\nnonsense\n 0 kernel\n", new Set([12])), [
     { pid: 12, name: "app", commandLine: "/usr/bin/app --x y", dotnet: true },
   ]);
-  assert.equal(commandLineOf("a\0b c\0\0"), "a b c");
+  assert.equal(formatCommandLine("a\0b c\0\0"), "a b c");
 });
 
 test("this machine's own processes are found, but not this one", async () => {
-  const found = await runningProcesses();
+  const found = await listProcesses();
   assert.ok(found.some((one) => one.pid === process.ppid), "the parent is missing");
   assert.ok(!found.some((one) => one.pid === process.pid));
 });
 
 test("sessions have a running host and a private folder", async (t) => {
   const uid = String(process.getuid?.() ?? 0);
-  assert.deepEqual(sessionFolders({ XDG_RUNTIME_DIR: "/run/me", TMPDIR: "/t", HOME: "/home/me" }),
+  assert.deepEqual(listSessionFolders({ XDG_RUNTIME_DIR: "/run/me", TMPDIR: "/t", HOME: "/home/me" }),
     ["/run/me/tandem", `/t/tandem-${uid}`, "/home/me/.local/state/tandem/sessions"]);
-  assert.deepEqual(sessionFolders({ TMPDIR: "/t", XDG_STATE_HOME: "/s" }), [`/t/tandem-${uid}`, "/s/tandem/sessions"]);
+  assert.deepEqual(listSessionFolders({ TMPDIR: "/t", XDG_STATE_HOME: "/s" }), [`/t/tandem-${uid}`, "/s/tandem/sessions"]);
   const scratch = mkdtempSync(path.join(os.tmpdir(), "tandem-sessions-"));
   t.after(() => {
     rmSync(scratch, { recursive: true, force: true });
@@ -42,19 +42,19 @@ test("sessions have a running host and a private folder", async (t) => {
   entry("fox1", process.pid, 10);
   entry("gone9", 2 ** 22 + 1, 5);
   writeFileSync(path.join(folder, "torn.json"), '{"id": "to');
-  assert.deepEqual((await liveSessions([folder])).map((one) => one.id), ["fox1", "owl2"]);
+  assert.deepEqual((await findLiveSessions([folder])).map((one) => one.id), ["fox1", "owl2"]);
   mkdirSync(path.join(folder, "open"), { mode: 0o755 });
-  assert.deepEqual(await liveSessions([path.join(folder, "open")]), []);
-  assert.deepEqual(await liveSessions([path.join(folder, "nowhere")]), []);
+  assert.deepEqual(await findLiveSessions([path.join(folder, "open")]), []);
+  assert.deepEqual(await findLiveSessions([path.join(folder, "nowhere")]), []);
   assert.equal(parseSession('{"id": 3}'), undefined);
 });
 
 test("every agent's configuration names the bridge, in well-formed JSON where it is JSON", () => {
-  for (const { name, text } of agentConfigurations("/opt/my tools/tandem-mcp")) {
+  for (const { name, text } of createAgentConfigurations("/opt/my tools/tandem-mcp")) {
     assert.ok(text.includes("/opt/my tools/tandem-mcp"), name);
     if (text.startsWith("{")) {
       assert.doesNotThrow(() => JSON.parse(text) as unknown, name);
     }
   }
-  assert.equal(agentConfigurations("/o'k/t")[0]?.text, `claude mcp add tandem -- '/o'\\''k/t'`);
+  assert.equal(createAgentConfigurations("/o'k/t")[0]?.text, `claude mcp add tandem -- '/o'\\''k/t'`);
 });

@@ -1,28 +1,28 @@
 /** Keys and answers of the terminal. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { TerminalAnswers } from "../src/terminal/answers";
+import { TerminalResponseFilter } from "../src/terminal/response-filter";
 
 test("answers of the terminal are removed, and keys are kept", () => {
-  const answers = new TerminalAnswers();
+  const answers = new TerminalResponseFilter();
   for (const answer of [
     "\x1b[0n", "\x1b[?1;2c", "\x1b[>0;276;0c", "\x1bP!|00000000\x1b\\", "\x1bP>|xterm.js(5.6.0)\x1b\\", "\x1b[8;24;80t", "\x1b[?0u",
     "\x1b[?2004;1$y", "\x1b[4;0$y", "\x1b]11;rgb:1e1e/1e1e/1e1e\x1b\\", "\x1b]10;rgb:cccc/cccc/cccc\x07",
   ]) {
-    assert.equal(answers.remove(`a${answer}b`), "ab", JSON.stringify(answer));
+    assert.equal(answers.removeResponses(`a${answer}b`), "ab", JSON.stringify(answer));
   }
   for (const typed of ["\x1b[A", "\x1bOP", "\x1b[1;2R", "\x1b[3~", "\x1b[<0;10;5M", "\x1b[I", "\x1b[200~\x1b]2;x\x07\x1b[201~", "word\r"]) {
-    assert.equal(answers.remove(typed), typed, JSON.stringify(typed));
+    assert.equal(answers.removeResponses(typed), typed, JSON.stringify(typed));
   }
 });
 
 test("a position of the cursor is an answer once for each query, however the query is cut", () => {
   for (const query of ["\x1b[6n", "\x1b[?6n"]) {
     for (let cut = 0; cut <= query.length; cut += 1) {
-      const answers = new TerminalAnswers();
-      answers.show(`name: ${query.slice(0, cut)}`);
-      answers.show(`${query.slice(cut)}next`);
-      assert.equal(answers.remove("\x1b[1;7R\x1b[1;2R"), "\x1b[1;2R", `${JSON.stringify(query)} at ${cut}`);
+      const answers = new TerminalResponseFilter();
+      answers.trackOutput(`name: ${query.slice(0, cut)}`);
+      answers.trackOutput(`${query.slice(cut)}next`);
+      assert.equal(answers.removeResponses("\x1b[1;7R\x1b[1;2R"), "\x1b[1;2R", `${JSON.stringify(query)} at ${cut}`);
     }
   }
 });
