@@ -1,13 +1,13 @@
-/** Bundles the extension into one file. `--minify` for packages, `--tests` for the tests' own bundles. */
+/** Bundles the extension into one file. `--minify` is for packages; `--tests` bundles the tests. */
 import * as esbuild from "esbuild";
 import { readdirSync } from "node:fs";
 
 const tests = process.argv.includes("--tests");
 const minify = process.argv.includes("--minify");
-const files = (folder) => readdirSync(folder, { recursive: true }).filter((file) => file.endsWith(".test.ts")).map((file) => `${folder}/${file}`);
+const findTests = (folder) => readdirSync(folder, { recursive: true }).filter((file) => file.endsWith(".test.ts")).map((file) => `${folder}/${file}`);
 
 await esbuild.build({
-  entryPoints: tests ? files("test") : ["src/extension.ts"],
+  entryPoints: tests ? findTests("test") : ["src/extension.ts"],
   outdir: tests ? "dist/test" : undefined,
   outfile: tests ? undefined : "dist/extension.js",
   outbase: tests ? "test" : undefined,

@@ -1,12 +1,11 @@
-/** Makes a PNG small: it gets a palette of 256 colours, and every other colour becomes the nearest of them. Similar colours count as one,
- * so that the many shades of grey at the edges of letters leave room for rare colours.
- * Screenshots of VS Code, which are what Chromium writes (8 bits, RGB, not interlaced), lose nothing that one sees. */
+/** Shrinks an image by a palette of 256 colours, to the nearest of which it maps all others. Groups similar colours, so that the shades of grey at
+ * the edges of letters leave room for rare colours. Reads what Chromium writes as PNG (8 bits, RGB, not interlaced). */
 import { crc32, deflateSync, inflateSync } from "node:zlib";
 
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 const MAX_COLOURS = 256;
 
-export function withPalette(png) {
+export function reduceColours(png) {
   const { width, height, pixels } = decode(png);
   const counts = new Map();
   for (let at = 0; at < pixels.length; at += 3) {
@@ -14,10 +13,10 @@ export function withPalette(png) {
     counts.set(colour, (counts.get(colour) ?? 0) + 1);
   }
   const frequent = [...counts].sort((one, other) => other[1] - one[1]);
-  // The most frequent one of the colours that share the first half of each byte.
-  const apart = [...new Map(frequent.toReversed().map((entry) => [entry[0] & 0xf0f0f0, entry])).values()].sort((one, other) => other[1] - one[1]);
-  const palette = [...new Set([...apart.slice(0, MAX_COLOURS), ...frequent].map(([colour]) => colour))].slice(0, MAX_COLOURS);
-  const index = new Map([...counts.keys()].map((colour) => [colour, nearest(palette, colour)]));
+  // The most frequent colour of those that share the first half of each byte.
+  const distinct = [...new Map(frequent.toReversed().map((entry) => [entry[0] & 0xf0f0f0, entry])).values()].sort((one, other) => other[1] - one[1]);
+  const palette = [...new Set([...distinct.slice(0, MAX_COLOURS), ...frequent].map(([colour]) => colour))].slice(0, MAX_COLOURS);
+  const index = new Map([...counts.keys()].map((colour) => [colour, findNearest(palette, colour)]));
   const rows = Buffer.alloc(height * (width + 1));
   for (let y = 0; y < height; y++) {
     for (let x = 0; x < width; x++) {
@@ -30,11 +29,11 @@ export function withPalette(png) {
   header.set([8, 3, 0, 0, 0], 8);
   const colours = Buffer.from(palette.flatMap((colour) => [colour >> 16, (colour >> 8) & 255, colour & 255]));
   return Buffer.concat([
-    SIGNATURE, chunk("IHDR", header), chunk("PLTE", colours), chunk("IDAT", deflateSync(rows, { level: 9 })), chunk("IEND", Buffer.alloc(0)),
+    SIGNATURE, createChunk("IHDR", header), createChunk("PLTE", colours), createChunk("IDAT", deflateSync(rows, { level: 9 })), createChunk("IEND", Buffer.alloc(0)),
   ]);
 }
 
-function nearest(palette, colour) {
+function findNearest(palette, colour) {
   const distance = (other) => [16, 8, 0].reduce((sum, bits) => sum + (((colour >> bits) & 255) - ((other >> bits) & 255)) ** 2, 0);
   let best = 0;
   for (let at = 1; at < palette.length; at++) {
@@ -43,12 +42,12 @@ function nearest(palette, colour) {
   return best;
 }
 
-function chunk(name, data) {
-  const named = Buffer.concat([Buffer.from(name, "latin1"), data]);
-  const [length, check] = [Buffer.alloc(4), Buffer.alloc(4)];
+function createChunk(name, data) {
+  const body = Buffer.concat([Buffer.from(name, "latin1"), data]);
+  const [length, checksum] = [Buffer.alloc(4), Buffer.alloc(4)];
   length.writeUInt32BE(data.length);
-  check.writeUInt32BE(crc32(named));
-  return Buffer.concat([length, named, check]);
+  checksum.writeUInt32BE(crc32(body));
+  return Buffer.concat([length, body, checksum]);
 }
 
 function decode(png) {

@@ -1,5 +1,4 @@
-/** An independent client, the one VS Code's makers test adapters with, against `tandem-dap`: over stdio and a socket, for
- * .NET and Python. */
+/** `tandem-dap` with VS Code's test client for debug adapters, over stdio and a socket, for .NET and Python. */
 import assert from "node:assert/strict";
 import { spawn, type ChildProcess } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -8,62 +7,62 @@ import * as os from "node:os";
 import * as path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { DebugClient } from "@vscode/debugadapter-testsupport";
-import { DEADLINE, ROOT, SKIPPED, dotnetVariables, environment, lineOf, programs } from "./environment";
+import { STEP_TIMEOUT_MS, ROOT, SKIP_REASON, getDotnetVariables, readEnvironment, findMarkedLine, findProgramFolder } from "./environment";
 
-interface Subject {
+interface AdapterCase {
   readonly name: string;
   readonly launch: Readonly<Record<string, unknown>>;
   readonly source: string;
-  /** A line inside a function that each line of input reaches. */
+  /** Line in a function that each line of input reaches. */
   readonly line: number;
-  /** A variable there, and what it is for the input `four`. */
+  /** Variable at that line, and its value for the input `four`. */
   readonly variable: string;
   readonly value: string;
   readonly expression: readonly [string, string];
-  /** Output for `four` and at the end of its input, and its exit code. */
+  /** Output for the input `four`, and the exit code at the end of the input. */
   readonly echo: string;
   readonly exitCode: number;
-  /** A condition that holds for the input `four` only. */
+  /** Condition that is true only for the input `four`. */
   readonly condition: string;
-  /** A program that throws twice at one line, and catches the first; and what its exceptions are. */
+  /** Program that throws twice at one line and catches the first exception, and the type of its exceptions. */
   readonly throwing: Readonly<Record<string, unknown>>;
   readonly throwingSource: string;
   readonly exception: string;
 }
 
-function subjects(): Subject[] {
+function createCases(): AdapterCase[] {
   const cs = path.join(ROOT, "fixtures/programs/dotnet/echo/Program.cs");
   const py = path.join(ROOT, "fixtures/programs/children/echo.py");
   const throwsPy = path.join(ROOT, "fixtures/programs/children/throws.py");
   return [
-    { name: ".NET", launch: { program: environment().programs["echo"], env: dotnetVariables() }, source: cs, line: lineOf(cs, "line"),
+    { name: ".NET", launch: { program: readEnvironment().programs["echo"], env: getDotnetVariables() }, source: cs, line: findMarkedLine(cs, "line"),
       variable: "line", value: '"four"', expression: ["line.Length", "4"], echo: "echo: four\n", exitCode: 0,
-      condition: 'line == "four"', throwing: { program: environment().programs["throws"], env: dotnetVariables() },
+      condition: 'line == "four"', throwing: { program: readEnvironment().programs["throws"], env: getDotnetVariables() },
       throwingSource: path.join(ROOT, "fixtures/programs/dotnet/throws/Program.cs"), exception: "InvalidOperationException" },
-    { name: "Python", launch: { program: py, engine: "debugpy", python: environment().python }, source: py, line: lineOf(py, "handle"),
+    { name: "Python", launch: { program: py, engine: "debugpy", python: readEnvironment().python }, source: py, line: findMarkedLine(py, "handle"),
       variable: "length", value: "4", expression: ["length + 1", "5"], echo: "got 4: four\n", exitCode: 7,
-      condition: "length == 4", throwing: { program: throwsPy, engine: "debugpy", python: environment().python },
+      condition: "length == 4", throwing: { program: throwsPy, engine: "debugpy", python: readEnvironment().python },
       throwingSource: throwsPy, exception: "ValueError" },
   ];
 }
 
 const scratch = mkdtempSync(path.join(os.tmpdir(), "tandem-client-"));
-/** A `--listen`ing adapter, and its port. */
+/** Adapter with `--listen`, and its port. */
 let listener: ChildProcess | undefined;
 let port = 0;
 
 before(async () => {
-  if (SKIPPED !== false) {
+  if (SKIP_REASON !== false) {
     return;
   }
-  listener = spawn(path.join(programs(), "tandem-dap"), ["--listen", "127.0.0.1:0"], { stdio: ["ignore", "ignore", "pipe"], env: variables() });
+  listener = spawn(path.join(findProgramFolder(), "tandem-dap"), ["--listen", "127.0.0.1:0"], { stdio: ["ignore", "ignore", "pipe"], env: createEnvironment() });
   const { stderr } = listener;
   assert.ok(stderr);
   for await (const line of createInterface({ input: stderr })) {
     port = Number(/:(\d+)$/.exec(line)?.[1] ?? 0);
     break;
   }
-  assert.ok(port > 0, "tandem-dap does not say its port");
+  assert.ok(port > 0, "tandem-dap does not print its port");
 });
 
 after(() => {
@@ -71,17 +70,17 @@ after(() => {
   rmSync(scratch, { recursive: true, force: true });
 });
 
-function variables(): NodeJS.ProcessEnv {
+function createEnvironment(): NodeJS.ProcessEnv {
   return { ...process.env, XDG_RUNTIME_DIR: scratch };
 }
 
 for (const transport of ["stdio", "socket"] as const) {
   const withClient = (scenario: (client: DebugClient) => Promise<void>) => async () => {
-    // The client wants an interpreter and a script; `env` runs ours.
-    const client = new DebugClient("/usr/bin/env", path.join(programs(), "tandem-dap"), "tandem", { env: variables() });
-    client.defaultTimeout = DEADLINE;
+    // The client starts an interpreter with a script: `env` runs the adapter.
+    const client = new DebugClient("/usr/bin/env", path.join(findProgramFolder(), "tandem-dap"), "tandem", { env: createEnvironment() });
+    client.defaultTimeout = STEP_TIMEOUT_MS;
     await client.start(transport === "socket" ? port : undefined);
-    // It never cancels a request, and an adapter that has disconnected answers none.
+    // The client never cancels a request, and an adapter that has disconnected does not respond.
     let disconnected = false;
     const disconnect = client.disconnectRequest.bind(client);
     client.disconnectRequest = (args) => {
@@ -97,51 +96,51 @@ for (const transport of ["stdio", "socket"] as const) {
     }
   };
 
-  describe(`over ${transport}`, { skip: SKIPPED, concurrency: 1, timeout: 10 * DEADLINE }, () => {
-    test("initialize answers with capabilities, once", withClient(async (client) => {
+  describe(`over ${transport}`, { skip: SKIP_REASON, concurrency: 1, timeout: 10 * STEP_TIMEOUT_MS }, () => {
+    test("initialize returns capabilities, and is rejected the second time", withClient(async (client) => {
       const { body } = await client.initializeRequest();
       assert.equal(body?.supportsConfigurationDoneRequest, true);
       assert.equal(body?.supportsTerminateRequest, true);
       await assert.rejects(client.initializeRequest(), /sent twice/);
     }));
 
-    test("an invalid path format and an unknown request are refused, and the session continues", withClient(async (client) => {
+    test("an invalid path format and an unknown request are rejected, and the session continues", withClient(async (client) => {
       await assert.rejects(client.initializeRequest({ adapterID: "tandem", linesStartAt1: true, columnsStartAt1: true, pathFormat: "url" }));
       await client.initializeRequest();
       await assert.rejects(client.send("illegalRequest", {}));
       await client.disconnectRequest();
     }));
 
-    test("a launch of what does not exist says so", withClient(async (client) => {
+    test("a launch of a missing program is rejected with its path", withClient(async (client) => {
       await client.initializeRequest();
       await assert.rejects(client.launchRequest({ program: "/no/such/program.dll" } as object), /no\/such\/program/);
     }));
 
-    for (const subject of SKIPPED === false ? subjects() : []) {
-      describe(subject.name, { concurrency: 1 }, () => scenarios(subject, withClient));
+    for (const subject of SKIP_REASON === false ? createCases() : []) {
+      describe(subject.name, { concurrency: 1 }, () => defineTests(subject, withClient));
     }
   });
 }
 
-function scenarios(subject: Subject, withClient: (scenario: (client: DebugClient) => Promise<void>) => () => Promise<void>): void {
-  const end = async (client: DebugClient) => {
+function defineTests(subject: AdapterCase, withClient: (scenario: (client: DebugClient) => Promise<void>) => () => Promise<void>): void {
+  const endInput = async (client: DebugClient) => {
     const over = Promise.all([client.waitForEvent("exited"), client.waitForEvent("terminated")]);
     await client.customRequest("processWriteInput", { data: "", closeAfter: true });
     const [exited] = await over;
     assert.equal((exited.body as { exitCode: number }).exitCode, subject.exitCode);
   };
 
-  test("runs to its end and tells output before it", withClient(async (client) => {
+  test("a program runs to its end, and its output is reported before", withClient(async (client) => {
     const printed = client.assertOutput("stdout", subject.name === "Python" ? "ready []\n" : subject.echo);
     await Promise.all([client.configurationSequence(), client.launch(subject.launch)]);
     if (subject.name !== "Python") {
       await client.customRequest("processWriteInput", { data: "four\n" });
     }
     await printed;
-    await end(client);
+    await endInput(client);
   }));
 
-  test("stops on entry", withClient(async (client) => {
+  test("a program stops on entry", withClient(async (client) => {
     await Promise.all([
       client.configurationSequence(),
       client.launch({ ...subject.launch, stopOnEntry: true }),
@@ -149,7 +148,7 @@ function scenarios(subject: Subject, withClient: (scenario: (client: DebugClient
     ]);
   }));
 
-  test("hits a breakpoint; stack, variables and evaluation there; steps and runs to the end", withClient(async (client) => {
+  test("a breakpoint stops the program, which is inspected, stepped and run to its end", withClient(async (client) => {
     const location = { path: subject.source, line: subject.line };
     const configured = client.waitForEvent("initialized").then(async () => {
       const { body } = await client.setBreakpointsRequest({ source: { path: subject.source }, breakpoints: [{ line: subject.line }] });
@@ -185,11 +184,11 @@ function scenarios(subject: Subject, withClient: (scenario: (client: DebugClient
 
     await client.setBreakpointsRequest({ source: { path: subject.source }, breakpoints: [] });
     await client.continueRequest({ threadId });
-    await end(client);
+    await endInput(client);
   }));
 
-  /** Runs to the one breakpoint of this kind, and returns the top frame there. */
-  const stopAt = async (client: DebugClient, breakpoint: Readonly<Record<string, unknown>>, input: string) => {
+  /** Runs to a breakpoint with these attributes, and returns the top frame. */
+  const runToBreakpoint = async (client: DebugClient, breakpoint: Readonly<Record<string, unknown>>, input: string) => {
     const configured = client.waitForEvent("initialized").then(async () => {
       await client.setBreakpointsRequest({ source: { path: subject.source }, breakpoints: [{ line: subject.line, ...breakpoint }] });
       await client.configurationDoneRequest();
@@ -201,30 +200,30 @@ function scenarios(subject: Subject, withClient: (scenario: (client: DebugClient
     const { body: { stackFrames } } = await client.stackTraceRequest({ threadId, startFrame: 0, levels: 1 });
     return { threadId, frameId: stackFrames[0]?.id ?? 0, line: stackFrames[0]?.line };
   };
-  const goOn = async (client: DebugClient, threadId: number) => {
+  const continueToEnd = async (client: DebugClient, threadId: number) => {
     await client.setBreakpointsRequest({ source: { path: subject.source }, breakpoints: [] });
     await client.continueRequest({ threadId });
-    await end(client);
+    await endInput(client);
   };
 
-  test("a condition stops it where it holds, and a variable can be set there", withClient(async (client) => {
-    const { threadId, frameId } = await stopAt(client, { condition: subject.condition }, "one\nfour\n");
+  test("a condition stops the program when it is true, and a variable can be set there", withClient(async (client) => {
+    const { threadId, frameId } = await runToBreakpoint(client, { condition: subject.condition }, "one\nfour\n");
     const shown = await client.evaluateRequest({ expression: subject.variable, frameId, context: "watch" });
     assert.equal(shown.body.result, subject.value);
     const { body: { scopes } } = await client.scopesRequest({ frameId });
     const value = subject.name === "Python" ? "44" : '"fourty"';
     const set = await client.setVariableRequest({ variablesReference: scopes[0]?.variablesReference ?? 0, name: subject.variable, value });
     assert.equal(set.body.value, value);
-    await goOn(client, threadId);
+    await continueToEnd(client, threadId);
   }));
 
-  test("a hit condition stops it the second time only", withClient(async (client) => {
-    const { threadId, line } = await stopAt(client, { hitCondition: "2" }, "four\nfour\n");
+  test("a hit condition stops the program only the second time", withClient(async (client) => {
+    const { threadId, line } = await runToBreakpoint(client, { hitCondition: "2" }, "four\nfour\n");
     assert.equal(line, subject.line);
-    await goOn(client, threadId);
+    await continueToEnd(client, threadId);
   }));
 
-  test("a log point writes and does not stop", withClient(async (client) => {
+  test("a logpoint writes output and does not stop the program", withClient(async (client) => {
     const configured = client.waitForEvent("initialized").then(async () => {
       const breakpoints = [{ line: subject.line, logMessage: `it is {${subject.variable}}` }];
       await client.setBreakpointsRequest({ source: { path: subject.source }, breakpoints });
@@ -244,13 +243,13 @@ function scenarios(subject: Subject, withClient: (scenario: (client: DebugClient
     await Promise.all([configured, client.launch(subject.launch)]);
     await client.customRequest("processWriteInput", { data: "four\n" });
     await logged;
-    await end(client);
+    await endInput(client);
     assert.match(written, new RegExp(`it is "?${subject.value.replaceAll('"', "")}"?\\s`));
     assert.equal(stops, 0);
   }));
 
-  test("stops at a thrown exception, and at an unhandled one", withClient(async (client) => {
-    const thrown = lineOf(subject.throwingSource, "throw");
+  test("a thrown and an unhandled exception stop the program", withClient(async (client) => {
+    const thrown = findMarkedLine(subject.throwingSource, "throw");
     const configured = client.waitForEvent("initialized").then(async () => {
       await client.setExceptionBreakpointsRequest({ filters: ["all"] });
       await client.configurationDoneRequest();
@@ -265,32 +264,32 @@ function scenarios(subject: Subject, withClient: (scenario: (client: DebugClient
       const { body: info } = await client.exceptionInfoRequest({ threadId });
       assert.match(info.exceptionId, new RegExp(subject.exception));
       assert.ok(info.description?.includes(message), info.description);
-      // From here on only unhandled exceptions.
+      // From now on, only unhandled exceptions stop the program.
       await client.setExceptionBreakpointsRequest({ filters: ["unhandled"] });
       stopped = client.waitForEvent("stopped");
-      stopped.catch(() => undefined); // After the last there is none.
+      stopped.catch(() => undefined); // There is no stop after the last exception.
       await client.continueRequest({ threadId });
     }
     await client.disconnectRequest({ terminateDebuggee: true });
   }));
 
-  test("pauses while it runs, and continues", withClient(async (client) => {
+  test("a running program is paused and continues", withClient(async (client) => {
     await Promise.all([client.configurationSequence(), client.launch(subject.launch)]);
-    await client.customRequest("processReadOutput", { waitFor: subject.name === "Python" ? "ready" : "$", timeoutMs: DEADLINE });
+    await client.customRequest("processReadOutput", { waitFor: subject.name === "Python" ? "ready" : "$", timeoutMs: STEP_TIMEOUT_MS });
     const stopped = client.waitForEvent("stopped");
     const { body: { threads } } = await client.threadsRequest();
     await client.pauseRequest({ threadId: threads[0]?.id ?? 0 });
-    // Python stops in its next line, which the input brings.
+    // Python stops at the next line that it executes, after the input.
     if (subject.name === "Python") {
       await client.customRequest("processWriteInput", { data: "four\n" });
     }
     const { threadId, reason } = (await stopped).body as { threadId: number; reason: string };
     assert.equal(reason, "pause");
     await client.continueRequest({ threadId });
-    await end(client);
+    await endInput(client);
   }));
 
-  test("a condition that never holds does not stop it", withClient(async (client) => {
+  test("a condition that is never true does not stop the program", withClient(async (client) => {
     const configured = client.waitForEvent("initialized").then(async () => {
       const breakpoints = [{ line: subject.line, condition: "1 == 2" }];
       await client.setBreakpointsRequest({ source: { path: subject.source }, breakpoints });
@@ -300,7 +299,7 @@ function scenarios(subject: Subject, withClient: (scenario: (client: DebugClient
     client.on("stopped", () => (stops += 1));
     await Promise.all([configured, client.launch(subject.launch)]);
     await client.customRequest("processWriteInput", { data: "four\nfour\n" });
-    await end(client);
+    await endInput(client);
     assert.equal(stops, 0);
   }));
 
@@ -309,15 +308,15 @@ function scenarios(subject: Subject, withClient: (scenario: (client: DebugClient
     await Promise.all([client.configurationSequence(), client.launch(subject.launch)]);
     const pid = ((await process).body as { systemProcessId: number }).systemProcessId;
     await client.disconnectRequest({ terminateDebuggee: true });
-    const until = Date.now() + DEADLINE;
-    while (lives(pid)) {
+    const until = Date.now() + STEP_TIMEOUT_MS;
+    while (isAlive(pid)) {
       assert.ok(Date.now() < until, `process ${pid} is still running`);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   }));
 }
 
-function lives(pid: number): boolean {
+function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;

@@ -8,36 +8,36 @@ const FOLDERS: Record<string, readonly string[]> = {
 };
 const list = (folder: string) => FOLDERS[folder] ?? [];
 const TEXTS: Record<string, string> = {};
-const all = (file: string | undefined, language: string | undefined, files: readonly string[] = []) =>
+const detectPrograms = (file: string | undefined, language: string | undefined, files: readonly string[] = []) =>
   createConfigurationsForFile(file, language, { folder: "/w", files, list, read: (name) => TEXTS[name] ?? "" }).map((one) => one["program"]);
-const open = (...asked: Parameters<typeof all>) => all(...asked)[0];
+const detectProgram = (...args: Parameters<typeof detectPrograms>) => detectPrograms(...args)[0];
 
-test("F5 runs the nearest project of the open file's language, inside the workspace only", () => {
-  assert.equal(open("/w/shop/src/Order.cs", "csharp"), "/w/shop");
-  assert.equal(open("/w/tool/src/main.rs", "rust"), "/w/tool");
-  assert.equal(open("/w/web/main.go", "go"), "/w/web");
+test("F5 runs the nearest project of the active file's language inside the workspace", () => {
+  assert.equal(detectProgram("/w/shop/src/Order.cs", "csharp"), "/w/shop");
+  assert.equal(detectProgram("/w/tool/src/main.rs", "rust"), "/w/tool");
+  assert.equal(detectProgram("/w/web/main.go", "go"), "/w/web");
 });
 
-test("F5 runs the open file when it is a program by itself", () => {
-  assert.equal(open("/w/a.py", "python"), "/w/a.py");
-  assert.equal(open("/w/b.js", "javascript"), "/w/b.js");
-  assert.equal(open("/w/c/main.c", "c"), "/w/c/main.c");
-  assert.equal(open("/w/d.go", "go"), "/w/d.go");
-  assert.equal(open("/w/README.md", "markdown"), undefined);
-  // Without a project a C# file is one; with a line that only such programs have it is one also beside a project.
-  assert.equal(open("/w/loose/Loose.cs", "csharp"), "/w/loose/Loose.cs");
+test("F5 runs the active file if it is a program", () => {
+  assert.equal(detectProgram("/w/a.py", "python"), "/w/a.py");
+  assert.equal(detectProgram("/w/b.js", "javascript"), "/w/b.js");
+  assert.equal(detectProgram("/w/c/main.c", "c"), "/w/c/main.c");
+  assert.equal(detectProgram("/w/d.go", "go"), "/w/d.go");
+  assert.equal(detectProgram("/w/README.md", "markdown"), undefined);
+  // A C# file is a program if there is no project, or if it has the directives of a file-based program.
+  assert.equal(detectProgram("/w/loose/Loose.cs", "csharp"), "/w/loose/Loose.cs");
   TEXTS["/w/shop/src/tool.cs"] = "#!/usr/bin/env dotnet\n#:package Dapper@2.1.66\n";
-  assert.equal(open("/w/shop/src/tool.cs", "csharp"), "/w/shop/src/tool.cs");
+  assert.equal(detectProgram("/w/shop/src/tool.cs", "csharp"), "/w/shop/src/tool.cs");
 });
 
-test("F5 on nothing runs the only project there is, and none of two", () => {
-  assert.equal(open(undefined, undefined, ["/w/shop/shop.csproj"]), "/w/shop");
-  assert.equal(open("/w/README.md", "markdown", ["/w/shop/shop.csproj"]), "/w/shop");
-  assert.equal(open(undefined, undefined, ["/w/shop/shop.csproj", "/w/tool/Cargo.toml"]), undefined);
-  assert.equal(open(undefined, undefined, []), undefined);
+test("F5 without a program file runs the only project, and none of two", () => {
+  assert.equal(detectProgram(undefined, undefined, ["/w/shop/shop.csproj"]), "/w/shop");
+  assert.equal(detectProgram("/w/README.md", "markdown", ["/w/shop/shop.csproj"]), "/w/shop");
+  assert.equal(detectProgram(undefined, undefined, ["/w/shop/shop.csproj", "/w/tool/Cargo.toml"]), undefined);
+  assert.equal(detectProgram(undefined, undefined, []), undefined);
 });
 
-test("a new launch.json holds what the workspace holds: projects but no tests, then files", () => {
+test("a new launch.json lists the projects of the workspace without tests, then its files", () => {
   const files = ["/w/x.py", "/w/shop/Shop.csproj", "/w/shop.Tests/Shop.Tests.csproj", "/w/tool/Cargo.toml", "/w/c/Makefile"];
   assert.deepEqual(
     createInitialConfigurations("/w", files).map((one) => [one.name, one["program"]]),
@@ -55,7 +55,7 @@ test("a new launch.json holds what the workspace holds: projects but no tests, t
   assert.deepEqual(createInitialConfigurations("/w", ["/w/app.csproj"]).map((one) => one["program"]), ["${workspaceFolder}"]);
 });
 
-test("F5 in a library runs the programs that use it, also through other libraries", () => {
+test("F5 in a library runs the programs that use it directly or indirectly", () => {
   const project = (body: string, sdk = "Microsoft.NET.Sdk") => `<Project Sdk="${sdk}">${body}</Project>`;
   const exe = "<PropertyGroup><OutputType>Exe</OutputType></PropertyGroup>";
   TEXTS["/w/shop/shop.csproj"] = project("");
@@ -65,22 +65,21 @@ test("F5 in a library runs the programs that use it, also through other librarie
   TEXTS["/w/other/other.csproj"] = project(exe);
   FOLDERS["/w/shop"] = ["shop.csproj"];
   const files = ["shop", "mid", "app", "other"].map((name) => `/w/${name}/${name}.csproj`);
-  assert.deepEqual(all("/w/shop/src/Order.cs", "csharp", files), ["/w/app/app.csproj"]);
-  assert.deepEqual(all("/w/shop/src/Order.cs", "csharp", [...files, "/w/site/site.csproj"]), ["/w/app/app.csproj", "/w/site/site.csproj"]);
-  // No project uses it, or nothing is known of it: the library itself is launched, and the error says why
-  // that fails.
-  assert.deepEqual(all("/w/shop/src/Order.cs", "csharp", ["/w/shop/shop.csproj"]), ["/w/shop"]);
+  assert.deepEqual(detectPrograms("/w/shop/src/Order.cs", "csharp", files), ["/w/app/app.csproj"]);
+  assert.deepEqual(detectPrograms("/w/shop/src/Order.cs", "csharp", [...files, "/w/site/site.csproj"]), ["/w/app/app.csproj", "/w/site/site.csproj"]);
+  // No project uses the library: F5 launches the library itself, and the error says why that fails.
+  assert.deepEqual(detectPrograms("/w/shop/src/Order.cs", "csharp", ["/w/shop/shop.csproj"]), ["/w/shop"]);
   TEXTS["/w/shop/shop.csproj"] = project(exe);
-  assert.deepEqual(all("/w/shop/src/Order.cs", "csharp", files), ["/w/shop"]);
+  assert.deepEqual(detectPrograms("/w/shop/src/Order.cs", "csharp", files), ["/w/shop"]);
 });
 
 test("F5 on a solution offers its programs", () => {
   TEXTS["/w/all.slnx"] = '<Solution><Project Path="app/app.csproj" /><Project Path="mid/mid.csproj" /><Project Path="site/site.csproj" /></Solution>';
-  assert.deepEqual(all("/w/all.slnx", "xml"), ["/w/app/app.csproj", "/w/site/site.csproj"]);
+  assert.deepEqual(detectPrograms("/w/all.slnx", "xml"), ["/w/app/app.csproj", "/w/site/site.csproj"]);
   TEXTS["/w/all.sln"] = [
     'Project("{FAE04EC0-301F-11D3-BF4B-00C04F79EFBC}") = "app", "app\\app.csproj", "{1}"',
     'Project("{2150E333-8FDC-42A3-9474-1A3956D46DE8}") = "docs", "docs", "{2}"',
   ].join("\r\n");
-  assert.deepEqual(all("/w/all.sln", "plaintext"), ["/w/app/app.csproj"]);
-  assert.deepEqual(all("/w/none.sln", "plaintext"), []);
+  assert.deepEqual(detectPrograms("/w/all.sln", "plaintext"), ["/w/app/app.csproj"]);
+  assert.deepEqual(detectPrograms("/w/none.sln", "plaintext"), []);
 });

@@ -5,8 +5,8 @@ import * as path from "node:path";
 import { test, type TestContext } from "node:test";
 import { checkFreshness } from "./freshness";
 
-/** A checkout with one source, and a program that is a minute newer. */
-function checkout(t: TestContext): { folder: string; source: string; program: string } {
+/** Creates a checkout with one source, and a program that is a minute newer. */
+function createCheckout(t: TestContext): { folder: string; source: string; program: string } {
   const folder = mkdtempSync(path.join(tmpdir(), "tandem-freshness-"));
   t.after(() => rmSync(folder, { recursive: true }));
   const [source, program] = [path.join(folder, "src/a file.rs"), path.join(folder, "target/debug/tandem-dap")];
@@ -19,27 +19,27 @@ function checkout(t: TestContext): { folder: string; source: string; program: st
   return { folder, source, program };
 }
 
-test("a program newer than its sources is used", (t) => {
-  const { folder, program } = checkout(t);
+test("a program that is newer than its sources is accepted", (t) => {
+  const { folder, program } = createCheckout(t);
   checkFreshness(program, folder);
 });
 
-test("a program older than a source is refused with the file and the command", (t) => {
-  const { folder, source, program } = checkout(t);
+test("a program that is older than a source is rejected with the file and the command", (t) => {
+  const { folder, source, program } = createCheckout(t);
   utimesSync(source, new Date(), new Date());
   const message = `\`${program}\` is older than its source ${source}. Run \`cargo build --workspace\``;
   assert.throws(() => checkFreshness(program, folder), { message });
 });
 
-test("a program with a removed source, or from another checkout, is refused", (t) => {
-  const { folder, source, program } = checkout(t);
+test("a program with a removed source or from another checkout is rejected", (t) => {
+  const { folder, source, program } = createCheckout(t);
   assert.throws(() => checkFreshness(program, path.join(folder, "other")), /was built from another checkout/);
   rmSync(source);
   assert.throws(() => checkFreshness(program, folder), /does not exist any more/);
 });
 
 test("a program without a list is not checked", (t) => {
-  const { folder, source, program } = checkout(t);
+  const { folder, source, program } = createCheckout(t);
   rmSync(`${program}.d`);
   rmSync(source);
   checkFreshness(program, folder);

@@ -1,35 +1,35 @@
-/** Refuses programs that are older than their sources, or that were built from another checkout, as `tests/src/freshness.rs` does for
- * the tests in Rust. Cargo lists the sources of a program beside it (`tandem-dap.d`); a program without a list is not checked. */
+/** Rejects programs that are older than their sources or come from another checkout, like `tests/src/freshness.rs` for the Rust tests.
+ * Cargo lists the sources of a program in a file next to it (`tandem-dap.d`). A program without a list is not checked. */
 import { readFileSync, statSync } from "node:fs";
 import * as path from "node:path";
 
-const REMEDIES: Readonly<Record<string, string>> = { debug: "", release: " --release" };
+const BUILD_FLAGS: Readonly<Record<string, string>> = { debug: "", release: " --release" };
 
 export function checkFreshness(program: string, checkout: string): void {
   const profile = path.dirname(program);
-  const flag = REMEDIES[path.basename(profile)] ?? ` --profile ${path.basename(profile)}`;
-  const refuse = (reason: string): never => {
+  const flag = BUILD_FLAGS[path.basename(profile)] ?? ` --profile ${path.basename(profile)}`;
+  const fail = (reason: string): never => {
     throw new Error(`\`${program}\` ${reason}. Run \`cargo build --workspace${flag}\``);
   };
-  const isIn = (file: string, folder: string): boolean => file.startsWith(folder + path.sep);
-  const built = statSync(program, { bigint: true }).mtimeNs;
-  for (const listed of sources(`${program}.d`)) {
+  const isInside = (file: string, folder: string): boolean => file.startsWith(folder + path.sep);
+  const programTime = statSync(program, { bigint: true }).mtimeNs;
+  for (const listed of readSources(`${program}.d`)) {
     const source = path.resolve(checkout, listed);
-    // The output of build scripts is beside the program.
-    if (!isIn(source, checkout) && !isIn(source, profile)) {
-      refuse(`was built from another checkout: its source ${source} is not in ${checkout}`);
+    // The output of build scripts is in the program's folder.
+    if (!isInside(source, checkout) && !isInside(source, profile)) {
+      fail(`was built from another checkout: its source ${source} is not in ${checkout}`);
     }
-    const changed = statSync(source, { bigint: true, throwIfNoEntry: false })?.mtimeNs;
-    if (changed === undefined) {
-      refuse(`was built from ${source}, which does not exist any more`);
-    } else if (changed > built) {
-      refuse(`is older than its source ${source}`);
+    const sourceTime = statSync(source, { bigint: true, throwIfNoEntry: false })?.mtimeNs;
+    if (sourceTime === undefined) {
+      fail(`was built from ${source}, which does not exist any more`);
+    } else if (sourceTime > programTime) {
+      fail(`is older than its source ${source}`);
     }
   }
 }
 
-/** The paths after the colon of `PROGRAM: SOURCE SOURCE …`. Cargo writes a space in a path as `\ `. */
-function sources(list: string): string[] {
+/** Reads the paths after the colon of `PROGRAM: SOURCE SOURCE …`. Cargo writes a space in a path as `\ `. */
+function readSources(list: string): string[] {
   let text;
   try {
     text = readFileSync(list, "utf8");

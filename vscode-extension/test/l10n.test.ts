@@ -1,4 +1,4 @@
-/** Texts that people read can be translated, all of them. */
+/** All UI texts can be translated. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -9,19 +9,19 @@ import { readAction } from "../src/actions";
 import { formatStatusText } from "../src/session-snapshot";
 import { formatEnglish, t, setTranslator } from "../src/l10n";
 
-const SCRIPT = path.resolve("scripts/l10n.mjs");
+const SCRIPT_PATH = path.resolve("scripts/l10n.mjs");
 
-/** Complaints of the script about an extension's folder; empty when it finds none. */
-function said(folder: string): string[] {
-  const { stdout, stderr } = spawnSync(process.execPath, [SCRIPT, "--check"], { cwd: folder, encoding: "utf8" });
+/** Runs the check in an extension's folder and returns its messages. */
+function runCheck(folder: string): string[] {
+  const { stdout, stderr } = spawnSync(process.execPath, [SCRIPT_PATH, "--check"], { cwd: folder, encoding: "utf8" });
   return (stdout + stderr).split("\n").filter((line) => line !== "");
 }
 
-test("every text that people read is in the bundle, and each translation has all of them", () => {
-  assert.deepEqual(said(process.cwd()), []);
+test("the bundle contains every UI text, and so does each translation", () => {
+  assert.deepEqual(runCheck(process.cwd()), []);
 });
 
-test("what is not translated, missing or stale is named", (context) => {
+test("the check reports untranslated, missing and stale texts", (context) => {
   const folder = mkdtempSync(path.join(os.tmpdir(), "tandem-l10n-"));
   context.after(() => rmSync(folder, { recursive: true, force: true }));
   const write = (file: string, content: unknown) => {
@@ -35,16 +35,16 @@ test("what is not translated, missing or stale is named", (context) => {
   ].join("\n"));
   write("l10n/bundle.l10n.json", { "{0} is here": "{0} is here" });
   write("package.nls.json", { one: "One of {0}", two: "Two" });
-  assert.deepEqual(said(folder).map((line) => /^src\/a\.ts:(\d+)/.exec(line)?.[1] ?? line), ["3", "4", "5", "7", "8", "9", "10"]);
+  assert.deepEqual(runCheck(folder).map((line) => /^src\/a\.ts:(\d+)/.exec(line)?.[1] ?? line), ["3", "4", "5", "7", "8", "9", "10"]);
   write("src/a.ts", 't("{0} is here", name);\n');
-  assert.deepEqual(said(folder), []);
+  assert.deepEqual(runCheck(folder), []);
   write("l10n/bundle.l10n.json", {});
-  assert.match(said(folder).join(), /is not up to date/);
+  assert.match(runCheck(folder).join(), /is not up to date/);
   write("l10n/bundle.l10n.json", { "{0} is here": "{0} is here" });
   write("l10n/bundle.l10n.xx.json", { "{0} is here": "Hier." });
   write("package.nls.xx.json", { one: "Eins von {0}", three: "Drei" });
-  assert.deepEqual(said(folder), [
-    "l10n/bundle.l10n.xx.json: `{0} is here` has other places for values", "./package.nls.xx.json: `two` is missing", "./package.nls.xx.json: `three` is no longer a text",
+  assert.deepEqual(runCheck(folder), [
+    "l10n/bundle.l10n.xx.json: `{0} is here` has other placeholders", "./package.nls.xx.json: `two` is missing", "./package.nls.xx.json: `three` is not used",
   ]);
 });
 

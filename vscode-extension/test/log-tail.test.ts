@@ -5,7 +5,7 @@ import * as path from "node:path";
 import { test } from "node:test";
 import { LogTail, parseLevel } from "../src/log-tail";
 
-test("a file is read as it grows, by whole lines, whatever the pieces it was written in", (t) => {
+test("a growing file is read by whole lines, however it is written", (t) => {
   const folder = mkdtempSync(path.join(os.tmpdir(), "tandem-followed-"));
   t.after(() => {
     rmSync(folder, { recursive: true, force: true });
@@ -24,7 +24,7 @@ test("a file is read as it grows, by whole lines, whatever the pieces it was wri
   assert.deepEqual(tail.readNewLines().map((line) => line.length), [5, 65_536, 4_464, 3]);
 });
 
-test("a line tells how grave it is", () => {
+test("the level of a log line is parsed", () => {
   assert.equal(parseLevel("2026-11-21T17:19:13.217170Z TRACE adapter::hub: asked"), "trace");
   assert.equal(parseLevel("2026-11-21T17:19:13.217170Z  WARN adapter: ERROR in it"), "warn");
   assert.equal(parseLevel("    at some place"), undefined);

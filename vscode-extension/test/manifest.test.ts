@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { LANGUAGES } from "../src/languages";
 
 const EXTENSION = process.cwd();
-const read = (file: string) => readFileSync(path.join(EXTENSION, file), "utf8");
+const readExtensionFile = (file: string) => readFileSync(path.join(EXTENSION, file), "utf8");
 
 interface Attribute {
   readonly type?: unknown;
@@ -33,19 +33,19 @@ interface Manifest {
     }];
   };
 }
-const manifest = JSON.parse(read("package.json")) as Manifest;
+const manifest = JSON.parse(readExtensionFile("package.json")) as Manifest;
 const [tandem] = manifest.contributes.debuggers;
 
-/** Attributes of a section of docs/launch-configuration.md: the first cell of each row of its tables, with the last cell. */
-function documented(section: "launch" | "attach"): Map<string, string> {
-  const text = read("../docs/launch-configuration.md").split(/^## /m).find((part) => part.startsWith(`${section}\n`)) ?? "";
+/** Reads the attributes and defaults of a section of docs/launch-configuration.md: first and last cells of its tables. */
+function readDocumentedAttributes(section: "launch" | "attach"): Map<string, string> {
+  const text = readExtensionFile("../docs/launch-configuration.md").split(/^## /m).find((part) => part.startsWith(`${section}\n`)) ?? "";
   const rows = text.split("\n").filter((line) => line.startsWith("| `"));
   return new Map(rows.flatMap((row) => {
     const cells = row.split("|").map((cell) => cell.trim()).slice(1, -1);
     const names = [...(cells[0] ?? "").matchAll(/`([^`]+)`/g)].map((match) => match[1] ?? "")
-      // Attributes that clients send by themselves are not for people.
+      // Only clients send attributes that begin with `__`.
       .filter((name) => !name.startsWith("__"));
-    // One row may hold several attributes, and then as many defaults.
+    // A row may contain several attributes, and then as many defaults.
     const defaults = (cells.at(-1) ?? "").split(", ");
     return names.map((name, at): [string, string] => [name, names.length === 1 ? (cells.at(-1) ?? "") : (defaults[at] ?? "")]);
   }));
@@ -54,26 +54,26 @@ function documented(section: "launch" | "attach"): Map<string, string> {
 for (const section of ["launch", "attach"] as const) {
   test(`the schema of ${section} has exactly the documented attributes`, () => {
     const schema = tandem.configurationAttributes[section].properties;
-    assert.deepEqual(Object.keys(schema).sort(), [...documented(section).keys()].sort());
+    assert.deepEqual(Object.keys(schema).sort(), [...readDocumentedAttributes(section).keys()].sort());
     for (const [name, attribute] of Object.entries(schema)) {
       assert.ok(attribute.description ?? attribute.markdownDescription, `\`${name}\` has no description`);
     }
   });
 }
 
-test("the schema's defaults are the documented ones", () => {
-  const docs = documented("launch");
+test("the defaults of the schema match the documentation", () => {
+  const docs = readDocumentedAttributes("launch");
   for (const [name, attribute] of Object.entries(tandem.configurationAttributes.launch.properties)) {
     const written = /^`([^`]+)`$/.exec(docs.get(name) ?? "")?.[1];
     if (written === undefined) {
-      continue; // Said in words.
+      continue; // The page describes the default.
     }
     const literal = /^(true|false|\[.*\]|\{.*\}|\d+)$/.test(written) ? (JSON.parse(written) as unknown) : written;
     assert.deepEqual(attribute.default, literal, name);
   }
 });
 
-test("an attribute of both launch and attach is the same in both", () => {
+test("an attribute of both launch and attach has the same schema in both", () => {
   const { launch, attach } = tandem.configurationAttributes;
   for (const [name, attribute] of Object.entries(attach.properties)) {
     // A program that was attached to must not be terminated.
@@ -83,7 +83,7 @@ test("an attribute of both launch and attach is the same in both", () => {
   }
 });
 
-test("every choice is explained, and every attribute says its type", () => {
+test("every enum value has a description, and every attribute has a type", () => {
   for (const [name, attribute] of Object.entries({ ...tandem.configurationAttributes.launch.properties, ...tandem.configurationAttributes.attach.properties })) {
     const choices = [attribute, ...(attribute.anyOf ?? [])].filter((one) => one.enum !== undefined);
     assert.ok(choices.every((one) => one.enumDescriptions?.length === one.enum?.length), name);
@@ -91,7 +91,7 @@ test("every choice is explained, and every attribute says its type", () => {
   }
 });
 
-test("snippets use attributes the schema knows", () => {
+test("snippets use only attributes of the schema", () => {
   for (const { body } of tandem.configurationSnippets) {
     const known = tandem.configurationAttributes[body["request"] as "launch" | "attach"].properties;
     for (const name of Object.keys(body).filter((key) => !["type", "request", "name"].includes(key))) {
@@ -100,20 +100,20 @@ test("snippets use attributes the schema knows", () => {
   }
 });
 
-test("every language F5 works in is contributed, with breakpoints", () => {
+test("every language that F5 supports is contributed, with breakpoints", () => {
   const breakpoints = manifest.contributes.breakpoints.map((one) => one.language);
   for (const { id } of LANGUAGES) {
     assert.ok(tandem.languages.includes(id), `languages: ${id}`);
     assert.ok(breakpoints.includes(id), `breakpoints: ${id}`);
   }
-  // The views of ASP.NET Core, by the names that VS Code and its C# extension have for them.
+  // ASP.NET Core views have different language ids in VS Code and its C# extension.
   assert.ok(["razor", "aspnetcorerazor"].every((id) => breakpoints.includes(id)), "breakpoints: Razor");
 });
 
 test("every contributed command is registered, and every setting is read", () => {
   const sources = ["activity", "adapter-factory", "commands", "configuration-provider", "join-offers", "log", "mcp", "programs", "sharing", "shared-session", "test-explorer",
     "test-languages"]
-    .map((name) => read(`src/${name}.ts`)).join("\n");
+    .map((name) => readExtensionFile(`src/${name}.ts`)).join("\n");
   for (const { command } of manifest.contributes.commands) {
     assert.ok(sources.includes(`command("${command.replace("tandem.", "")}"`), command);
   }
@@ -125,34 +125,34 @@ test("every contributed command is registered, and every setting is read", () =>
 });
 
 /** Fields of package.json that VS Code shows. */
-const SEEN = ["description", "markdownDescription", "title", "shortTitle", "label", "contents", "altText", "enumDescriptions", "markdownEnumDescriptions",
+const DISPLAYED_FIELDS = ["description", "markdownDescription", "title", "shortTitle", "label", "contents", "altText", "enumDescriptions", "markdownEnumDescriptions",
   "enumItemLabels", "deprecationMessage", "markdownDeprecationMessage", "patternErrorMessage", "errorMessage"];
 
-test("every text of package.json that people read is in package.nls.json, and none there is unused", () => {
-  const texts = JSON.parse(read("package.nls.json")) as Readonly<Record<string, string>>;
+test("package.nls.json contains exactly the displayed texts of package.json", () => {
+  const texts = JSON.parse(readExtensionFile("package.nls.json")) as Readonly<Record<string, string>>;
   const used = new Set<string>();
-  const look = (value: unknown, name: string): void => {
+  const visit = (value: unknown, name: string): void => {
     if (typeof value === "string") {
       const key = /^%(.+)%$/.exec(value)?.[1];
-      const read = SEEN.includes(name) && !/^\$\{\d/.test(value);
-      assert.ok(!read || key !== undefined || value === "Tandem", `${name}: ${value}`);
+      const isDisplayed = DISPLAYED_FIELDS.includes(name) && !/^\$\{\d/.test(value);
+      assert.ok(!isDisplayed || key !== undefined || value === "Tandem", `${name}: ${value}`);
       if (key !== undefined) {
         assert.ok(key in texts, key);
         used.add(key);
       }
     } else if (typeof value === "object" && value !== null) {
-      Object.entries(value).forEach(([key, inner]) => look(inner, Array.isArray(value) ? name : key));
+      Object.entries(value).forEach(([key, inner]) => visit(inner, Array.isArray(value) ? name : key));
     }
   };
-  look(manifest, "");
+  visit(manifest, "");
   const named = [...Object.values(manifest.contributes.views).flat(), ...tandem.configurationSnippets.map(({ body }) => body)];
   assert.deepEqual(named.filter(({ name }) => !/^%.+%$|^\$\{\d/.test(String(name))), []);
   assert.deepEqual([...used].sort(), Object.keys(texts).sort());
 });
 
-test("every picture is there and small", () => {
+test("every picture exists and is small", () => {
   const images = [manifest.icon, ...manifest.contributes.walkthroughs.flatMap((one) => one.steps.map((step) => step.media.image)),
-    ...[...read("README.md").matchAll(/\((images\/[^)]+)\)/g)].map((match) => match[1] ?? "")];
+    ...[...readExtensionFile("README.md").matchAll(/\((images\/[^)]+)\)/g)].map((match) => match[1] ?? "")];
   for (const image of images) {
     assert.ok(existsSync(path.join(EXTENSION, image)), image);
     assert.ok(readFileSync(path.join(EXTENSION, image)).length < 300 * 1024, `${image} is too big`);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MirroredBreakpoints, type Memento } from "../src/mirrored-breakpoints";
 
-function memory(): Memento & { value: unknown } {
+function createMemento(): Memento & { value: unknown } {
   return {
     value: undefined,
     get() {
@@ -15,25 +15,25 @@ function memory(): Memento & { value: unknown } {
   };
 }
 
-const told = (reason: string, id: number, line: number) => ({ reason, breakpoint: { id, line, source: { path: "/w/a.cs" } } });
+const createEventBody = (reason: string, id: number, line: number) => ({ reason, breakpoint: { id, line, source: { path: "/w/a.cs" } } });
 
-test("what a window was shown and did not give back is left for the next one", () => {
-  const kept = memory();
-  const window = new MirroredBreakpoints(kept);
-  window.handleBreakpointEvent("one", told("new", 4, 9));
-  window.handleBreakpointEvent("one", told("new", 5, 12));
-  window.handleBreakpointEvent("one", told("changed", 5, 13));
-  // A breakpoint of its own that moved.
-  window.handleBreakpointEvent("one", told("changed", 6, 20));
+test("the next window gets the breakpoints that a window did not remove", () => {
+  const state = createMemento();
+  const window = new MirroredBreakpoints(state);
+  window.handleBreakpointEvent("one", createEventBody("new", 4, 9));
+  window.handleBreakpointEvent("one", createEventBody("new", 5, 12));
+  window.handleBreakpointEvent("one", createEventBody("changed", 5, 13));
+  // The window's own breakpoint moved: it is not mirrored.
+  window.handleBreakpointEvent("one", createEventBody("changed", 6, 20));
   window.handleBreakpointEvent("one", { reason: "removed", breakpoint: { id: 4, verified: false } });
-  const next = new MirroredBreakpoints(kept);
+  const next = new MirroredBreakpoints(state);
   assert.deepEqual(next.takeStale(), [{ file: "/w/a.cs", line: 13 }]);
   assert.deepEqual(next.takeStale(), []);
-  assert.deepEqual(new MirroredBreakpoints(kept).takeStale(), []);
+  assert.deepEqual(new MirroredBreakpoints(state).takeStale(), []);
 });
 
-test("a memory of another shape does no harm", () => {
+test("a stored value of another type is ignored", () => {
   for (const value of [undefined, null, 7, "x", [], { a: 3 }, { a: { file: 1, line: "2" } }]) {
-    assert.deepEqual(new MirroredBreakpoints({ ...memory(), get: () => value }).takeStale(), []);
+    assert.deepEqual(new MirroredBreakpoints({ ...createMemento(), get: () => value }).takeStale(), []);
   }
 });

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { CONVERTIBLE_TYPES, findConvertibleCompounds, findConvertibleConfigurations, convertToTandem } from "../src/other-debuggers";
 
-test("configurations of other debuggers are offered, and no others", () => {
+test("only valid configurations of other debuggers are convertible", () => {
   const csharp = { type: "coreclr", request: "launch", name: "Shop", program: "shop.dll", console: "internalConsole" };
   const odd = [null, 3, "x", {}, { type: "coreclr" }, { type: "php", request: "launch", name: "PHP" }, { type: "tandem", request: "launch", name: "Ours" }];
   assert.deepEqual(findConvertibleConfigurations([...odd, csharp]), [csharp]);
@@ -11,7 +11,7 @@ test("configurations of other debuggers are offered, and no others", () => {
   assert.deepEqual(convertToTandem(csharp), { ...csharp, type: "tandem", __configurationType: "coreclr" });
 });
 
-test("compounds are offered if Tandem can start all of it, and another debugger would otherwise", () => {
+test("a compound is convertible if Tandem can run all its members and one is for another debugger", () => {
   const server = { type: "coreclr", request: "launch", name: "Server", program: "server.dll" };
   const client = { type: "debugpy", request: "launch", name: "Client", program: "client.py" };
   const ours = { type: "tandem", request: "launch", name: "Ours", program: "ours.py" };
@@ -29,14 +29,14 @@ test("compounds are offered if Tandem can start all of it, and another debugger 
   assert.deepEqual(convertToTandem(ours as never), ours);
 });
 
-test("the types are those that the documentation names", () => {
+test("the documentation names all convertible types", () => {
   const text = readFileSync("../docs/launch-configuration.md", "utf8");
   const [, section = ""] = /^## Configurations of other debuggers\n\n([^]*?)The `type` chooses/m.exec(text) ?? [];
   const named = [...section.replace("`type`", "").matchAll(/`([a-z-]+)`/g)].map((match) => match[1]);
   assert.deepEqual(named, CONVERTIBLE_TYPES);
 });
 
-test("Neovim has an adapter for each of them", () => {
+test("Neovim has an adapter for each convertible type", () => {
   const text = readFileSync("../editors/neovim/tandem.lua", "utf8");
   const [, list = ""] = /^M\.types = \{([^}]*)\}$/m.exec(text) ?? [];
   assert.deepEqual([...list.matchAll(/"([^"]+)"/g)].map((match) => match[1]), CONVERTIBLE_TYPES);

@@ -7,32 +7,31 @@ import * as os from "node:os";
 import * as path from "node:path";
 import { test } from "node:test";
 
-const ALWAYS = ["LICENSE.txt", "changelog.md", "dist/extension.js", "package.json", "package.nls.json", "l10n/bundle.l10n.json", "readme.md"];
-const PICTURES = readdirSync("images").filter((name) => name.endsWith(".png")).map((name) => `images/${name}`);
-const OWN = ["[Content_Types].xml", "extension.vsixmanifest"];
+const PACKED_FILES = ["LICENSE.txt", "changelog.md", "dist/extension.js", "package.json", "package.nls.json", "l10n/bundle.l10n.json", "readme.md"];
+const PACKED_IMAGES = readdirSync("images").filter((name) => name.endsWith(".png")).map((name) => `images/${name}`);
+const VSIX_FILES = ["[Content_Types].xml", "extension.vsixmanifest"];
 
-/** Creates a package in a new folder and passes its file names, and a reader for their contents, to `look`.
- * */
-function packed(act: (out: string, scratch: string) => void, look: (names: string[], text: (name: string) => string) => void): void {
+/** Creates a package in a new folder, and passes its file names and a function that reads a file to `check`. */
+function withPackage(createPackage: (out: string, scratch: string) => void, check: (names: string[], text: (name: string) => string) => void): void {
   const scratch = mkdtempSync(path.join(os.tmpdir(), "tandem-package-test-"));
   try {
     const out = path.join(scratch, "tandem.vsix");
-    act(out, scratch);
+    createPackage(out, scratch);
     const python = (code: string, ...args: string[]) => execFileSync("python3", ["-c", `import sys, zipfile\n${code}`, out, ...args], { encoding: "utf8" });
     const names = python("print(*zipfile.ZipFile(sys.argv[1]).namelist(), sep='\\n')").trim().split("\n");
-    look(names.sort(), (name) => python("sys.stdout.buffer.write(zipfile.ZipFile(sys.argv[1]).read(sys.argv[2]))", name));
+    check(names.sort(), (name) => python("sys.stdout.buffer.write(zipfile.ZipFile(sys.argv[1]).read(sys.argv[2]))", name));
   } finally {
     rmSync(scratch, { recursive: true, force: true });
   }
 }
 
-const inside = (names: readonly string[]) => [...OWN, ...names.map((name) => `extension/${name}`)].sort();
+const toPackagePaths = (names: readonly string[]) => [...VSIX_FILES, ...names.map((name) => `extension/${name}`)].sort();
 
-test("`vsce package` makes the package for every platform, with nothing in it that is not named", () => {
+test("`vsce package` creates the package for every platform with only the listed files", () => {
   const vsce = path.resolve("node_modules/@vscode/vsce/vsce");
-  packed((out) => execFileSync(process.execPath, [vsce, "package", "--out", out], { stdio: "pipe" }), (names, text) => {
-    assert.deepEqual(names, inside([...ALWAYS, ...PICTURES]));
-    // The marketplace shows a picture from a public address only.
+  withPackage((out) => execFileSync(process.execPath, [vsce, "package", "--out", out], { stdio: "pipe" }), (names, text) => {
+    assert.deepEqual(names, toPackagePaths([...PACKED_FILES, ...PACKED_IMAGES]));
+    // The Marketplace shows only pictures from public addresses.
     const readme = text("extension/readme.md");
     assert.match(readme, /^# Tandem/);
     const pictures = [...readme.matchAll(/!\[[^\]]*\]\(([^)]*)\)/g)].map((match) => match[1] ?? "");
@@ -41,8 +40,8 @@ test("`vsce package` makes the package for every platform, with nothing in it th
   });
 });
 
-test("our own package for a platform holds its programs too, and the pictures of its README", () => {
-  packed((out, scratch) => {
+test("the package for a platform also contains the programs and the pictures of its README", () => {
+  withPackage((out, scratch) => {
     const programs = path.join(scratch, "programs");
     mkdirSync(programs);
     for (const name of ["tandem-dap", "tandem-mcp"]) {
@@ -51,7 +50,7 @@ test("our own package for a platform holds its programs too, and the pictures of
     const flags = ["--target", "linux-x64", "--programs", programs, "--out", out];
     execFileSync(process.execPath, ["scripts/package.mjs", ...flags], { stdio: "pipe" });
   }, (names, text) => {
-    assert.deepEqual(names, inside([...ALWAYS, ...PICTURES, "bin/tandem-dap", "bin/tandem-mcp"]));
+    assert.deepEqual(names, toPackagePaths([...PACKED_FILES, ...PACKED_IMAGES, "bin/tandem-dap", "bin/tandem-mcp"]));
     assert.match(text("extension.vsixmanifest"), /TargetPlatform="linux-x64"/);
     const shown = [...text("extension/readme.md").matchAll(/\((images\/[^)]+)\)/g)].map((match) => `extension/${match[1] ?? ""}`);
     assert.ok(shown.length > 0 && shown.every((name) => names.includes(name)), shown.join(", "));

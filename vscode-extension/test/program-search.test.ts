@@ -4,21 +4,21 @@ import { findProgram, describeVersionMismatch, describeUnsupportedPlatform, type
 
 const environment: SearchEnvironment = { extensionFolder: "/extension", pathVariable: "/a::/b", home: "/home/me", workspaceFolder: "/work" };
 
-test("a configured adapter is the only one that counts", () => {
+test("a search uses only the configured path if there is one", () => {
   const found = findProgram("tandem-dap", "/own/tandem-dap", environment, (file) => file.startsWith("/a"));
   assert.deepEqual(found, { file: undefined, searched: ["/own/tandem-dap"] });
   assert.equal(findProgram("tandem-dap", "~/bin/tandem-dap", environment, () => true).file, "/home/me/bin/tandem-dap");
   assert.equal(findProgram("tandem-dap", "${workspaceFolder}/t/tandem-dap", environment, () => true).file, "/work/t/tandem-dap");
 });
 
-test("the bundled program comes before the neighbour's, and that before PATH, which is walked in order", () => {
+test("a search tries the bundled program, then the neighbour's folder, then PATH in order", () => {
   const searched = ["/extension/bin/tandem-mcp", "/built/tandem-mcp", "/a/tandem-mcp", "/b/tandem-mcp"];
   assert.deepEqual(findProgram("tandem-mcp", "", environment, () => true, "/built/tandem-dap"), { file: searched[0], searched });
   assert.equal(findProgram("tandem-mcp", "", environment, (file) => !file.startsWith("/ext"), "/built/tandem-dap").file, searched[1]);
   assert.equal(findProgram("tandem-dap", "", environment, (file) => file.startsWith("/b/")).file, "/b/tandem-dap");
 });
 
-test("before 1.0 the minor versions must agree, later the major ones", () => {
+test("minor versions must match before 1.0, and major versions afterwards", () => {
   assert.equal(describeVersionMismatch("tandem-dap 0.1.7\n", "0.1.0"), undefined);
   assert.match(describeVersionMismatch("tandem-dap 0.2.0", "0.1.0") ?? "", /version 0\.2\.0.*needs 0\.1/);
   assert.equal(describeVersionMismatch("tandem-dap 1.4.0", "1.2.0"), undefined);
@@ -27,7 +27,7 @@ test("before 1.0 the minor versions must agree, later the major ones", () => {
   assert.match(describeVersionMismatch("bash: not a program", "0.1.0") ?? "", /does not report its version/);
 });
 
-test("a platform without programs is named, also for its C library", () => {
+test("an unsupported platform is described, including its C library", () => {
   assert.equal(describeUnsupportedPlatform("linux", "x64", "2.36"), undefined);
   assert.equal(describeUnsupportedPlatform("linux", "arm64", "2.36"), undefined);
   assert.equal(describeUnsupportedPlatform("linux", "x64", undefined), "linux-x64 (musl)");

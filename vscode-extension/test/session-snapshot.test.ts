@@ -13,13 +13,13 @@ const INFO = {
   ],
 };
 
-test("the status bar says who is here, what agents may do and who acted last", () => {
+test("the status bar shows the clients, the access of agents and the last action", () => {
   const snapshot = readSnapshot(INFO);
   assert.equal(formatStatusText(snapshot, undefined), "$(hubot) you + claude-code · agents control");
-  const act = readAction({ change: "resumed", client: "claude-code", clientId: 4, kind: "agent", command: "next" }, snapshot.clients);
-  assert.equal(act?.format("ann"), "ann stepped over");
-  assert.equal(formatStatusText(snapshot, act), "$(hubot) you + claude-code · agents control · claude-code stepped over");
-  assert.match(formatStatusDetails(snapshot, act), /\*\*claude\\-code\*\* — agent, may control, 3 breakpoints/);
+  const action = readAction({ change: "resumed", client: "claude-code", clientId: 4, kind: "agent", command: "next" }, snapshot.clients);
+  assert.equal(action?.format("ann"), "ann stepped over");
+  assert.equal(formatStatusText(snapshot, action), "$(hubot) you + claude-code · agents control · claude-code stepped over");
+  assert.match(formatStatusDetails(snapshot, action), /\*\*claude\\-code\*\* — agent, may control, 3 breakpoints/);
   const alone = { ...snapshot, clients: snapshot.clients.slice(0, 1) };
   assert.equal(formatStatusText(alone, undefined), "$(organization) only you");
   const texts = ["full", "readOnly", "none"].map((agentAccess) => formatStatusText({ ...snapshot, agentAccess }, undefined));
@@ -29,9 +29,9 @@ test("the status bar says who is here, what agents may do and who acted last", (
 
 test("each action of a client has a description", () => {
   const { clients } = readSnapshot(INFO);
-  const by = { client: "claude-code", clientId: 4, kind: "agent" };
+  const agent = { client: "claude-code", clientId: 4, kind: "agent" };
   const file = "/w/a.cs";
-  for (const [body, what] of [
+  for (const [body, description] of [
     [{ change: "joined", access: "readOnly" }, "joined (may look)"],
     [{ change: "left" }, "left"],
     [{ change: "paused" }, "paused"],
@@ -46,23 +46,23 @@ test("each action of a client has a description", () => {
     [{ change: "refused", command: "next", access: "none" }, "was refused to step"],
     [{ change: "agentAccess", agentAccess: "readOnly" }, "decided: agents may look"],
   ] as const) {
-    const action = readAction({ ...by, ...body }, clients);
-    assert.deepEqual([action?.format("ann"), action?.client, action?.agent, action?.you], [`ann ${what}`, "claude-code", true, false]);
+    const action = readAction({ ...agent, ...body }, clients);
+    assert.deepEqual([action?.format("ann"), action?.client, action?.agent, action?.you], [`ann ${description}`, "claude-code", true, false]);
   }
-  assert.deepEqual(readAction({ ...by, change: "breakpoints", added: [{ file, line: 3 }] }, clients)?.location, { file, line: 3 });
-  // Two of one name are distinguished by their numbers.
+  assert.deepEqual(readAction({ ...agent, change: "breakpoints", added: [{ file, line: 3 }] }, clients)?.location, { file, line: 3 });
+  // Ids distinguish clients of the same name.
   assert.equal(readAction({ change: "paused", client: "claude-code", clientId: 1, kind: "editor" }, clients)?.you, true);
-  for (const body of [undefined, null, {}, { change: "joined" }, { ...by, change: "invented" }]) {
+  for (const body of [undefined, null, {}, { change: "joined" }, { ...agent, change: "invented" }]) {
     assert.equal(readAction(body, clients), undefined);
   }
 });
 
-test("only others' breakpoints are marked, once per line, and none where this window has one, too", () => {
-  const marks = collectForeignBreakpoints(readSnapshot(INFO));
-  assert.deepEqual([...marks].map(([file, lines]) => [file, [...lines]]), [["/w/a.cs", [[9, ["claude-code"]]]]]);
+test("foreign breakpoints are collected once per line, except where this window has one, too", () => {
+  const breakpoints = collectForeignBreakpoints(readSnapshot(INFO));
+  assert.deepEqual([...breakpoints].map(([file, lines]) => [file, [...lines]]), [["/w/a.cs", [[9, ["claude-code"]]]]]);
 });
 
-test("an answer of another shape does no harm", () => {
+test("a response of another type is accepted", () => {
   for (const body of [undefined, null, 7, "x", [], { clients: 3 }, { clients: [null, { breakpoints: "no" }] }]) {
     assert.doesNotThrow(() => formatStatusDetails(readSnapshot(body), undefined));
   }

@@ -1,4 +1,4 @@
-/** Which sources may be fetched, as the person decided. */
+/** Permissions to fetch sources. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readRefusedSource, createSourceLinkOptions } from "../src/source-permission";
@@ -9,7 +9,7 @@ const refused = {
   body: { error: { variables: { code: "ACCESS_DENIED" }, data: { host: "sources.example", url: "https://sources.example/a.cs", allow } } },
 };
 
-test("only a source whose host is not allowed asks for permission", () => {
+test("only a source whose host is not allowed needs a permission", () => {
   assert.deepEqual(readRefusedSource(refused), { host: "sources.example", url: "https://sources.example/a.cs", allow });
   const error = refused.body.error;
   for (const other of [
@@ -26,8 +26,8 @@ test("a launch sends the user's decisions, and the configuration overrides them"
   assert.deepEqual(createSourceLinkOptions({ "sources.example": true, "other.example:8443": false }, undefined), {
     "https://sources.example/*": { enabled: true }, "https://other.example:8443/*": { enabled: false },
   });
-  const own = { "https://sources.example/*": { enabled: false } };
-  assert.deepEqual(createSourceLinkOptions({ "sources.example": true }, own), own);
+  const configured = { "https://sources.example/*": { enabled: false } };
+  assert.deepEqual(createSourceLinkOptions({ "sources.example": true }, configured), configured);
   assert.deepEqual(createSourceLinkOptions({ "*": true, "a/b": true, "me@host": true, plain: "yes" }, undefined), {});
   assert.deepEqual([createSourceLinkOptions(undefined, undefined), createSourceLinkOptions(null, null), createSourceLinkOptions("x", 7)], [{}, {}, {}]);
 });

@@ -1,22 +1,22 @@
-/** Which projects of a workspace have tests, and which test a place is in. */
+/** Projects with tests, test files, and the test at a line. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isTestFile, findProjectOfFile, findTestAt, findTestProjects } from "../src/test-languages";
 
-function found(files: Readonly<Record<string, string>>): string[] {
+function findProjects(files: Readonly<Record<string, string>>): string[] {
   const names = Object.keys(files).map((name) => `/w/${name}`);
   const projects = findTestProjects(names, "/w", (file) => files[file.slice(3)] ?? "");
   return projects.map((one) => `${one.language.id} ${one.path.slice(2)}`).sort();
 }
 
-test("projects with tests are found by what their files say", () => {
-  assert.deepEqual(found({ "app/app.csproj": "<Project/>", "tests/t.csproj": '<PackageReference Include="Microsoft.NET.Test.Sdk" />' }), ["csharp /tests/t.csproj"]);
-  assert.deepEqual(found({ "Cargo.toml": "", "inner/Cargo.toml": "" }), ["rust "]);
-  assert.deepEqual(found({ "a/go.mod": "", "a/deep/x_test.go": "", "b/go.mod": "" }), ["go /a"]);
-  assert.deepEqual(found({ "a/package.json": '{"scripts":{"test":"node --test"}}', "b/package.json": '{"scripts":{"test":"mocha"}}' }), ["javascript /a"]);
-  assert.deepEqual(found({ "CMakeLists.txt": "enable_testing()", "lib/CMakeLists.txt": "enable_testing()" }), ["cpp "]);
-  assert.deepEqual(found({ "a/pyproject.toml": "", "a/tests/conftest.py": "", "a/tests/test_x.py": "", "b/tests/test_y.py": "" }), ["python /a", "python /b"]);
-  assert.deepEqual(found({ "Gemfile": "", "spec/a_spec.rb": "" }), ["ruby "]);
+test("projects with tests are found by their files", () => {
+  assert.deepEqual(findProjects({ "app/app.csproj": "<Project/>", "tests/t.csproj": '<PackageReference Include="Microsoft.NET.Test.Sdk" />' }), ["csharp /tests/t.csproj"]);
+  assert.deepEqual(findProjects({ "Cargo.toml": "", "inner/Cargo.toml": "" }), ["rust "]);
+  assert.deepEqual(findProjects({ "a/go.mod": "", "a/deep/x_test.go": "", "b/go.mod": "" }), ["go /a"]);
+  assert.deepEqual(findProjects({ "a/package.json": '{"scripts":{"test":"node --test"}}', "b/package.json": '{"scripts":{"test":"mocha"}}' }), ["javascript /a"]);
+  assert.deepEqual(findProjects({ "CMakeLists.txt": "enable_testing()", "lib/CMakeLists.txt": "enable_testing()" }), ["cpp "]);
+  assert.deepEqual(findProjects({ "a/pyproject.toml": "", "a/tests/conftest.py": "", "a/tests/test_x.py": "", "b/tests/test_y.py": "" }), ["python /a", "python /b"]);
+  assert.deepEqual(findProjects({ "Gemfile": "", "spec/a_spec.rb": "" }), ["ruby "]);
 });
 
 test("a file belongs to the innermost project of its language", () => {
@@ -37,7 +37,7 @@ test("test files are recognized by their names", () => {
   }
 });
 
-test("the test at a place is the last that begins above it", () => {
+test("the test at a line is the last that begins at or above it", () => {
   const tests = [{ line: 3 }, { line: 10 }, { line: undefined }, { line: 7 }];
   assert.deepEqual([findTestAt(tests, 8), findTestAt(tests, 3), findTestAt(tests, 2), findTestAt(tests, 99)], [{ line: 7 }, { line: 3 }, undefined, { line: 10 }]);
 });

@@ -1,5 +1,4 @@
-/** All tests in the real VS Code, one after the other in one server and one browser: starting those takes
- * longer than most of the tests. */
+/** All tests in the real VS Code. They share one server and one browser, whose start takes longer than most tests. */
 import { after } from "node:test";
 import { Editor } from "./editor";
 import "./dotnet.scenario";

@@ -1,36 +1,36 @@
-/** An agent starts a program; the person is offered to join, looks on, types, and leaves without ending it. */
+/** The user joins and leaves the session of an agent. */
 import assert from "node:assert/strict";
 import * as path from "node:path";
-import { dotnetVariables } from "../environment";
+import { getDotnetVariables } from "../environment";
 import { Agent } from "./agent";
 import { scenario } from "./workbench";
 
-scenario("a person joins an agent's session, and leaves without ending it", "shop", async (bench) => {
+scenario("a user joins an agent's session, and leaves without ending it", "shop", async (bench) => {
   await bench.openFile("Program.cs");
-  const agent = await Agent.start("claude-code", bench.runtimeFolder, dotnetVariables());
-  bench.atEnd(() => agent.close());
+  const agent = await Agent.start("claude-code", bench.runtimeFolder, getDotnetVariables());
+  bench.addCleanup(() => agent.close());
   const source = path.join(bench.folder, "Program.cs");
   await agent.call("debug_launch", { program: bench.folder, stopAtEntry: false, breakpoints: [{ sourceFile: source, line: 20 }] });
 
-  await bench.command("Tandem: Join a Session");
-  await bench.listed("shop").waitFor();
-  await bench.picture("join");
+  await bench.runCommand("Tandem: Join a Session");
+  await bench.listItem("shop").waitFor();
+  await bench.takeScreenshot("join");
   await bench.page.keyboard.press("Escape");
-  const offer = await bench.notification("The agent claude-code debugs shop in the session");
+  const offer = await bench.waitForNotification("The agent claude-code debugs shop in the session");
   await offer.locator(".monaco-button", { hasText: "Join" }).click();
 
-  // Earlier output is there, and so are the other clients.
-  await bench.terminalShows("your name?");
-  await bench.status().filter({ hasText: "you + claude-code" }).waitFor();
-  await bench.mark("return total;").waitFor({ state: "attached" });
+  // The window shows earlier output and the other clients.
+  await bench.waitForTerminalText("your name?");
+  await bench.statusItem().filter({ hasText: "you + claude-code" }).waitFor();
+  await bench.breakpointOwner("return total;").waitFor({ state: "attached" });
   await bench.typeIntoTerminal("ann\n");
-  await bench.stoppedAt(20);
-  const answer = await agent.call("debug_status", {});
-  assert.equal(answer["state"], "stopped", JSON.stringify(answer));
-  await bench.picture("joined");
+  await bench.waitForStopAt(20);
+  const status = await agent.call("debug_status", {});
+  assert.equal(status["state"], "stopped", JSON.stringify(status));
+  await bench.takeScreenshot("joined");
 
-  await bench.command("Tandem: Leave Without Ending");
-  await bench.status().waitFor({ state: "hidden" });
+  await bench.runCommand("Tandem: Leave Without Ending");
+  await bench.statusItem().waitFor({ state: "hidden" });
   const after = await agent.call("debug_status", {});
   assert.equal(after["state"], "stopped", JSON.stringify(after));
 });

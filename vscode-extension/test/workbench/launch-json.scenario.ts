@@ -1,91 +1,91 @@
-/** Configurations that are made from what the workspace holds. */
+/** Configurations that Tandem creates, and those of launch.json. */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import * as path from "node:path";
 import { scenario, type Workbench } from "./workbench";
 
-/** `create a launch.json file`, as the debug view offers it; returns the names and programs in it. */
-async function created(bench: Workbench, open: string): Promise<[string, string][]> {
+/** Creates a launch.json by the link in the debug view; returns the names and programs in it. */
+async function createLaunchJson(bench: Workbench, openedFile: string): Promise<[string, string][]> {
   const file = path.join(bench.folder, ".vscode/launch.json");
-  await bench.openFile(open);
-  await bench.debugView();
+  await bench.openFile(openedFile);
+  await bench.openDebugView();
   await bench.page.locator(".debug-viewlet").getByText("create a launch.json").first().click();
-  await bench.until("a launch.json", () => existsSync(file) && readFileSync(file, "utf8").includes('"program"'));
+  await bench.waitUntil("a launch.json", () => existsSync(file) && readFileSync(file, "utf8").includes('"program"'));
   const text = readFileSync(file, "utf8");
   const found = [...text.matchAll(/"name": "([^"]*)",\s*"program": "([^"]*)"/g)];
   return found.map((match) => [match[1] ?? "", match[2] ?? ""]);
 }
 
-scenario("a new launch.json holds what the workspace holds", "polyglot", async (bench) => {
-  assert.deepEqual(await created(bench, "sum.c"), [
+scenario("a new launch.json lists the projects and files of the workspace", "polyglot", async (bench) => {
+  assert.deepEqual(await createLaunchJson(bench, "sum.c"), [
     ["Tandem: hail", "${workspaceFolder}/hail"],
     ["Tandem: meter", "${workspaceFolder}/meter"],
     ["Tandem: this Python file", "${file}"],
     ["Tandem: this C file", "${file}"],
     ["Tandem: this JavaScript file", "${file}"],
   ]);
-  await bench.picture("launch-json");
+  await bench.takeScreenshot("launch-json");
 });
 
-scenario("Run and Debug with no file open runs the only project there is", "shop", async (bench) => {
-  await bench.debugView();
+scenario("Run and Debug without an open file runs the only project", "shop", async (bench) => {
+  await bench.openDebugView();
   await bench.page.locator(".debug-viewlet .monaco-button", { hasText: "Run and Debug" }).click();
-  // VS Code asks which debugger: no file says.
-  await bench.choose("Tandem");
-  await bench.terminalShows("your name?");
-  await bench.picture("only-project");
+  // VS Code asks for the debugger: no open file selects one.
+  await bench.chooseItem("Tandem");
+  await bench.waitForTerminalText("your name?");
+  await bench.takeScreenshot("only-project");
 });
 
-scenario("a workspace of two folders: F5 runs the open file's own", "shop", async (bench) => {
+scenario("F5 in a workspace of two folders runs the active file's folder", "shop", async (bench) => {
   const { page } = bench;
   await bench.openFile("greeter.py");
-  await bench.debugView();
+  await bench.openDebugView();
   await page.keyboard.press("F5");
-  await bench.terminalShows("how many?");
+  await bench.waitForTerminalText("how many?");
   await page.keyboard.press("Shift+F5");
-  await bench.status().waitFor({ state: "hidden" });
+  await bench.statusItem().waitFor({ state: "hidden" });
   await bench.openFile("Program.cs");
-  await bench.debugView();
-  // Until the first session has ended for VS Code, too, F5 would not start another.
+  await bench.openDebugView();
+  // VS Code starts no other session until the first one has ended in its own view.
   await page.getByRole("button", { name: "Run and Debug", exact: true }).waitFor();
   await page.keyboard.press("F5");
-  await bench.terminalShows("your name?");
-  await bench.picture("two-folders");
-}, { beside: "greeter" });
+  await bench.waitForTerminalText("your name?");
+  await bench.takeScreenshot("two-folders");
+}, { secondFolder: "greeter" });
 
-scenario("a window without a folder: F5 runs the open file", "greeter", async (bench) => {
+scenario("F5 in a window without a folder runs the active file", "greeter", async (bench) => {
   await bench.page.locator(".editor-group-container .tab.active", { hasText: "greeter.py" }).waitFor();
   await bench.setBreakpoint(4);
-  await bench.debugView();
+  await bench.openDebugView();
   await bench.page.keyboard.press("F5");
-  await bench.terminalShows("how many?");
+  await bench.waitForTerminalText("how many?");
   await bench.typeIntoTerminal("1\n");
-  await bench.stoppedAt(4);
-  await bench.picture("no-folder");
-}, { alone: "greeter.py" });
+  await bench.waitForStopAt(4);
+  await bench.takeScreenshot("no-folder");
+}, { singleFile: "greeter.py" });
 
-/** The programs of all live sessions. */
-function livePrograms(bench: Workbench): string[] {
+/** Lists the programs of all live sessions. */
+function listLivePrograms(bench: Workbench): string[] {
   const folder = path.join(bench.runtimeFolder, "tandem");
   const files = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".json")) : [];
   return files.map((name) => (JSON.parse(readFileSync(path.join(folder, name), "utf8")) as { program: string }).program);
 }
 
-const greeter = (type: string, name: string) => ({ type, request: "launch", name, program: "${workspaceFolder}/greeter.py", cwd: "${workspaceFolder}" });
+const createConfiguration = (type: string, name: string) => ({ type, request: "launch", name, program: "${workspaceFolder}/greeter.py", cwd: "${workspaceFolder}" });
 
-scenario("compounds start each of their configurations, those of another debugger with Tandem", "greeter", async (bench) => {
+scenario("a compound starts all its configurations, including those of another debugger", "greeter", async (bench) => {
   const program = path.join(bench.folder, "greeter.py");
-  const started = (count: number) => bench.until(`${count} sessions`, () => livePrograms(bench).filter((one) => one === program).length === count);
+  const waitForSessions = (count: number) => bench.waitUntil(`${count} sessions`, () => listLivePrograms(bench).filter((one) => one === program).length === count);
   await bench.openFile("greeter.py");
-  await bench.command("Debug: Select and Start Debugging");
-  await bench.choose("Ours");
-  await started(2);
-  await bench.command("Tandem: Debug with Tandem");
-  await bench.choose("Theirs");
-  await started(4);
-  await bench.picture("compounds");
+  await bench.runCommand("Debug: Select and Start Debugging");
+  await bench.chooseItem("Ours");
+  await waitForSessions(2);
+  await bench.runCommand("Tandem: Debug with Tandem");
+  await bench.chooseItem("Theirs");
+  await waitForSessions(4);
+  await bench.takeScreenshot("compounds");
 }, { launchFile: {
   version: "0.2.0",
-  configurations: [greeter("tandem", "First"), greeter("tandem", "Second"), greeter("debugpy", "Third"), greeter("debugpy", "Fourth")],
+  configurations: [createConfiguration("tandem", "First"), createConfiguration("tandem", "Second"), createConfiguration("debugpy", "Third"), createConfiguration("debugpy", "Fourth")],
   compounds: [{ name: "Ours", configurations: ["First", "Second"] }, { name: "Theirs", configurations: ["Third", "Fourth"] }],
 } });

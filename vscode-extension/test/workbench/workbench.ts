@@ -1,56 +1,56 @@
-/** One window of the real VS Code with a folder open in it, and what a person does and sees there. */
+/** A window of a real VS Code with an open folder: performs a user's actions and finds what the window shows. */
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import * as path from "node:path";
 import { test } from "node:test";
 import type { BrowserContext, Locator, Page } from "playwright-core";
-import { DEADLINE, ROOT } from "../environment";
+import { STEP_TIMEOUT_MS, ROOT } from "../environment";
 import { Editor } from "./editor";
 
-const SAMPLES = path.join(ROOT, "vscode-extension/test/workbench/samples");
-/** Where screenshots are kept, for people to look at. */
-const SCREENSHOTS = process.env["TANDEM_PICTURES"] ?? path.join(ROOT, "vscode-extension/dist/screenshots");
-/** Number of attempts to open an input box that something closes. */
-const MAX_TRIES = 4;
-let windows = 0;
+const SAMPLES_FOLDER = path.join(ROOT, "vscode-extension/test/workbench/samples");
+/** Folder of the screenshots. */
+const SCREENSHOTS_FOLDER = process.env["TANDEM_PICTURES"] ?? path.join(ROOT, "vscode-extension/dist/screenshots");
+/** Maximum number of attempts to open an input box. */
+const MAX_ATTEMPTS = 4;
+let windowCount = 0;
 
-export interface Circumstances {
+export interface ScenarioOptions {
   /** Settings of the workspace. */
   readonly settings?: Readonly<Record<string, unknown>>;
-  /** The configuration of its launch.json. */
+  /** Configuration in its launch.json. */
   readonly launch?: unknown;
-  /** The whole launch.json, instead of `launch`. */
+  /** Content of launch.json, instead of `launch`. */
   readonly launchFile?: unknown;
-  /** Another sample, as a second folder of the workspace. */
-  readonly beside?: string;
-  /** No folder is open, only this file of the sample. */
-  readonly alone?: string;
+  /** Sample that is the second folder of the workspace. */
+  readonly secondFolder?: string;
+  /** File of the sample that is open without a folder. */
+  readonly singleFile?: string;
 }
 
-/** A part of the window that a picture describes. */
+/** A part of the window that a screenshot annotates. */
 export interface CallOut {
   readonly part: Locator;
-  /** The width at its left that is not framed, pixels. */
-  readonly skip?: number;
+  /** Width at the left of the part that the frame excludes, pixels. */
+  readonly leftInset?: number;
   readonly text: string;
-  /** The corner of the text, pixels. */
+  /** Top left corner of the text, pixels. */
   readonly left: number;
   readonly top: number;
 }
 
-/** A test in a window on a copy of a sample, or of another folder; a failure keeps a picture and tells what was logged. */
-export function scenario(name: string, sample: string, act: (bench: Workbench) => Promise<void>, circumstances: Circumstances = {}): void {
-  test(name, { timeout: 5 * DEADLINE }, () => inWindow(name, sample, act, circumstances));
+/** Defines a test in a window on a copy of a sample or another folder. A failure takes a screenshot and prints the logs. */
+export function scenario(name: string, sample: string, run: (bench: Workbench) => Promise<void>, options: ScenarioOptions = {}): void {
+  test(name, { timeout: 5 * STEP_TIMEOUT_MS }, () => runScenario(name, sample, run, options));
 }
 
-/** The same within a test. */
-export async function inWindow(name: string, sample: string, act: (bench: Workbench) => Promise<void>, circumstances: Circumstances): Promise<void> {
-  const bench = await Workbench.open(sample, circumstances);
+/** Runs a scenario within a test. */
+export async function runScenario(name: string, sample: string, run: (bench: Workbench) => Promise<void>, options: ScenarioOptions): Promise<void> {
+  const bench = await Workbench.open(sample, options);
   try {
-    await act(bench);
+    await run(bench);
   } catch (error) {
-    await bench.picture(`failed-${name.replace(/\W+/g, "-").slice(0, 40)}`);
-    console.error(bench.logs());
+    await bench.takeScreenshot(`failed-${name.replace(/\W+/g, "-").slice(0, 40)}`);
+    console.error(bench.readLogs());
     throw error;
   } finally {
     await bench.close();
@@ -58,21 +58,21 @@ export async function inWindow(name: string, sample: string, act: (bench: Workbe
 }
 
 export class Workbench {
-  private readonly ending: (() => unknown)[] = [];
+  private readonly cleanups: (() => unknown)[] = [];
 
   private constructor(
     private readonly editor: Editor,
     public readonly page: Page,
-    /** The folder that is open. */
+    /** The open folder. */
     public readonly folder: string,
     private readonly context: BrowserContext,
   ) {}
 
-  public static async open(sample: string, { settings, launch, launchFile, beside, alone }: Circumstances): Promise<Workbench> {
+  public static async open(sample: string, { settings, launch, launchFile, secondFolder, singleFile }: ScenarioOptions): Promise<Workbench> {
     const editor = await Editor.get();
-    windows += 1;
-    const folder = path.join(editor.scratch, `window${windows}`, path.basename(sample));
-    cpSync(path.resolve(SAMPLES, sample), folder, { recursive: true, verbatimSymlinks: true });
+    windowCount += 1;
+    const folder = path.join(editor.scratch, `window${windowCount}`, path.basename(sample));
+    cpSync(path.resolve(SAMPLES_FOLDER, sample), folder, { recursive: true, verbatimSymlinks: true });
     const write = (file: string, content: unknown) => {
       mkdirSync(path.join(folder, ".vscode"), { recursive: true });
       writeFileSync(path.join(folder, ".vscode", file), JSON.stringify(content, undefined, 2));
@@ -89,21 +89,21 @@ export class Workbench {
     const context = await editor.browser.newContext({ viewport: { width: 1280, height: 800 } });
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);
     const page = await context.newPage();
-    page.setDefaultTimeout(DEADLINE);
-    await page.goto(`${editor.address}/?${openQuery(new URL(editor.address).host, folder, beside, alone)}`);
+    page.setDefaultTimeout(STEP_TIMEOUT_MS);
+    await page.goto(`${editor.address}/?${createOpenQuery(new URL(editor.address).host, folder, secondFolder, singleFile)}`);
     await page.locator(".monaco-workbench").waitFor();
     const bench = new Workbench(editor, page, folder, context);
-    if (beside !== undefined) {
-      await bench.showsFolder(beside);
+    if (secondFolder !== undefined) {
+      await bench.waitForFolder(secondFolder);
     }
     return bench;
   }
 
-  /** VS Code now and then shows a workspace file's window without its folders, and then for good: a person would reload it. */
-  private async showsFolder(name: string): Promise<void> {
-    await this.until(`${name} is among the folders`, async () => {
+  /** Waits for a folder in the Explorer. VS Code sometimes opens a workspace file without its folders: reload the window then. */
+  private async waitForFolder(name: string): Promise<void> {
+    await this.waitUntil(`${name} is among the folders`, async () => {
       const row = this.page.locator(".explorer-folders-view .monaco-list-row", { hasText: name }).first();
-      const shown = await row.waitFor({ timeout: DEADLINE / 6 }).then(() => true, () => false);
+      const shown = await row.waitFor({ timeout: STEP_TIMEOUT_MS / 6 }).then(() => true, () => false);
       if (!shown) {
         await this.page.reload();
       }
@@ -111,40 +111,40 @@ export class Workbench {
     });
   }
 
-  /** Where sessions publish themselves, as `XDG_RUNTIME_DIR`. */
+  /** The folder of published sessions: `XDG_RUNTIME_DIR`. */
   public get runtimeFolder(): string {
     return this.editor.runtimeFolder;
   }
 
-  /** Where .NET programs tell that they run. */
+  /** The folder of the diagnostics sockets of .NET programs: `TMPDIR`. */
   public get temporaryFolder(): string {
     return this.editor.scratch;
   }
 
-  public logs(): string {
-    return this.editor.logs();
+  public readLogs(): string {
+    return this.editor.readLogs();
   }
 
-  /** Does this before the window closes. */
-  public atEnd(act: () => unknown): void {
-    this.ending.push(act);
+  /** Adds a function to call before the window closes. */
+  public addCleanup(cleanup: () => unknown): void {
+    this.cleanups.push(cleanup);
   }
 
-  /** Keeps a screenshot, for people to look at. */
-  public async picture(name: string): Promise<void> {
-    mkdirSync(SCREENSHOTS, { recursive: true });
-    await this.page.screenshot({ path: path.join(SCREENSHOTS, `${name}.png`), animations: "disabled" });
+  /** Takes a screenshot. */
+  public async takeScreenshot(name: string): Promise<void> {
+    mkdirSync(SCREENSHOTS_FOLDER, { recursive: true });
+    await this.page.screenshot({ path: path.join(SCREENSHOTS_FOLDER, `${name}.png`), animations: "disabled" });
   }
 
-  /** Keeps a screenshot in which each part is framed and described. */
-  public async pictureWithCallOuts(name: string, callOuts: readonly CallOut[]): Promise<void> {
-    const drawn = [];
-    for (const { part, skip = 0, text, left, top } of callOuts) {
+  /** Takes a screenshot in which each part has a frame and a text. */
+  public async takeAnnotatedScreenshot(name: string, callOuts: readonly CallOut[]): Promise<void> {
+    const frames = [];
+    for (const { part, leftInset: leftInset = 0, text, left, top } of callOuts) {
       const frame = await part.boundingBox();
       if (frame === null) {
-        throw new Error(`nothing to frame for: ${text}`);
+        throw new Error(`the part is not visible: ${text}`);
       }
-      drawn.push({ frame: { ...frame, x: frame.x + skip, width: frame.width - skip }, text, left, top });
+      frames.push({ frame: { ...frame, x: frame.x + leftInset, width: frame.width - leftInset }, text, left, top });
     }
     await this.page.evaluate((all) => {
       const add = (style: Readonly<Record<string, string>>, text = "") => {
@@ -165,38 +165,38 @@ export class Workbench {
           left: pixels(left), top: pixels(top), padding: "6px 10px", borderRadius: "6px", background: "#ff9f1a", color: "#1b1b1b",
           font: "600 15px sans-serif", whiteSpace: "nowrap",
         }, text).getBoundingClientRect();
-        // A line from the label's middle to the nearest side of the frame.
+        // Draw a line from the label's middle to the nearest side of the frame.
         const middle = label.left + Math.min(label.width / 2, 60);
         const isAbove = label.bottom < frame.y;
         const [from, to] = isAbove ? [label.bottom, frame.y - 3] : [frame.y + frame.height + 3, label.top];
         add({ left: pixels(middle), top: pixels(from), width: "2px", height: pixels(to - from), background: "#ff9f1a" });
       }
-    }, drawn);
-    await this.picture(name);
+    }, frames);
+    await this.takeScreenshot(name);
     await this.page.evaluate(() => document.querySelectorAll(".call-out").forEach((element) => element.remove()));
   }
 
-  /** Presses keys that open a list to type into, types, and chooses what is called so. */
-  private async pick(keys: string, prefix: string, name: string): Promise<void> {
-    const input = await this.ask(keys, prefix);
+  /** Opens an input box by its keys and chooses an item by its name. */
+  private async pickFromInput(keys: string, prefix: string, name: string): Promise<void> {
+    const input = await this.openInput(keys, prefix);
     await input.fill(prefix + name);
-    await this.choose(name);
+    await this.chooseItem(name);
   }
 
-  /** Opens VS Code's input box, which begins with the prefix. It closes again when something takes the focus, as the widget of an exception does. */
-  private async ask(keys: string, prefix: string): Promise<Locator> {
+  /** Opens VS Code's input box, whose text begins with the prefix. It closes if another widget takes the focus: try again then. */
+  private async openInput(keys: string, prefix: string): Promise<Locator> {
     const input = this.page.locator(".quick-input-widget:visible input.input");
-    for (let tries = 1; ; tries++) {
+    for (let attempt = 1; ; attempt++) {
       await this.page.keyboard.press(keys);
       try {
-        // The prefix comes with the focus; what is typed before is lost.
-        await this.page.waitForFunction((wanted) => {
+        // VS Code inserts the prefix when the box gets the focus, and drops earlier input.
+        await this.page.waitForFunction((expected) => {
           const focused = document.activeElement;
-          return focused instanceof HTMLInputElement && focused.closest(".quick-input-widget") !== null && focused.value === wanted;
-        }, prefix, { timeout: DEADLINE / MAX_TRIES });
+          return focused instanceof HTMLInputElement && focused.closest(".quick-input-widget") !== null && focused.value === expected;
+        }, prefix, { timeout: STEP_TIMEOUT_MS / MAX_ATTEMPTS });
         return input;
       } catch (error) {
-        if (tries === MAX_TRIES) {
+        if (attempt === MAX_ATTEMPTS) {
           throw error;
         }
         await this.page.keyboard.press("Escape");
@@ -204,21 +204,21 @@ export class Workbench {
     }
   }
 
-  public command(name: string): Promise<void> {
-    return this.pick("F1", ">", name);
+  public runCommand(name: string): Promise<void> {
+    return this.pickFromInput("F1", ">", name);
   }
 
-  /** Chooses in the list that is open. */
-  public async choose(text: string): Promise<void> {
-    await this.listed(text).click();
+  /** Chooses an item of the open list. */
+  public async chooseItem(text: string): Promise<void> {
+    await this.listItem(text).click();
   }
 
-  /** A row of the list that is open. */
-  public listed(text: string | RegExp): Locator {
+  /** An item of the open list. */
+  public listItem(text: string | RegExp): Locator {
     return this.page.locator(".quick-input-list .monaco-list-row", { hasText: text }).first();
   }
 
-  /** The debug view's rows are made lazily: what is collapsed is opened. */
+  /** Expands a row of a tree: VS Code creates the child rows lazily. */
   public async expand(row: Locator): Promise<void> {
     await row.first().waitFor();
     const twistie = row.first().locator(".monaco-tl-twistie.collapsed");
@@ -229,38 +229,38 @@ export class Workbench {
 
   public async openFile(name: string): Promise<void> {
     const file = path.basename(name);
-    const input = await this.ask("Control+P", "");
-    // A window that has just opened may search only some of its folders, and does not search again by itself.
-    await this.until(`${name} is found`, async () => {
+    const input = await this.openInput("Control+P", "");
+    // A new window may search only some of its folders, and does not repeat the search.
+    await this.waitUntil(`${name} is found`, async () => {
       await input.fill("");
       await input.fill(name);
-      return await this.listed(file).waitFor({ timeout: DEADLINE / 12 }).then(() => true, () => false);
+      return await this.listItem(file).waitFor({ timeout: STEP_TIMEOUT_MS / 12 }).then(() => true, () => false);
     });
-    await this.choose(file);
+    await this.chooseItem(file);
     await this.page.locator(".editor-group-container .tab.active", { hasText: file }).waitFor();
     await this.page.locator(".monaco-editor .view-line").first().waitFor();
   }
 
-  /** Brings a line of the open file into sight. */
+  /** Scrolls to a line of the open file. */
   public async goToLine(line: number): Promise<void> {
-    const input = await this.ask("Control+G", ":");
+    const input = await this.openInput("Control+G", ":");
     await input.fill(`:${line}`);
     await this.page.keyboard.press("Enter");
     await this.lineNumber(line).waitFor();
   }
 
-  /** Opens the debug view, and focuses it. */
-  public async debugView(): Promise<void> {
+  /** Opens and focuses the debug view. */
+  public async openDebugView(): Promise<void> {
     await this.page.keyboard.press("Control+Shift+D");
     await this.page.locator(".debug-viewlet").waitFor();
   }
 
-  /** Sets a breakpoint as a person does: points into the gutter, sees the hint, and clicks. */
+  /** Sets a breakpoint by a click into the gutter. */
   public async setBreakpoint(line: number): Promise<void> {
-    const [x, y] = await this.gutter(line);
+    const [x, y] = await this.locateGutter(line);
     const hint = this.page.locator(".monaco-editor .codicon-debug-hint");
-    // The hint shows that the editor listens to the gutter by now.
-    await this.until(`a hint in the gutter at line ${line}`, async () => {
+    // The hint shows that the editor handles clicks into the gutter.
+    await this.waitUntil(`a hint in the gutter at line ${line}`, async () => {
       await this.page.mouse.move(x + 200, y);
       await this.page.mouse.move(x, y);
       return (await hint.count()) > 0;
@@ -270,18 +270,18 @@ export class Workbench {
     await this.page.mouse.move(x + 400, y);
   }
 
-  /** Takes a breakpoint away. */
+  /** Removes a breakpoint by a click into the gutter. */
   public async removeBreakpoint(line: number): Promise<void> {
-    const [x, y] = await this.gutter(line);
+    const [x, y] = await this.locateGutter(line);
     await this.page.mouse.click(x, y);
     await this.page.mouse.move(x + 400, y);
   }
 
-  private async gutter(line: number): Promise<[number, number]> {
+  private async locateGutter(line: number): Promise<[number, number]> {
     const box = await this.lineNumber(line).boundingBox();
     const margin = await this.page.locator(".monaco-editor .margin").first().boundingBox();
     if (box === null || margin === null) {
-      throw new Error(`line ${line} is not in sight`);
+      throw new Error(`line ${line} is not visible`);
     }
     return [margin.x + 10, box.y + box.height / 2];
   }
@@ -290,44 +290,44 @@ export class Workbench {
     return this.page.locator(".monaco-editor .margin .line-numbers").filter({ hasText: new RegExp(`^${line}$`) });
   }
 
-  /** The rows of a part of the debug view: `Variables`, `Call Stack`, `Breakpoints`. */
-  public debugRow(part: string, text: string | RegExp): Locator {
-    return this.page.locator(".pane", { has: this.page.locator(".pane-header", { hasText: part }) }).locator(".monaco-list-row").filter({ hasText: text });
+  /** Rows of a pane of the debug view: `Variables`, `Call Stack`, `Breakpoints`. */
+  public debugRow(pane: string, text: string | RegExp): Locator {
+    return this.page.locator(".pane", { has: this.page.locator(".pane-header", { hasText: pane }) }).locator(".monaco-list-row").filter({ hasText: text });
   }
 
-  /** The client's name after the line with this text. */
-  public mark(text: string): Locator {
+  /** The owner's name after the line with this text. */
+  public breakpointOwner(text: string): Locator {
     return this.page.locator(".monaco-editor .view-line", { hasText: text }).locator('[class*="ced-"]').first();
   }
 
-  /** A word of a line of the program. */
-  public word(line: string, word: string): Locator {
+  /** A word in a line of the editor. */
+  public wordInLine(line: string, word: string): Locator {
     return this.page.locator(".monaco-editor .view-line", { hasText: line }).getByText(word).first();
   }
 
-  public status(): Locator {
+  public statusItem(): Locator {
     return this.page.locator('.statusbar-item[id*="tandem.session"]');
   }
 
-  /** Waits until VS Code shows an adapter's progress: that part of it starts up to 5 s after a window, and
-   * never shows progress that began before. The window does not show when it is ready. */
-  public async showsProgress(): Promise<void> {
-    await this.page.waitForTimeout(DEADLINE / 10);
+  /** Waits until VS Code can show the progress of an adapter. This part of VS Code starts up to 5 s after the window, and
+   * ignores progress that began before. The window does not show when it is ready. */
+  public async waitForProgressSupport(): Promise<void> {
+    await this.page.waitForTimeout(STEP_TIMEOUT_MS / 10);
   }
 
-  /** A notification that is shown, or was and is in the list. */
-  public async notification(text: string | RegExp): Promise<Locator> {
+  /** Waits for a notification, also in the list of hidden ones. */
+  public async waitForNotification(text: string | RegExp): Promise<Locator> {
     const shown = this.page.locator(".notifications-toasts .notification-list-item, .notifications-center .notification-list-item", { hasText: text }).first();
-    await shown.waitFor({ timeout: 4_000 }).catch(() => this.command("Notifications: Show Notifications"));
+    await shown.waitFor({ timeout: 4_000 }).catch(() => this.runCommand("Notifications: Show Notifications"));
     await shown.waitFor();
     return shown;
   }
 
-  public terminalText(): Promise<string> {
+  public readTerminal(): Promise<string> {
     return this.page.locator(".terminal-wrapper.active .xterm-rows").innerText();
   }
 
-  public async terminalShows(text: string | RegExp): Promise<void> {
+  public async waitForTerminalText(text: string | RegExp): Promise<void> {
     await this.page.locator(".terminal-wrapper.active .xterm-rows", { hasText: text }).waitFor();
   }
 
@@ -336,44 +336,44 @@ export class Workbench {
     await this.page.keyboard.type(text, { delay: 10 });
   }
 
-  /** Waits until the yellow line of the stop is this one. */
-  public async stoppedAt(line: number): Promise<void> {
+  /** Waits until the editor highlights this line as the top frame. */
+  public async waitForStopAt(line: number): Promise<void> {
     await this.page.locator(".monaco-editor .margin .line-numbers.active-line-number", { hasText: new RegExp(`^${line}$`) }).waitFor();
     await this.page.locator(".monaco-editor .debug-top-stack-frame-line").first().waitFor();
   }
 
-  /** Waits for something no single locator shows. */
-  public async until(what: string, holds: () => Promise<boolean> | boolean): Promise<void> {
-    const end = Date.now() + DEADLINE;
-    while (!(await holds())) {
+  /** Waits for a condition that no locator expresses. */
+  public async waitUntil(goal: string, condition: () => Promise<boolean> | boolean): Promise<void> {
+    const end = Date.now() + STEP_TIMEOUT_MS;
+    while (!(await condition())) {
       if (Date.now() > end) {
-        throw new Error(`it did not come to ${what}`);
+        throw new Error(`timeout waiting for ${goal}`);
       }
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
   }
 
-  /** Closes the window; every session it began must end with it. The page is left first: a renderer that the browser ends on a busy
-   * machine may not send VS Code's message of disconnection, and the server then keeps the extension host. */
+  /** Closes the window and checks that its sessions end. Leaves the page first: on a busy machine, a page that the browser closes may not
+   * disconnect from VS Code's server, which then keeps the extension host. */
   public async close(): Promise<void> {
-    for (const act of this.ending) {
-      await act();
+    for (const cleanup of this.cleanups) {
+      await cleanup();
     }
-    // A page that crashed cannot be left: its error must not replace that of the scenario.
+    // Leaving a crashed page fails: this error must not replace that of the scenario.
     await this.page.goto("about:blank").catch((error: unknown) => console.error(error));
     await this.context.close();
     try {
-      await this.until("the end of all sessions", () => this.liveSessions().length === 0);
+      await this.waitUntil("the end of all sessions", () => this.listLiveSessions().length === 0);
     } catch (error) {
       const processes = execFileSync("ps", ["-eo", "pid,ppid,etimes,stat,args"], { encoding: "utf8" });
       const relevant = processes.split("\n").filter((line) => /tandem|extensionHost/.test(line));
-      console.error([...this.liveSessions(), ...relevant, this.logs()].join("\n"));
+      console.error([...this.listLiveSessions(), ...relevant, this.readLogs()].join("\n"));
       throw error;
     }
   }
 
-  /** The files of the sessions that are published. */
-  public liveSessions(): string[] {
+  /** Lists the files of published sessions. */
+  public listLiveSessions(): string[] {
     try {
       return readdirSync(path.join(this.runtimeFolder, "tandem")).filter((file) => file.endsWith(".json"));
     } catch {
@@ -382,15 +382,15 @@ export class Workbench {
   }
 }
 
-/** Query of VS Code's web page that opens a folder, two folders, or a file without a folder. */
-function openQuery(host: string, folder: string, beside: string | undefined, alone: string | undefined): string {
-  if (alone !== undefined) {
-    const file = `vscode-remote://${host}${path.join(folder, alone)}`;
+/** Creates the query of VS Code's web page that opens a folder, two folders, or a file without a folder. */
+function createOpenQuery(host: string, folder: string, secondFolder: string | undefined, singleFile: string | undefined): string {
+  if (singleFile !== undefined) {
+    const file = `vscode-remote://${host}${path.join(folder, singleFile)}`;
     return `ew=true&payload=${encodeURIComponent(JSON.stringify([["openFile", file]]))}`;
   }
-  if (beside !== undefined) {
-    const other = path.join(path.dirname(folder), beside);
-    cpSync(path.join(SAMPLES, beside), other, { recursive: true });
+  if (secondFolder !== undefined) {
+    const other = path.join(path.dirname(folder), secondFolder);
+    cpSync(path.join(SAMPLES_FOLDER, secondFolder), other, { recursive: true });
     const workspace = path.join(path.dirname(folder), "both.code-workspace");
     writeFileSync(workspace, JSON.stringify({ folders: [{ path: folder }, { path: other }] }));
     return `workspace=${encodeURIComponent(workspace)}`;

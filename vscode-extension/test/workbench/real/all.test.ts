@@ -1,4 +1,4 @@
-/** Tests with programs of other projects, in one real VS Code, one after the other. */
+/** Tests with programs of other projects, which share one real VS Code. */
 import { after } from "node:test";
 import { Editor } from "../editor";
 import "./flask.scenario";
