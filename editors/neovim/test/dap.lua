@@ -1,12 +1,11 @@
--- A DAP client as small as can be, with as much of nvim-dap's interface as tandem.lua uses. It is not nvim-dap: the real one
--- is tried by hand, this one always.
+-- A minimal DAP client with the part of nvim-dap's interface that tandem.lua uses. nvim-dap itself is tested by hand.
 local M = { adapters = {}, configurations = {}, events = {} }
--- As nvim-dap has them: a table for each event, made when it is asked for.
+-- As in nvim-dap: a table for each event, created at the first access.
 M.listeners = { after = setmetatable({}, { __index = function(all, name)
   all[name] = {}
   return all[name]
 end }) }
-local function listen(name, ...)
+local function notify_listeners(name, ...)
   for _, listener in pairs(M.listeners.after[name]) do
     listener(...)
   end
@@ -15,7 +14,7 @@ local Session = {}
 Session.__index = Session
 local current
 
-local function frame(message)
+local function encode(message)
   local body = vim.json.encode(message)
   return ("Content-Length: %d\r\n\r\n%s"):format(#body, body)
 end
@@ -23,37 +22,37 @@ end
 function Session:send(message)
   self.seq = self.seq + 1
   message.seq = self.seq
-  self.write(frame(message))
+  self.write(encode(message))
   return self.seq
 end
 
 function Session:request(command, arguments, done)
-  self.waiting[self:send({ type = "request", command = command, arguments = arguments })] = done or function() end
+  self.pending[self:send({ type = "request", command = command, arguments = arguments })] = done or function() end
 end
 
---- Waits for one answer; an error fails the test.
-function Session:ask(command, arguments)
-  local answer
+--- Sends a request and waits for its response; an error fails the test.
+function Session:send_request(command, arguments)
+  local response
   self:request(command, arguments, function(err, body)
-    answer = { err = err, body = body }
+    response = { err = err, body = body }
   end)
-  assert(vim.wait(60000, function() return answer ~= nil end, 5), command .. " is not answered")
-  assert(not answer.err, command .. ": " .. vim.inspect(answer.err))
-  return answer.body
+  assert(vim.wait(60000, function() return response ~= nil end, 5), "no response to " .. command)
+  assert(not response.err, command .. ": " .. vim.inspect(response.err))
+  return response.body
 end
 
 function Session:receive(chunk)
   self.buffer = self.buffer .. chunk
   while true do
-    local _, stop, length = self.buffer:find("^Content%-Length: (%d+)\r\n\r\n")
-    if not stop or #self.buffer < stop + length then
+    local _, header_end, length = self.buffer:find("^Content%-Length: (%d+)\r\n\r\n")
+    if not header_end or #self.buffer < header_end + length then
       return
     end
-    local message = vim.json.decode(self.buffer:sub(stop + 1, stop + length))
-    self.buffer = self.buffer:sub(stop + length + 1)
+    local message = vim.json.decode(self.buffer:sub(header_end + 1, header_end + length))
+    self.buffer = self.buffer:sub(header_end + length + 1)
     if message.type == "response" then
-      local done = self.waiting[message.request_seq]
-      self.waiting[message.request_seq] = nil
+      local done = self.pending[message.request_seq]
+      self.pending[message.request_seq] = nil
       if message.success then
         done(nil, message.body)
       else
@@ -61,7 +60,7 @@ function Session:receive(chunk)
       end
     else
       table.insert(self.events, message)
-      listen("event_" .. message.event, self, message.body)
+      notify_listeners("event_" .. message.event, self, message.body)
       if message.event == "output" and message.body.category == "stdout" then
         self.output = self.output .. message.body.output
       end
@@ -69,13 +68,13 @@ function Session:receive(chunk)
   end
 end
 
---- Waits for an event and gives its body.
-function Session:event(name)
+--- Waits for an event and returns its body.
+function Session:wait_for_event(name)
   local found
   assert(vim.wait(60000, function()
-    for at, event in ipairs(self.events) do
+    for index, event in ipairs(self.events) do
       if event.event == name then
-        found = table.remove(self.events, at)
+        found = table.remove(self.events, index)
         return true
       end
     end
@@ -83,12 +82,12 @@ function Session:event(name)
   return found.body
 end
 
-function Session:printed(text)
+function Session:wait_for_output(text)
   assert(vim.wait(60000, function() return self.output:find(text, 1, true) ~= nil end, 5), "not printed: " .. text)
 end
 
 local function connect(adapter, config)
-  local self = setmetatable({ seq = 0, buffer = "", waiting = {}, events = {}, output = "", config = config }, Session)
+  local self = setmetatable({ seq = 0, buffer = "", pending = {}, events = {}, output = "", config = config }, Session)
   local received = vim.schedule_wrap(function(_, chunk)
     if chunk then
       self:receive(chunk)
@@ -113,19 +112,19 @@ end
 function M.run(config)
   local adapter = M.adapters[config.type]
   if type(adapter) == "function" then
-    local made = adapter
-    made(function(given) adapter = given end, config)
+    local create = adapter
+    create(function(created) adapter = created end, config)
   end
   current = connect(adapter, config)
-  current:ask("initialize", { adapterID = "tandem", clientID = "neovim", clientName = "neovim", linesStartAt1 = true })
+  current:send_request("initialize", { adapterID = "tandem", clientID = "neovim", clientName = "neovim", linesStartAt1 = true })
   current:request(config.request, config)
-  current:event("initialized")
+  current:wait_for_event("initialized")
   if config.breakpoint then
     local source = { path = config.breakpoint.path }
-    current:ask("setBreakpoints", { source = source, breakpoints = { { line = config.breakpoint.line } } })
+    current:send_request("setBreakpoints", { source = source, breakpoints = { { line = config.breakpoint.line } } })
   end
-  current:ask("configurationDone", vim.empty_dict())
-  listen("configurationDone", current)
+  current:send_request("configurationDone", vim.empty_dict())
+  notify_listeners("configurationDone", current)
 end
 
 function M.session()
