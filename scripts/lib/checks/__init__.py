@@ -1,1 +1,1 @@
-"""The parts of ./check."""
+"""Modules of ./check."""

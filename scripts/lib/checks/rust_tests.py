@@ -1,14 +1,14 @@
-"""Which Rust tests run at which level, with which runner, and which of them passed only at the second attempt."""
+"""Runs the Rust tests: selects them by level, runs them with nextest or cargo, and reports flaky and slow ones."""
 import contextlib, json, os, pathlib, shutil, subprocess, xml.etree.ElementTree as ElementTree
 
-from .steps import say
+from .steps import print_line
 
 # Modules of integration tests that name a .NET runtime; the macros in tests/it/main.rs declare them.
 NET31, NET8, NET9, NET10 = "on_net31", "on_net8", "on_net9", "on_net10"
 # Part of the names of tests that repeat on the pinned Ruby debugger what the machine's shows.
-SECOND_GEM = "_with_debug_1_9_2"
+SECOND_RUBY_DEBUGGER = "_with_debug_1_9_2"
 # Parts of the names of tests that take a core for 3 to 35 seconds each, while others of the gate show the same code on less.
-HEAVY = [
+SLOW_TESTS = [
     # Campaigns at their short setting, crowds of clients, and the C# compiler at its limits.
     "an_expression_that_is_too_much_has_an_answer", "campaigns::parts_that_are_killed", "campaigns::sessions_in_a_row",
     "a_program_that_is_killed_while_it_is_looked_at_leaves_no_request_unanswered", "http::fifty_agents_are_served_at_once",
@@ -35,8 +35,8 @@ MIN_LISTED_SECONDS = 8
 MAX_LISTED = 10
 
 
-class Found:
-    """What set-up found on this machine."""
+class TestEnvironment:
+    """Runtimes and tools of this machine, from env.json."""
 
     def __init__(self, cache):
         file = cache / "env.json"
@@ -46,8 +46,8 @@ class Found:
         versions = (self.environment.get("installed") or {}).get("runtimes", [])
         return any(version.startswith(f"{major}.") for version in versions)
 
-    def left_out(self):
-        """Rows of (what a test's name begins a module or ends a path with, why it is left out): needed parts that are not here."""
+    def list_skipped(self):
+        """Returns rows of (part of the names of tests, why they are skipped) for missing runtimes and permissions."""
         rows = []
         if not (self.environment.get("modern") and self.has_runtime(10)):
             rows.append((f"{NET10}::", "the tests on .NET 10: no .NET SDK 10 is installed"))
@@ -59,18 +59,18 @@ class Found:
             rows.append(("other_users::another_user_", "the tests with another user: only root can be one"))
         return rows
 
-    def only_in_all(self):
-        """Parts of the names of tests that the gate leaves out. Modules that repeat on another runtime what one module tests already: 10
-        where it is here, else 9. A test that only old runtimes have (`older_dotnet_tests!`) runs on 9."""
+    def list_all_only(self):
+        """Returns parts of the names of tests that only `--all` runs: slow tests, and modules for runtimes other than .NET 10 (or 9 without an
+        SDK 10). Tests for old runtimes only (`older_dotnet_tests!`) run on 9."""
         newest = self.environment.get("modern") and self.has_runtime(10)
-        repeated = [f"::{NET31}::", f"::{NET8}::", f"::older_{NET31}::", SECOND_GEM, *HEAVY]
+        repeated = [f"::{NET31}::", f"::{NET8}::", f"::older_{NET31}::", SECOND_RUBY_DEBUGGER, *SLOW_TESTS]
         return [*repeated, f"::{NET9}::"] if newest else repeated
 
 
-def expression(left_out, repeated):
-    """A filter of nextest."""
-    words = [f"test({name})" for name, _ in left_out] + [f"test(/{name}/)" for name in repeated]
-    return " and ".join(["all()", *(f"not {word}" for word in words)])
+def create_filter(left_out, repeated):
+    """Creates a filter expression of nextest."""
+    terms = [f"test({name})" for name, _ in left_out] + [f"test(/{name}/)" for name in repeated]
+    return " and ".join(["all()", *(f"not {term}" for term in terms)])
 
 
 def run(found, everything):
@@ -78,21 +78,21 @@ def run(found, everything):
     if os.environ.get("TANDEM_SKIP_TOOLCHAINS") == "1":
         chosen, skipped = "not binary(it)", None
     else:
-        left_out, repeated = found.left_out(), [] if everything else found.only_in_all()
-        chosen, skipped = expression(left_out, repeated), [name for name, _ in left_out] + [name.removeprefix("::") for name in repeated]
+        left_out, repeated = found.list_skipped(), [] if everything else found.list_all_only()
+        chosen, skipped = create_filter(left_out, repeated), [name for name, _ in left_out] + [name.removeprefix("::") for name in repeated]
     if shutil.which("cargo-nextest") is None:
-        return without_nextest(skipped), []
+        return run_without_nextest(skipped), []
     # A test that fails once and then passes is a fault of the test or of the product, but not of the change that CI looks at.
     profile = "ci" if os.environ.get("CI") and not everything else "default"
-    report = target() / "nextest" / profile / "junit.xml"
+    report = get_target_folder() / "nextest" / profile / "junit.xml"
     report.unlink(missing_ok=True)
     done = subprocess.run(["cargo", "nextest", "run", "--workspace", "--locked", "--no-fail-fast", "--profile", profile,
                            "--test-threads", str(TESTS_PER_CORE * (os.cpu_count() or 1)), "-E", chosen])
     return done.returncode, read_report(report)
 
 
-def without_nextest(skipped):
-    say("check: cargo-nextest is not installed: `cargo test` runs the tests, without time limits and without a second attempt")
+def run_without_nextest(skipped):
+    print_line("check: cargo-nextest is not installed: `cargo test` runs the tests, without time limits and without a second attempt")
     if skipped is None:
         return subprocess.run(["cargo", "test", "--workspace", "--exclude", "tandem-tests", "--no-fail-fast"]).returncode
     names = [word for name in skipped for word in ("--skip", name)]
@@ -107,25 +107,25 @@ def read_report(report):
     slow = sorted(((float(case.get("time", 0)), case.get("name")) for case in cases), reverse=True)[:MAX_LISTED]
     for seconds, name in slow:
         if seconds >= MIN_LISTED_SECONDS:
-            say(f"slow: {seconds:6.1f} s  {name}")
+            print_line(f"slow: {seconds:6.1f} s  {name}")
     return [case.get("name") for case in cases if case.find("flakyFailure") is not None]
 
 
 def run_long(found):
-    """The ignored tests whose names begin with `long_`."""
-    left_out = found.left_out()
+    """Runs the ignored tests whose names begin with `long_`."""
+    left_out = found.list_skipped()
     if shutil.which("cargo-nextest") is None:
         names = [word for name, _ in left_out for word in ("--skip", name)]
         return subprocess.run(["cargo", "test", "--workspace", "--no-fail-fast", "--", "--ignored", "long_", *names]).returncode
-    chosen = f"test(/(^|::)long_/) and {expression(left_out, [])}"
+    chosen = f"test(/(^|::)long_/) and {create_filter(left_out, [])}"
     return subprocess.run(["cargo", "nextest", "run", "--workspace", "--locked", "--no-fail-fast", "--profile", "long",
                            "--run-ignored", "only", "-E", chosen]).returncode
 
 
-def repeat(times, pattern):
-    """Runs the tests whose names contain `pattern` so many times, while a busy loop takes each core."""
+def run_repeatedly(times, pattern):
+    """Runs the tests whose names contain `pattern` the given number of times, with a busy loop on each core."""
     chosen = f"test({pattern}) and not test(/(^|::)long_/)"
-    with busy_cores():
+    with keep_cores_busy():
         if shutil.which("cargo-nextest"):
             return subprocess.run(["cargo", "nextest", "run", "--workspace", "--locked", "--no-fail-fast", "--stress-count", str(times),
                                    "-E", chosen]).returncode
@@ -134,7 +134,7 @@ def repeat(times, pattern):
 
 
 @contextlib.contextmanager
-def busy_cores():
+def keep_cores_busy():
     loops = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(os.cpu_count() or 1)]
     try:
         yield
@@ -144,5 +144,5 @@ def busy_cores():
             loop.wait()
 
 
-def target():
+def get_target_folder():
     return pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or "target")

@@ -1,11 +1,11 @@
-"""Steps of the checks: they run one by one or side by side, and a summary lists each with its result and its seconds.
-It does not know the checks themselves."""
+"""Steps of the checks: run sequentially or in parallel, and a summary lists their results and durations. Independent of the checks
+themselves."""
 import io, os, re, shutil, subprocess, sys, threading, time
 
-# Niceness of steps that nothing waits for.
-LOW_PRIORITY = 10
-# A test that failed, as the `spec` reporter of Node's runner writes it.
-FAILED_IN_NODE = re.compile(r"^\s*✖ (.+) \([0-9.]+ms\)$", re.MULTILINE)
+# Niceness of steps that no other step waits for.
+LOW_PRIORITY_NICENESS = 10
+# A failed test in the output of the `spec` reporter of Node's test runner.
+FAILED_NODE_TEST = re.compile(r"^\s*✖ (.+) \([0-9.]+ms\)$", re.MULTILINE)
 
 
 class Steps:
@@ -17,24 +17,24 @@ class Steps:
 
     def run(self, name, action):
         """Runs `action(out)` with its output on the screen; true when it returned no exit status but 0."""
-        say(f"\n== {name}")
-        return self.timed(name, action, None)
+        print_line(f"\n== {name}")
+        return self.run_timed(name, action, None)
 
-    def beside(self, *rows):
-        """Runs rows of (name, action) side by side, each row's steps in order; prints the output of each step when it has ended. Returns
-        whether all of them passed."""
+    def run_in_parallel(self, *rows):
+        """Runs rows of (name, action) in parallel, and the steps of a row sequentially. Prints the output of each step at its end. Returns
+        whether all passed."""
         return self.start(*rows)()
 
     def start(self, *rows):
-        """Starts rows as `beside` does; returns a function that waits for them and returns whether all of them passed."""
+        """Starts rows like `run_in_parallel`; returns a function that waits for them and returns whether all passed."""
         failed = []
 
         def work(row):
             for name, action in row:
                 kept = io.StringIO()
-                passed = self.timed(name, action, kept)
+                passed = self.run_timed(name, action, kept)
                 with self.lock:
-                    say(f"\n== {name}{'' if passed else ': FAILED'}\n{kept.getvalue()}".rstrip())
+                    print_line(f"\n== {name}{'' if passed else ': FAILED'}\n{kept.getvalue()}".rstrip())
                     failed.extend([] if passed else [name])
 
         threads = [threading.Thread(target=work, args=(row,)) for row in rows]
@@ -47,7 +47,7 @@ class Steps:
             return not failed
         return wait
 
-    def timed(self, name, action, out):
+    def run_timed(self, name, action, out):
         begun = time.monotonic()
         try:
             status = action(out)
@@ -58,8 +58,8 @@ class Steps:
             self.results.append((name, status in (0, None), time.monotonic() - begun))
         return status in (0, None)
 
-    def with_second_attempt(self, name, action):
-        """An action that runs `action` once more where it fails. The summary then lists the tests of Node's runner that failed, else `name`."""
+    def retry_once(self, name, action):
+        """Returns an action that runs `action` again if it fails. The summary then lists the failed tests of Node's runner, otherwise `name`."""
         def attempts(out):
             first = io.StringIO()
             status = action(first)
@@ -69,38 +69,38 @@ class Steps:
             print(f"check: {name}: second attempt", file=out, flush=True)
             status = action(out)
             if status == 0:
-                for failed in dict.fromkeys(FAILED_IN_NODE.findall(first.getvalue())) or [name]:
+                for failed in dict.fromkeys(FAILED_NODE_TEST.findall(first.getvalue())) or [name]:
                     self.note(f"FLAKY    {failed}: failed once, then passed")
             return status
         return attempts
 
     def note(self, text):
-        """A line for the summary that is neither a success nor a failure."""
+        """Adds a line to the summary that is neither a success nor a failure."""
         with self.lock:
             self.notes.append(text)
 
     def finish(self):
         """Prints the summary and returns the exit status of the checks."""
-        say("\n== Summary")
+        print_line("\n== Summary")
         for name, passed, seconds in self.results:
-            say(f"{'ok     ' if passed else 'FAILED '} {name} ({seconds:.0f} s)")
+            print_line(f"{'ok     ' if passed else 'FAILED '} {name} ({seconds:.0f} s)")
         for text in self.notes:
-            say(text)
-        say(f"{'ok     ' if self.passed() else 'FAILED '} all of it ({time.monotonic() - self.begun:.0f} s)")
+            print_line(text)
+        print_line(f"{'ok     ' if self.passed() else 'FAILED '} all of it ({time.monotonic() - self.begun:.0f} s)")
         return 0 if self.passed() else 1
 
     def passed(self):
         return all(passed for _, passed, _ in self.results)
 
 
-def say(text):
+def print_line(text):
     print(text, flush=True)
 
 
 def command(*words, cwd=None, low_priority=False, **variables):
-    """An action that runs a command; its output goes to the screen, or into the step's own output. With `low_priority` it takes only the
-    processor time that other steps leave."""
-    words = ["nice", "-n", str(LOW_PRIORITY), *words] if low_priority and shutil.which("nice") else words
+    """Returns an action that runs a command; its output goes to the screen, or into the step's output. `low_priority` lowers its CPU
+    priority."""
+    words = ["nice", "-n", str(LOW_PRIORITY_NICENESS), *words] if low_priority and shutil.which("nice") else words
 
     def action(out):
         environment = {**os.environ, **variables}
@@ -113,8 +113,8 @@ def command(*words, cwd=None, low_priority=False, **variables):
     return action
 
 
-def in_order(*actions):
-    """An action that runs actions until one fails."""
+def sequence(*actions):
+    """Returns an action that runs actions until one fails."""
     def action(out):
         return next((status for one in actions if (status := one(out))), 0)
     return action

@@ -1,1 +1,1 @@
-"""What `scripts/release` is made of: the facts, the build, the forms of archives, and one module for each family of packages."""
+"""Modules of `scripts/release`: facts, build, archive formats, and one module for each family of packages."""

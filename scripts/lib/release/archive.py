@@ -7,7 +7,7 @@ from .facts import EPOCH
 FILE, PROGRAM = 0o644, 0o755
 
 
-def tar(members, folders=False):
+def create_tar(members, folders=False):
     """The bytes of a tar; with `folders`, each folder is a member too, as packages of Debian have it."""
     out, made = io.BytesIO(), set()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.GNU_FORMAT) as archive:
@@ -28,18 +28,18 @@ def tar(members, folders=False):
     return out.getvalue()
 
 
-def gz(data):
+def compress_gzip(data):
     out = io.BytesIO()
     with gzip.GzipFile(fileobj=out, mode="wb", compresslevel=9, mtime=0) as file:
         file.write(data)
     return out.getvalue()
 
 
-def xz(data):
+def compress_xz(data):
     return lzma.compress(data, preset=9 | lzma.PRESET_EXTREME)
 
 
-def ar(members):
+def create_ar(members):
     """The archive that a package of Debian is."""
     out = bytearray(b"!<arch>\n")
     for name, content in members:
@@ -47,7 +47,7 @@ def ar(members):
     return bytes(out)
 
 
-def zipped(members):
+def create_zip(members):
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, content, mode in members:

@@ -1,14 +1,14 @@
-"""Builds the two programs for old C libraries, and what they print of themselves: man pages and completions."""
+"""Builds the two programs for old C libraries, and generates man pages and completions with them."""
 import os, pathlib, re, subprocess, sys
 
-from setup.commands import say
-from setup.places import ROOT
-from tools import tool
+from setup.commands import log_progress
+from setup.paths import ROOT
+from tools import install_tool
 
 from .facts import GLIBC, PROGRAMS
 
-# page -> where it goes beneath `share`
-PAGES = {"man": "man/man1/{}.1", "bash": "bash-completion/completions/{}", "zsh": "zsh/site-functions/_{}",
+# Page -> its path below `share`.
+PAGE_PATHS = {"man": "man/man1/{}.1", "bash": "bash-completion/completions/{}", "zsh": "zsh/site-functions/_{}",
          "fish": "fish/vendor_completions.d/{}.fish"}
 
 
@@ -18,16 +18,16 @@ def has_library(platform):
     return done.returncode == 0 and any(pathlib.Path(done.stdout.strip()).glob("libstd-*"))
 
 
-def programs(platform):
+def build_programs(platform):
     """Builds for the platform: returns name -> bytes, and their folder. The binaries do not contain the paths of this build."""
     if not has_library(platform):
         sys.exit(f"release: Rust's library for {platform.machine} is missing: run `rustup target add {platform.rust}`")
-    zigbuild, zig = tool("cargo-zigbuild"), tool("zig")
+    zigbuild, zig = install_tool("cargo-zigbuild"), install_tool("zig")
     home = pathlib.Path(os.environ.get("CARGO_HOME") or pathlib.Path.home() / ".cargo").resolve()
     remapped = [f"--remap-path-prefix={home}=/cargo", f"--remap-path-prefix={ROOT}=/tandem"]
     environment = {**os.environ, "CARGO_ZIGBUILD_ZIG_PATH": str(zig), "PATH": f"{zigbuild.parent}:{os.environ['PATH']}",
                    "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(remapped), "SOURCE_DATE_EPOCH": "1577836800"}
-    say(f"building the programs for {platform.machine}, glibc {'.'.join(map(str, GLIBC))} and later")
+    log_progress(f"building the programs for {platform.machine}, glibc {'.'.join(map(str, GLIBC))} and later")
     command = ["cargo", "zigbuild", "--release", "--locked", "--target", f"{platform.rust}.{'.'.join(map(str, GLIBC))}",
                "-p", "tandem-adapter", "-p", "tandem-bridge"]
     done = subprocess.run(command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL)
@@ -36,25 +36,25 @@ def programs(platform):
     folder = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target") / platform.rust / "release"
     built = {name: (folder / name).read_bytes() for name in PROGRAMS}
     for name, content in built.items():
-        too_new = [version for version in glibc_versions(content) if version > GLIBC]
+        too_new = [version for version in list_glibc_versions(content) if version > GLIBC]
         if too_new:
             sys.exit(f"release: `{name}` needs glibc {max(too_new)}, and is to run on {GLIBC}")
-        for place in (str(home), str(ROOT)):
-            if place.encode() in content:
-                sys.exit(f"release: `{name}` has the path {place} in it")
+        for path in (str(home), str(ROOT)):
+            if path.encode() in content:
+                sys.exit(f"release: `{name}` contains the path {path}")
     return built, folder
 
 
-def glibc_versions(program):
-    """The versions of symbols that it takes from the C library."""
+def list_glibc_versions(program):
+    """Lists the versions of the symbols that a program imports from the C library."""
     return {tuple(map(int, version.split(b"."))) for version in re.findall(rb"GLIBC_(\d+(?:\.\d+)+)\0", program)}
 
 
-def pages(folder):
-    """path beneath `share` -> bytes."""
+def generate_pages(folder):
+    """Generates the pages: path below `share` -> bytes."""
     made = {}
     for name in PROGRAMS:
-        for page, place in PAGES.items():
+        for page, path in PAGE_PATHS.items():
             text = subprocess.run([folder / name, "generate", page], stdout=subprocess.PIPE, check=True).stdout
-            made[place.format(name)] = text
+            made[path.format(name)] = text
     return made

@@ -1,7 +1,7 @@
 """What packages say of Tandem and its publisher: from Cargo.toml and publisher.json, the one place for each fact."""
 import dataclasses, json, tomllib
 
-from setup.places import ROOT
+from setup.paths import ROOT
 
 PUBLISHER = json.loads((ROOT / "publisher.json").read_text())
 WORKSPACE = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]
@@ -42,7 +42,7 @@ DOWNLOADS = f"{PUBLISHER['repository']}/releases/download/v{VERSION}"
 LICENCES = ("LICENSE-MIT", "LICENSE-APACHE")
 
 
-def text_of(name):
+def read_file(name):
     return (ROOT / name).read_bytes()
 
 

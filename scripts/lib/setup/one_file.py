@@ -1,20 +1,20 @@
-"""Makes a self-contained program in one file, as `dotnet publish -p:PublishSingleFile=true` does: an executable with the runtime
+"""Creates a self-contained program in one file, as `dotnet publish -p:PublishSingleFile=true` does: an executable with the runtime
 linked into it, and behind that a bundle of assemblies (the format is that of dotnet/runtime's
 `Microsoft.NET.HostModel/Bundle`, version 6). No registry has an SDK that could; the executable of another such program replaces it.
 """
 import json, struct
 
 # The 8 bytes before it are the offset of the bundle.
-MARK = bytes.fromhex("8b1202b96a612038727b930214d7a03213f5b9e6efae3318ee3b2dce24b36aae")
+BUNDLE_MARKER = bytes.fromhex("8b1202b96a612038727b930214d7a03213f5b9e6efae3318ee3b2dce24b36aae")
 ASSEMBLY, DEPS, RUNTIME_CONFIG = 1, 3, 4
 # The runtime maps assemblies in pages.
-PAGE = 4096
+PAGE_SIZE = 4096
 
 
-def host_of(program):
-    """The executable without its bundle."""
+def extract_host(program):
+    """Returns the executable without its bundle."""
     data = program.read_bytes()
-    position = struct.unpack_from("<q", data, data.index(MARK) - 8)[0]
+    position = struct.unpack_from("<q", data, data.index(BUNDLE_MARKER) - 8)[0]
     count = struct.unpack_from("<i", data, position + 8)[0]
     # Versions, count, an id; places and sizes of two files, and flags.
     position += 12
@@ -34,20 +34,20 @@ def host_of(program):
     return data[:min(offsets)]
 
 
-def text(words):
-    encoded = words.encode()
+def encode_string(string):
+    encoded = string.encode()
     assert len(encoded) < 128
     return bytes([len(encoded)]) + encoded
 
 
-def bundle(host, its_name, runtime, pack, assembly):
-    """The bytes of the program: `pack` names the runtime's package and has its entry of a deps.json."""
+def create_bundle(host, host_name, runtime, pack, assembly):
+    """Returns the bytes of the program. `pack` contains the name of the runtime's package and its entry of a deps.json."""
     out = bytearray(host)
     # The host knows the assembly that it starts by its name, which has room.
-    old, new = f"{its_name}.dll".encode() + b"\0", assembly.name.encode() + b"\0"
+    old, new = f"{host_name}.dll".encode() + b"\0", assembly.name.encode() + b"\0"
     assert out.count(old) == 1 and len(new) <= len(old)
-    at = out.index(old)
-    out[at:at + len(old)] = new.ljust(len(old), b"\0")
+    offset = out.index(old)
+    out[offset:offset + len(old)] = new.ljust(len(old), b"\0")
     (pack_name, version), entry = pack["name"].split("/"), pack["entry"]
     name = assembly.stem
     deps = {
@@ -67,14 +67,14 @@ def bundle(host, its_name, runtime, pack, assembly):
               (f"{name}.runtimeconfig.json", RUNTIME_CONFIG, json.dumps(config).encode())]
     entries = []
     for file, kind, content in files:
-        out += bytes(-len(out) % PAGE)
+        out += bytes(-len(out) % PAGE_SIZE)
         entries.append((len(out), len(content), kind, file))
         out += content
     header = len(out)
     (deps_at, deps_size, *_), (config_at, config_size, *_) = entries[-2:]
-    out += struct.pack("<IIi", 6, 0, len(entries)) + text("tandem-tests")
+    out += struct.pack("<IIi", 6, 0, len(entries)) + encode_string("tandem-tests")
     out += struct.pack("<qqqqQ", deps_at, deps_size, config_at, config_size, 0)
     for offset, size, kind, file in entries:
-        out += struct.pack("<qqqB", offset, size, 0, kind) + text(file)
-    struct.pack_into("<q", out, out.index(MARK) - 8, header)
+        out += struct.pack("<qqqB", offset, size, 0, kind) + encode_string(file)
+    struct.pack_into("<q", out, out.index(BUNDLE_MARKER) - 8, header)
     return bytes(out)

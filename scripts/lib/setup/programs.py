@@ -3,18 +3,18 @@ import hashlib, json, os, pathlib, shutil
 
 from . import one_file
 from .cache import lock_handles, scratch_folder
-from .commands import run, say, start
-from .dotnet import version_of
-from .places import CACHE, ROOT
+from .commands import run, log_progress, run_command
+from .dotnet import parse_version
+from .paths import CACHE, ROOT
 
 # Runs a build and then ends the compiler's server that it left, also where set-up itself was killed: the server inherits the lock of the cache,
 # and would hold it for ten minutes.
 BUILD = ("sh", "-c", '"$@"; status=$?; trap "" TERM; kill 0; exit "$status"', "build")
-# Its build is meant to fail; the test builds it itself.
-NOT_BUILT = {"broken"}
+# Programs whose build fails on purpose; their tests build them.
+EXCLUDED_PROGRAMS = {"broken"}
 
 
-def dotnet_environment(root, openssl):
+def create_dotnet_environment(root, openssl):
     return {
         **os.environ, "DOTNET_ROOT": str(root), "LD_LIBRARY_PATH": str(openssl), "HOME": str(CACHE / "home"),
         "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1", "DOTNET_CLI_TELEMETRY_OPTOUT": "1", "DOTNET_NOLOGO": "1",
@@ -23,8 +23,8 @@ def dotnet_environment(root, openssl):
     }
 
 
-def stamp_of(folder):
-    """Changes when a source of the program, or how programs are built, does."""
+def compute_stamp(folder):
+    """Returns a hash of the program's sources and build settings."""
     digest = hashlib.sha256(str(ROOT).encode())
     shared = [file for file in [folder.parent / "Directory.Build.props"] if file.exists()]
     patterns = ("*.cs", "*.vb", "*.cshtml", "*.*proj", "*.json")
@@ -33,10 +33,10 @@ def stamp_of(folder):
     return digest.hexdigest()
 
 
-def build_together(dotnet, folders, out_of, environment, properties=()):
+def build_together(dotnet, folders, get_output_folder, environment, properties=()):
     """Builds the projects of these folders in one run of MSBuild, two at a time; each into its own folder of the cache."""
     def project(folder):
-        out = out_of(folder)
+        out = get_output_folder(folder)
         return (f'<Program Include="{next(folder.glob(f"{folder.name}.*proj"))}">'
                 f"<AdditionalProperties>TandemObj={out}/obj/;OutputPath={out}/bin/</AdditionalProperties></Program>")
 
@@ -54,35 +54,35 @@ def build_together(dotnet, folders, out_of, environment, properties=()):
             pass_fds=lock_handles)
 
 
-def build_stale(what, dotnet, folders, out_of, stamp_for, environment, properties=()):
-    """Builds those programs whose sources are newer than what the cache has; gives name -> path of the .dll."""
+def build_stale(what, dotnet, folders, get_output_folder, get_stamp, environment, properties=()):
+    """Builds the programs whose sources have changed; returns name -> path of the .dll."""
     stale = []
     for folder in folders:
-        stamp = out_of(folder) / ".stamp"
-        if not stamp.exists() or stamp.read_text() != stamp_for(folder):
-            shutil.rmtree(out_of(folder), ignore_errors=True)
+        stamp = get_output_folder(folder) / ".stamp"
+        if not stamp.exists() or stamp.read_text() != get_stamp(folder):
+            shutil.rmtree(get_output_folder(folder), ignore_errors=True)
             stale.append(folder)
     if stale:
-        say(f"building {len(stale)} {what}: {' '.join(folder.name for folder in stale)}")
-        build_together(dotnet, stale, out_of, environment, properties)
+        log_progress(f"building {len(stale)} {what}: {' '.join(folder.name for folder in stale)}")
+        build_together(dotnet, stale, get_output_folder, environment, properties)
         for folder in stale:
-            (out_of(folder) / ".stamp").write_text(stamp_for(folder))
-    return {folder.name: str(out_of(folder) / "bin" / f"{folder.name}.dll") for folder in folders}
+            (get_output_folder(folder) / ".stamp").write_text(get_stamp(folder))
+    return {folder.name: str(get_output_folder(folder) / "bin" / f"{folder.name}.dll") for folder in folders}
 
 
-def program_folders(of):
-    return [folder for folder in sorted((ROOT / "fixtures/programs" / of).iterdir()) if folder.is_dir() and folder.name not in NOT_BUILT]
+def list_program_folders(group):
+    return [folder for folder in sorted((ROOT / "fixtures/programs" / group).iterdir()) if folder.is_dir() and folder.name not in EXCLUDED_PROGRAMS]
 
 
 def build_programs(sdk, openssl, only=None):
-    """The programs of `fixtures/programs/dotnet`, or only these of them."""
-    folders = [folder for folder in program_folders("dotnet") if only is None or folder.name in only]
+    """Builds the programs of `fixtures/programs/dotnet`, or only the named ones."""
+    folders = [folder for folder in list_program_folders("dotnet") if only is None or folder.name in only]
     (CACHE / "home").mkdir(exist_ok=True)
     return build_stale("programs", sdk / "dotnet", folders, lambda folder: CACHE / "programs" / folder.name,
-                       stamp_of, dotnet_environment(sdk, openssl))
+                       compute_stamp, create_dotnet_environment(sdk, openssl))
 
 
-def installed_environment(installed):
+def create_installed_environment(installed):
     (CACHE / "home").mkdir(exist_ok=True)
     return {
         **os.environ, "DOTNET_ROOT": str(pathlib.Path(installed["dotnet"]).parent), "HOME": str(CACHE / "home"),
@@ -95,16 +95,16 @@ def installed_environment(installed):
 
 def build_with_installed(installed, only):
     """These of `fixtures/programs/dotnet`, built by the user's SDK for its own version: nothing has to be fetched for it."""
-    framework = "net" + ".".join(map(str, version_of(installed["sdk"])[:2]))
-    folders = [folder for folder in program_folders("dotnet") if folder.name in only]
+    framework = "net" + ".".join(map(str, parse_version(installed["sdk"])[:2]))
+    folders = [folder for folder in list_program_folders("dotnet") if folder.name in only]
     return build_stale("programs", installed["dotnet"], folders, lambda folder: CACHE / "programs/installed" / folder.name,
-                       lambda folder: stamp_of(folder) + installed["sdk"], installed_environment(installed),
+                       lambda folder: compute_stamp(folder) + installed["sdk"], create_installed_environment(installed),
                        [f"TargetFramework={framework}", "RestoreSources="])
 
 
 def build_test_projects(installed):
     """A copy of the projects of tests, built: a project for each test framework of .NET and each of its platforms."""
-    if installed is None or version_of(installed["sdk"])[:1] < (10,):
+    if installed is None or parse_version(installed["sdk"])[:1] < (10,):
         return None
     source, target = ROOT / "fixtures/tests/dotnet", CACHE / "programs/tests-dotnet"
     feed = os.environ.get("TANDEM_NUGET_FEED")
@@ -112,27 +112,27 @@ def build_test_projects(installed):
     wanted = hashlib.sha256(f"{target} {feed} {installed['sdk']} ".encode() + content).hexdigest()
     stamp = target / ".stamp"
     if not stamp.exists() or stamp.read_text() != wanted:
-        say("building projects of tests")
+        log_progress("building projects of tests")
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(source, target)
         if feed:
             (target / "nuget.config").write_text(
                 f'<configuration><packageSources><clear /><add key="feed" value="{feed}" /></packageSources></configuration>\n')
         run(*BUILD, installed["dotnet"], "build", target / "all.slnx", "-nologo", "-v:q", "-p:UseSharedCompilation=true",
-            env=installed_environment(installed), pass_fds=lock_handles)
+            env=create_installed_environment(installed), pass_fds=lock_handles)
         stamp.write_text(wanted)
     return str(target)
 
 
 def build_modern_programs(installed):
     """Programs of today's C#. `TANDEM_NUGET_FEED` names a folder of packages, where none is to be had from the network."""
-    if installed is None or version_of(installed["sdk"])[:1] < (10,):
-        say("no .NET SDK 10 or newer is installed: programs of today's C# are not built, and their tests are skipped")
+    if installed is None or parse_version(installed["sdk"])[:1] < (10,):
+        log_progress("no .NET SDK 10 or newer is installed: programs of today's C# are not built, and their tests are skipped")
         return {}
-    environment = installed_environment(installed)
+    environment = create_installed_environment(installed)
     feed = os.environ.get("TANDEM_NUGET_FEED")
-    return build_stale("programs of today's C#", installed["dotnet"], program_folders("modern"),
-                       lambda folder: CACHE / "programs/modern" / folder.name, lambda folder: stamp_of(folder) + installed["sdk"],
+    return build_stale("programs of today's C#", installed["dotnet"], list_program_folders("modern"),
+                       lambda folder: CACHE / "programs/modern" / folder.name, lambda folder: compute_stamp(folder) + installed["sdk"],
                        environment, [f"RestoreSources={feed}"] if feed else [])
 
 
@@ -141,11 +141,11 @@ def build_one_file(parts, assembly):
     out.mkdir(parents=True, exist_ok=True)
     stamp, wanted = out / ".stamp", hashlib.sha256(assembly.read_bytes()).hexdigest()
     if not stamp.exists() or stamp.read_text() != wanted:
-        say("bundling a program in one file")
+        log_progress("bundling a program in one file")
         program = out / assembly.stem
         pack = json.loads((parts / "pack.json").read_text())
         program.unlink(missing_ok=True)
-        program.write_bytes(one_file.bundle((parts / "azmcp").read_bytes(), "azmcp", parts / "runtime", pack, assembly))
+        program.write_bytes(one_file.create_bundle((parts / "azmcp").read_bytes(), "azmcp", parts / "runtime", pack, assembly))
         program.chmod(0o755)
         shutil.copy2(assembly.with_suffix(".pdb"), out)
         stamp.write_text(wanted)
@@ -160,7 +160,7 @@ def build_child_programs(go):
     # Debian's Delve is older than what the Go here writes by itself.
     environment = {**os.environ, "GOEXPERIMENT": "nodwarf5", "GOFLAGS": "-buildvcs=false", "GOTOOLCHAIN": "local"}
     # Another compiler describes the same program differently to a debugger.
-    compilers = {name: start((name, option))[1] for name, option in (("cc", "--version"), (go, "version"))}
+    compilers = {name: run_command((name, option))[1] for name, option in (("cc", "--version"), (go, "version"))}
     wanted = {source.stem: ([source], ["cc", "-g", "-O0", "-pthread", "-o"], sources) for source in sources.glob("*.c")}
     for folder in sources.glob("go-*"):
         wanted[folder.name] = (sorted(folder.iterdir()), [go, "build", "-gcflags=all=-N -l", "-o"], folder)
@@ -169,7 +169,7 @@ def build_child_programs(go):
         stamp = hashlib.sha256(f"{ROOT} {command} {compilers[command[0]]}".encode() + content).hexdigest()
         note = out / f".{name}.stamp"
         if not (out / name).exists() or not note.exists() or note.read_text() != stamp:
-            say(f"building {name}")
+            log_progress(f"building {name}")
             what = files if command[0] == "cc" else ["."]
             run(*command, out / name, *what, cwd=folder, env=environment, pass_fds=lock_handles)
             note.write_text(stamp)

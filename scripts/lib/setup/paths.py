@@ -1,4 +1,4 @@
-"""Where the repository and the cache folder are."""
+"""Paths of the repository and the cache folder."""
 import os, pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
