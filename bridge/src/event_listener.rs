@@ -160,6 +160,8 @@ pub fn listen(mut incoming: mpsc::UnboundedReceiver<Incoming>, peer: Peer) -> Ar
     tokio::spawn(async move {
         while let Some(message) = incoming.recv().await {
             match message {
+                // It goes straight to its waiter.
+                Incoming::Response(_) => {}
                 Incoming::Event(event) => listener.take(event),
                 Incoming::Request(request) => {
                     let failure =

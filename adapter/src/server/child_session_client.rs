@@ -81,6 +81,8 @@ pub async fn run(
                     }
                     _ => {}
                 },
+                // It goes straight to its waiter.
+                Some(Incoming::Response(_)) => {}
                 Some(Incoming::Request(request)) => {
                     let failure = Failure::new(ErrorCode::Unsupported, "no user is connected");
                     peer.respond(&request, Err(failure));

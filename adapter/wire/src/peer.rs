@@ -1,11 +1,15 @@
 //! The client's end of a connection: sends requests, and pairs each response with its waiter.
 //!
+//! A receiver that follows the state of the session takes all messages in the order of arrival
+//! ([`Peer::start_in_order`]): a response wakes its waiter only after the receiver has applied it. Other
+//! receivers may send requests while they handle a message ([`Peer::start`]).
+//!
 //! Used by the bridge, the tests and the child adapters. Not used by the hub, which serves many clients
 //! itself.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use futures::{SinkExt, StreamExt};
@@ -19,13 +23,81 @@ use tokio_util::sync::CancellationToken;
 use crate::codec::DapCodec;
 use crate::message::{Event, Message, MessageError, Request, Response};
 
-/// A message of the other side that is not a response.
-#[derive(Debug, Clone, PartialEq)]
+/// A message of the other side.
+#[derive(Debug)]
 pub enum Incoming {
+    /// A response to a request of this side. Only an [`IncomingStream`] has responses.
+    Response(ArrivedResponse),
     /// An event from the other side.
     Event(Event),
     /// A reverse request; answer it with [`Peer::respond`].
     Request(Request),
+}
+
+/// Wakes the task that waits for a response.
+type Waiter = oneshot::Sender<Result<Value, Failure>>;
+
+/// A response that has arrived. Its waiter gets the result when this is dropped.
+#[derive(Debug)]
+pub struct ArrivedResponse {
+    command: String,
+    result: Result<Value, Failure>,
+    /// `None` if the waiter has given up.
+    waiter: Option<Waiter>,
+}
+
+impl ArrivedResponse {
+    /// The command of the request, as the other side repeats it.
+    pub fn command(&self) -> &str {
+        &self.command
+    }
+
+    /// The body of a successful response, or the failure.
+    pub fn result(&self) -> &Result<Value, Failure> {
+        &self.result
+    }
+}
+
+impl Drop for ArrivedResponse {
+    fn drop(&mut self) {
+        if let Some(waiter) = self.waiter.take() {
+            // A waiter may give up between the arrival and now.
+            drop(waiter.send(std::mem::replace(&mut self.result, Ok(Value::Null))));
+        }
+    }
+}
+
+/// All messages of the other side, in the order of arrival. Requests without a response fail when this is
+/// dropped, so the receiver can apply the end of the connection before anyone acts on it.
+#[derive(Debug)]
+pub struct IncomingStream {
+    messages: mpsc::UnboundedReceiver<Incoming>,
+    shared: Weak<PeerState>,
+}
+
+impl IncomingStream {
+    /// The next message; `None` after the connection has ended.
+    pub async fn next(&mut self) -> Option<Incoming> {
+        self.messages.recv().await
+    }
+}
+
+impl Drop for IncomingStream {
+    fn drop(&mut self) {
+        if let Some(shared) = self.shared.upgrade() {
+            shared.ended.cancel();
+            shared.fail_waiters();
+        }
+    }
+}
+
+/// When a waiter gets its response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Delivery {
+    /// As soon as the response arrives.
+    AtOnce,
+    /// After the receiver has taken the response from its [`IncomingStream`].
+    InOrder,
 }
 
 /// Requests that wait for a response, by number.
@@ -34,11 +106,12 @@ struct OutstandingRequests {
     /// The last number that was assigned.
     seq: i64,
     /// `None` after the connection has ended.
-    waiting: Option<HashMap<i64, oneshot::Sender<Result<Value, Failure>>>>,
+    waiting: Option<HashMap<i64, Waiter>>,
 }
 
 #[derive(Debug)]
 struct PeerState {
+    delivery: Delivery,
     outstanding: Mutex<OutstandingRequests>,
     outgoing: mpsc::UnboundedSender<Message>,
     ended: CancellationToken,
@@ -56,17 +129,13 @@ impl PeerState {
 
     /// Numbers a message and queues it for writing, in this order. Returns the number, or `None` if the
     /// connection has ended.
-    fn send(
-        &self,
-        mut message: Message,
-        sender: Option<oneshot::Sender<Result<Value, Failure>>>,
-    ) -> Option<i64> {
+    fn send(&self, mut message: Message, waiter: Option<Waiter>) -> Option<i64> {
         let mut outstanding = self.outstanding();
         outstanding.seq += 1;
         let seq = outstanding.seq;
         let waiting = outstanding.waiting.as_mut()?;
-        if let Some(sender) = sender {
-            waiting.insert(seq, sender);
+        if let Some(waiter) = waiter {
+            waiting.insert(seq, waiter);
         }
         message.set_seq(seq);
         self.outgoing.send(message).ok().map(|()| seq)
@@ -84,13 +153,36 @@ impl PeerState {
         }
     }
 
-    /// Ends the wait for this response. A waiter may have given up before.
-    fn finish(&self, number: i64, result: Result<Value, Failure>) {
-        let sender = self.outstanding().waiting.as_mut().and_then(|waiting| waiting.remove(&number));
-        match sender {
-            Some(sender) => drop(sender.send(result)),
-            None => tracing::debug!(seq = number, "a response to no request"),
+    /// Delivers a response to its waiter, which may have given up, directly or through the stream.
+    fn deliver(
+        &self,
+        incoming: &mpsc::UnboundedSender<Incoming>,
+        number: i64,
+        command: String,
+        result: Result<Value, Failure>,
+    ) {
+        let waiter = self.outstanding().waiting.as_mut().and_then(|waiting| waiting.remove(&number));
+        if waiter.is_none() {
+            tracing::debug!(seq = number, "a response to no request");
         }
+        let response = ArrivedResponse { command, result, waiter };
+        match self.delivery {
+            Delivery::AtOnce => drop(response),
+            // Without a receiver, the response is dropped, which wakes the waiter.
+            Delivery::InOrder => drop(incoming.send(Incoming::Response(response))),
+        }
+    }
+
+    /// Handles the end of the connection. An [`IncomingStream`] first has to be read to its end.
+    fn end(&self) {
+        if self.delivery == Delivery::AtOnce {
+            self.fail_waiters();
+        }
+    }
+
+    /// Wakes all waiters, which then name their requests, and refuses new requests.
+    fn fail_waiters(&self) {
+        self.outstanding().waiting.take();
     }
 }
 
@@ -137,10 +229,33 @@ impl Drop for PeerState {
 }
 
 impl Peer {
-    /// Takes over both halves of a connection. Must be called inside a tokio runtime.
+    /// Takes over both halves of a connection. Must be called inside a tokio runtime. Waiters get their
+    /// responses as soon as they arrive, so a response may overtake the events before it, and the receiver
+    /// gets only events and reverse requests. It may send requests while it handles them.
     ///
     /// The receiver ends when the connection ends. It is unbounded, so the caller must keep reading it.
     pub fn start<R, W>(reader: R, writer: W) -> (Self, mpsc::UnboundedReceiver<Incoming>)
+    where
+        R: AsyncRead + Send + Unpin + 'static,
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
+        Self::start_with(reader, writer, Delivery::AtOnce)
+    }
+
+    /// Takes over both halves of a connection. Must be called inside a tokio runtime. The stream has
+    /// every message in the order of arrival, and a waiter gets its response when the receiver drops it. The
+    /// receiver must keep reading, and must not wait for a response while it handles a message.
+    pub fn start_in_order<R, W>(reader: R, writer: W) -> (Self, IncomingStream)
+    where
+        R: AsyncRead + Send + Unpin + 'static,
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
+        let (peer, messages) = Self::start_with(reader, writer, Delivery::InOrder);
+        let stream = IncomingStream { messages, shared: Arc::downgrade(&peer.0) };
+        (peer, stream)
+    }
+
+    fn start_with<R, W>(reader: R, writer: W, delivery: Delivery) -> (Self, mpsc::UnboundedReceiver<Incoming>)
     where
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
@@ -149,6 +264,7 @@ impl Peer {
         let (incoming, received) = mpsc::unbounded_channel();
         let ended = CancellationToken::new();
         let shared = Arc::new(PeerState {
+            delivery,
             outstanding: Mutex::new(OutstandingRequests { seq: 0, waiting: Some(HashMap::new()) }),
             outgoing,
             ended: ended.clone(),
@@ -251,7 +367,7 @@ fn closed_failure(command: &str) -> Failure {
 async fn write<W: AsyncWrite + Unpin>(
     writer: W,
     mut to_write: mpsc::UnboundedReceiver<Message>,
-    shared: std::sync::Weak<PeerState>,
+    shared: Weak<PeerState>,
     ended: CancellationToken,
 ) {
     let mut writer = FramedWrite::new(writer, DapCodec::default());
@@ -266,13 +382,15 @@ async fn write<W: AsyncWrite + Unpin>(
         }
     }
     ended.cancel();
-    fail_all(&shared);
+    if let Some(shared) = shared.upgrade() {
+        shared.end();
+    }
 }
 
 async fn read<R: AsyncRead + Unpin>(
     reader: R,
     incoming: mpsc::UnboundedSender<Incoming>,
-    shared: std::sync::Weak<PeerState>,
+    shared: Weak<PeerState>,
     ended: CancellationToken,
 ) {
     let mut reader = FramedRead::new(reader, DapCodec::default());
@@ -286,7 +404,7 @@ async fn read<R: AsyncRead + Unpin>(
             Some(Ok(Err(error))) => {
                 tracing::warn!(%error, "message skipped");
                 let Some(shared) = shared.upgrade() else { break };
-                receive_invalid(&shared, error);
+                receive_invalid(&shared, &incoming, error);
                 continue;
             }
             Some(Err(error)) => {
@@ -307,7 +425,8 @@ async fn read<R: AsyncRead + Unpin>(
                 if response.success && response.command == "initialize" {
                     shared.note_capabilities(&response.body);
                 }
-                shared.finish(response.request_seq, response.into_result());
+                let (number, command) = (response.request_seq, response.command.clone());
+                shared.deliver(&incoming, number, command, response.into_result());
             }
             Message::Event(event) => {
                 if event.event == "capabilities"
@@ -321,27 +440,23 @@ async fn read<R: AsyncRead + Unpin>(
         }
     }
     ended.cancel();
-    fail_all(&shared);
+    if let Some(shared) = shared.upgrade() {
+        shared.end();
+    }
 }
 
 /// Handles a message that could not be parsed. A request gets an error response; for a response, the
 /// waiter gets an error.
-fn receive_invalid(shared: &PeerState, error: MessageError) {
+fn receive_invalid(shared: &PeerState, incoming: &mpsc::UnboundedSender<Incoming>, error: MessageError) {
     if let Some(number) = error.answers {
         let message = format!("the debug adapter's answer cannot be read: {}", error.reason);
         let failure = Failure::new(ErrorCode::EngineFailed, message).quiet();
-        shared.finish(number, Err(failure.hint("request less, or something else")));
+        let failure = failure.hint("request less, or something else");
+        shared.deliver(incoming, number, error.command.unwrap_or_default(), Err(failure));
     } else if let Some(seq) = error.seq {
         let response =
             Response::to(seq, error.command.unwrap_or_default(), Err(Failure::invalid(error.reason)));
         shared.send(Message::Response(response), None);
-    }
-}
-
-fn fail_all(shared: &std::sync::Weak<PeerState>) {
-    if let Some(shared) = shared.upgrade() {
-        // Dropping the senders wakes the waiters, which then name their request.
-        shared.outstanding().waiting.take();
     }
 }
 
@@ -415,7 +530,7 @@ mod tests {
     #[tokio::test]
     async fn cancel_is_sent_only_to_a_side_that_has_announced_it() {
         for capabilities in [json!({}), json!({ "supportsCancelRequest": false })] {
-            let (peer, _events, mut theirs) = connect_introduced(capabilities).await;
+            let (peer, mut events, mut theirs) = connect_introduced(capabilities).await;
             drop(
                 tokio::time::timeout(Duration::ZERO, peer.request("completions", Value::Null, TEST_TIMEOUT))
                     .await,
@@ -429,9 +544,7 @@ mod tests {
             // The other side announces it later.
             let body = json!({ "capabilities": { "supportsCancelRequest": true } });
             theirs.send(&Message::Event(Event::new("capabilities", body))).await.unwrap();
-            while !peer.0.supports_cancel() {
-                tokio::task::yield_now().await;
-            }
+            assert!(matches!(events.recv().await, Some(Incoming::Event(_))), "it is noted on arrival");
             drop(
                 tokio::time::timeout(Duration::ZERO, peer.request("threads", Value::Null, TEST_TIMEOUT))
                     .await,
@@ -490,8 +603,109 @@ mod tests {
             writer.send(&Message::Response(answer)).await.unwrap();
         }
         writer.send(&Message::Event(Event::new("late", Value::Null))).await.unwrap();
-        assert_eq!(events.recv().await, Some(Incoming::Event(Event::new("late", Value::Null))));
+        let Some(Incoming::Event(event)) = events.recv().await else { panic!("no event") };
+        assert_eq!(event, Event::new("late", Value::Null));
         let (a, b) = both.await.unwrap();
         assert_eq!((a.unwrap(), b.unwrap()), (json!("a"), json!("b")));
+    }
+
+    /// A connection whose messages are taken in order, a request on it, and the other side, which has read
+    /// the request.
+    async fn connect_in_order() -> (Peer, IncomingStream, Asking, Framed<DuplexStream, DapCodec>, Request) {
+        let (ours, theirs) = tokio::io::duplex(64 * 1024);
+        let (reader, writer) = tokio::io::split(ours);
+        let (peer, stream) = Peer::start_in_order(reader, writer);
+        let mut theirs = Framed::new(theirs, DapCodec::default());
+        let asking = tokio::spawn({
+            let peer = peer.clone();
+            async move { peer.request("continue", Value::Null, TEST_TIMEOUT).await }
+        });
+        let request = next_request(&mut theirs).await;
+        (peer, stream, asking, theirs, request)
+    }
+
+    type Asking = tokio::task::JoinHandle<Result<Value, Failure>>;
+
+    async fn is_waiting(asking: &mut Asking) -> bool {
+        tokio::time::timeout(Duration::from_millis(10), asking).await.is_err()
+    }
+
+    async fn answer(theirs: &mut Framed<DuplexStream, DapCodec>, request: &Request) {
+        let response = Response::to(request.seq, request.command.clone(), Ok(json!("done")));
+        theirs.send(&Message::Response(response)).await.unwrap();
+    }
+
+    async fn stop(theirs: &mut Framed<DuplexStream, DapCodec>) {
+        theirs.send(&Message::Event(Event::new("stopped", Value::Null))).await.unwrap();
+    }
+
+    async fn next_event(stream: &mut IncomingStream) -> String {
+        match stream.next().await {
+            Some(Incoming::Event(event)) => event.event,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn next_response(stream: &mut IncomingStream) -> ArrivedResponse {
+        match stream.next().await {
+            Some(Incoming::Response(response)) => response,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn responses_and_events_are_taken_in_the_order_of_arrival() {
+        for response_is_first in [false, true] {
+            let (_peer, mut stream, mut asking, mut theirs, request) = connect_in_order().await;
+            if response_is_first {
+                answer(&mut theirs, &request).await;
+                stop(&mut theirs).await;
+            } else {
+                stop(&mut theirs).await;
+                answer(&mut theirs, &request).await;
+                assert_eq!(next_event(&mut stream).await, "stopped");
+            }
+            let response = next_response(&mut stream).await;
+            assert_eq!((response.command(), response.result()), ("continue", &Ok(json!("done"))));
+            if response_is_first {
+                assert_eq!(next_event(&mut stream).await, "stopped");
+            }
+            assert!(is_waiting(&mut asking).await, "the receiver still handles the response");
+            drop(response);
+            assert_eq!(asking.await.unwrap(), Ok(json!("done")));
+        }
+    }
+
+    #[tokio::test]
+    async fn requests_fail_after_the_receiver_has_seen_the_end_of_the_connection() {
+        let (peer, mut stream, mut asking, mut theirs, _) = connect_in_order().await;
+        stop(&mut theirs).await;
+        drop(theirs);
+        assert_eq!(next_event(&mut stream).await, "stopped");
+        assert!(stream.next().await.is_none());
+        assert!(peer.is_closed() && is_waiting(&mut asking).await, "the receiver still handles the end");
+        drop(stream);
+        assert_eq!(asking.await.unwrap().unwrap_err().code, ErrorCode::EngineFailed);
+        let late = peer.request("threads", Value::Null, TEST_TIMEOUT).await;
+        assert_eq!(late.unwrap_err().code, ErrorCode::EngineFailed);
+    }
+
+    #[tokio::test]
+    async fn a_receiver_that_leaves_ends_the_connection_and_its_requests() {
+        let (peer, stream, asking, mut theirs, request) = connect_in_order().await;
+        answer(&mut theirs, &request).await;
+        drop(stream);
+        // Whether the response came before depends on the scheduler; nobody waits forever.
+        drop(asking.await.unwrap());
+        assert!(peer.is_closed());
+    }
+
+    #[tokio::test]
+    async fn the_response_to_a_waiter_that_gave_up_is_in_the_stream() {
+        let (_peer, mut stream, asking, mut theirs, request) = connect_in_order().await;
+        asking.abort();
+        assert!(asking.await.unwrap_err().is_cancelled());
+        answer(&mut theirs, &request).await;
+        assert_eq!(next_response(&mut stream).await.result(), &Ok(json!("done")));
     }
 }

@@ -184,7 +184,7 @@ impl Driver {
             match tokio::time::timeout(TIMEOUT, self.incoming.recv()).await?.context("hung up")? {
                 Incoming::Event(event) if event.event == name => return Ok(event.body),
                 Incoming::Event(event) if event.event == "terminated" => bail!("terminated before `{name}`"),
-                Incoming::Event(_) => {}
+                Incoming::Event(_) | Incoming::Response(_) => {}
                 Incoming::Request(request) => {
                     let words: Vec<&str> = request.arguments["args"]
                         .as_array()

@@ -30,6 +30,8 @@ impl AdapterSession {
     ) {
         while let Some(message) = incoming.recv().await {
             match message {
+                // It goes straight to its waiter.
+                Incoming::Response(_) => {}
                 Incoming::Event(event) => self.handle_event(event).await,
                 Incoming::Request(request) => self.handle_reverse_request(link, &peer, request),
             }
