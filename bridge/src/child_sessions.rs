@@ -15,9 +15,9 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 
 use crate::client_log::log_message;
-use crate::event_listener::ProgramState;
 use crate::server::{Bridge, BridgeGuard};
 use crate::session::AgentSession;
+use crate::snapshot::ProgramState;
 
 /// Time until the session of a child must be joinable, and the interval of the checks.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(10);

@@ -1,94 +1,24 @@
-//! The listener for the events of a session: keeps a snapshot of the program's state and an event log. To
-//! wait is to watch the snapshot change. Not here: which changes end a wait (`tools::waiting`).
+//! The listener of a session: folds its messages, in their order of arrival, into a snapshot of the program's
+//! state and an event log. A response is applied before its waiter continues. To wait is to watch the snapshot
+//! change. Not here: which changes end a wait (`tools::waiting`).
 
-use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use dap_wire::peer::{Incoming, Peer};
+use dap_wire::peer::{ArrivedResponse, Incoming, IncomingStream, Peer};
 use dap_wire::{ErrorCode, Event, Failure};
-use serde_json::{Map, Value, json};
-use tokio::sync::{broadcast, mpsc, watch};
+use serde_json::{Value, json};
+use tokio::sync::{broadcast, watch};
 
 use crate::event_log::EventLog;
 use crate::logpoints::LogpointBuffer;
+use crate::snapshot::{ProgramState, Snapshot};
 
 /// Events that are kept for a slow receiver, which learns how many it missed.
 const MAX_BACKLOG: usize = 4096;
-/// Maximum characters of a console message that are kept.
-const MAX_CONSOLE_CHARS: usize = 400;
-
-/// The state of the program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ProgramState {
-    /// No program was started.
-    #[default]
-    Idle,
-    /// The program is running.
-    Running,
-    /// The program is stopped.
-    Stopped,
-    /// The program has ended, or the session is gone.
-    Exited,
-}
-
-impl ProgramState {
-    /// Spelling of the state in answers.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Idle => "idle",
-            Self::Running => "running",
-            Self::Stopped => "stopped",
-            Self::Exited => "exited",
-        }
-    }
-}
-
-/// The state of the program as its events report it.
-#[derive(Debug, Clone, Default)]
-pub struct Snapshot {
-    /// State of the program.
-    pub state: ProgramState,
-    /// Counts stops and ends: a change means something happened.
-    pub news: u64,
-    /// Number of restarts that replaced the program.
-    pub restarts: u64,
-    /// `news` at the last restart: anything newer belongs to the current program.
-    pub restarted_at: u64,
-    /// `initialized` has come: breakpoints may be set.
-    pub initialized: bool,
-    /// Body of the last `stopped`.
-    pub stop: Value,
-    /// Body of the `process` event, or null.
-    pub process: Value,
-    /// Exit code from the event `exited`.
-    pub exit_code: Option<i64>,
-    /// The signal that ended the program, from the event `exited`.
-    pub end_signal: Option<String>,
-    /// The connection ended without `terminated`.
-    pub lost: bool,
-    /// The client that resumed the program last, if it was another one.
-    pub resumed_by: Option<String>,
-    /// The last event of each breakpoint that changed since it was set, by the session's id.
-    pub breakpoints: HashMap<i64, Value>,
-    /// The engine's last message on the debug console since the last stop or restart, cut at
-    /// [`MAX_CONSOLE_CHARS`].
-    pub console: String,
-    /// The session's advice about why the program stopped or ended, since it last ran.
-    pub hint: Option<String>,
-    /// The `news` of the stop from which a step ends nowhere.
-    pub step_lost: Option<u64>,
-    /// Capabilities that the engine has announced since `initialize`.
-    pub capabilities: Map<String, Value>,
-    /// The session's ids of this agent's breakpoints that another client removed.
-    pub removed: HashSet<i64>,
-    /// The newest programs that this one has started, as `sessionChanged` reports them, and the total number.
-    pub started: (Vec<Value>, u64),
-}
-
 /// Keeps what the events of a session report.
 #[derive(Debug)]
 pub struct EventListener {
-    /// The state of the program, to read, to watch, and to correct where no event reports a change.
+    /// The state of the program, to read and to watch.
     pub snapshot: watch::Sender<Snapshot>,
     event_log: Mutex<EventLog>,
     logged: Mutex<LogpointBuffer>,
@@ -127,7 +57,7 @@ impl EventListener {
         if event.event == "output" && event.body["from"] == "logMessage" {
             self.with_logpoints(|logged| logged.push(event.body["output"].as_str().unwrap_or_default()));
         }
-        self.snapshot.send_if_modified(|snapshot| update_snapshot(snapshot, &event));
+        self.snapshot.send_if_modified(|snapshot| snapshot.apply_event(&event));
         self.publish(event);
     }
 
@@ -136,12 +66,28 @@ impl EventListener {
         drop(self.events.send(Arc::new(event)));
     }
 
+    fn take_response(&self, response: &ArrivedResponse) {
+        self.snapshot
+            .send_if_modified(|snapshot| snapshot.apply_response(response.command(), response.result()));
+    }
+
+    /// Records that this agent sends `followCall`. The program runs until the stop that precedes the
+    /// response, and only other clients get an event about that.
+    pub fn begin_following(&self) {
+        self.snapshot.send_modify(|snapshot| {
+            if snapshot.state == ProgramState::Stopped {
+                snapshot.state = ProgramState::Running;
+                snapshot.follows = true;
+            }
+        });
+    }
+
     fn handle_disconnect(&self) {
         let mut ended = false;
         self.snapshot.send_modify(|snapshot| {
             if snapshot.state != ProgramState::Exited {
                 snapshot.state = ProgramState::Exited;
-                snapshot.lost = true;
+                snapshot.end.is_lost = true;
                 snapshot.news += 1;
                 ended = true;
             }
@@ -154,14 +100,14 @@ impl EventListener {
 }
 
 /// Starts listening to a session, until its connection ends.
-pub fn listen(mut incoming: mpsc::UnboundedReceiver<Incoming>, peer: Peer) -> Arc<EventListener> {
+pub fn listen(mut incoming: IncomingStream, peer: Peer) -> Arc<EventListener> {
     let listener = Arc::new(EventListener::default());
     let watching = listener.clone();
     tokio::spawn(async move {
-        while let Some(message) = incoming.recv().await {
+        while let Some(message) = incoming.next().await {
             match message {
-                // It goes straight to its waiter.
-                Incoming::Response(_) => {}
+                // Its waiter continues when it is dropped, after this.
+                Incoming::Response(response) => listener.take_response(&response),
                 Incoming::Event(event) => listener.take(event),
                 Incoming::Request(request) => {
                     let failure =
@@ -170,93 +116,11 @@ pub fn listen(mut incoming: mpsc::UnboundedReceiver<Incoming>, peer: Peer) -> Ar
                 }
             }
         }
+        // Requests without a response fail when the stream is dropped, after this.
         listener.handle_disconnect();
     });
     watching
 }
-
-/// Returns whether anything changed.
-fn update_snapshot(snapshot: &mut Snapshot, event: &Event) -> bool {
-    match event.event.as_str() {
-        "initialized" => snapshot.initialized = true,
-        "process" => {
-            snapshot.process = event.body.clone();
-            // Messages of the build do not explain events of the program.
-            snapshot.console.clear();
-            if snapshot.state == ProgramState::Idle {
-                snapshot.state = ProgramState::Running;
-            }
-        }
-        "stopped" => {
-            snapshot.state = ProgramState::Stopped;
-            snapshot.stop = event.body.clone();
-            snapshot.console.clear();
-            snapshot.step_lost = None;
-            snapshot.news += 1;
-        }
-        // Output of the program or of a breakpoint is not a message of the engine.
-        "output" if event.body["category"] == "console" && event.body["from"].is_null() => {
-            let text = event.body["output"].as_str().unwrap_or_default().trim();
-            snapshot.console = text.chars().take(MAX_CONSOLE_CHARS).collect();
-            if let Some(hint) = event.body["hint"].as_str() {
-                snapshot.hint = Some(hint.to_owned());
-            }
-            if event.body["stepEndsNowhere"] != true {
-                return false;
-            }
-            snapshot.step_lost = Some(snapshot.news);
-        }
-        "continued" => {
-            snapshot.state = ProgramState::Running;
-            snapshot.hint = None;
-        }
-        "sessionChanged" if event.body["change"] == "child" => {
-            let (newest, count) = &mut snapshot.started;
-            newest.push(event.body["child"].clone());
-            newest.drain(..newest.len().saturating_sub(MAX_STARTED));
-            *count += 1;
-            return false;
-        }
-        "sessionChanged" if event.body["change"] == "resumed" => {
-            snapshot.resumed_by = event.body["client"].as_str().map(str::to_owned);
-        }
-        "sessionChanged" if event.body["change"] == "restarted" => {
-            snapshot.state = ProgramState::Running;
-            snapshot.stop = Value::Null;
-            snapshot.console.clear();
-            snapshot.hint = None;
-            snapshot.restarts += 1;
-            snapshot.restarted_at = snapshot.news;
-        }
-        "breakpoint" if event.body["reason"] == "changed" => {
-            let breakpoint = &event.body["breakpoint"];
-            if let Some(id) = breakpoint["id"].as_i64() {
-                snapshot.breakpoints.insert(id, breakpoint.clone());
-            }
-        }
-        "breakpoint" if event.body["reason"] == "removed" => {
-            snapshot.removed.extend(event.body["breakpoint"]["id"].as_i64());
-        }
-        "capabilities" => {
-            snapshot.capabilities.extend(event.body["capabilities"].as_object().cloned().unwrap_or_default());
-        }
-        "exited" => {
-            snapshot.state = ProgramState::Exited;
-            snapshot.exit_code = event.body["exitCode"].as_i64();
-            snapshot.end_signal = event.body["signal"].as_str().map(str::to_owned);
-            snapshot.news += 1;
-        }
-        "terminated" if snapshot.state != ProgramState::Exited => {
-            snapshot.state = ProgramState::Exited;
-            snapshot.news += 1;
-        }
-        _ => return false,
-    }
-    true
-}
-
-/// Programs that were started that are kept.
-const MAX_STARTED: usize = 64;
 
 /// Keys of a `sessionChanged` event that describe the action of a client.
 const ACTION_KEYS: [&str; 12] = [
@@ -348,7 +212,154 @@ fn record_event(event_log: &mut EventLog, event: &Event) {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use dap_wire::codec::DapCodec;
+    use dap_wire::{Message, Request, Response};
+    use futures::{SinkExt, StreamExt};
+    use tokio::io::DuplexStream;
+    use tokio_util::codec::Framed;
+
     use super::*;
+
+    const TEST_TIMEOUT: Duration = Duration::from_secs(60);
+
+    /// The other end of a connection.
+    struct FakeAdapter(Framed<DuplexStream, DapCodec>);
+
+    impl FakeAdapter {
+        async fn receive(&mut self) -> Request {
+            match self.0.next().await {
+                Some(Ok(Ok(Message::Request(request)))) => request,
+                other => panic!("{other:?}"),
+            }
+        }
+
+        async fn respond(&mut self, request: &Request, outcome: Result<Value, Failure>) {
+            let response = Response::to(request.seq, request.command.clone(), outcome);
+            self.0.send(&Message::Response(response)).await.unwrap();
+        }
+
+        async fn stop(&mut self, body: Value) {
+            self.0.send(&Message::Event(Event::new("stopped", body))).await.unwrap();
+        }
+    }
+
+    fn connect() -> (Arc<EventListener>, Peer, FakeAdapter) {
+        let (ours, theirs) = tokio::io::duplex(1 << 16);
+        let (reader, writer) = tokio::io::split(ours);
+        let (peer, incoming) = Peer::start_in_order(reader, writer);
+        let adapter = FakeAdapter(Framed::new(theirs, DapCodec::default()));
+        (listen(incoming, peer.clone()), peer, adapter)
+    }
+
+    /// Sends a request; returns its result and the snapshot at the moment when its waiter continues.
+    fn send(
+        (listener, peer): (&Arc<EventListener>, &Peer),
+        command: &'static str,
+    ) -> tokio::task::JoinHandle<(Result<Value, Failure>, Snapshot)> {
+        let (listener, peer) = (listener.clone(), peer.clone());
+        tokio::spawn(async move {
+            let result = peer.request(command, Value::Null, TEST_TIMEOUT).await;
+            let snapshot = listener.snapshot.borrow().clone();
+            (result, snapshot)
+        })
+    }
+
+    async fn wait_for(listener: &EventListener, is_it: impl FnMut(&Snapshot) -> bool) {
+        listener.snapshot.subscribe().wait_for(is_it).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn waiter_sees_every_event_that_came_before_its_response() {
+        let (listener, peer, mut adapter) = connect();
+        let sent = send((&listener, &peer), "sessionInfo");
+        let request = adapter.receive().await;
+        for line in 1..=100 {
+            adapter.stop(json!({ "line": line })).await;
+        }
+        adapter.respond(&request, Ok(Value::Null)).await;
+        let (_, snapshot) = sent.await.unwrap();
+        assert_eq!((snapshot.news, &snapshot.stop["line"]), (100, &json!(100)));
+    }
+
+    #[tokio::test]
+    async fn the_program_runs_from_the_response_to_a_resume_until_the_stop_after_it() {
+        let (listener, peer, mut adapter) = connect();
+        adapter.stop(json!({ "reason": "entry" })).await;
+        wait_for(&listener, |snapshot| snapshot.news == 1).await;
+        let sent = send((&listener, &peer), "next");
+        let request = adapter.receive().await;
+        assert_eq!(listener.snapshot.borrow().state, ProgramState::Stopped, "it is not resumed yet");
+        adapter.respond(&request, Ok(Value::Null)).await;
+        assert_eq!(sent.await.unwrap().1.state, ProgramState::Running);
+        // The stop that a resume leads to comes directly after its response.
+        adapter.stop(json!({ "reason": "step" })).await;
+        wait_for(&listener, |snapshot| snapshot.news == 2).await;
+        assert_eq!(listener.snapshot.borrow().state, ProgramState::Stopped);
+    }
+
+    #[tokio::test]
+    async fn a_stop_of_another_client_before_the_response_does_not_hide_the_resume() {
+        let (listener, peer, mut adapter) = connect();
+        let sent = send((&listener, &peer), "continue");
+        let request = adapter.receive().await;
+        adapter.stop(json!({ "reason": "pause" })).await;
+        adapter.respond(&request, Ok(Value::Null)).await;
+        let (_, snapshot) = sent.await.unwrap();
+        assert_eq!((snapshot.state, snapshot.news), (ProgramState::Running, 1));
+    }
+
+    #[tokio::test]
+    async fn a_resume_that_is_refused_or_whose_waiter_gave_up_is_applied_as_answered() {
+        let (listener, peer, mut adapter) = connect();
+        adapter.stop(json!({ "reason": "entry" })).await;
+        let sent = send((&listener, &peer), "continue");
+        let request = adapter.receive().await;
+        adapter.respond(&request, Err(Failure::invalid("no"))).await;
+        assert_eq!(sent.await.unwrap().1.state, ProgramState::Stopped);
+        let sent = send((&listener, &peer), "continue");
+        let request = adapter.receive().await;
+        sent.abort();
+        assert!(sent.await.unwrap_err().is_cancelled());
+        adapter.respond(&request, Ok(Value::Null)).await;
+        wait_for(&listener, |snapshot| snapshot.state == ProgramState::Running).await;
+    }
+
+    #[tokio::test]
+    async fn a_request_fails_after_the_end_of_the_connection_is_in_the_snapshot() {
+        let (listener, peer, mut adapter) = connect();
+        let sent = send((&listener, &peer), "continue");
+        adapter.receive().await;
+        drop(adapter);
+        let (result, snapshot) = sent.await.unwrap();
+        assert_eq!(result.unwrap_err().code, ErrorCode::EngineFailed);
+        assert!(snapshot.end.is_lost && snapshot.state == ProgramState::Exited);
+    }
+
+    #[test]
+    fn a_program_runs_while_a_call_is_followed_and_is_stopped_again_if_that_is_refused() {
+        let listener = EventListener::default();
+        let state = || listener.snapshot.borrow().state;
+        let answer = |result| {
+            listener.snapshot.send_if_modified(|snapshot| snapshot.apply_response("followCall", &result));
+        };
+        for (is_stopped, result, expected) in [
+            (false, Err(Failure::invalid("no")), ProgramState::Stopped),
+            // The program may not stop within the time.
+            (false, Ok(Value::Null), ProgramState::Running),
+            (true, Ok(Value::Null), ProgramState::Stopped),
+        ] {
+            listener.take(Event::new("stopped", json!({})));
+            listener.begin_following();
+            assert_eq!(state(), ProgramState::Running);
+            if is_stopped {
+                listener.take(Event::new("stopped", json!({})));
+            }
+            answer(result);
+            assert_eq!(state(), expected);
+        }
+    }
 
     #[test]
     fn the_snapshot_follows_the_events_and_an_end_is_reported_once() {
@@ -366,8 +377,11 @@ mod tests {
         }
         listener.handle_disconnect();
         let snapshot = listener.snapshot.borrow().clone();
-        assert_eq!((snapshot.state, snapshot.news, snapshot.exit_code), (ProgramState::Exited, 2, Some(3)));
-        assert!(!snapshot.lost);
+        assert_eq!(
+            (snapshot.state, snapshot.news, snapshot.end.exit_code),
+            (ProgramState::Exited, 2, Some(3))
+        );
+        assert!(!snapshot.end.is_lost);
         let kinds: Vec<Value> = listener
             .event_log(|event_log| event_log.read(0, &[], 99).0)
             .into_iter()
@@ -387,7 +401,7 @@ mod tests {
         ] {
             listener.take(Event::new("output", body));
         }
-        assert_eq!(listener.snapshot.borrow().console, "the step waits for a call to end");
+        assert_eq!(listener.snapshot.borrow().advice.console, "the step waits for a call to end");
         assert_eq!(listener.with_logpoints(LogpointBuffer::take), Some((json!(["i = 3"]), 0)));
     }
 

@@ -4,7 +4,7 @@
 //! [`handler`] (MCP on one side; [`resources`], [`prompts`], [`completion`], [`client_log`]), [`catalog`]
 //! (the groups of tools), [`tool`] (the definition of a tool), [`call`] and [`arguments`] (one call of an
 //! agent), [`tools`] (the tools themselves), [`session`] (DAP on the other side), [`child_sessions`] (the
-//! programs that a program starts), [`event_listener`] (turns events into a snapshot of the program's state),
+//! programs that a program starts), [`event_listener`] (folds messages into a [`snapshot`] of the program's state),
 //! [`event_log`] (all events) and [`logpoints`] (lines that breakpoints logged), [`agent_view`] (everything
 //! that was reported to the agent), [`breakpoint_requests`] (its breakpoints), [`trigger`] (actions during a
 //! wait), [`source`] and [`functions`] (texts), [`bounds`] (small answers). For people: [`install`] (hosts'
@@ -37,6 +37,7 @@ pub mod prompts;
 pub mod resources;
 pub mod server;
 pub mod session;
+pub mod snapshot;
 pub mod source;
 pub mod status;
 pub mod stdio;

@@ -10,20 +10,22 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use dap_wire::peer::{Incoming, Peer};
+use dap_wire::peer::Peer;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 use session_registry::SessionRecord;
 use test_frameworks::host::Stops;
-use tokio::sync::{mpsc, watch};
+use tokio::net::UnixStream;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent_view::AgentView;
 use crate::breakpoint_requests::BreakpointRequests;
 use crate::call::ProgressReporter;
 use crate::child_sessions::SessionRelation;
-use crate::event_listener::{EventListener, ProgramState, Snapshot, listen};
+use crate::event_listener::{EventListener, listen};
 use crate::logpoints::LogpointBuffer;
+use crate::snapshot::{ProgramState, Snapshot};
 use crate::tools::follow::FollowedCall;
 use crate::tools::repeats::Repeat;
 use crate::tools::test_run::TestRun;
@@ -93,9 +95,7 @@ pub struct AgentSession {
     pub engine: String,
     /// Its relation to the sessions of the programs that its program starts, or that started it.
     pub relation: SessionRelation,
-    /// Capabilities from `initialize`, before the engine was known.
-    capabilities: Value,
-    /// State that its events have reported.
+    /// State that its messages have reported.
     pub listener: Arc<EventListener>,
     /// State as last reported to the agent.
     pub agent_view: AgentView,
@@ -132,16 +132,16 @@ impl AgentSession {
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(failed("it has no stdio".into()));
         };
-        let (peer, incoming) = Peer::start(stdout, stdin);
+        let (peer, incoming) = Peer::start_in_order(stdout, stdin);
         let listener = listen(incoming, peer.clone());
-        let capabilities = initialize(&peer, client, false).await?;
+        initialize(&peer, client, false).await?;
         let relation = SessionRelation { title: plan.title(), ..SessionRelation::default() };
         let mut session = Self {
             launched: true,
             relation,
             plan: Mutex::new(plan),
             adapter: tokio::sync::Mutex::new(Some(child)),
-            ..Self::of(peer, listener, capabilities, client)
+            ..Self::of(peer, listener, client)
         };
         let (name, attributes, filters) = session.with_plan(|plan| {
             (if plan.attach { "attach" } else { "launch" }, plan.attributes.clone(), plan.filters.clone())
@@ -151,7 +151,9 @@ impl AgentSession {
         let launching = session.peer.request_or_cancel(name, attributes, LAUNCH_TIMEOUT, cancel);
         let configuring = async {
             let mut snapshot = session.listener.snapshot.subscribe();
-            let ready = |snapshot: &Snapshot| snapshot.initialized || snapshot.state == ProgramState::Exited;
+            let ready = |snapshot: &Snapshot| {
+                snapshot.adapter.is_initialized || snapshot.state == ProgramState::Exited
+            };
             if snapshot.wait_for(ready).await.is_err() {
                 return Ok(Value::Null);
             }
@@ -191,19 +193,19 @@ impl AgentSession {
         relation: SessionRelation,
         looks_only: bool,
     ) -> Result<Self, Failure> {
-        let (peer, incoming) = connect(entry).await?;
+        let (reader, writer) = connect(entry).await?.into_split();
+        let (peer, incoming) = Peer::start_in_order(reader, writer);
         let listener = listen(incoming, peer.clone());
-        let capabilities = initialize(&peer, client, looks_only).await?;
+        initialize(&peer, client, looks_only).await?;
         peer.request("attach", json!({}), REQUEST_TIMEOUT).await?;
         let mut watching = listener.snapshot.subscribe();
-        let ready =
-            watching.wait_for(|snapshot| snapshot.initialized || snapshot.state == ProgramState::Exited);
+        let ready = watching
+            .wait_for(|snapshot| snapshot.adapter.is_initialized || snapshot.state == ProgramState::Exited);
         tokio::time::timeout(REQUEST_TIMEOUT, ready).await.map(drop).map_err(|_| {
             Failure::new(ErrorCode::Timeout, format!("session `{}` is not ready to be joined", entry.id))
         })?;
         peer.request("configurationDone", Value::Null, REQUEST_TIMEOUT).await?;
-        let mut session =
-            Self { id: entry.id.clone(), relation, ..Self::of(peer, listener, capabilities, client) };
+        let mut session = Self { id: entry.id.clone(), relation, ..Self::of(peer, listener, client) };
         session.identify().await?;
         Ok(session)
     }
@@ -211,7 +213,9 @@ impl AgentSession {
     /// Returns a session's own report without joining it; `None` if it does not answer soon.
     pub async fn query_info(entry: &SessionRecord, client: &str) -> Option<Value> {
         let looking = async {
-            let (peer, _incoming) = connect(entry).await.ok()?;
+            let (reader, writer) = connect(entry).await.ok()?.into_split();
+            // Dropped at the end: events are not read.
+            let (peer, _incoming) = Peer::start(reader, writer);
             initialize(&peer, client, false).await.ok()?;
             let info = peer.request("sessionInfo", json!({}), LOOK_TIMEOUT).await.ok();
             peer.close();
@@ -221,14 +225,13 @@ impl AgentSession {
     }
 
     /// A session on a connection, before its id is known.
-    fn of(peer: Peer, listener: Arc<EventListener>, capabilities: Value, client: &str) -> Self {
+    fn of(peer: Peer, listener: Arc<EventListener>, client: &str) -> Self {
         Self {
             id: String::new(),
             client: client.to_owned(),
             launched: false,
             engine: String::new(),
             relation: SessionRelation::default(),
-            capabilities,
             listener,
             agent_view: AgentView::default(),
             peer,
@@ -268,18 +271,6 @@ impl AgentSession {
         self.peer.request(command, arguments, REQUEST_TIMEOUT).await.map(body)
     }
 
-    /// Updates the snapshot: messages that were sent before this response have arrived with it. (`cancel`
-    /// without ids has no effect, and the session answers it itself.)
-    ///
-    /// # Errors
-    /// When the session is gone.
-    pub async fn sync(&self) -> Result<(), Failure> {
-        self.ask("cancel", json!({})).await?;
-        // Lets the event listener, which was woken first, run first.
-        tokio::task::yield_now().await;
-        Ok(())
-    }
-
     /// Sends a request, with a deadline and a cancellation.
     ///
     /// # Errors
@@ -304,8 +295,7 @@ impl AgentSession {
         self.listener.snapshot.subscribe()
     }
 
-    /// Resumes the program. The client that resumes gets only the response, no event, so the snapshot is
-    /// updated here; before the request, because the stop it leads to may come with its answer.
+    /// Resumes the program. The snapshot shows it as running before this returns.
     ///
     /// # Errors
     /// The error that the session responds with.
@@ -315,37 +305,21 @@ impl AgentSession {
         arguments: Value,
         cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
-        self.resume_within(command, arguments, REQUEST_TIMEOUT, cancel).await
+        self.ask_or_cancel(command, arguments, REQUEST_TIMEOUT, cancel).await
     }
 
-    /// Resumes the program as [`resume`](Self::resume) does, with a deadline of the caller's.
+    /// Follows a call; the snapshot shows the program as running meanwhile.
     ///
     /// # Errors
     /// The error that the session responds with, `TIMEOUT`, `CANCELLED`.
-    pub async fn resume_within(
+    pub async fn follow_call(
         &self,
-        command: &str,
         arguments: Value,
         deadline: Duration,
         cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
-        let before = self.snapshot();
-        self.listener.snapshot.send_modify(|snapshot| {
-            if snapshot.state == ProgramState::Stopped {
-                snapshot.state = ProgramState::Running;
-                snapshot.hint = None;
-            }
-        });
-        let answer = self.ask_or_cancel(command, arguments, deadline, cancel).await;
-        if answer.is_err() {
-            self.listener.snapshot.send_modify(|snapshot| {
-                if snapshot.news == before.news && snapshot.state == ProgramState::Running {
-                    snapshot.state = before.state;
-                    snapshot.hint.clone_from(&before.hint);
-                }
-            });
-        }
-        answer
+        self.listener.begin_following();
+        self.ask_or_cancel("followCall", arguments, deadline, cancel).await
     }
 
     /// The call that was followed last.
@@ -365,8 +339,7 @@ impl AgentSession {
 
     /// A capability in its latest state, as the engine reported it.
     pub fn capability(&self, name: &str) -> Value {
-        let announced = self.listener.snapshot.borrow().capabilities.get(name).cloned();
-        announced.unwrap_or_else(|| self.capabilities[name].clone())
+        self.listener.snapshot.borrow().adapter.capabilities.get(name).cloned().unwrap_or_default()
     }
 
     /// The exceptions that the engine recommends to stop at, as editors do: a crash is then seen where it
@@ -517,7 +490,7 @@ fn body(mut body: Value) -> Value {
 ///
 /// # Errors
 /// `UNSUPPORTED` when a newer release started it, `NO_SESSION` when its host does not answer.
-async fn connect(entry: &SessionRecord) -> Result<(Peer, mpsc::UnboundedReceiver<Incoming>), Failure> {
+async fn connect(entry: &SessionRecord) -> Result<UnixStream, Failure> {
     if let Some(reason) = entry.join_obstacle() {
         return Err(Failure::new(
             ErrorCode::Unsupported,
@@ -525,12 +498,10 @@ async fn connect(entry: &SessionRecord) -> Result<(Peer, mpsc::UnboundedReceiver
         )
         .hint("update tandem-mcp, or use the release that started the session"));
     }
-    let socket = tokio::net::UnixStream::connect(&entry.socket).await.map_err(|error| {
+    UnixStream::connect(&entry.socket).await.map_err(|error| {
         Failure::new(ErrorCode::NoSession, format!("cannot join session `{}`: {error}", entry.id))
             .hint("`debug_sessions` lists the live ones")
-    })?;
-    let (reader, writer) = socket.into_split();
-    Ok(Peer::start(reader, writer))
+    })
 }
 
 async fn initialize(peer: &Peer, client: &str, looks_only: bool) -> Result<Value, Failure> {

@@ -67,7 +67,7 @@ const CEILINGS: [(&str, [usize; 3]); 21] = [
 const LARGE_STRUCTS: &[(&str, usize)] = &[
     ("ActiveStep", 13),
     ("Actor", 19),
-    ("AgentSession", 14),
+    ("AgentSession", 13),
     ("BreakpointRequest", 14),
     ("Client", 23),
     ("ClrDebuggee", 13),
@@ -78,7 +78,6 @@ const LARGE_STRUCTS: &[(&str, usize)] = &[
     ("LoadedModule", 15),
     ("Retrieval", 13),
     ("SessionRecord", 13),
-    ("Snapshot", 18),
     ("State", 28),
     ("TestResult", 13),
     ("VstestConnection", 14),

@@ -15,7 +15,7 @@ use super::AgentSession;
 use crate::breakpoint_requests::{
     BreakpointArguments, BreakpointRequests, FUNCTIONS, Purpose, RequestedBreakpoint,
 };
-use crate::event_listener::ProgramState;
+use crate::snapshot::ProgramState;
 use crate::source::{absolute, below, in_folders};
 
 /// File name extensions of programs that are also their sources.
@@ -29,13 +29,14 @@ impl AgentSession {
         self.with_plan(|plan| {
             let snapshot = self.listener.snapshot.borrow();
             for breakpoint in plan.requested.all_mut() {
-                if let Some(state) = breakpoint.dap.and_then(|id| snapshot.breakpoints.get(&id)) {
+                if let Some(state) = breakpoint.dap.and_then(|id| snapshot.breakpoints.changed.get(&id)) {
                     breakpoint.state = state.clone();
                 }
             }
             // Any client may remove an agent's breakpoint: the next list must not set it again.
-            plan.requested
-                .retain(|breakpoint| breakpoint.dap.is_none_or(|id| !snapshot.removed.contains(&id)));
+            plan.requested.retain(|breakpoint| {
+                breakpoint.dap.is_none_or(|id| !snapshot.breakpoints.removed.contains(&id))
+            });
             drop(snapshot);
             work(&mut plan.requested)
         })
@@ -246,6 +247,7 @@ pub fn locate_text(arguments: &BreakpointArguments, roots: &Roots) -> Result<Bre
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+    use std::time::Duration;
 
     use dap_wire::Request;
     use dap_wire::peer::{Incoming, Peer};
@@ -261,8 +263,8 @@ mod tests {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let ((reader, writer), (their_reader, their_writer)) =
             (tokio::io::split(ours), tokio::io::split(theirs));
-        let (peer, incoming) = Peer::start(reader, writer);
-        let session = AgentSession::of(peer.clone(), listen(incoming, peer), json!({}), "agent");
+        let (peer, incoming) = Peer::start_in_order(reader, writer);
+        let session = AgentSession::of(peer.clone(), listen(incoming, peer), "agent");
         let (adapter, requests) = Peer::start(their_reader, their_writer);
         (Arc::new(session), adapter, requests)
     }
@@ -323,8 +325,8 @@ mod tests {
         let first = send(1, 10);
         let one = receive(&mut requests).await;
         let second = send(2, 20);
-        tokio::task::yield_now().await;
-        assert!(requests.try_recv().is_err(), "the second list is sent before the first is answered");
+        let early = tokio::time::timeout(Duration::from_millis(10), requests.recv()).await;
+        assert!(early.is_err(), "the second list is sent before the first is answered");
         answer(&adapter, &one);
         let two = receive(&mut requests).await;
         assert_eq!(two.arguments["breakpoints"], json!([{ "line": 10 }, { "line": 20 }]));

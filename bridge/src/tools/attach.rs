@@ -19,9 +19,9 @@ use super::launch::{add_breakpoints, drop_null};
 use super::stops;
 use crate::arguments::schema::{ObjectOrText, TextOrObject};
 use crate::call::ToolCall;
-use crate::event_listener::ProgramState;
 use crate::server::EarlyRequests;
 use crate::session::{AgentSession, SessionPlan};
+use crate::snapshot::ProgramState;
 use crate::source::absolute;
 
 /// Time limit for a running .NET process to report its modules, and the interval of the checks.

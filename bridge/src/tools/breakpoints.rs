@@ -16,9 +16,9 @@ use crate::breakpoint_requests::{
     RequestedBreakpoint,
 };
 use crate::call::ToolCall;
-use crate::event_listener::ProgramState;
 use crate::session::AgentSession;
 use crate::session::breakpoints::locate_text;
+use crate::snapshot::ProgramState;
 use crate::source::SourceText;
 use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
 
@@ -289,15 +289,16 @@ async fn list(call: &ToolCall, _: NoArguments) -> Result<Value, Failure> {
         one["message"] = json!(DEFERRED_NOTE);
     }
     let session = owner(call).await?;
-    // Another client may have removed one just now. The last state of an ended session stays readable.
-    drop(session.sync().await);
+    // Another client may have removed one just now: its event comes before this response. The last state of
+    // an ended session stays readable.
+    let info = session.ask("sessionInfo", json!({})).await;
     let (own, filters) = (bodies(&session), session.with_plan(|plan| plan.filters.clone()));
     // An agent that chose no filters has the default ones of the programs that it starts, and none in
     // sessions of others.
     let filters = filters.or_else(|| session.launched.then(|| session.usual_filters()).flatten());
     let own: Vec<Value> = own.into_iter().chain(early).collect();
     let mut answer = json!({ "breakpoints": own, "exceptions": early_filters.or(filters), "others": [] });
-    if let Ok(info) = session.ask("sessionInfo", json!({})).await {
+    if let Ok(info) = info {
         answer["others"] = json!(others(&info));
     }
     Ok(answer)

@@ -19,8 +19,8 @@ use super::waiting::{
 use crate::arguments::schema::{ArgumentSchema, ObjectOrText};
 use crate::breakpoint_requests::{BreakpointArguments, Purpose};
 use crate::call::ToolCall;
-use crate::event_listener::ProgramState;
 use crate::session::{AgentSession, REQUEST_TIMEOUT};
+use crate::snapshot::ProgramState;
 use crate::source::place;
 use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
 
@@ -341,9 +341,11 @@ async fn pause(call: &ToolCall, arguments: PauseArguments) -> Result<Value, Fail
 
 async fn wait(call: &ToolCall, WaitArguments { timeout_ms }: WaitArguments) -> Result<Value, Failure> {
     let mut session = call.session().await?;
-    // Another client may have resumed the program a moment ago. A session that is gone has already reported
-    // its end.
-    if let Err(failure) = session.sync().await {
+    // Another client may have resumed the program a moment ago: its event comes before this response. A
+    // session that is gone has already reported its end.
+    if session.snapshot().state == ProgramState::Stopped
+        && let Err(failure) = session.ask("sessionInfo", json!({})).await
+    {
         tracing::debug!(%failure, "the session is gone");
     }
     // It may have ended meanwhile.

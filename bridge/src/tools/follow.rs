@@ -18,9 +18,9 @@ use crate::arguments::schema::ArgumentSchema;
 use crate::bounds::Budget;
 use crate::breakpoint_requests::{BreakpointArguments, Purpose, RequestedBreakpoint};
 use crate::call::ToolCall;
-use crate::event_listener::ProgramState;
 use crate::functions;
 use crate::session::{AgentSession, REQUEST_TIMEOUT};
+use crate::snapshot::ProgramState;
 use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
 
 /// Tokens of an answer by default.
@@ -207,7 +207,7 @@ async fn follow_call(
         }
     }
     call.fire();
-    let following = session.resume_within("followCall", request, time + REQUEST_TIMEOUT, &call.cancel);
+    let following = session.follow_call(request, time + REQUEST_TIMEOUT, &call.cancel);
     let body = call.progress.during("following the call", None, following).await?;
     let (head, lines) = (life::head(&body["call"]), life::lines(&body, budget));
     let ended = body["ended"].as_str().unwrap_or_default().to_owned();

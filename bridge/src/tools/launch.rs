@@ -17,10 +17,10 @@ use crate::arguments;
 use crate::arguments::schema::{self, ArgumentSchema, TextOrObject};
 use crate::breakpoint_requests::{BreakpointArguments, BreakpointRequests, Purpose, RequestedBreakpoint};
 use crate::call::ToolCall;
-use crate::event_listener::ProgramState;
 use crate::server::EarlyRequests;
 use crate::session::breakpoints::locate_text;
 use crate::session::{AgentSession, SessionPlan};
+use crate::snapshot::ProgramState;
 use crate::source::{absolute, in_folders};
 use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
 

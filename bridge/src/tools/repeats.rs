@@ -14,9 +14,9 @@ use test_frameworks::repeat::MAX_RUNS;
 use super::test_launch::{self, RunStart};
 use super::test_run::leave;
 use crate::call::ToolCall;
-use crate::event_listener::ProgramState;
 use crate::server::EarlyRequests;
 use crate::session::AgentSession;
+use crate::snapshot::ProgramState;
 
 /// Ends of project files that a launch builds.
 const PROJECT_EXTENSIONS: [&str; 4] = ["proj", ".sln", ".slnx", ".slnf"];

@@ -14,8 +14,8 @@ use super::repeats::Repeat;
 use super::{execution, launch, stops, test_launch, waiting};
 use crate::arguments::schema::{ArgumentSchema, NoArguments};
 use crate::call::ToolCall;
-use crate::event_listener::ProgramState;
 use crate::session::{AgentSession, LAUNCH_TIMEOUT};
+use crate::snapshot::ProgramState;
 use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
 
 /// Time limit for the events of a restart after its response.
@@ -99,11 +99,7 @@ async fn status(call: &ToolCall, _: NoArguments) -> Result<Value, Failure> {
         return Ok(json!({ "state": "idle" }));
     }
     let session = call.session().await?;
-    // Wait for events from before this call, so that the agent does not get the same stop as unseen
-    // afterwards.
-    drop(session.sync().await);
-    let snapshot = session.snapshot();
-    let mut answer = state_of(&session).await?;
+    let (mut answer, news) = query_state(&session).await;
     if let Some(parent) = &session.relation.parent {
         answer["parent"] = json!(parent);
     }
@@ -114,7 +110,7 @@ async fn status(call: &ToolCall, _: NoArguments) -> Result<Value, Failure> {
     }
     // An agent that received the place has seen the stop.
     if answer["place"].is_object() {
-        session.agent_view.record_seen(snapshot.news);
+        session.agent_view.record_seen(news);
     }
     Ok(answer)
 }
@@ -134,19 +130,26 @@ pub(super) fn brief(session: &AgentSession) -> Value {
 /// # Errors
 /// None at present: a session that is gone is `exited`.
 pub async fn state_of(session: &AgentSession) -> Result<Value, Failure> {
+    Ok(query_state(session).await.0)
+}
+
+/// The state of a session, and the number of stops and ends up to then. The snapshot is read after the
+/// session's own report, so it has every event that came before.
+async fn query_state(session: &AgentSession) -> (Value, u64) {
+    let info = session.ask("sessionInfo", json!({})).await;
     let snapshot = session.snapshot();
     let mut answer = json!({ "state": snapshot.state.as_str(), "session": session.id });
-    if let Some(code) = snapshot.exit_code {
+    if let Some(code) = snapshot.end.exit_code {
         answer["exitCode"] = json!(code);
     }
-    if let Some(signal) = &snapshot.end_signal {
+    if let Some(signal) = &snapshot.end.signal {
         answer["signal"] = json!(signal);
     }
     if snapshot.state == ProgramState::Stopped {
         answer["reason"] = snapshot.stop["reason"].clone();
         answer["threadId"] = snapshot.stop["threadId"].clone();
     }
-    let Ok(info) = session.ask("sessionInfo", json!({})).await else { return Ok(answer) };
+    let Ok(info) = info else { return (answer, snapshot.news) };
     for key in ["state", "reason", "threadId", "agentAccess", "exitCode", "signal", "engine"] {
         if !info[key].is_null() {
             answer[key] = info[key].clone();
@@ -175,7 +178,7 @@ pub async fn state_of(session: &AgentSession) -> Result<Value, Failure> {
             shown
         })
         .collect();
-    Ok(answer)
+    (answer, snapshot.news)
 }
 
 /// Starts the program again: in the same session when that can be, so that every client and every breakpoint
@@ -261,11 +264,12 @@ async fn restart_here(
     let mut snapshot = session.watch_snapshot();
     // Reports about the old program no longer hold; an adapter other than Tandem does not announce the new
     // one.
-    let begun = snapshot
-        .wait_for(|snapshot| snapshot.restarts > before.restarts || snapshot.state == ProgramState::Exited);
+    let begun = snapshot.wait_for(|snapshot| {
+        snapshot.restarts.count > before.restarts.count || snapshot.state == ProgramState::Exited
+    });
     drop(tokio::time::timeout(RESTART_TIMEOUT, begun).await);
     let now = session.snapshot();
-    let seen = if now.restarts > before.restarts { now.restarted_at } else { before.news };
+    let seen = if now.restarts.count > before.restarts.count { now.restarts.news } else { before.news };
     session.agent_view.forget_run(seen);
     let mut answer = if stops {
         let stopped = snapshot.wait_for(|snapshot| snapshot.news > seen);

@@ -15,8 +15,8 @@ use crate::agent_view::{StoredSnapshot, Values};
 use crate::arguments::schema::ArgumentSchema;
 use crate::bounds::Budget;
 use crate::call::ToolCall;
-use crate::event_listener::ProgramState;
 use crate::session::AgentSession;
+use crate::snapshot::ProgramState;
 use crate::source::SourceText;
 use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
 

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use super::shown_frame::add_place;
 use crate::breakpoint_requests::{AgentBreakpoint, Purpose};
 use crate::call::ToolCall;
-use crate::event_listener::{ProgramState, Snapshot};
 use crate::session::AgentSession;
+use crate::snapshot::{ProgramState, Snapshot};
 use crate::source::place;
 
 /// New output in an answer, bytes per stream; more is read with `process_read_output`.
@@ -189,16 +189,16 @@ pub(super) async fn output(session: &AgentSession) -> Value {
 
 fn exit_event(snapshot: &Snapshot) -> Value {
     let mut event = json!({ "type": "exited" });
-    if let Some(code) = snapshot.exit_code {
+    if let Some(code) = snapshot.end.exit_code {
         event["exitCode"] = json!(code);
     }
-    if let Some(signal) = &snapshot.end_signal {
+    if let Some(signal) = &snapshot.end.signal {
         event["signal"] = json!(signal);
     }
-    if snapshot.lost {
+    if snapshot.end.is_lost {
         event["message"] = json!("the debug adapter went away; the program was ended with it");
     }
-    if let Some(hint) = &snapshot.hint {
+    if let Some(hint) = &snapshot.advice.hint {
         event["hint"] = json!(hint);
     }
     event
@@ -238,7 +238,7 @@ async fn stop_event(session: &AgentSession, snapshot: &Snapshot) -> Value {
         }
     }
     if kind == "exception"
-        && let Some(hint) = &snapshot.hint
+        && let Some(hint) = &snapshot.advice.hint
     {
         event["hint"] = json!(hint);
     }

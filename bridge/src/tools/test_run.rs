@@ -26,9 +26,9 @@ use super::test_launch::LaunchTestArguments;
 use super::{attributes, launch};
 use crate::breakpoint_requests::{BreakpointRequests, FUNCTIONS, Purpose, RequestedBreakpoint};
 use crate::call::ToolCall;
-use crate::event_listener::ProgramState;
 use crate::server::EarlyRequests;
 use crate::session::{AgentSession, SessionPlan};
+use crate::snapshot::ProgramState;
 
 /// Time limit for the results after a process has ended.
 pub(super) const RESULTS_TIMEOUT: Duration = Duration::from_secs(20);
@@ -330,7 +330,7 @@ fn watch(session: &Arc<AgentSession>, ended: oneshot::Sender<ProcessResult>) {
     let session = Arc::downgrade(session);
     tokio::spawn(async move {
         let over = snapshot.wait_for(|snapshot| snapshot.state == ProgramState::Exited).await;
-        let code = over.ok().and_then(|snapshot| snapshot.exit_code);
+        let code = over.ok().and_then(|snapshot| snapshot.end.exit_code);
         let code = code.and_then(|code| i32::try_from(code).ok()).unwrap_or(-1);
         let mut output = [String::new(), String::new()];
         if let Some(session) = session.upgrade() {

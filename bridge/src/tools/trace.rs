@@ -22,9 +22,9 @@ use crate::arguments::schema::{self, ArgumentSchema};
 use crate::bounds::Budget;
 use crate::breakpoint_requests::{BreakpointArguments, FUNCTIONS, Purpose};
 use crate::call::ToolCall;
-use crate::event_listener::ProgramState;
 use crate::functions;
 use crate::session::AgentSession;
+use crate::snapshot::ProgramState;
 use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
 use table::{RowSelection, TraceTable, Tracepoint};
 

@@ -16,8 +16,8 @@ use super::test_stops::FirstStop;
 use super::{repeats, server_urls, test_run, test_stops};
 use crate::agent_view::InputWait;
 use crate::call::ToolCall;
-use crate::event_listener::ProgramState;
 use crate::session::{AgentSession, REQUEST_TIMEOUT};
+use crate::snapshot::ProgramState;
 
 /// Only longer waits check whether the program waits for input.
 pub(super) const INPUT_CHECK_TIMEOUT: Duration = Duration::from_millis(250);
@@ -107,7 +107,7 @@ async fn wait_once(
         let news = async { snapshot.wait_for(|snapshot| snapshot.news > seen).await.is_ok() };
         let step_is_lost = async {
             if brief == INPUT_CHECK_TIMEOUT
-                || steps.wait_for(|steps| steps.step_lost == Some(seen)).await.is_err()
+                || steps.wait_for(|steps| steps.advice.step_lost == Some(seen)).await.is_err()
             {
                 std::future::pending::<()>().await;
             }
@@ -263,8 +263,9 @@ async fn format_outcome(session: &AgentSession, waited: &WaitOutcome, knows: boo
                     json!("reported before: write it with process_write_input; debug_wait keeps waiting");
             }
             // Why it does not stop, if the engine knows: a step waits for a call to end, say.
-            if !now.console.is_empty() && answer["message"].is_null() {
-                answer["message"] = json!(format!("last message on the debug console: {}", now.console));
+            if !now.advice.console.is_empty() && answer["message"].is_null() {
+                answer["message"] =
+                    json!(format!("last message on the debug console: {}", now.advice.console));
             }
             session.agent_view.set_pending(now.state == ProgramState::Running);
             add_output(&mut answer, output(session).await);

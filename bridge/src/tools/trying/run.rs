@@ -14,8 +14,8 @@ use super::{Experiment, ExperimentSetup, SkipTarget, TargetHit};
 use crate::bounds::cut;
 use crate::breakpoint_requests::Purpose;
 use crate::call::ToolCall;
-use crate::event_listener::ProgramState;
 use crate::session::{AgentSession, REQUEST_TIMEOUT};
+use crate::snapshot::ProgramState;
 use crate::tools::assignment;
 use crate::tools::shown_frame::{has_ended, shown_frame};
 use crate::tools::stops::report;
@@ -428,7 +428,7 @@ impl ActiveRun<'_> {
         match news {
             WaitEnd::Exited => {
                 let snapshot = self.session.snapshot();
-                (run.end.exit_code, run.end.signal) = (snapshot.exit_code, snapshot.end_signal);
+                (run.end.exit_code, run.end.signal) = (snapshot.end.exit_code, snapshot.end.signal);
                 run.end.at = None;
             }
             WaitEnd::Stopped => {
