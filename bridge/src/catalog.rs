@@ -6,6 +6,8 @@ use dap_wire::{ErrorCode, Failure};
 use rmcp::model::Tool as Listed;
 
 use crate::tool::{Tool, ToolGroup};
+use crate::tool_filter::ToolFilter;
+use crate::tools::builds::RUN_COMMAND;
 use crate::tools::{
     breakpoints, builds, execution, files, follow, git, inspect, launch, program_io, sessions, snapshot,
     testing, timeline, trace, trying,
@@ -30,9 +32,6 @@ pub const GROUPS: &[&ToolGroup] = &[
     &builds::GROUP,
 ];
 
-/// The one tool that runs any command.
-pub const RUN_COMMAND: &str = "run_command";
-
 /// Tools that another tool includes (`debug_set_breakpoint`, `debug_snapshot`, `debug_step`,
 /// `debug_continue`, `file_exists`, `git_status`). Clients can still call them by name; the list
 /// leaves them out to save tokens.
@@ -46,17 +45,6 @@ const UNLISTED_TOOLS: [&str; 8] = [
     "directory_exists",
     "git_current_branch",
 ];
-
-/// Which tools a bridge offers.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct ToolFilter {
-    /// Offers only the most important tools.
-    pub core: bool,
-    /// Offers only tools that change nothing.
-    pub read_only: bool,
-    /// Also offers the tool that runs any program.
-    pub commands: bool,
-}
 
 impl ToolFilter {
     fn has(self, tool: &Tool) -> bool {

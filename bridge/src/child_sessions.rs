@@ -17,45 +17,12 @@ use tokio::time::Instant;
 use crate::client_log::log_message;
 use crate::server::{Bridge, BridgeGuard};
 use crate::session::AgentSession;
-use crate::snapshot::ProgramState;
 
 /// Time until the session of a child must be joinable, and the interval of the checks.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Children that are followed at once; more of them are only listed.
 const MAX_CHILDREN: usize = 100;
-
-/// The relation of a session to those of the programs that its program starts, or that started it.
-#[derive(Debug, Default)]
-pub struct SessionRelation {
-    /// Description of its program for messages.
-    pub title: String,
-    /// The session whose program started this one's.
-    pub parent: Option<String>,
-    /// The first of them, when this agent is in it.
-    pub root: Option<Arc<AgentSession>>,
-    /// Ids of the child sessions that existed when this agent joined.
-    pub children: Vec<String>,
-}
-
-impl AgentSession {
-    /// The first session of the launched program and its children; itself if no other is known.
-    pub fn root(&self) -> &Self {
-        self.relation.root.as_deref().unwrap_or(self)
-    }
-
-    /// The root session, if this one's program has ended. The end of a program that another
-    /// one started is not news about the launched program, which continues.
-    pub fn root_after_end(&self) -> Option<Arc<Self>> {
-        self.relation.root.clone().filter(|_| self.snapshot().state == ProgramState::Exited)
-    }
-
-    /// Whether it is at a stop that was not reported to the agent.
-    fn has_news(&self) -> bool {
-        let snapshot = self.snapshot();
-        snapshot.state == ProgramState::Stopped && !self.agent_view.knows(snapshot.news)
-    }
-}
 
 /// A weak reference to a bridge: a task that only listens must not keep its sessions alive.
 pub(crate) struct WeakBridge {

@@ -11,9 +11,9 @@ use rmcp::ServiceExt;
 use tokio_util::sync::CancellationToken;
 use workspace_tools::roots::Roots;
 
-use crate::catalog::ToolFilter;
 use crate::server::{Bridge, BridgeOptions};
 use crate::stdio::Stdio;
+use crate::tool_filter::ToolFilter;
 use crate::{doctor, editor_tests, http, install, status};
 
 /// Serve the debugger to agents as MCP tools, over stdin and stdout.

@@ -22,7 +22,8 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 
 use crate::arguments::ToolArguments;
-use crate::call::{ProgressReporter, SharedArguments, StartedSessions, ToolCall};
+use crate::call::{SharedArguments, StartedSessions, ToolCall};
+use crate::progress::ProgressReporter;
 use crate::resources::{self, ResourceUri};
 use crate::server::Bridge;
 use crate::{completion, json_rpc, prompts, trigger};

@@ -19,11 +19,11 @@ use workspace_tools::jobs::Jobs;
 use workspace_tools::roots::Roots;
 
 use crate::breakpoint_requests::BreakpointRequests;
-use crate::catalog::ToolFilter;
-use crate::child_sessions::SessionRelation;
 use crate::client_log::ClientLog;
 use crate::session::AgentSession;
+use crate::session::relation::SessionRelation;
 use crate::snapshot::ProgramState;
+use crate::tool_filter::ToolFilter;
 use crate::tools::test_launch::BegunTests;
 use crate::tools::test_run::TestRun;
 use crate::trigger::Triggers;

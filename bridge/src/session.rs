@@ -4,6 +4,7 @@
 
 mod adapter_release;
 pub mod breakpoints;
+pub mod relation;
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -21,14 +22,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent_view::AgentView;
 use crate::breakpoint_requests::BreakpointRequests;
-use crate::call::ProgressReporter;
-use crate::child_sessions::SessionRelation;
 use crate::event_listener::{EventListener, listen};
 use crate::logpoints::LogpointBuffer;
+use crate::progress::ProgressReporter;
 use crate::snapshot::{ProgramState, Snapshot};
 use crate::tools::follow::FollowedCall;
 use crate::tools::repeats::Repeat;
 use crate::tools::test_run::TestRun;
+use relation::SessionRelation;
 
 /// Time limit of an ordinary request.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);

@@ -107,8 +107,7 @@ const ENGINE: &[&str] = &[
     "values",
 ];
 
-const BRIDGE: &[&str] =
-    &["call", "catalog", "child_sessions", "server", "session", "tool", "tools", "trigger"];
+const BRIDGE: &[&str] = &["call", "server", "session", "tool", "tools", "trigger"];
 
 /// A module by the names on the way to it from the crate's root.
 type Module = Vec<String>;

@@ -20,7 +20,6 @@ use workspace_tools::process::ProcessCommand;
 
 use crate::arguments::schema::ArgumentSchema;
 use crate::call::ToolCall;
-use crate::catalog::RUN_COMMAND;
 use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
 
 /// Default time that a call waits. Builds often take longer than debugging, and
@@ -30,6 +29,9 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(50);
 const DEFAULT_OUTPUT_BYTES: u64 = 8 << 10;
 /// The largest `maxBytes` of an output.
 const MAX_OUTPUT_BYTES: u64 = 1 << 20;
+
+/// The one tool that runs any command.
+pub const RUN_COMMAND: &str = "run_command";
 
 /// The tools that build and run commands.
 pub const GROUP: ToolGroup = ToolGroup {
