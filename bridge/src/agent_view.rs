@@ -27,6 +27,17 @@ pub struct StoredSnapshot {
     pub values: Values,
 }
 
+/// The call followed last, for answers that continue it.
+#[derive(Debug, Default)]
+pub struct FollowedCall {
+    /// The statements that it ran, a line each.
+    pub lines: Vec<String>,
+    /// The call, with its arguments and its result.
+    pub head: String,
+    /// The call has not ended: it can be followed on from the stop with this number.
+    pub open: Option<u64>,
+}
+
 #[derive(Debug, Default)]
 struct AgentViewState {
     /// The position after the output that the agent has seen.
@@ -47,6 +58,7 @@ struct AgentViewState {
     variables: Option<(String, Values)>,
     snapshots: Vec<StoredSnapshot>,
     last_snapshot: u64,
+    followed: FollowedCall,
 }
 
 /// Identity of one wait for input. It changes when the program has stopped, printed or received input.
@@ -213,6 +225,11 @@ impl AgentView {
             inner.variables = Some((function.to_owned(), now.into_iter().collect()));
             (changes, before.is_some())
         })
+    }
+
+    /// Reads or replaces the call that was followed last.
+    pub fn with_followed<T>(&self, work: impl FnOnce(&mut FollowedCall) -> T) -> T {
+        self.with(|inner| work(&mut inner.followed))
     }
 
     /// Keeps a snapshot; returns its id.

@@ -1,7 +1,8 @@
 //! Arguments of a tool call: camelCase or snake_case, and the other spellings that agents use. [`schema`]
 //! reads them into the `struct` of the tool and names those that the tool does not know; [`kind`] parses
-//! the values.
+//! the values. [`attributes`] lists what is passed on to the adapter.
 
+pub mod attributes;
 pub mod kind;
 pub mod schema;
 

@@ -27,7 +27,7 @@ use workspace_tools::process::{OutputStream, ProcessExit, Sink};
 use workspace_tools::roots::Roots;
 
 use crate::arguments::schema;
-use crate::tools::testing::{self, TestArguments};
+use crate::test_request::{self, TestArguments};
 
 /// Lines of the editor that wait to be read.
 const MAX_QUEUED_LINES: usize = 16;
@@ -95,7 +95,7 @@ async fn answer(
     let folder = arguments.folder.map_or_else(|| PathBuf::from("."), PathBuf::from);
     let roots =
         Roots::open(&[folder]).map_err(|error| Failure::new(ErrorCode::IoFailed, error.to_string()))?;
-    let mut request = testing::parse(&arguments.tests, &roots)?.map_err(|project| {
+    let mut request = test_request::parse(&arguments.tests, &roots)?.map_err(|project| {
         let message = format!("which tests `{}` has is not known here", project.folder.display());
         Failure::new(ErrorCode::Unsupported, message)
     })?;

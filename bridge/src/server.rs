@@ -23,9 +23,8 @@ use crate::client_log::ClientLog;
 use crate::session::AgentSession;
 use crate::session::relation::SessionRelation;
 use crate::snapshot::ProgramState;
+use crate::test_run::{BegunTests, TestRun};
 use crate::tool_filter::ToolFilter;
-use crate::tools::test_launch::BegunTests;
-use crate::tools::test_run::TestRun;
 use crate::trigger::Triggers;
 
 /// Options from the command line.

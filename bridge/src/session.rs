@@ -25,10 +25,9 @@ use crate::breakpoint_requests::BreakpointRequests;
 use crate::event_listener::{EventListener, listen};
 use crate::logpoints::LogpointBuffer;
 use crate::progress::ProgressReporter;
+use crate::repeat::Repeat;
 use crate::snapshot::{ProgramState, Snapshot};
-use crate::tools::follow::FollowedCall;
-use crate::tools::repeats::Repeat;
-use crate::tools::test_run::TestRun;
+use crate::test_run::TestRun;
 use relation::SessionRelation;
 
 /// Time limit of an ordinary request.
@@ -104,7 +103,6 @@ pub struct AgentSession {
     plan: Mutex<SessionPlan>,
     /// Held while a list of breakpoints is sent and answered.
     sending_breakpoints: tokio::sync::Mutex<()>,
-    followed: Mutex<FollowedCall>,
     /// The test run of which the program is a part, when it is a test host.
     run: Mutex<Option<Arc<TestRun>>>,
     adapter: tokio::sync::Mutex<Option<tokio::process::Child>>,
@@ -238,7 +236,6 @@ impl AgentSession {
             peer,
             plan: Mutex::default(),
             sending_breakpoints: tokio::sync::Mutex::default(),
-            followed: Mutex::default(),
             run: Mutex::default(),
             adapter: tokio::sync::Mutex::default(),
         }
@@ -321,11 +318,6 @@ impl AgentSession {
     ) -> Result<Value, Failure> {
         self.listener.begin_following();
         self.ask_or_cancel("followCall", arguments, deadline, cancel).await
-    }
-
-    /// The call that was followed last.
-    pub fn with_followed<T>(&self, work: impl FnOnce(&mut FollowedCall) -> T) -> T {
-        work(&mut self.followed.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Accesses the launch parameters in their latest state.

@@ -4,8 +4,8 @@
 //!
 //! By need: [`launch`] and [`sessions`], [`breakpoints`], [`execution`] with [`waiting`] and [`repeats`],
 //! [`inspect`], [`assignment`] and [`snapshot`] (looking), [`trace`], [`follow`] with [`life`] and
-//! [`timeline`] (over time), [`trying`] (experiments), [`testing`] with [`test_launch`] and [`test_run`],
-//! [`program_io`]; [`files`], [`git`], [`builds`].
+//! [`timeline`] (over time), [`trying`] (experiments), [`testing`] with [`test_launch`] and
+//! [`test_processes`], [`program_io`]; [`files`], [`git`], [`builds`].
 
 use dap_wire::{ErrorCode, Failure};
 use serde::Serialize;
@@ -13,7 +13,6 @@ use serde_json::Value;
 
 mod assignment;
 mod attach;
-mod attributes;
 pub mod breakpoints;
 pub mod builds;
 pub mod execution;
@@ -34,7 +33,7 @@ pub mod snapshot;
 mod source_lines;
 mod stops;
 pub mod test_launch;
-pub mod test_run;
+mod test_processes;
 mod test_stops;
 pub mod testing;
 pub mod timeline;

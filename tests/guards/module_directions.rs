@@ -82,9 +82,8 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
             "session_list",
             "sessions",
             "test_launch",
-            "test_run",
+            "test_processes",
             "test_stops",
-            "testing",
             "waiting",
         ],
         "a launch may wait, and a wait may launch the next run",
@@ -107,7 +106,7 @@ const ENGINE: &[&str] = &[
     "values",
 ];
 
-const BRIDGE: &[&str] = &["call", "server", "session", "tool", "tools", "trigger"];
+const BRIDGE: &[&str] = &["call", "server", "trigger"];
 
 /// A module by the names on the way to it from the crate's root.
 type Module = Vec<String>;

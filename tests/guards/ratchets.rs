@@ -67,7 +67,6 @@ const CEILINGS: [(&str, [usize; 3]); 21] = [
 const LARGE_STRUCTS: &[(&str, usize)] = &[
     ("ActiveStep", 13),
     ("Actor", 19),
-    ("AgentSession", 13),
     ("BreakpointRequest", 14),
     ("Client", 23),
     ("ClrDebuggee", 13),

@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::attributes::{self, AttachNames, PassedAttributes};
 use super::launch::{add_breakpoints, drop_null};
 use super::stops;
+use crate::arguments::attributes::{self, AttachNames, PassedAttributes};
 use crate::arguments::schema::{ObjectOrText, TextOrObject};
 use crate::call::ToolCall;
 use crate::server::EarlyRequests;

@@ -14,6 +14,7 @@ use super::execution::{limit, unseen_event};
 use super::life;
 use super::stops::{prepend_message, report, stopped_thread};
 use super::waiting::wait_for_news;
+use crate::agent_view::FollowedCall;
 use crate::arguments::schema::ArgumentSchema;
 use crate::bounds::Budget;
 use crate::breakpoint_requests::{BreakpointArguments, Purpose, RequestedBreakpoint};
@@ -50,15 +51,6 @@ pub const GROUP: ToolGroup = ToolGroup {
         run: run!(follow),
     }],
 };
-
-/// The call followed last, for answers that continue it.
-#[derive(Debug, Default)]
-pub struct FollowedCall {
-    lines: Vec<String>,
-    head: String,
-    /// The call has not ended: it can be followed on from the stop with this number.
-    open: Option<u64>,
-}
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -213,7 +205,7 @@ async fn follow_call(
     let ended = body["ended"].as_str().unwrap_or_default().to_owned();
     let can_go_on = matches!(ended.as_str(), "steps" | "timeout");
     let open = can_go_on.then(|| session.snapshot().news);
-    session.with_followed(|followed| *followed = FollowedCall { lines, head, open });
+    session.agent_view.with_followed(|followed| *followed = FollowedCall { lines, head, open });
     let mut answer = page(session, 0, budget);
     answer["ended"] = json!(ended);
     for key in ["returned", "message"] {
@@ -228,7 +220,7 @@ async fn follow_call(
 
 /// The lines from one on, as many as fit.
 fn page(session: &AgentSession, from: usize, budget: usize) -> Value {
-    session.with_followed(|followed| {
+    session.agent_view.with_followed(|followed| {
         let mut cost = 0;
         let rest = followed.lines.iter().skip(from);
         let shown: Vec<&String> = rest
@@ -267,7 +259,7 @@ async fn continue_following(
     from: usize,
     budget: usize,
 ) -> Result<Value, Failure> {
-    let (known, open) = session.with_followed(|followed| (followed.lines.len(), followed.open));
+    let (known, open) = session.agent_view.with_followed(|followed| (followed.lines.len(), followed.open));
     if from < known {
         return Ok(page(session, from, budget));
     }

@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::attributes::{self, LaunchNames, PassedAttributes};
-use super::repeats::{Repeat, RepeatArguments};
 use super::{attach, execution, repeats, server_urls, session_list, stops, waiting};
 use crate::arguments;
+use crate::arguments::attributes::{self, LaunchNames, PassedAttributes};
 use crate::arguments::schema::{self, ArgumentSchema, TextOrObject};
 use crate::breakpoint_requests::{BreakpointArguments, BreakpointRequests, Purpose, RequestedBreakpoint};
 use crate::call::ToolCall;
+use crate::repeat::{Repeat, RepeatArguments};
 use crate::server::EarlyRequests;
 use crate::session::breakpoints::locate_text;
 use crate::session::{AgentSession, SessionPlan};

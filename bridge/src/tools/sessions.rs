@@ -10,10 +10,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::repeats::Repeat;
 use super::{execution, launch, stops, test_launch, waiting};
 use crate::arguments::schema::{ArgumentSchema, NoArguments};
 use crate::call::ToolCall;
+use crate::repeat::Repeat;
 use crate::session::{AgentSession, LAUNCH_TIMEOUT};
 use crate::snapshot::ProgramState;
 use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};

@@ -1,40 +1,22 @@
-//! `debug_launch_test`: parses the call, starts its runs, and answers when nothing ran. [`super::test_run`]
-//! has the processes of a run, and [`super::test_stops`] interprets its first stop.
+//! `debug_launch_test`: parses the call, starts its runs, and answers when nothing ran.
+//! [`super::test_processes`] has the processes of a run, and [`super::test_stops`] interprets its first stop.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use dap_wire::{ErrorCode, Failure};
-use schemars::JsonSchema;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use workspace_tools::roots::Roots;
 
-use super::attributes::{PassedAttributes, TestNames};
-use super::repeats::{Repeat, RepeatArguments};
-use super::test_run::{RESULTS_TIMEOUT, RunUpdate, TestRun, leave, start};
-use super::testing::TestArguments;
-use super::{execution, launch, testing, waiting};
+use super::test_processes::{RunStart, begin, leave};
+use super::{execution, launch, waiting};
 use crate::call::ToolCall;
+use crate::repeat::Repeat;
 use crate::session::AgentSession;
 use crate::source::absolute;
-
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(extend("x-unlisted" = ["tests", "class", "file", "trait", "changedSince", "args"]))]
-pub(super) struct LaunchTestArguments {
-    #[serde(flatten)]
-    pub(super) tests: TestArguments,
-    #[serde(default)]
-    pub(super) breakpoints: Vec<Value>,
-    #[serde(flatten)]
-    repeat: RepeatArguments,
-    timeout_ms: Option<u64>,
-    #[serde(flatten)]
-    pub(super) passed: PassedAttributes<TestNames>,
-}
+use crate::test_request;
+use crate::test_run::{LaunchTestArguments, TestRun};
 
 pub(super) async fn launch_test(call: &ToolCall, arguments: LaunchTestArguments) -> Result<Value, Failure> {
     launch_as(call, &arguments, arguments.timeout_ms).await
@@ -61,12 +43,15 @@ async fn launch_as(
     let until = Instant::now() + execution::limit(timeout_ms);
     let repeat = Repeat::of(&arguments.repeat)?;
     let elsewhere = outside_folders(call, arguments.tests.project_path())?;
-    let roots = elsewhere.as_ref().unwrap_or(&call.bridge.options.roots);
-    let request = match testing::request(call, &arguments.tests, roots).await? {
+    let options = &call.bridge.options;
+    let roots = elsewhere.as_ref().unwrap_or(&options.roots);
+    let request =
+        test_request::request(&arguments.tests, roots, options.offer.commands, &call.cancel).await?;
+    let request = match request {
         Ok(request) => request,
         Err(project) => return Err(unknown_framework(&project.folder)),
     };
-    let key = format!("{} {:?}", testing::key(&request), repeat);
+    let key = format!("{} {:?}", test_request::key(&request), repeat);
     let (session, seen) = match find_pending(call, &key) {
         Some(session) => {
             let seen = session.agent_view.last_reported();
@@ -117,38 +102,6 @@ fn outside_folders(call: &ToolCall, named: Option<&str>) -> Result<Option<Roots>
         .map_err(|error| Failure::new(ErrorCode::IoFailed, error.to_string()))
 }
 
-pub(super) enum RunStart {
-    /// The session of the first process.
-    Session(Arc<AgentSession>),
-    /// Not: it is built still, or there is nothing to start.
-    Answer(Value),
-}
-
-/// Deadline of a run that needs no build.
-pub(super) fn results_deadline() -> Instant {
-    Instant::now() + RESULTS_TIMEOUT
-}
-
-/// Starts the first process of a run.
-pub(super) async fn begin(call: &ToolCall, run: Arc<TestRun>, until: Instant) -> Result<RunStart, Failure> {
-    match run.next(call, until).await? {
-        RunUpdate::Process(request) => start(call, &run, *request).await.map(RunStart::Session),
-        RunUpdate::Outcome(outcome) => {
-            let (mut answer, _) = outcome?;
-            if answer["error"].is_null() {
-                let message = "no process with tests was started";
-                answer["error"] = json!({ "code": ErrorCode::NotFound.as_str(), "message": message });
-            }
-            Ok(RunStart::Answer(answer))
-        }
-        RunUpdate::Pending(doing) => {
-            call.bridge.begin_test(run);
-            let message = format!("the tests are being built: {doing}; the same call waits on");
-            Ok(RunStart::Answer(json!({ "state": "running", "pending": true, "message": message })))
-        }
-    }
-}
-
 /// Error with advice when no framework is known.
 fn unknown_framework(folder: &std::path::Path) -> Failure {
     let has = |name: &str| folder.join(name).exists();
@@ -165,25 +118,4 @@ fn unknown_framework(folder: &std::path::Path) -> Failure {
 fn known_frameworks() -> String {
     let names: Vec<&str> = test_frameworks::framework::ALL.iter().map(|framework| framework.name()).collect();
     names.join(", ")
-}
-
-/// The runs that are being built after their call was answered, by the arguments that distinguish the calls.
-#[derive(Debug, Default)]
-pub struct BegunTests(Mutex<HashMap<String, Arc<TestRun>>>);
-
-impl BegunTests {
-    /// Removes and returns the run of a call, if there is one.
-    pub fn take(&self, key: &str) -> Option<Arc<TestRun>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key)
-    }
-
-    /// Adds a run under the key of its call.
-    pub fn put(&self, run: Arc<TestRun>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(run.key.clone(), run);
-    }
-
-    /// Drops all runs, which ends them.
-    pub fn end(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
-    }
 }

@@ -10,10 +10,9 @@ use serde_json::{Value, json};
 use test_frameworks::run::KnownException;
 
 use super::launch;
-use super::repeats::Repeat;
-use super::test_launch::{self, RunStart};
-use super::test_run::leave;
+use super::test_processes::{self, RunStart, leave};
 use crate::call::ToolCall;
+use crate::repeat::Repeat;
 use crate::session::AgentSession;
 
 /// .NET method that rethrows an exception after its frames have ended.
@@ -60,7 +59,7 @@ pub(super) async fn handle_first_event(
     } else if let Some(known) = rethrown_exception(answer).or_else(|| caught_exception(answer, session)) {
         leave(call, session).await;
         let again = run.again(Some(known), run.repeat.map(Repeat::with_unseen_failure));
-        match test_launch::begin(call, again, test_launch::results_deadline()).await? {
+        match test_processes::begin(call, again, test_processes::results_deadline()).await? {
             RunStart::Session(session) => return Ok(FirstStop::Wait(session, 0)),
             RunStart::Answer(instead) => *answer = instead,
         }

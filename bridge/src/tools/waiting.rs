@@ -13,7 +13,7 @@ use super::stops::{
     add_other_stops, add_output, add_started, output, prepend_message, report, report_related,
 };
 use super::test_stops::FirstStop;
-use super::{repeats, server_urls, test_run, test_stops};
+use super::{repeats, server_urls, test_processes, test_stops};
 use crate::agent_view::InputWait;
 use crate::call::ToolCall;
 use crate::session::{AgentSession, REQUEST_TIMEOUT};
@@ -128,7 +128,7 @@ async fn wait_once(
     };
     let waited = call.progress.during("the program runs", None, outcome).await?;
     let ended = matches!(waited, WaitOutcome::News) && session.snapshot().state == ProgramState::Exited;
-    if ended && let Some(next) = test_run::next_process(call, session).await? {
+    if ended && let Some(next) = test_processes::next_process(call, session).await? {
         return Ok(NextWait::Wait(next, 0));
     }
     if let Some(root) = session.root_after_end().filter(|_| ended && !call.names_session()) {

@@ -2,16 +2,19 @@
 //! run with several such processes (the projects of a solution) is followed from one to the next. At the end
 //! of a process the results are known.
 //!
-//! Not here: the arguments of the call ([`super::test_launch`]), the first stop ([`super::test_stops`]).
+//! Not here: starting the sessions (`tools::test_launch`), the first stop (`tools::test_stops`).
 
-use std::sync::Arc;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use dap_wire::{ErrorCode, Failure};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use test_frameworks::answer;
-use test_frameworks::host::{BoxFuture, ProcessLaunch, ProcessLauncher, Stops};
+use test_frameworks::host::{BoxFuture, ProcessLaunch, ProcessLauncher};
 use test_frameworks::request::{TestRequest, TestRunOutcome};
 use test_frameworks::results::TestResults;
 use test_frameworks::run::KnownException;
@@ -21,29 +24,39 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use workspace_tools::jobs::ProgressSink;
 use workspace_tools::process::{OutputStream, ProcessExit, Sink};
 
-use super::repeats::Repeat;
-use super::test_launch::LaunchTestArguments;
-use super::{attributes, launch};
-use crate::breakpoint_requests::{BreakpointRequests, FUNCTIONS, Purpose, RequestedBreakpoint};
-use crate::call::ToolCall;
-use crate::server::EarlyRequests;
-use crate::session::{AgentSession, SessionPlan};
-use crate::snapshot::ProgramState;
+use crate::arguments::attributes::{PassedAttributes, TestNames};
+use crate::progress::ProgressReporter;
+use crate::repeat::{Repeat, RepeatArguments};
+use crate::test_request::TestArguments;
 
 /// Time limit for the results after a process has ended.
-pub(super) const RESULTS_TIMEOUT: Duration = Duration::from_secs(20);
-/// Output of a process that its framework reads at the end, bytes.
-const MAX_OUTPUT_BYTES: u64 = 8 << 20;
+pub(crate) const RESULTS_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The arguments of `debug_launch_test`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("x-unlisted" = ["tests", "class", "file", "trait", "changedSince", "args"]))]
+pub(crate) struct LaunchTestArguments {
+    #[serde(flatten)]
+    pub(crate) tests: TestArguments,
+    #[serde(default)]
+    pub(crate) breakpoints: Vec<Value>,
+    #[serde(flatten)]
+    pub(crate) repeat: RepeatArguments,
+    pub(crate) timeout_ms: Option<u64>,
+    #[serde(flatten)]
+    pub(crate) passed: PassedAttributes<TestNames>,
+}
 
 /// A test run under the debugger. Dropping it ends all its processes.
 pub struct TestRun {
     /// Arguments of the call, to run the same again.
-    pub(super) arguments: LaunchTestArguments,
+    pub(crate) arguments: LaunchTestArguments,
     /// The arguments that distinguish its call from others.
-    pub(super) key: String,
+    pub(crate) key: String,
     /// The tests to run; its options say whether they were run before, and the failure known from that run.
-    pub(super) request: TestRequest,
-    pub(super) repeat: Option<Repeat>,
+    pub(crate) request: TestRequest,
+    pub(crate) repeat: Option<Repeat>,
     /// Folder of the project.
     pub folder: String,
     launch_requests: tokio::sync::Mutex<mpsc::Receiver<LaunchRequest>>,
@@ -72,15 +85,17 @@ struct RunProgress {
 }
 
 /// A process that a run wants started.
-pub(super) struct LaunchRequest {
-    launch: ProcessLaunch,
-    ended: oneshot::Sender<ProcessResult>,
+pub(crate) struct LaunchRequest {
+    pub(crate) launch: ProcessLaunch,
+    /// Takes the exit and the output of the process.
+    pub(crate) ended: oneshot::Sender<ProcessResult>,
 }
 
 /// The exit of a process, and its output on stdout and stderr.
-type ProcessResult = (ProcessExit, [String; 2]);
+pub(crate) type ProcessResult = (ProcessExit, [String; 2]);
 
-pub(super) enum RunUpdate {
+/// The next step of a run.
+pub(crate) enum RunUpdate {
     Process(Box<LaunchRequest>),
     Outcome(Result<(Value, TestResults), Failure>),
     Pending(String),
@@ -126,7 +141,8 @@ impl ProcessLauncher for DebuggerLauncher {
 }
 
 impl TestRun {
-    pub(super) fn start(
+    /// Starts a run; its processes wait until [`TestRun::next`] takes them.
+    pub(crate) fn start(
         request: TestRequest,
         arguments: LaunchTestArguments,
         key: String,
@@ -162,7 +178,7 @@ impl TestRun {
 
     /// Runs the same tests once more, without a build; `known` is their failure, if
     /// the run has just found it.
-    pub(super) fn again(&self, known: Option<KnownException>, repeat: Option<Repeat>) -> Arc<Self> {
+    pub(crate) fn again(&self, known: Option<KnownException>, repeat: Option<Repeat>) -> Arc<Self> {
         let mut request = self.request.clone();
         request.options.no_build = true;
         request.options.known = known.or(request.options.known);
@@ -170,22 +186,32 @@ impl TestRun {
     }
 
     /// Whether an answer contained a result of this run.
-    pub(super) fn is_answered(&self) -> bool {
+    pub(crate) fn is_answered(&self) -> bool {
         self.answered.load(Ordering::Relaxed)
     }
 
+    /// Counts a process that was started.
+    pub(crate) fn count_started_process(&self) {
+        self.started.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Records that an answer contained a result of this run.
-    pub(super) fn mark_answered(&self) {
+    pub(crate) fn mark_answered(&self) {
         self.answered.store(true, Ordering::Relaxed);
     }
 
     /// Counts an exception that was passed; returns their number.
-    pub(super) fn count_passed_exception(&self) -> u64 {
+    pub(crate) fn count_passed_exception(&self) -> u64 {
         self.passed.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// The next process, or the end.
-    pub(super) async fn next(&self, call: &ToolCall, until: Instant) -> Result<RunUpdate, Failure> {
+    pub(crate) async fn next(
+        &self,
+        until: Instant,
+        cancel: &CancellationToken,
+        reporter: &ProgressReporter,
+    ) -> Result<RunUpdate, Failure> {
         let mut progress = self.progress.clone();
         let mut launch_requests = self.launch_requests.lock().await;
         let waiting = async {
@@ -195,11 +221,11 @@ impl TestRun {
                     let outcome = ended.outcome.clone();
                     Ok(RunUpdate::Outcome(outcome.unwrap_or_else(|| Err(Failure::cancelled()))))
                 }
-                () = call.cancel.cancelled() => Err(Failure::cancelled()),
+                () = cancel.cancelled() => Err(Failure::cancelled()),
                 () = tokio::time::sleep_until(until) => Ok(RunUpdate::Pending(String::new())),
             }
         };
-        let outcome = call.progress.during("building the tests", None, waiting).await;
+        let outcome = reporter.during("building the tests", None, waiting).await;
         match outcome? {
             RunUpdate::Pending(_) => Ok(RunUpdate::Pending(self.progress.borrow().doing.clone())),
             next => Ok(next),
@@ -207,7 +233,7 @@ impl TestRun {
     }
 
     /// Waits until the run has ended, or wants another process.
-    async fn wait_for_update(&self) -> Option<Result<(Value, TestResults), Failure>> {
+    pub(crate) async fn wait_for_update(&self) -> Option<Result<(Value, TestResults), Failure>> {
         let mut progress = self.progress.clone();
         let started = self.started.load(Ordering::Relaxed);
         let settled =
@@ -251,110 +277,23 @@ impl TestRun {
     }
 }
 
-/// Ends a session that another one replaces, and keeps its breakpoints for that one.
-pub(super) async fn leave(call: &ToolCall, session: &AgentSession) {
-    let requested = session.with_requested(|requested| requested.for_next_program());
-    call.bridge.with_early_requests(|early| {
-        let later = std::mem::take(&mut early.requested);
-        early.requested = requested;
-        early.requested.extend(later);
-    });
-    if let Err(failure) = session.leave(None).await {
-        tracing::debug!(%failure, "left a session that was gone");
-    }
-    for child in call.bridge.related_sessions(session) {
-        drop(child.leave(None).await);
-        call.bridge.forget(&child.id);
-    }
-    call.bridge.forget(&session.id);
-}
+/// The runs that are being built after their call was answered, by the arguments that distinguish the calls.
+#[derive(Debug, Default)]
+pub struct BegunTests(Mutex<HashMap<String, Arc<TestRun>>>);
 
-/// Starts a session for a process with tests.
-pub(super) async fn start(
-    call: &ToolCall,
-    run: &Arc<TestRun>,
-    request: LaunchRequest,
-) -> Result<Arc<AgentSession>, Failure> {
-    let LaunchRequest { mut launch, ended } = request;
-    let arguments = &run.arguments;
-    run.started.fetch_add(1, Ordering::Relaxed);
-    let mut attributes = launch.debug_attributes();
-    attributes["stopOnEntry"] = json!(false);
-    attributes::add(&mut attributes, &arguments.passed.to_object());
-    if let Some(python) = arguments.tests.python() {
-        attributes["python"] = python.clone();
+impl BegunTests {
+    /// Removes and returns the run of a call, if there is one.
+    pub fn take(&self, key: &str) -> Option<Arc<TestRun>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key)
     }
-    let EarlyRequests { mut requested, filters } = call.bridge.early_requests();
-    let stops = launch.stops.clone();
-    let mut plan = SessionPlan {
-        attributes,
-        filters,
-        stops: Some(stops.clone()),
-        repeat: run.repeat,
-        ..SessionPlan::default()
-    };
-    launch::add_breakpoints(call, &arguments.breakpoints, &mut requested, plan.folders())?;
-    add_functions(&mut requested, &stops);
-    plan.requested = requested;
-    let bridge = &call.bridge;
-    let session =
-        AgentSession::start(&bridge.options.adapter, &bridge.client(), plan, &call.cancel, &call.progress)
-            .await?;
-    let session = call.add_session(session);
-    bridge.with_early_requests(std::mem::take);
-    session.set_test_run(run.clone());
-    let pid = session.snapshot().process["systemProcessId"].as_u64().and_then(|pid| u32::try_from(pid).ok());
-    if let Some(started) = launch.started.take() {
-        started.send(pid.unwrap_or(0)).unwrap_or_default();
-    }
-    watch(&session, ended);
-    Ok(session)
-}
 
-/// Breakpoints in what frameworks call for a check that failed; no agent sees them in its lists.
-fn add_functions(requested: &mut BreakpointRequests, stops: &Stops) {
-    for (function, condition) in &stops.functions {
-        let mut dap = json!({ "name": function });
-        if let Some(condition) = condition {
-            dap["condition"] = json!(condition);
-        }
-        let request = RequestedBreakpoint { file: FUNCTIONS.into(), dap, text: None };
-        requested.clear(&request);
-        requested.add(request, 0, Purpose::Failure);
+    /// Adds a run under the key of its call.
+    pub fn put(&self, run: Arc<TestRun>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(run.key.clone(), run);
     }
-}
 
-/// Reports the end of a session's process to the run.
-fn watch(session: &Arc<AgentSession>, ended: oneshot::Sender<ProcessResult>) {
-    let mut snapshot = session.watch_snapshot();
-    let session = Arc::downgrade(session);
-    tokio::spawn(async move {
-        let over = snapshot.wait_for(|snapshot| snapshot.state == ProgramState::Exited).await;
-        let code = over.ok().and_then(|snapshot| snapshot.end.exit_code);
-        let code = code.and_then(|code| i32::try_from(code).ok()).unwrap_or(-1);
-        let mut output = [String::new(), String::new()];
-        if let Some(session) = session.upgrade() {
-            let read = session
-                .ask("processReadOutput", json!({ "since": "o0.e0", "maxBytes": MAX_OUTPUT_BYTES }))
-                .await;
-            let read = read.unwrap_or_default();
-            output = ["stdout", "stderr"].map(|stream| read[stream].as_str().unwrap_or_default().to_owned());
-        }
-        drop(ended.send((ProcessExit { code }, output)));
-    });
-}
-
-/// The session of the next process of a run whose process has ended; none when the run has ended.
-pub(super) async fn next_process(
-    call: &ToolCall,
-    session: &AgentSession,
-) -> Result<Option<Arc<AgentSession>>, Failure> {
-    let Some(run) = session.test_run() else { return Ok(None) };
-    if run.wait_for_update().await.is_some() {
-        return Ok(None);
-    }
-    match run.next(call, Instant::now() + RESULTS_TIMEOUT).await? {
-        RunUpdate::Process(request) => start(call, &run, *request).await.map(Some),
-        RunUpdate::Outcome(_) | RunUpdate::Pending(_) => Ok(None),
+    /// Drops all runs, which ends them.
+    pub fn end(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }

@@ -81,7 +81,7 @@ const FLAGS: [&str; 9] = [
 const OPTIONS: [(&str, &[&str]); 1] = [("expressionEvaluationOptions", &["allowToString"])];
 
 /// The names of attributes that a tool passes on.
-pub(super) trait AttributeNames {
+pub(crate) trait AttributeNames {
     /// Tables that together list all names.
     const TABLES: &'static [&'static [&'static str]];
 
@@ -93,7 +93,7 @@ pub(super) trait AttributeNames {
 
 /// The attributes of `debug_launch`.
 #[derive(Debug, Clone)]
-pub(super) struct LaunchNames;
+pub(crate) struct LaunchNames;
 
 impl AttributeNames for LaunchNames {
     const TABLES: &'static [&'static [&'static str]] = &[&COMMON, &LAUNCH];
@@ -101,7 +101,7 @@ impl AttributeNames for LaunchNames {
 
 /// The attributes of `debug_attach`.
 #[derive(Debug, Clone)]
-pub(super) struct AttachNames;
+pub(crate) struct AttachNames;
 
 impl AttributeNames for AttachNames {
     const TABLES: &'static [&'static [&'static str]] = &[&COMMON, &ATTACH];
@@ -109,7 +109,7 @@ impl AttributeNames for AttachNames {
 
 /// The attributes of `debug_launch_test`.
 #[derive(Debug, Clone)]
-pub(super) struct TestNames;
+pub(crate) struct TestNames;
 
 impl AttributeNames for TestNames {
     const TABLES: &'static [&'static [&'static str]] = &[&TEST];
@@ -117,11 +117,11 @@ impl AttributeNames for TestNames {
 
 /// Attributes of a call that are passed on unchanged.
 #[derive(Debug, Clone)]
-pub(super) struct PassedAttributes<N>(Map<String, Value>, PhantomData<N>);
+pub(crate) struct PassedAttributes<N>(Map<String, Value>, PhantomData<N>);
 
 impl<N> PassedAttributes<N> {
     /// The attributes, as an object.
-    pub(super) fn to_object(&self) -> Value {
+    pub(crate) fn to_object(&self) -> Value {
         Value::Object(self.0.clone())
     }
 }
@@ -161,7 +161,7 @@ impl<N: AttributeNames> JsonSchema for PassedAttributes<N> {
 }
 
 /// Adds the fields of a struct to an object of attributes.
-pub(super) fn add(attributes: &mut Value, more: &impl Serialize) {
+pub(crate) fn add(attributes: &mut Value, more: &impl Serialize) {
     if let (Some(attributes), Ok(Value::Object(more))) =
         (attributes.as_object_mut(), serde_json::to_value(more))
     {
