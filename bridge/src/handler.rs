@@ -26,7 +26,7 @@ use crate::call::{SharedArguments, StartedSessions, ToolCall};
 use crate::progress::ProgressReporter;
 use crate::resources::{self, ResourceUri};
 use crate::server::Bridge;
-use crate::{completion, json_rpc, prompts, trigger};
+use crate::{completion, json_rpc, prompts, trigger_action};
 
 const JSON: &str = "application/json";
 
@@ -145,7 +145,7 @@ impl ServerHandler for Bridge {
             Ok(shared) => shared,
             Err(failure) => return Ok(CallToolResult::structured_error(refusal(&failure)).into()),
         };
-        let trigger = match trigger::prepare(self, tool.name, &shared) {
+        let trigger = match trigger_action::prepare(self, tool.name, &shared) {
             Ok(trigger) => trigger,
             Err(failure) => return Ok(CallToolResult::structured_error(refusal(&failure)).into()),
         };

@@ -49,3 +49,4 @@ pub mod tool;
 pub mod tool_filter;
 pub mod tools;
 pub mod trigger;
+pub mod trigger_action;

@@ -66,7 +66,6 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
         &["contents", "groups", "references", "variables"],
         "groups are rows with rows below",
     ),
-    ("bridge", BRIDGE, "a tool is called with the bridge, which lists the tools"),
     (
         "bridge/testing",
         &["cargo", "cmake", "dotnet", "framework", "go", "node", "python", "ruby"],
@@ -105,8 +104,6 @@ const ENGINE: &[&str] = &[
     "types",
     "values",
 ];
-
-const BRIDGE: &[&str] = &["call", "server", "trigger"];
 
 /// A module by the names on the way to it from the crate's root.
 type Module = Vec<String>;

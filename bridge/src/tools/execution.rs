@@ -133,7 +133,7 @@ pub const GROUP: ToolGroup = ToolGroup {
 struct RunToArguments {
     #[serde(flatten)]
     to: BreakpointArguments,
-    // Read by `crate::trigger`; this tool lists it for all that wait.
+    // Read by `crate::trigger_action`; this tool lists it for all that wait.
     #[schemars(description = "started meanwhile: {url}, {input} or {command}")]
     #[serde(rename = "trigger")]
     _trigger: Option<ObjectOrText>,

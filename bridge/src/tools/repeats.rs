@@ -1,7 +1,7 @@
 //! Repeated runs: their number, the condition that ends them, and the next one. A wait for one continues in
 //! the next, and each is a separate session.
 //!
-//! Not here: the processes of a run of tests ([`super::test_run`]).
+//! Not here: the processes of a run of tests ([`super::test_processes`]).
 
 use std::sync::Arc;
 
