@@ -1,6 +1,6 @@
-//! The listener of a session: folds its messages, in their order of arrival, into a snapshot of the program's
-//! state and an event log. A response is applied before its waiter continues. To wait is to watch the snapshot
-//! change. Not here: which changes end a wait (`tools::waiting`).
+//! The listener of a session: folds its messages, in their order of arrival, into a snapshot of the
+//! program's state and an event log. A response is applied before its waiter continues. To wait is to watch
+//! the snapshot change. Not here: which changes end a wait (`tools::waiting`).
 
 use std::sync::{Arc, Mutex, PoisonError};
 

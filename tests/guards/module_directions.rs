@@ -71,22 +71,6 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
         &["cargo", "cmake", "dotnet", "framework", "go", "node", "python", "ruby"],
         "the list of frameworks names each one",
     ),
-    (
-        "bridge/tools",
-        &[
-            "attach",
-            "execution",
-            "launch",
-            "repeats",
-            "session_list",
-            "sessions",
-            "test_launch",
-            "test_processes",
-            "test_stops",
-            "waiting",
-        ],
-        "a launch may wait, and a wait may launch the next run",
-    ),
 ];
 
 const ENGINE: &[&str] = &[

@@ -134,7 +134,7 @@ const TIMES: [Limit; 9] = [
     Limit(
         "an agent's tool that waits for a stop",
         "`timeoutMs`, {}",
-        &[("bridge/src/tools/execution.rs", "DEFAULT_TIMEOUT", Time)],
+        &[("bridge/src/tools/waiting.rs", "DEFAULT_TIMEOUT", Time)],
         "`pending: true`: the program keeps running; repeat the call to keep waiting",
     ),
     Limit(

@@ -14,8 +14,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::launch::{add_breakpoints, drop_null};
+use super::launch_breakpoints::add_breakpoints;
+use super::session_summary::drop_null;
 use super::stops;
+use super::waiting::ENTRY_STOP_TIMEOUT;
 use crate::arguments::attributes::{self, AttachNames, PassedAttributes};
 use crate::arguments::schema::{ObjectOrText, TextOrObject};
 use crate::call::ToolCall;
@@ -158,7 +160,7 @@ async fn attach_with(call: &ToolCall, attributes: Value, breakpoints: &[Value]) 
     let version = wait_for_modules(&session, program.as_deref()).await;
     // A program that crashed is stopped, and so is one that a debugger holds.
     if core {
-        stops::wait_until_settled(&session, super::launch::ENTRY_STOP_TIMEOUT).await;
+        stops::wait_until_settled(&session, ENTRY_STOP_TIMEOUT).await;
     }
     let process = session.snapshot().process;
     let reported_pid = process["systemProcessId"].as_u64();

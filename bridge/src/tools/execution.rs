@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::shown_frame::stack;
 use super::stops::{add_other_stops, add_started, named_thread, prepend_message, report, report_related};
 use super::waiting::{
-    INPUT_CHECK_TIMEOUT, STEP_INPUT_CHECK_TIMEOUT, may_continue, wait_for_news, wait_longer,
+    INPUT_CHECK_TIMEOUT, STEP_INPUT_CHECK_TIMEOUT, limit, may_continue, wait_for_news, wait_longer,
 };
 use crate::arguments::schema::{ArgumentSchema, ObjectOrText};
 use crate::breakpoint_requests::{BreakpointArguments, Purpose};
@@ -24,10 +24,6 @@ use crate::snapshot::ProgramState;
 use crate::source::place;
 use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
 
-/// Waits end before clients cut calls.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
-/// The longest `timeoutMs`.
-pub(super) const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 /// Time that a plain continue waits for a program that waits for input.
 const INPUT_WAIT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum number of steps in one call.
@@ -172,11 +168,6 @@ struct PauseArguments {
 #[serde(rename_all = "camelCase")]
 struct WaitArguments {
     timeout_ms: Option<u64>,
-}
-
-/// The time that a call may wait: `timeoutMs`, or 30 s.
-pub(super) fn limit(timeout_ms: Option<u64>) -> Duration {
-    timeout_ms.map_or(DEFAULT_TIMEOUT, |ms| Duration::from_millis(ms).min(MAX_TIMEOUT))
 }
 
 /// `debug_continue`, which may name a place to run to.

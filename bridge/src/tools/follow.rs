@@ -10,10 +10,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::execution::{limit, unseen_event};
+use super::execution::unseen_event;
 use super::life;
 use super::stops::{prepend_message, report, stopped_thread};
-use super::waiting::wait_for_news;
+use super::waiting::{limit, wait_for_news};
 use crate::agent_view::FollowedCall;
 use crate::arguments::schema::ArgumentSchema;
 use crate::bounds::Budget;

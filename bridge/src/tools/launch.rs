@@ -1,7 +1,7 @@
 //! The ways into a session: launch a program, attach to one, join a running session. Not here: a session as a
 //! whole afterwards ([`super::sessions`]).
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use dap_wire::Failure;
@@ -10,22 +10,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::{attach, execution, repeats, server_urls, session_list, stops, waiting};
+use super::launch_breakpoints::add_breakpoints;
+use super::session_summary::{brief, describe};
+use super::waiting::{self, ENTRY_STOP_TIMEOUT};
+use super::{attach, repeats, server_urls, session_list, stops};
 use crate::arguments;
 use crate::arguments::attributes::{self, LaunchNames, PassedAttributes};
-use crate::arguments::schema::{self, ArgumentSchema, TextOrObject};
-use crate::breakpoint_requests::{BreakpointArguments, BreakpointRequests, Purpose, RequestedBreakpoint};
+use crate::arguments::schema::{ArgumentSchema, TextOrObject};
 use crate::call::ToolCall;
 use crate::repeat::{Repeat, RepeatArguments};
 use crate::server::EarlyRequests;
-use crate::session::breakpoints::locate_text;
 use crate::session::{AgentSession, SessionPlan};
 use crate::snapshot::ProgramState;
-use crate::source::{absolute, in_folders};
+use crate::source::absolute;
 use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
-
-/// Time limit for the entry stop after the program is attached.
-pub(super) const ENTRY_STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Time limit for the engine to report the process after a launch.
 const PROCESS_TIMEOUT: Duration = Duration::from_millis(700);
@@ -251,46 +249,6 @@ fn work_folder(call: &ToolCall, program: Option<&str>, project: Option<&str>) ->
     root.filter(|root| root.parent().is_some()).map(|root| root.display().to_string())
 }
 
-/// Adds the `breakpoints` of a launch: objects in the form of `debug_set_breakpoint`. A file that does not
-/// exist by its path is searched for in the folders. They replace earlier ones at the same location.
-///
-/// # Errors
-/// `INVALID_PARAMETER`, saying which of them.
-pub(super) fn add_breakpoints(
-    call: &ToolCall,
-    list: &[Value],
-    requested: &mut BreakpointRequests,
-    folders: Vec<PathBuf>,
-) -> Result<(), Failure> {
-    let wrong =
-        || Failure::invalid("`breakpoints` must be an array of {sourceFile, line | text | function, …}");
-    let mut read = Vec::new();
-    for (index, request) in list.iter().enumerate() {
-        let request = request.as_object().cloned().ok_or_else(wrong)?;
-        let in_folders = |request: BreakpointArguments| match &request.place.source_file {
-            Some(named) if !Path::new(&absolute(named)).exists() => {
-                let found = in_folders(named, folders.iter().cloned());
-                found.map_or_else(|| request.clone(), |found| request.in_file(&found))
-            }
-            _ => request,
-        };
-        let request = schema::read(request)
-            .map(in_folders)
-            .and_then(|request| locate_text(&request, &call.bridge.options.roots))
-            .and_then(|request| RequestedBreakpoint::read(&request))
-            .map_err(|failure| Failure {
-                message: format!("`breakpoints[{index}]`: {}", failure.message),
-                ..failure
-            })?;
-        requested.clear(&request);
-        read.push(request);
-    }
-    for request in read {
-        requested.add(request, call.bridge.next_breakpoint(), Purpose::Stop);
-    }
-    Ok(())
-}
-
 /// Starts a session by a plan and answers as `debug_launch` does.
 pub(super) async fn start(
     call: &ToolCall,
@@ -298,7 +256,7 @@ pub(super) async fn start(
     runs: bool,
     timeout_ms: Option<u64>,
 ) -> Result<Value, Failure> {
-    let until = Instant::now() + execution::limit(timeout_ms);
+    let until = Instant::now() + waiting::limit(timeout_ms);
     let stop_at_entry = plan.attributes["stopOnEntry"] == true;
     let bridge = &call.bridge;
     let session =
@@ -344,30 +302,8 @@ fn add_running_programs(call: &ToolCall, session: &AgentSession, mut answer: Val
     if answer["message"].is_null() {
         answer["message"] = json!(message);
     }
-    answer["others"] = others.iter().map(|other| super::sessions::brief(other)).collect();
+    answer["others"] = others.iter().map(|other| brief(other)).collect();
     answer
-}
-
-/// Adds which session it is, its process and the breakpoints in it.
-pub(super) fn describe(answer: &mut Value, session: &AgentSession) {
-    answer["session"] = json!(session.id);
-    answer["pid"] = session.snapshot().process["systemProcessId"].clone();
-    // Those of a program hold in every program that it starts.
-    let mut set = session.root().with_requested(|requested| requested.bodies());
-    set.iter_mut().for_each(|one| session.name_files(one));
-    if !set.is_empty() {
-        answer["breakpoints"] = json!(set);
-    }
-    drop_null(answer, "pid");
-}
-
-/// Fields with a type in the output schema are absent rather than null.
-pub(super) fn drop_null(answer: &mut Value, key: &str) {
-    if let Some(answer) = answer.as_object_mut()
-        && answer.get(key).is_some_and(Value::is_null)
-    {
-        answer.shift_remove(key);
-    }
 }
 
 #[cfg(test)]

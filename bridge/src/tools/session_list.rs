@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use session_registry::SessionRecord;
 use tokio::task::JoinSet;
 
-use super::launch::drop_null;
+use super::session_summary::{brief, drop_null};
 use super::stops;
 use crate::call::ToolCall;
 use crate::session::AgentSession;
@@ -38,7 +38,7 @@ pub(super) async fn sessions(call: &ToolCall, arguments: SessionsArguments) -> R
     // A session whose program has ended may not be published any more, but its output is still readable.
     for session in call.bridge.joined_sessions() {
         if !list.iter().any(|entry| entry["session"] == session.id.as_str()) {
-            let mut entry = super::sessions::brief(&session);
+            let mut entry = brief(&session);
             entry["joined"] = json!(true);
             list.push(entry);
         }

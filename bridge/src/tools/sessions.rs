@@ -10,7 +10,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{execution, launch, stops, test_launch, waiting};
+use super::session_summary::{brief, describe};
+use super::waiting::{self, ENTRY_STOP_TIMEOUT};
+use super::{launch, stops, test_launch};
 use crate::arguments::schema::{ArgumentSchema, NoArguments};
 use crate::call::ToolCall;
 use crate::repeat::Repeat;
@@ -113,16 +115,6 @@ async fn status(call: &ToolCall, _: NoArguments) -> Result<Value, Failure> {
         session.agent_view.record_seen(news);
     }
     Ok(answer)
-}
-
-/// Another session of this agent's in a line.
-pub(super) fn brief(session: &AgentSession) -> Value {
-    let state = session.snapshot().state.as_str();
-    let mut row = json!({ "session": session.id, "program": session.relation.title, "state": state });
-    if let Some(parent) = &session.relation.parent {
-        row["parent"] = json!(parent);
-    }
-    row
 }
 
 /// The state of a session in the form of `debug_status`.
@@ -240,7 +232,7 @@ async fn restart_here(
     session: &AgentSession,
     own: bool,
 ) -> Result<Value, Failure> {
-    let until = Instant::now() + execution::limit(arguments.timeout_ms);
+    let until = Instant::now() + waiting::limit(arguments.timeout_ms);
     let stops = own && arguments.stops_at_entry();
     let mut request = json!({});
     if own {
@@ -273,12 +265,12 @@ async fn restart_here(
     session.agent_view.forget_run(seen);
     let mut answer = if stops {
         let stopped = snapshot.wait_for(|snapshot| snapshot.news > seen);
-        drop(tokio::time::timeout(launch::ENTRY_STOP_TIMEOUT, stopped).await);
+        drop(tokio::time::timeout(ENTRY_STOP_TIMEOUT, stopped).await);
         stops::report(session).await
     } else {
         waiting::wait_for_news(call, session, seen, until).await?
     };
-    launch::describe(&mut answer, session);
+    describe(&mut answer, session);
     answer["how"] = json!("restart");
     Ok(answer)
 }

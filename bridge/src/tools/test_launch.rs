@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use workspace_tools::roots::Roots;
 
+use super::session_summary::describe;
 use super::test_processes::{RunStart, begin, leave};
-use super::{execution, launch, waiting};
+use super::waiting;
 use crate::call::ToolCall;
 use crate::repeat::Repeat;
 use crate::session::AgentSession;
@@ -40,7 +41,7 @@ async fn launch_as(
     arguments: &LaunchTestArguments,
     timeout_ms: Option<u64>,
 ) -> Result<Value, Failure> {
-    let until = Instant::now() + execution::limit(timeout_ms);
+    let until = Instant::now() + waiting::limit(timeout_ms);
     let repeat = Repeat::of(&arguments.repeat)?;
     let elsewhere = outside_folders(call, arguments.tests.project_path())?;
     let options = &call.bridge.options;
@@ -68,7 +69,7 @@ async fn launch_as(
     };
     let mut answer = waiting::wait_for_news(call, &session, seen, until).await?;
     if answer["pending"] == true {
-        launch::describe(&mut answer, &call.bridge.current().unwrap_or(session));
+        describe(&mut answer, &call.bridge.current().unwrap_or(session));
     }
     Ok(answer)
 }

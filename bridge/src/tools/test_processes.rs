@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use workspace_tools::process::ProcessExit;
 
-use super::launch;
+use super::launch_breakpoints::add_breakpoints;
 use crate::arguments::attributes;
 use crate::breakpoint_requests::{BreakpointRequests, FUNCTIONS, Purpose, RequestedBreakpoint};
 use crate::call::ToolCall;
@@ -96,7 +96,7 @@ pub(super) async fn start(
         repeat: run.repeat,
         ..SessionPlan::default()
     };
-    launch::add_breakpoints(call, &arguments.breakpoints, &mut requested, plan.folders())?;
+    add_breakpoints(call, &arguments.breakpoints, &mut requested, plan.folders())?;
     add_functions(&mut requested, &stops);
     plan.requested = requested;
     let bridge = &call.bridge;

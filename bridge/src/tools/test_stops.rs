@@ -9,7 +9,7 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 use test_frameworks::run::KnownException;
 
-use super::launch;
+use super::session_summary::describe;
 use super::test_processes::{self, RunStart, leave};
 use crate::call::ToolCall;
 use crate::repeat::Repeat;
@@ -68,7 +68,7 @@ pub(super) async fn handle_first_event(
     run.mark_answered();
     let current = call.bridge.current().filter(|current| current.root().id == session.id);
     let current = current.as_deref().unwrap_or(session);
-    launch::describe(answer, current);
+    describe(answer, current);
     remove_runner_details(&mut answer["event"], current);
     let passed = answer["event"]["outcome"] == "passed";
     let failed = answer["event"]["outcome"] == "failed";

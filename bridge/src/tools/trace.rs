@@ -15,9 +15,9 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 
-use super::execution::{limit, unseen_event};
+use super::execution::unseen_event;
 use super::stops::{add_output, output, report, stopped_thread};
-use super::waiting::wait_for_trigger;
+use super::waiting::{limit, wait_for_trigger};
 use crate::arguments::schema::{self, ArgumentSchema};
 use crate::bounds::Budget;
 use crate::breakpoint_requests::{BreakpointArguments, FUNCTIONS, Purpose};

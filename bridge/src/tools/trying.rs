@@ -14,8 +14,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::execution::MAX_TIMEOUT;
 use super::repeats::disable_build;
+use super::waiting::MAX_TIMEOUT;
 use crate::arguments::kind;
 use crate::arguments::schema::{self, ArgumentSchema};
 use crate::bounds::Budget;

@@ -19,6 +19,12 @@ use crate::call::ToolCall;
 use crate::session::{AgentSession, REQUEST_TIMEOUT};
 use crate::snapshot::ProgramState;
 
+/// Waits end before clients cut calls.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
+/// The longest `timeoutMs`.
+pub(super) const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
+/// Time limit for the entry stop after the program is attached.
+pub(super) const ENTRY_STOP_TIMEOUT: Duration = Duration::from_secs(30);
 /// Only longer waits check whether the program waits for input.
 pub(super) const INPUT_CHECK_TIMEOUT: Duration = Duration::from_millis(250);
 /// The same for a step, which ends sooner even on a busy machine, unless it is the read itself: another
@@ -31,6 +37,11 @@ const SERVING_SETTLE_TIMEOUT: Duration = Duration::from_secs(1);
 const TRIGGER_ENDED: &str = "the trigger has ended, and the program has not stopped: it is still running";
 /// Matches nothing: the read ends early only when the program waits for input, or ends.
 const MATCH_NOTHING: &str = r"[^\s\S]";
+
+/// The time that a call may wait: `timeoutMs`, or 30 s.
+pub(super) fn limit(timeout_ms: Option<u64>) -> Duration {
+    timeout_ms.map_or(DEFAULT_TIMEOUT, |ms| Duration::from_millis(ms).min(MAX_TIMEOUT))
+}
 
 /// Waits for a stop or end after `seen`, or for the program to ask for input or to serve.
 pub(super) async fn wait_for_news(
