@@ -1,5 +1,5 @@
-// Our `node:test` for those who import it.
-import own from "./tandem_node_test.cjs";
+// Tandem's version of `node:test` as an ES module.
+import tandemTest from "./tandem_node_test.cjs";
 
-export default own;
-export const { test, it, describe, suite, before, after, beforeEach, afterEach, mock, run, snapshot, assert } = own;
+export default tandemTest;
+export const { test, it, describe, suite, before, after, beforeEach, afterEach, mock, run, snapshot, assert } = tandemTest;

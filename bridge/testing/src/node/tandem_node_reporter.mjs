@@ -5,7 +5,7 @@ import tandem from "./tandem_reports.cjs";
 export default async function* reporter(source) {
   const names = [];
   const file = path.resolve(process.argv[1]);
-  // Tests that were not run, since what they need has failed; which that is comes later.
+  // Tests that did not run because a hook of their suite failed. The error of the hook follows.
   let cancelled = [];
   for await (const { type, data } of source) {
     if (type === "test:start") {
@@ -19,24 +19,24 @@ export default async function* reporter(source) {
     if (error?.failureType === "cancelledByParent") {
       cancelled.push({ titles, data });
     } else if (error?.failureType === "hookFailed" && data.details.type === "suite" && cancelled.length) {
-      for (const one of cancelled) finish(file, one.titles, cause(error), one.data);
+      for (const one of cancelled) reportResult(file, one.titles, getCause(error), one.data);
       cancelled = [];
     } else if (data.details?.type !== "suite" || (error && error.failureType !== "subtestsFailed")) {
-      finish(file, titles, error && (error.failureType === "subtestsFailed" ? error : cause(error)), data);
+      reportResult(file, titles, error && (error.failureType === "subtestsFailed" ? error : getCause(error)), data);
     }
   }
-  for (const one of cancelled) finish(file, one.titles, one.data.details.error, one.data);
+  for (const one of cancelled) reportResult(file, one.titles, one.data.details.error, one.data);
 }
 
-const cause = (error) => (error.cause instanceof Object ? error.cause : error);
+const getCause = (error) => (error.cause instanceof Object ? error.cause : error);
 
-function finish(file, titles, error, data) {
-  // A file whose tests have all been left out is a test itself.
+function reportResult(file, titles, error, data) {
+  // Node reports a file without selected tests as a test.
   if (titles.length === 1 && path.resolve(titles[0]) === file && !error) return;
   const skipped = data.skip ?? data.todo;
   // Some versions report tests that the name pattern excludes as skipped.
   if (skipped === "test name does not match pattern") return;
   const outcome = skipped !== undefined && skipped !== false ? "skipped" : error ? "failed" : "passed";
-  const why = outcome === "failed" ? tandem.failure(error) : { message: typeof skipped === "string" ? skipped : "" };
-  tandem.report("finished", { id: tandem.id(file, titles), outcome, durationMs: Math.round(data.details?.duration_ms ?? 0), ...why });
+  const details = outcome === "failed" ? tandem.describeFailure(error) : { message: typeof skipped === "string" ? skipped : "" };
+  tandem.report("finished", { id: tandem.createId(file, titles), outcome, durationMs: Math.round(data.details?.duration_ms ?? 0), ...details });
 }

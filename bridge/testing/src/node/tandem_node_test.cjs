@@ -1,80 +1,80 @@
-// Stands before `node:test` in a file of tests: lists its tests for Tandem, or runs those that Tandem has chosen.
+// Wraps `node:test`: lists the tests of a file for Tandem, or runs those that Tandem selects.
 "use strict";
 const { AsyncLocalStorage } = require("node:async_hooks");
 const path = require("node:path");
-const real = require("node:test");
-const { report, ownPlace, id, chosen, lists } = require("./tandem_reports.cjs");
+const nodeTest = require("node:test");
+const { report, findOwnLocation, createId, readSelectedIds, isListing } = require("./tandem_reports.cjs");
 
-const wanted = chosen();
+const selectedIds = readSelectedIds();
 const suites = new AsyncLocalStorage();
 const file = path.resolve(process.argv[1]);
-// Tests that have not begun, unless an option of Node leaves some out.
-const waiting = new Set();
-const leavesOut = [...process.execArgv, ...(process.env.NODE_OPTIONS ?? "").split(" ")].some((word) => word.startsWith("--test-name-pattern") || word.startsWith("--test-skip-pattern") || word === "--test-only");
+// Ids of tests that have not begun. Unused if an option of Node excludes tests.
+const pendingIds = new Set();
+const excludesTests = [...process.execArgv, ...(process.env.NODE_OPTIONS ?? "").split(" ")].some((option) => option.startsWith("--test-name-pattern") || option.startsWith("--test-skip-pattern") || option === "--test-only");
 
-function read(words) {
-  const fn = words.find((word) => typeof word === "function");
-  const options = words.find((word) => word && typeof word === "object") ?? {};
-  const name = typeof words[0] === "string" ? words[0] : fn?.name || "<anonymous>";
+function parseArguments(args) {
+  const fn = args.find((arg) => typeof arg === "function");
+  const options = args.find((arg) => arg && typeof arg === "object") ?? {};
+  const name = typeof args[0] === "string" ? args[0] : fn?.name || "<anonymous>";
   return { name, options, fn };
 }
 
-function reason(own) {
-  for (const mode of ["skip", "todo"]) if (own[mode]) return typeof own[mode] === "string" ? own[mode] : mode;
+function getSkipReason(options) {
+  for (const mode of ["skip", "todo"]) if (options[mode]) return typeof options[mode] === "string" ? options[mode] : mode;
   return undefined;
 }
 
-// A function with as many parameters as another has: a second one is a callback.
-const alike = (fn, wrapped) => Object.defineProperty(wrapped, "length", { value: fn.length });
+// Gives a wrapper the number of parameters of the wrapped function: Node treats a second parameter as a callback.
+const copyLength = (fn, wrapped) => Object.defineProperty(wrapped, "length", { value: fn.length });
 
-function suite(own) {
-  return (...words) => {
-    const { name, options, fn } = read(words);
+function wrapSuite(mode) {
+  return (...args) => {
+    const { name, options, fn } = parseArguments(args);
     const outer = suites.getStore() ?? { titles: [] };
-    // Nothing of it is wanted: what it does before its tests is not done either.
-    const prefix = `${id(file, [...outer.titles, name])} > `;
-    if (wanted && ![...wanted].some((one) => one.startsWith(prefix))) return Promise.resolve();
-    const inner = { titles: [...outer.titles, name], reason: outer.reason ?? reason({ ...options, ...own }) };
-    const body = fn && alike(fn, function (...more) { return suites.run(inner, () => fn.apply(this, more)); });
-    if (!lists) return real.describe(name, { ...options, ...own }, body);
+    // Do not run the body of a suite without selected tests.
+    const prefix = `${createId(file, [...outer.titles, name])} > `;
+    if (selectedIds && ![...selectedIds].some((one) => one.startsWith(prefix))) return Promise.resolve();
+    const inner = { titles: [...outer.titles, name], reason: outer.reason ?? getSkipReason({ ...options, ...mode }) };
+    const body = fn && copyLength(fn, function (...more) { return suites.run(inner, () => fn.apply(this, more)); });
+    if (!isListing) return nodeTest.describe(name, { ...options, ...mode }, body);
     return Promise.resolve(body?.({ name, signal: new AbortController().signal }));
   };
 }
 
-function single(own) {
-  return (...words) => {
-    const { name, options, fn } = read(words);
+function wrapTest(mode) {
+  return (...args) => {
+    const { name, options, fn } = parseArguments(args);
     const outer = suites.getStore() ?? { titles: [] };
-    const own_id = id(file, [...outer.titles, name]);
-    if (lists) {
-      const place = ownPlace(new Error().stack?.split("\n").slice(2).join("\n"));
-      report("test", { id: own_id, name: [...outer.titles, name].join(" > "), class: outer.titles.join(" > "), file: place.file ?? file, line: place.line,
-        skipped: outer.reason ?? reason({ ...options, ...own }) });
+    const testId = createId(file, [...outer.titles, name]);
+    if (isListing) {
+      const location = findOwnLocation(new Error().stack?.split("\n").slice(2).join("\n"));
+      report("test", { id: testId, name: [...outer.titles, name].join(" > "), class: outer.titles.join(" > "), file: location.file ?? file, line: location.line,
+        skipped: outer.reason ?? getSkipReason({ ...options, ...mode }) });
       return Promise.resolve();
     }
-    if (wanted && !wanted.has(own_id)) return Promise.resolve();
-    if (fn && !leavesOut && !outer.reason && !reason({ ...options, ...own })) waiting.add(own_id);
-    const body = fn && alike(fn, function (...more) {
-      waiting.delete(own_id);
-      report("started", { id: own_id });
+    if (selectedIds && !selectedIds.has(testId)) return Promise.resolve();
+    if (fn && !excludesTests && !outer.reason && !getSkipReason({ ...options, ...mode })) pendingIds.add(testId);
+    const body = fn && copyLength(fn, function (...more) {
+      pendingIds.delete(testId);
+      report("started", { id: testId });
       return fn.apply(this, more);
     });
-    return real.test(name, { ...options, ...own }, body);
+    return nodeTest.test(name, { ...options, ...mode }, body);
   };
 }
 
-// A run that ends badly says why itself.
-if (!lists) {
+// Report tests that did not run. A run that fails reports the reason itself.
+if (!isListing) {
   process.on("exit", (code) => {
-    for (const one of code === 0 ? waiting : []) {
+    for (const one of code === 0 ? pendingIds : []) {
       report("finished", { id: one, outcome: "failed", message: "did not run: the process of the tests ended before" });
     }
   });
 }
 
-const with_modes = (make) => Object.assign(make({}), { skip: make({ skip: true }), todo: make({ todo: true }), only: make({ only: true }) });
+const addModes = (wrap) => Object.assign(wrap({}), { skip: wrap({ skip: true }), todo: wrap({ todo: true }), only: wrap({ only: true }) });
 
-const test = with_modes(single);
-const describe = with_modes(suite);
-const hooks = lists ? Object.fromEntries(["before", "after", "beforeEach", "afterEach"].map((name) => [name, () => {}])) : {};
-module.exports = Object.assign(test, real, { test, it: test, describe, suite: describe, default: test, ...hooks });
+const test = addModes(wrapTest);
+const describe = addModes(wrapSuite);
+const hooks = isListing ? Object.fromEntries(["before", "after", "beforeEach", "afterEach"].map((name) => [name, () => {}])) : {};
+module.exports = Object.assign(test, nodeTest, { test, it: test, describe, suite: describe, default: test, ...hooks });

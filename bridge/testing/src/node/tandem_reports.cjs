@@ -1,36 +1,36 @@
-// Writes reports for Tandem into the pipe that it names: one JSON object a line. Never throws, and never prints.
+// Writes reports to the pipe that Tandem names, one JSON object per line. Never throws or prints.
 "use strict";
 const fs = require("node:fs");
 const path = require("node:path");
 const util = require("node:util");
 
 const MAX_TEXT = 32 * 1024;
-// Several processes write: up to this many bytes at once stay together.
-const WHOLE = 4000;
+// Several processes write to the pipe: writes of at most this many bytes are atomic.
+const MAX_ATOMIC_BYTES = 4000;
 const folder = process.env.TANDEM_TEST_FOLDER || process.cwd();
 let pipe;
-let parts = 0;
+let splitCount = 0;
 
-const plain = (text) => String(text).replace(/\u001b\[[0-9;]*m/g, "");
+const removeColours = (text) => String(text).replace(/\u001b\[[0-9;]*m/g, "");
 
 function shorten(text) {
-  const whole = plain(text);
-  return whole.length <= MAX_TEXT ? whole : `${whole.slice(0, MAX_TEXT / 4)}\n[...]\n${whole.slice((-MAX_TEXT / 4) * 3)}`;
+  const clean = removeColours(text);
+  return clean.length <= MAX_TEXT ? clean : `${clean.slice(0, MAX_TEXT / 4)}\n[...]\n${clean.slice((-MAX_TEXT / 4) * 3)}`;
 }
 
 function write(value) {
-  // Beyond ASCII a letter has several bytes, and a part may end in none of them.
-  const line = JSON.stringify(value).replace(/[\u0080-\uffff]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  // Escape characters beyond ASCII: they have several bytes, and no part may end within one.
+  const line = JSON.stringify(value).replace(/[\u0080-\uffff]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
   pipe ??= fs.openSync(process.env.TANDEM_TEST_REPORTS, "a");
-  if (line.length < WHOLE) {
+  if (line.length < MAX_ATOMIC_BYTES) {
     fs.writeSync(pipe, `${line}\n`);
     return;
   }
-  const of = `${process.pid}.${++parts}`;
-  // Quotes and backslashes are written twice.
-  const step = WHOLE / 2 - 200;
-  for (let at = 0; at < line.length; at += step) {
-    const part = { event: "part", of, text: line.slice(at, at + step), more: at + step < line.length };
+  const messageId = `${process.pid}.${++splitCount}`;
+  // Quotes and backslashes are escaped twice.
+  const step = MAX_ATOMIC_BYTES / 2 - 200;
+  for (let offset = 0; offset < line.length; offset += step) {
+    const part = { event: "part", of: messageId, text: line.slice(offset, offset + step), more: offset + step < line.length };
     fs.writeSync(pipe, `${JSON.stringify(part)}\n`);
   }
 }
@@ -39,12 +39,12 @@ function report(event, fields) {
   try {
     write({ event, ...fields });
   } catch {
-    // Nobody reads any more.
+    // The reader has closed the pipe.
   }
 }
 
-// The innermost call in the project's own files.
-function ownPlace(stack) {
+// Finds the innermost call in the project's own files.
+function findOwnLocation(stack) {
   for (const line of String(stack ?? "").split("\n")) {
     const found = /(?:\(|at |@)(?:async )?(?:file:\/\/)?(\/[^():]+):(\d+):\d+\)?\s*$/.exec(line);
     if (found && found[1].startsWith(`${folder}/`) && !found[1].includes("/node_modules/")) {
@@ -54,29 +54,29 @@ function ownPlace(stack) {
   return {};
 }
 
-const shown = (value) => shorten(typeof value === "string" ? value : util.inspect(value, { depth: 4 }));
+const inspectValue = (value) => shorten(typeof value === "string" ? value : util.inspect(value, { depth: 4 }));
 
-// Message, place and the two sides of a comparison.
-function failure(error) {
-  if (!(error && typeof error === "object")) return { message: `thrown: ${shown(error)}` };
+// Returns the message, the location and the two sides of a comparison.
+function describeFailure(error) {
+  if (!(error && typeof error === "object")) return { message: `thrown: ${inspectValue(error)}` };
   const name = error.name && error.name !== "Error" && error.name !== "AssertionError" ? `${error.name}: ` : "";
   const compared = error.matcherResult ?? error;
-  const message = String(error.message ?? shown(error));
-  const known = "expected" in compared && "actual" in compared;
+  const message = String(error.message ?? inspectValue(error));
+  const hasComparison = "expected" in compared && "actual" in compared;
   return {
     message: shorten(message.startsWith(name) ? message : name + message),
     stack: shorten(error.stack ?? "").replaceAll("file://", ""),
-    ...(known ? { expected: shown(compared.expected), actual: shown(compared.actual) } : {}),
-    ...ownPlace(error.stack),
+    ...(hasComparison ? { expected: inspectValue(compared.expected), actual: inspectValue(compared.actual) } : {}),
+    ...findOwnLocation(error.stack),
   };
 }
 
-const relative = (file) => path.relative(folder, file);
-const id = (file, titles) => [relative(file), ...titles].join(" > ");
+const toRelative = (file) => path.relative(folder, file);
+const createId = (file, titles) => [toRelative(file), ...titles].join(" > ");
 
-function chosen() {
+function readSelectedIds() {
   const file = process.env.TANDEM_TEST_IDS;
   return file ? new Set(JSON.parse(fs.readFileSync(file, "utf8"))) : undefined;
 }
 
-module.exports = { report, failure, ownPlace, id, chosen, shorten, lists: Boolean(process.env.TANDEM_TEST_LIST), debugs: Boolean(process.env.TANDEM_TEST_DEBUG) };
+module.exports = { report, describeFailure, findOwnLocation, createId, readSelectedIds, shorten, isListing: Boolean(process.env.TANDEM_TEST_LIST), isDebugging: Boolean(process.env.TANDEM_TEST_DEBUG) };

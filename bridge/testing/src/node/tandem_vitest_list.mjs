@@ -1,15 +1,15 @@
 // Lists the tests of vitest: `node FILE VITEST_NODE ARGUMENT…`, with the path of the module `vitest/node`.
 import { pathToFileURL } from "node:url";
 import tandem from "./tandem_reports.cjs";
-import { broken, describe } from "./tandem_vitest.mjs";
+import { describeTest, reportBroken } from "./tandem_vitest.mjs";
 
 const [path, ...files] = process.argv.slice(2);
 const { createVitest } = await import(pathToFileURL(path));
 const vitest = await createVitest("test", { watch: false, includeTaskLocation: true, reporters: [{}] });
 const { testModules } = await vitest.collect(files);
 for (const module of testModules) {
-  broken(module);
-  for (const test of module.children.allTests()) tandem.report("test", describe(test));
+  reportBroken(module);
+  for (const test of module.children.allTests()) tandem.report("test", describeTest(test));
 }
 await vitest.close();
 process.exit(0);

@@ -1,13 +1,13 @@
-"""Reports tests and results of pytest to Tandem. A plug-in: `-p tandem_pytest`."""
+"""Plug-in of pytest that reports tests and results to Tandem: `-p tandem_pytest`."""
 import os
 
 import pytest
-from tandem_reports import report, shorten, wanted
+from tandem_reports import report, shorten, read_selected_ids
 from tandem_stop import stop_at
 
-# Marks that say how a test runs, not what it is.
-OWN_MARKS = {"parametrize", "usefixtures", "filterwarnings", "skip", "skipif", "xfail"}
-_compared = None
+# Marks that configure how pytest runs a test; the others are traits.
+IGNORED_MARKS = {"parametrize", "usefixtures", "filterwarnings", "skip", "skipif", "xfail"}
+_comparison = None
 
 
 def is_worker(config):
@@ -16,12 +16,12 @@ def is_worker(config):
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    ids = wanted()
+    ids = read_selected_ids()
     if ids is not None:
-        left = [item for item in items if item.nodeid not in ids]
+        deselected = [item for item in items if item.nodeid not in ids]
         items[:] = [item for item in items if item.nodeid in ids]
-        if left:
-            config.hook.pytest_deselected(items=left)
+        if deselected:
+            config.hook.pytest_deselected(items=deselected)
 
 
 def skip_reason(item):
@@ -45,7 +45,7 @@ def pytest_collection_finish(session):
         return report("planned", count=len(session.items))
     for item in session.items:
         parent = item.nodeid.split("[")[0].rpartition("::")[0]
-        marks = [mark.name for mark in item.iter_markers() if mark.name not in OWN_MARKS]
+        marks = [mark.name for mark in item.iter_markers() if mark.name not in IGNORED_MARKS]
         path, line, _ = item.location
         report(
             "test",
@@ -68,32 +68,32 @@ def pytest_collectreport(report):
     file, line = str(report.fspath or report.nodeid), 0
     for part in text.splitlines():
         # `E     File "/w/test_a.py", line 3`, or `test_a.py:3: in <module>`.
-        words = part.lstrip("E ").strip()
-        if words.startswith("File \"") and "\", line " in words:
-            name, _, rest = words[6:].partition("\", line ")
+        line_text = part.lstrip("E ").strip()
+        if line_text.startswith("File \"") and "\", line " in line_text:
+            name, _, rest = line_text[6:].partition("\", line ")
             number = rest.split(",")[0].strip()
         else:
-            name, _, rest = words.partition(":")
+            name, _, rest = line_text.partition(":")
             number = rest.partition(":")[0]
         if number.isdigit() and (name.endswith(".py")):
             file, line = name, int(number)
-    said = [part[1:].strip() for part in text.splitlines() if part.startswith("E ")]
-    send("broken", file=file, line=line, message=shorten("\n".join(said) or text))
+    messages = [part[1:].strip() for part in text.splitlines() if part.startswith("E ")]
+    send("broken", file=file, line=line, message=shorten("\n".join(messages) or text))
 
 
 @pytest.hookimpl
 def pytest_assertrepr_compare(config, op, left, right):
-    global _compared
+    global _comparison
     if op == "==":
         try:
-            _compared = (shorten(repr(right)), shorten(repr(left)))
+            _comparison = (shorten(repr(right)), shorten(repr(left)))
         except Exception:
-            _compared = None
+            _comparison = None
     return None
 
 
-def own_place(item, info):
-    """The innermost call in the project's own files."""
+def find_own_location(item, info):
+    """Finds the innermost call in the project's own files."""
     root = str(item.config.rootpath)
     found = None
     for entry in info.traceback:
@@ -105,20 +105,20 @@ def own_place(item, info):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
-    global _compared
+    global _comparison
     outcome = yield
     result = outcome.get_result()
     if call.excinfo is None or not result.failed:
-        _compared = None
+        _comparison = None
         return
-    place = own_place(item, call.excinfo)
-    if place:
-        result.tandem_place = list(place)
-    if _compared and call.excinfo.errisinstance(AssertionError):
-        result.tandem_compared = list(_compared)
-    _compared = None
-    calls = [f"{entry.path}:{entry.lineno + 1}: in {entry.name}" for entry in reversed(call.excinfo.traceback)]
-    result.tandem_calls = calls[:30]
+    location = find_own_location(item, call.excinfo)
+    if location:
+        result.tandem_location = list(location)
+    if _comparison and call.excinfo.errisinstance(AssertionError):
+        result.tandem_comparison = list(_comparison)
+    _comparison = None
+    stack = [f"{entry.path}:{entry.lineno + 1}: in {entry.name}" for entry in reversed(call.excinfo.traceback)]
+    result.tandem_stack = stack[:30]
 
 
 @pytest.hookimpl
@@ -131,8 +131,8 @@ def pytest_runtest_logstart(nodeid, location):
     report("started", id=nodeid)
 
 
-def reason(result):
-    """Why it failed or was skipped, in the words that pytest puts first."""
+def get_reason(result):
+    """Returns why a test failed or was skipped, as the summary of pytest shows it."""
     representation = result.longrepr
     if isinstance(representation, tuple):
         text = str(representation[2])
@@ -151,24 +151,24 @@ def pytest_runtest_logreport(report):
     is_call = result.when == "call"
     if not (is_call or result.failed or (result.skipped and result.when == "setup")):
         return
-    message = reason(result)
+    message = get_reason(result)
     if result.failed and not is_call:
         message = f"{result.when} failed: {message}"
     if getattr(result, "wasxfail", None) is not None and result.skipped:
         message = f"expected to fail: {result.wasxfail}"
-    place = getattr(result, "tandem_place", None) or [None, None]
-    compared = getattr(result, "tandem_compared", None) or [None, None]
+    location = getattr(result, "tandem_location", None) or [None, None]
+    comparison = getattr(result, "tandem_comparison", None) or [None, None]
     output = "\n".join(text for text in (result.capstdout, result.capstderr, result.caplog) if text)
     send(
         "finished",
         id=result.nodeid,
         outcome=result.outcome,
         message=shorten(message) if result.outcome != "passed" else "",
-        expected=compared[0],
-        actual=compared[1],
-        file=place[0],
-        line=place[1],
-        stack=shorten("\n".join(getattr(result, "tandem_calls", []))),
+        expected=comparison[0],
+        actual=comparison[1],
+        file=location[0],
+        line=location[1],
+        stack=shorten("\n".join(getattr(result, "tandem_stack", []))),
         output=shorten(output),
         durationMs=int(result.duration * 1000),
     )

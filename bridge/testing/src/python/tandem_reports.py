@@ -1,4 +1,4 @@
-"""Writes reports for Tandem into the pipe that it names: one JSON object a line. Never fails, and never prints."""
+"""Writes reports to the pipe that Tandem names, one JSON object per line. Never raises an exception or prints."""
 import json
 import os
 
@@ -25,8 +25,8 @@ def report(event, **fields):
         pass
 
 
-def wanted():
-    """The ids that are wanted, when they are too many for a command line."""
+def read_selected_ids():
+    """Returns the ids of the selected tests if they are too many for a command line, otherwise None."""
     path = os.environ.get("TANDEM_TEST_IDS")
     if not path:
         return None

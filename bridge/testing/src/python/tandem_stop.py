@@ -1,12 +1,12 @@
-"""Stops debugpy at the exception that failed a test, when the framework has found it to be a failure: its frames have ended, but are
-there to be looked at. debugpy's own filter stops at each exception that a `with` block expects, too."""
+"""Stops debugpy at the exception that failed a test, after the framework has caught it: its frames have ended, but can be inspected.
+debugpy's own filter also stops at exceptions that a `with` block expects."""
 import sys
 import threading
 
 
-def unwound(trace):
-    """Leaves out what an exception passed in a `with` block's end (`subTest`): there the frame of the block is the caller's, too, and
-    debugpy would show it at the line of the `with`."""
+def skip_block_frames(trace):
+    """Skips the frames that an exception passed at the end of a `with` block (`subTest`): the block and its caller share a frame, which
+    debugpy would show at the line of the `with`."""
     callers = set()
     frame = trace.tb_frame.f_back
     while frame is not None:
@@ -21,18 +21,18 @@ def unwound(trace):
 
 
 def stop_at(exception):
-    """Stops where this was raised: its type, value and traceback. Does nothing without a debugger."""
+    """Stops where an exception (type, value, traceback) was raised. Does nothing without a debugger."""
     pydevd = sys.modules.get("pydevd")
     debugger = pydevd and pydevd.get_global_debugger()
     if debugger is None or exception[2] is None:
         return
-    exception = (*exception[:2], unwound(exception[2]))
+    exception = (*exception[:2], skip_block_frames(exception[2]))
     try:
         trigger = getattr(debugger, "trigger_exception_handler", None)
         if trigger is not None:
             trigger(exception)
             return
-        # debugpy before 1.8.22.
+        # debugpy before 1.8.22 has no such method.
         from _pydevd_bundle.pydevd_breakpoints import stop_on_unhandled_exception
 
         thread = threading.current_thread()

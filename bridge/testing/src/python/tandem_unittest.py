@@ -6,16 +6,16 @@ import time
 import traceback
 import unittest
 
-from tandem_reports import report, shorten, wanted
+from tandem_reports import report, shorten, read_selected_ids
 from tandem_stop import stop_at
 
-TOP = os.getcwd()
+ROOT_FOLDER = os.getcwd()
 
 
-def flat(suite):
+def iterate_tests(suite):
     for test in suite:
         if isinstance(test, unittest.TestSuite):
-            yield from flat(test)
+            yield from iterate_tests(test)
         else:
             yield test
 
@@ -24,23 +24,23 @@ def is_broken(test):
     return type(test).__name__ in ("_FailedTest", "ModuleImportFailure")
 
 
-def found(start):
+def discover_tests(start):
     loader = unittest.TestLoader()
     folder, pattern = (start, None) if os.path.isdir(start) else (os.path.dirname(start), os.path.basename(start))
     seen = {}
-    for one in [pattern] if pattern else ["test*.py", "*_test.py"]:
-        for test in flat(loader.discover(folder, pattern=one, top_level_dir=TOP)):
+    for pattern in [pattern] if pattern else ["test*.py", "*_test.py"]:
+        for test in iterate_tests(loader.discover(folder, pattern=pattern, top_level_dir=ROOT_FOLDER)):
             seen.setdefault(test.id(), test)
     return list(seen.values())
 
 
-def function_of(test):
+def get_function(test):
     return getattr(type(test), getattr(test, "_testMethodName", ""), None)
 
 
-def place_of(test):
+def find_location(test):
     try:
-        function = inspect.unwrap(function_of(test))
+        function = inspect.unwrap(get_function(test))
         return inspect.getsourcefile(function), inspect.getsourcelines(function)[1]
     except (TypeError, OSError):
         return None, None
@@ -51,16 +51,16 @@ def send_broken(test):
     text = str(error)
     file, line = "", 0
     for part in text.splitlines():
-        words = part.strip()
-        if words.startswith("File \"") and "\", line " in words:
-            file, _, rest = words[6:].partition("\", line ")
+        line_text = part.strip()
+        if line_text.startswith("File \"") and "\", line " in line_text:
+            file, _, rest = line_text[6:].partition("\", line ")
             line = int(rest.split(",")[0])
     report("broken", file=file, line=line, message=shorten(text.strip().splitlines()[-1] if text.strip() else test.id()))
 
 
 def send_test(test):
-    file, line = place_of(test)
-    function = function_of(test)
+    file, line = find_location(test)
+    function = get_function(test)
     skipped = None
     for owner in (function, type(test)):
         if getattr(owner, "__unittest_skip__", False):
@@ -73,11 +73,11 @@ class Result(unittest.TestResult):
     def __init__(self, tests):
         super().__init__()
         self.tests = tests
-        self.began = 0.0
-        self.bad = set()
+        self.start_time = 0.0
+        self.failed_ids = set()
 
     def startTest(self, test):
-        self.began = time.monotonic()
+        self.start_time = time.monotonic()
         report("started", id=test.id())
         super().startTest(test)
 
@@ -87,38 +87,38 @@ class Result(unittest.TestResult):
             stop_at(error)
             for frame in traceback.extract_tb(error[2]):
                 calls.insert(0, f"{frame.filename}:{frame.lineno}: in {frame.name}")
-                if frame.filename.startswith(TOP) and "site-packages" not in frame.filename:
+                if frame.filename.startswith(ROOT_FOLDER) and "site-packages" not in frame.filename:
                     file, line = frame.filename, frame.lineno
             name = error[0].__name__
             message = f"{name}: {error[1]}" if str(error[1]) else name
         output = "".join(part.getvalue() for part in (self._stdout_buffer, self._stderr_buffer) if part is not None)
         if outcome == "failed":
-            self.bad.add(test.id())
+            self.failed_ids.add(test.id())
         report("finished", id=test.id(), outcome=outcome, message=shorten(message), file=file, line=line,
                stack=shorten("\n".join(calls[:30])), output=shorten(output),
-               durationMs=int((time.monotonic() - self.began) * 1000))
+               durationMs=int((time.monotonic() - self.start_time) * 1000))
 
-    def tests_of(self, holder):
-        """The tests of `setUpClass (module.Class)`, none of which runs."""
-        self.began = time.monotonic()
-        owner = holder.id().partition("(")[2].rstrip(")")
+    def list_tests_of(self, fixture):
+        """Returns the tests of the class of a failed or skipped fixture, `setUpClass (module.Class)`: none of them runs."""
+        self.start_time = time.monotonic()
+        owner = fixture.id().partition("(")[2].rstrip(")")
         return [one for one in self.tests if one.id().startswith(owner + ".")]
 
     def addSuccess(self, test):
-        if test.id() not in self.bad:
+        if test.id() not in self.failed_ids:
             self.finish(test, "passed")
 
     def addError(self, test, error):
         if isinstance(test, unittest.TestCase):
             return self.finish(test, "failed", error=error)
-        for one in self.tests_of(test):
+        for one in self.list_tests_of(test):
             self.finish(one, "failed", error=error)
 
     def addFailure(self, test, error):
         self.finish(test, "failed", error=error)
 
     def addSkip(self, test, reason):
-        for one in [test] if isinstance(test, unittest.TestCase) else self.tests_of(test):
+        for one in [test] if isinstance(test, unittest.TestCase) else self.list_tests_of(test):
             self.finish(one, "skipped", message=str(reason))
 
     def addExpectedFailure(self, test, error):
@@ -134,8 +134,8 @@ class Result(unittest.TestResult):
 
 def main():
     mode, start, *ids = sys.argv[1:]
-    sys.path.insert(0, TOP)
-    tests = found(start)
+    sys.path.insert(0, ROOT_FOLDER)
+    tests = discover_tests(start)
     broken = [test for test in tests if is_broken(test)]
     for test in broken:
         send_broken(test)
@@ -144,14 +144,14 @@ def main():
         for test in tests:
             send_test(test)
         return 0
-    ids = wanted() or set(ids)
+    ids = read_selected_ids() or set(ids)
     if ids:
         tests = [test for test in tests if test.id() in ids]
     report("planned", count=len(tests))
     result = Result(tests)
     result.buffer = not os.environ.get("TANDEM_TEST_DEBUGGED")
     unittest.TestSuite(tests).run(result)
-    return 0 if result.wasSuccessful() and not result.bad and not broken else 1
+    return 0 if result.wasSuccessful() and not result.failed_ids and not broken else 1
 
 
 if __name__ == "__main__":
