@@ -1,4 +1,4 @@
-"""Drives tandem-mcp with the official Python client, as an agent's host does: lists and calls tools, follows progress, cancels.
+"""Tests tandem-mcp with the official Python client: lists and calls tools, receives progress, cancels.
 
     official_client.py stdio MODE COMMAND [ARGUMENT…]
     official_client.py http MODE URL TOKEN
@@ -30,65 +30,65 @@ class Own(unittest.TestCase):
 
 
 async def drive(client):
-    told = {"version": client.protocol_version, "server": client.server_info.name}
+    results = {"version": client.protocol_version, "server": client.server_info.name}
     tools = (await client.list_tools()).tools
-    told["tools"] = sorted(tool.name for tool in tools)
-    told["withoutSchema"] = [tool.name for tool in tools if not tool.output_schema]
+    results["tools"] = sorted(tool.name for tool in tools)
+    results["withoutSchema"] = [tool.name for tool in tools if not tool.output_schema]
 
     async def call(name, arguments, **more):
         result = await client.call_tool(name, arguments, **more)
-        # The client checks structured answers against the tool's own schema.
+        # The client checks structured results against the tool's schema.
         assert json.loads(result.content[0].text) == result.structured_content
         return {"isError": result.is_error, **result.structured_content}
 
-    told["written"] = await call("write_file", {"path": "a.txt", "content": "one\ntwo\n"})
-    told["read"] = await call("read_file", {"path": "a.txt"})
-    told["outside"] = await call("read_file", {"path": "../x"})
-    told["status"] = await call("debug_status", {})
+    results["written"] = await call("write_file", {"path": "a.txt", "content": "one\ntwo\n"})
+    results["read"] = await call("read_file", {"path": "a.txt"})
+    results["outside"] = await call("read_file", {"path": "../x"})
+    results["status"] = await call("debug_status", {})
     progress = []
 
-    async def heard(done, total, message):
+    async def count_progress(done, total, message):
         progress.append(message)
 
-    await call("run_command", {"command": "sleep 2.5"}, progress_callback=heard)
-    told["progress"] = len(progress)
+    await call("run_command", {"command": "sleep 2.5"}, progress_callback=count_progress)
+    results["progress"] = len(progress)
     # A build reports its lines while it runs.
     await call("write_file", {"path": "Makefile", "content": "all:\n\t@echo compiling; sleep 2.5; echo done\n"})
     lines = []
 
-    async def said(done, total, message):
+    async def collect_line(done, total, message):
         lines.append(message)
 
-    built = await call("build", {}, progress_callback=said)
-    told["built"] = [built["output"], any("compiling" in line for line in lines)]
-    # Results of tests come while others still run: the second waits until the first's is heard.
+    built = await call("build", {}, progress_callback=collect_line)
+    results["built"] = [built["output"], any("compiling" in line for line in lines)]
+    # Results of tests arrive while others still run: the second test waits for the result of the first.
     await call("write_file", {"path": "test_own.py", "content": TESTS})
 
-    async def failed(done, total, message):
+    async def report_failure(done, total, message):
         if "1 failed" in message and "test_own.Own.test_a_fails: AssertionError: 3 != 4" in message:
             open("heard", "w").close()
 
-    tests = await call("run_tests", {"projectPath": "test_own.py"}, progress_callback=failed)
-    told["tests"] = [tests["tests"][key] for key in ("passed", "failed")]
-    # A call that is given up takes its program along.
-    asked = asyncio.create_task(call("run_command", {"command": "sh -c", "args": ["echo $$ > pid; sleep 1000"]}))
+    tests = await call("run_tests", {"projectPath": "test_own.py"}, progress_callback=report_failure)
+    results["tests"] = [tests["tests"][key] for key in ("passed", "failed")]
+    # A cancelled call ends its program.
+    task = asyncio.create_task(call("run_command", {"command": "sh -c", "args": ["echo $$ > pid; sleep 1000"]}))
     while not (await call("file_exists", {"path": "pid"}))["exists"]:
         await asyncio.sleep(0.05)
     pid = (await call("read_file", {"path": "pid"}))["content"].strip()
-    asked.cancel()
+    task.cancel()
     try:
-        await asked
+        await task
     except asyncio.CancelledError:
         pass
     until = time.monotonic() + 30 * SLOWNESS
     while time.monotonic() < until:
-        left = await call("run_command", {"command": f"test -d /proc/{pid}"})
-        if left["exitCode"] != 0:
+        probe = await call("run_command", {"command": f"test -d /proc/{pid}"})
+        if probe["exitCode"] != 0:
             break
         await asyncio.sleep(0.1)
-    told["left"] = left["exitCode"] == 0
-    told["after"] = await call("file_exists", {"path": "a.txt"})
-    return told
+    results["left"] = probe["exitCode"] == 0
+    results["after"] = await call("file_exists", {"path": "a.txt"})
+    return results
 
 
 async def main(kind, mode, target, *rest):

@@ -10,12 +10,12 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 const packages = join(dirname(fileURLToPath(import.meta.url)), 'node_modules');
-const inspector = join(packages, '@modelcontextprotocol/inspector/clients/launcher/build/index.js');
-const conformance = join(packages, '@modelcontextprotocol/conformance/dist/index.js');
+const inspectorScript = join(packages, '@modelcontextprotocol/inspector/clients/launcher/build/index.js');
+const conformanceScript = join(packages, '@modelcontextprotocol/conformance/dist/index.js');
 const SCENARIOS = ['server-initialize', 'ping', 'logging-set-level', 'tools-list', 'resources-list', 'prompts-list',
   'server-sse-multiple-streams', 'dns-rebinding-protection'];
 const TOKEN = 'a-token-for-these-clients';
-const bridge = resolve(process.argv[2]);
+const mcpServer = resolve(process.argv[2]);
 const folder = mkdtempSync(join(tmpdir(), 'tandem-clients-'));
 writeFileSync(join(folder, 'a.txt'), 'one\n');
 const failures = [];
@@ -28,42 +28,42 @@ function run(script, args) {
   });
 }
 
-function check(what, good, result) {
-  console.log(`${good ? 'ok    ' : 'FAILED'} ${what}`);
-  if (!good) failures.push(`${what}:\n${result.out}${result.err}`);
+function check(name, passed, result) {
+  console.log(`${passed ? 'ok    ' : 'FAILED'} ${name}`);
+  if (!passed) failures.push(`${name}:\n${result.out}${result.err}`);
 }
 
 async function inspect(transport, target) {
-  const ask = (...method) => run(inspector, ['--cli', ...target, '--method', ...method]);
-  const tools = await ask('tools/list', '--strict');
+  const call = (...method) => run(inspectorScript, ['--cli', ...target, '--method', ...method]);
+  const tools = await call('tools/list', '--strict');
   check(`inspector, ${transport}: tools`, tools.code === 0 && JSON.parse(tools.out).tools.length > 40, tools);
-  const read = await ask('tools/call', '--tool-name', 'read_file', '--tool-arg', 'path=a.txt');
+  const read = await call('tools/call', '--tool-name', 'read_file', '--tool-arg', 'path=a.txt');
   check(`inspector, ${transport}: a call`, read.code === 0 && JSON.parse(read.out).structuredContent.content === 'one\n', read);
-  const refused = await ask('tools/call', '--tool-name', 'read_file', '--tool-arg', 'path=../a.txt');
-  check(`inspector, ${transport}: a refusal`, JSON.parse(refused.out).structuredContent.error.code === 'PATH_NOT_ALLOWED', refused);
-  const prompt = await ask('prompts/get', '--prompt-name', 'hunt_crash', '--prompt-args', 'program=/a.dll');
+  const denied = await call('tools/call', '--tool-name', 'read_file', '--tool-arg', 'path=../a.txt');
+  check(`inspector, ${transport}: a refusal`, JSON.parse(denied.out).structuredContent.error.code === 'PATH_NOT_ALLOWED', denied);
+  const prompt = await call('prompts/get', '--prompt-name', 'hunt_crash', '--prompt-args', 'program=/a.dll');
   check(`inspector, ${transport}: a prompt`, prompt.code === 0 && prompt.out.includes('/a.dll'), prompt);
-  const templates = await ask('resources/templates/list');
+  const templates = await call('resources/templates/list');
   check(`inspector, ${transport}: resources`, templates.code === 0 && templates.out.includes('debug://sessions/'), templates);
 }
 
-// The suite cannot show a token: what passes here gets one.
-function withToken(port) {
-  const passing = createServer((incoming, answer) => {
+// Starts a proxy that adds the token to requests: the suite cannot send one.
+function startTokenProxy(port) {
+  const proxy = createServer((incoming, outgoing) => {
     const headers = { ...incoming.headers, authorization: `Bearer ${TOKEN}` };
-    const on = request({ host: '127.0.0.1', port, method: incoming.method, path: incoming.url, headers }, (response) => {
-      answer.writeHead(response.statusCode, response.headers).flushHeaders();
-      response.pipe(answer);
+    const upstream = request({ host: '127.0.0.1', port, method: incoming.method, path: incoming.url, headers }, (response) => {
+      outgoing.writeHead(response.statusCode, response.headers).flushHeaders();
+      response.pipe(outgoing);
     });
-    on.on('error', () => answer.destroy());
-    answer.on('close', () => on.destroy());
-    incoming.pipe(on);
+    upstream.on('error', () => outgoing.destroy());
+    outgoing.on('close', () => upstream.destroy());
+    incoming.pipe(upstream);
   });
-  return new Promise((listening) => passing.listen(0, '127.0.0.1', () => listening(passing)));
+  return new Promise((listening) => proxy.listen(0, '127.0.0.1', () => listening(proxy)));
 }
 
 const env = { ...process.env, TANDEM_MCP_TOKEN: TOKEN };
-const server = spawn(bridge, ['--http', '127.0.0.1:0'], { cwd: folder, env, stdio: ['ignore', 'ignore', 'pipe'] });
+const server = spawn(mcpServer, ['--http', '127.0.0.1:0'], { cwd: folder, env, stdio: ['ignore', 'ignore', 'pipe'] });
 try {
   let url;
   for await (const line of createInterface(server.stderr)) {
@@ -71,16 +71,16 @@ try {
     if (url) break;
   }
   if (!url) throw new Error('tandem-mcp does not listen');
-  await inspect('stdio', [bridge]);
+  await inspect('stdio', [mcpServer]);
   await inspect('HTTP', [url, '--transport', 'http', '--header', `Authorization: Bearer ${TOKEN}`]);
-  const passing = await withToken(new URL(url).port);
+  const proxy = await startTokenProxy(new URL(url).port);
   for (const scenario of SCENARIOS) {
-    const at = `http://localhost:${passing.address().port}/mcp`;
-    const result = await run(conformance, ['server', '--url', at, '--scenario', scenario, '-o', join(folder, 'results')]);
+    const address = `http://localhost:${proxy.address().port}/mcp`;
+    const result = await run(conformanceScript, ['server', '--url', address, '--scenario', scenario, '-o', join(folder, 'results')]);
     check(`conformance: ${scenario}`, /Passed: (\d+)\/\1, 0 failed/.test(result.out), result);
   }
-  passing.close();
-  passing.closeAllConnections();
+  proxy.close();
+  proxy.closeAllConnections();
 } finally {
   server.kill();
   rmSync(folder, { recursive: true, force: true });

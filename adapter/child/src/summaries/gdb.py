@@ -1,4 +1,4 @@
-# What gdb's DAP shows values as; RUST says whether rustc made the program.
+# Summaries in gdb's DAP server. RUST is true for programs of rustc.
 
 
 def tandem():
@@ -6,7 +6,7 @@ def tandem():
     CODES = [gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION, gdb.TYPE_CODE_ARRAY]
     POINTERS = [gdb.TYPE_CODE_PTR, gdb.TYPE_CODE_REF, getattr(gdb, 'TYPE_CODE_RVALUE_REF', gdb.TYPE_CODE_REF)]
 
-    def bytes_at(address, length):
+    def read_text(address, length):
         if length <= 0:
             return ''
         read = gdb.selected_inferior().read_memory(address, min(length, 4096))
@@ -29,13 +29,13 @@ def tandem():
                 if isinstance(self.header, gdb.Value):
                     self.header = self.header.format_string()
                 elif self.rust and isinstance(self.header, gdb.LazyString):
-                    self.header = bytes_at(self.header.address, self.header.length)
+                    self.header = read_text(self.header.address, self.header.length)
                 elif isinstance(self.header, gdb.LazyString):
                     self.header = self.header.value().format_string()
             hint = self.printer is not None and hasattr(self.printer, 'display_hint') and self.printer.display_hint()
             self.hint = hint or None
             self.is_array = self.type.code == gdb.TYPE_CODE_ARRAY
-            self.known = None
+            self.children = None
 
         def type_name(self):
             return str(self.type)
@@ -45,7 +45,7 @@ def tandem():
 
         def quoted(self, text):
             self.is_string = True
-            return '"%s"' % escaped(text) if self.rust else str(text)
+            return '"%s"' % escape(text) if self.rust else str(text)
 
         def text(self):
             if self.hint == 'string':
@@ -60,11 +60,11 @@ def tandem():
                     self.is_string = True
                     return self.value.format_string()
                 if self.rust and kind == gdb.TYPE_CODE_CHAR and 0 <= int(self.value) < 0x110000:
-                    return "'%s'" % escaped(chr(int(self.value)))
+                    return "'%s'" % escape(chr(int(self.value)))
                 if kind not in CODES:
                     return self.value.format_string()
                 if self.rust and name == '&std::path::Path':
-                    return self.quoted(bytes_at(*[int(self.value[field]) for field in self.type.fields()]))
+                    return self.quoted(read_text(*[int(self.value[field]) for field in self.type.fields()]))
                 if self.rust and name == 'std::path::PathBuf':
                     return Node(self.value[self.type.fields()[0]]).text()
                 return None
@@ -74,7 +74,7 @@ def tandem():
                 if name.startswith('std::atomic') and '{' in text:
                     text = text.split('{')[-1].strip(' }')
                 return text
-            if base(name) == 'path' and '"' in str(self.header):
+            if get_base_name(name) == 'path' and '"' in str(self.header):
                 self.is_string = True
                 return str(self.header)[str(self.header).index('"'):]
             return None
@@ -92,25 +92,25 @@ def tandem():
             held = Node(self.value.dereference(), True)
             try:
                 held.value.fetch_lazy()
-                return plain + ' ' + show(held, LONGEST - len(plain) - 1, 2)
+                return plain + ' ' + show(held, MAX_LENGTH - len(plain) - 1, 2)
             except gdb.error:
                 return plain
 
         def elements(self):
-            """Those of a std::array."""
+            """Returns the elements of a std::array."""
             return Node(self.value[self.type.fields()[0]], self.followed)
 
-        def raw(self):
-            """Children as gdb shows them, not all of a large value."""
-            if self.known is None:
+        def list_children(self):
+            """Returns the children that gdb shows, up to a limit."""
+            if self.children is None:
                 if self.printer is not None and hasattr(self.printer, 'children'):
-                    self.known = list(itertools.islice(iter(self.printer.children()), 2 * PARTS + 1))
+                    self.children = list(itertools.islice(iter(self.printer.children()), 2 * MAX_PARTS + 1))
                 elif self.is_array:
                     low, high = self.type.range()
-                    self.known = [(str(at), self.value[at]) for at in range(low, min(high, low + PARTS) + 1)]
+                    self.children = [(str(index), self.value[index]) for index in range(low, min(high, low + MAX_PARTS) + 1)]
                 else:
-                    self.known = list(self.members(self.value, 0))
-            return self.known
+                    self.children = list(self.members(self.value, 0))
+            return self.children
 
         def members(self, value, depth):
             for field in value.type.strip_typedefs().fields():
@@ -124,12 +124,12 @@ def tandem():
                     yield field.name, value[field]
 
         def fields(self, most):
-            found = self.raw()
+            found = self.list_children()
             self.has_more = len(found) > most
             return [(str(name), Node(value, self.followed)) for name, value in found[:most]]
 
         def entries(self, most):
-            found = self.raw()
+            found = self.list_children()
             if self.hint == 'map':
                 found = list(zip(found[::2], found[1::2]))
                 self.has_more = len(found) > most
@@ -140,8 +140,8 @@ def tandem():
             found = re.search(r'(?:size=|of length |with |of size )(\d+)', str(self.header))
             if found:
                 return int(found.group(1))
-            if 'wrapping' in str(self.header) or len(self.raw()) <= 2 * PARTS:
-                return len(self.raw())
+            if 'wrapping' in str(self.header) or len(self.list_children()) <= 2 * MAX_PARTS:
+                return len(self.list_children())
             return None
 
         def variant(self):
@@ -153,7 +153,7 @@ def tandem():
             return found[0].name, Node(self.value[found[0]], self.followed)
 
         def child(self, *names):
-            return next((Node(value, self.followed) for name, value in self.raw() if name in names), None)
+            return next((Node(value, self.followed) for name, value in self.list_children() if name in names), None)
 
         def inner(self, kind):
             if self.rust:
@@ -165,7 +165,7 @@ def tandem():
                 return None
             if kind not in HOLDERS:
                 return None
-            found = self.raw()
+            found = self.list_children()
             if 'no contained value' in str(self.header) or not found:
                 return ('nullopt' if kind == 'optional' else kind + '()'), None
             held = Node(found[0][1], self.followed)
@@ -177,21 +177,21 @@ def tandem():
                 held = Node(held.value.dereference(), True)
             return kind, held
 
-    kept = varref.VariableReference.to_object
-    # A plain number is as gdb has it: there may be ten thousand in one answer.
-    shown = CODES + POINTERS + [gdb.TYPE_CODE_ENUM] + ([gdb.TYPE_CODE_CHAR] if Node.rust else [])
+    original = varref.VariableReference.to_object
+    # gdb itself formats plain numbers: a response may contain ten thousand of them.
+    summarized = CODES + POINTERS + [gdb.TYPE_CODE_ENUM] + ([gdb.TYPE_CODE_CHAR] if Node.rust else [])
 
     def to_object(self):
-        described = kept(self)
+        variable = original(self)
         try:
-            if self._value.type.strip_typedefs().code in shown:
+            if self._value.type.strip_typedefs().code in summarized:
                 node = Node(self._value)
-                # A text is read, not summed up: it stays as long as gdb has it.
-                described[self._result_name] = node.text() or show(node)
+                # A string is not shortened.
+                variable[self._result_name] = node.text() or show(node)
         except Exception:
-            # gdb's own text stays.
+            # Keep gdb's own text.
             pass
-        return described
+        return variable
     varref.VariableReference.to_object = to_object
 
 

@@ -1,4 +1,4 @@
-# What lldb shows values as; install adds it.
+# Summaries in lldb; install adds them.
 import lldb
 
 AGGREGATES = lldb.eTypeClassStruct | lldb.eTypeClassClass | lldb.eTypeClassUnion | lldb.eTypeClassArray
@@ -6,26 +6,26 @@ POINTERS = lldb.eTypeClassPointer | lldb.eTypeClassReference
 TEXTS = {'String', 'OsString', 'PathBuf', '&str', '&mut str', '&std::path::Path', '&mut std::path::Path'}
 BYTES = [lldb.eBasicTypeChar, lldb.eBasicTypeSignedChar, lldb.eBasicTypeUnsignedChar]
 MEMBERS = {'array': '_M_elems', 'stack': 'c', 'queue': 'c', 'priority_queue': 'c', 'shared_ptr': '_M_ptr', 'weak_ptr': '_M_ptr'}
-# LLVM's library has formatters of lldb's own.
+# lldb itself has formatters for LLVM's library.
 LIBCPP = 'std::__1::'
 RUST, DEBUGGER = False, None
 
 
-def plain(kind):
+def get_plain_type(kind):
     return kind.GetCanonicalType().GetUnqualifiedType()
 
 
 def is_text(kind):
-    name = plain(kind).GetName() or ''
-    return name.startswith(LIBRARIES + ('&',)) and base(name) in (TEXTS if RUST else {'basic_string'})
+    name = get_plain_type(kind).GetName() or ''
+    return name.startswith(LIBRARIES + ('&',)) and get_base_name(name) in (TEXTS if RUST else {'basic_string'})
 
 
-def member(value, name):
+def get_member(value, name):
     return value.GetNonSyntheticValue().GetChildMemberWithName(name)
 
 
-def niche(value, at):
-    """Whether what lies there is a number that never has its highest bit, such as a capacity."""
+def has_niche(value, at):
+    """Whether the address belongs to a number whose highest bit is never set, such as a capacity."""
     for _ in range(20):
         value = value.GetNonSyntheticValue()
         if re.search(r'(NoHighBit|::Cap)$', value.GetTypeName() or ''):
@@ -39,27 +39,27 @@ def niche(value, at):
     return False
 
 
-def current_variant(variants):
-    """Which one it is. lldb has 32 bits of the number that marks a variant, so that rustc's own search takes another's memory for a value."""
-    otherwise, found = None, None
+def find_current_variant(variants):
+    """Finds the index of the current variant. lldb knows only 32 bits of a discriminant, so that rustc's own search may find a wrong one."""
+    fallback, found = None, None
     for at in range(variants.GetNumChildren()):
         variant = variants.GetChildAtIndex(at)
-        mark = variant.GetChildMemberWithName('$discr$')
-        if not mark.IsValid():
-            otherwise = at
+        discriminant = variant.GetChildMemberWithName('$discr$')
+        if not discriminant.IsValid():
+            fallback = at
             continue
         name = re.fullmatch(r'\$variant\$(-?\d+)', variant.GetName() or '')
-        size, number = mark.GetByteSize(), mark.GetValueAsUnsigned()
+        size, number = discriminant.GetByteSize(), discriminant.GetValueAsUnsigned()
         low = 1 << min(8 * size, 32)
         if name and int(name.group(1)) % low == number % low:
-            found = at, mark, size, number
+            found = at, discriminant, size, number
     if found is None:
-        return otherwise or 0
-    at, mark, size, number = found
-    if otherwise is not None and size == 8 and number != 1 << 63 | number % (1 << 32):
-        held = variants.GetChildAtIndex(otherwise).GetChildMemberWithName('value')
-        if number >> 32 or niche(held, mark.GetLoadAddress()):
-            return otherwise
+        return fallback or 0
+    at, discriminant, size, number = found
+    if fallback is not None and size == 8 and number != 1 << 63 | number % (1 << 32):
+        held = variants.GetChildAtIndex(fallback).GetChildMemberWithName('value')
+        if number >> 32 or has_niche(held, discriminant.GetLoadAddress()):
+            return fallback
     return at
 
 
@@ -71,10 +71,10 @@ class Node:
         self.value, self.followed, self.has_more, self.is_string = self.raw.GetSyntheticValue(), followed, False, False
         if not self.value.IsValid():
             self.value = self.raw
-        self.type = plain(self.raw.GetType())
+        self.type = get_plain_type(self.raw.GetType())
         self.kind, self.rust = self.type.GetTypeClass(), RUST
         self.is_array = self.kind == lldb.eTypeClassArray
-        # rustc's formatters copy the members of structs, without an address.
+        # rustc's formatters copy the members of structs, so that these have no address.
         name = self.type_name()
         if self.rust and not name.startswith(LIBRARIES + ('&[', '&mut [')):
             self.value = self.raw
@@ -86,24 +86,24 @@ class Node:
         if is_text(self.type):
             self.is_string = True
             if self.rust:
-                return '"%s"' % escaped(rust_summary(self.value)[1:-1])
+                return '"%s"' % escape(rust_summary(self.value)[1:-1])
             return self.value.GetSummary() or '""'
         if LIBCPP in self.type_name() and self.value.GetSummary():
             return self.value.GetSummary()
-        name = base(self.type_name())
+        name = get_base_name(self.type_name())
         if name == 'basic_string_view' and not self.rust:
-            size, at = member(self.raw, '_M_len').GetValueAsUnsigned(), member(self.raw, '_M_str').GetValueAsUnsigned()
+            size, at = get_member(self.raw, '_M_len').GetValueAsUnsigned(), get_member(self.raw, '_M_str').GetValueAsUnsigned()
             self.is_string = True
-            return '"%s"' % escaped(self.memory(at, size))
-        if name == 'path' and member(self.raw, '_M_pathname').IsValid():
-            return Node(member(self.raw, '_M_pathname')).text()
+            return '"%s"' % escape(self.memory(at, size))
+        if name == 'path' and get_member(self.raw, '_M_pathname').IsValid():
+            return Node(get_member(self.raw, '_M_pathname')).text()
         if self.rust and self.type_name().startswith('core::num::') and name.startswith('NonZero'):
             held = self.raw
             for _ in range(4):
                 held = held.GetNonSyntheticValue().GetChildAtIndex(0) if held.GetNumChildren() else held
             return held.GetValue()
-        if name == 'atomic' and member(self.raw, '_M_i').IsValid():
-            return member(self.raw, '_M_i').GetValue()
+        if name == 'atomic' and get_member(self.raw, '_M_i').IsValid():
+            return get_member(self.raw, '_M_i').GetValue()
         if self.kind & lldb.eTypeClassPointer:
             return self.pointer()
         if self.is_array:
@@ -121,9 +121,9 @@ class Node:
         if self.rust:
             return kind in ('BTreeMap', 'BTreeSet', 'Mutex', 'RwLock') or self.value.IsSynthetic()
         if kind in MEMBERS:
-            return member(self.raw, MEMBERS[kind]).IsValid()
+            return get_member(self.raw, MEMBERS[kind]).IsValid()
         if kind == 'tuple':
-            return (plain(self.raw.GetChildAtIndex(0).GetType()).GetName() or '').startswith('std::_Tuple_impl<')
+            return (get_plain_type(self.raw.GetChildAtIndex(0).GetType()).GetName() or '').startswith('std::_Tuple_impl<')
         return kind == 'pair' or self.value.IsSynthetic()
 
     def memory(self, at, size):
@@ -134,12 +134,12 @@ class Node:
         return read.decode('utf-8', 'replace') if error.Success() and read else ''
 
     def pointer(self):
-        target, number = plain(self.type.GetPointeeType()), self.raw.GetValueAsUnsigned()
+        target, number = get_plain_type(self.type.GetPointeeType()), self.raw.GetValueAsUnsigned()
         summary = None if self.rust else self.raw.GetSummary()
         if summary and summary[0] == '"':
             self.is_string = True
             return summary
-        text = self.pointee(target, number, LONGEST - 20)
+        text = self.pointee(target, number, MAX_LENGTH - 20)
         return self.raw.GetValue() + (' ' + text if text else '')
 
     def pointee(self, target, number, room):
@@ -151,16 +151,16 @@ class Node:
             return ''
         return show(Node(held, True), room, 2)
 
-    def kids(self, most):
+    def list_children(self, most):
         count = self.value.GetNumChildren(most + 1)
         self.has_more = count > most
         found = [self.value.GetChildAtIndex(at) for at in range(min(count, most))]
         return [value for value in found if value.IsValid()]
 
     def fields(self, most):
-        name = base(self.type_name())
-        if name in ('stack', 'queue', 'priority_queue') and member(self.raw, 'c').IsValid():
-            inner = Node(member(self.raw, 'c'), self.followed)
+        name = get_base_name(self.type_name())
+        if name in ('stack', 'queue', 'priority_queue') and get_member(self.raw, 'c').IsValid():
+            inner = Node(get_member(self.raw, 'c'), self.followed)
             found, self.has_more = inner.fields(most), inner.has_more
             return found
         if name == 'tuple' and not self.rust:
@@ -169,17 +169,17 @@ class Node:
             found = tree(self.raw, most + 1)
             self.has_more = len(found) > most
             return [('', Node(key, self.followed)) for key, _ in found[:most]]
-        return [(value.GetName() or '', Node(value, self.followed)) for value in self.members(self.kids(most), 0)]
+        return [(value.GetName() or '', Node(value, self.followed)) for value in self.members(self.list_children(most), 0)]
 
     def members(self, kids, depth):
         for value in kids:
             name = value.GetName() or ''
             if name.startswith('_vptr'):
                 continue
-            # A class that it derives from: its own members.
+            # Replace a base class by its members.
             if not self.rust and depth < 5 and name and name == value.GetType().GetName():
                 inner = value.GetNonSyntheticValue()
-                yield from self.members([inner.GetChildAtIndex(at) for at in range(inner.GetNumChildren(PARTS))], depth + 1)
+                yield from self.members([inner.GetChildAtIndex(at) for at in range(inner.GetNumChildren(MAX_PARTS))], depth + 1)
             else:
                 yield value
 
@@ -187,32 +187,32 @@ class Node:
         head, rest = [], []
         for at in range(value.GetNumChildren(8)):
             part = value.GetChildAtIndex(at).GetNonSyntheticValue()
-            kind = plain(part.GetType()).GetName() or ''
+            kind = get_plain_type(part.GetType()).GetName() or ''
             if kind.startswith('std::_Head_base<'):
                 held = part.GetChildMemberWithName('_M_head_impl')
                 head.append(held if held.IsValid() else part)
-            elif kind.startswith('std::_Tuple_impl<') and depth < PARTS:
+            elif kind.startswith('std::_Tuple_impl<') and depth < MAX_PARTS:
                 rest += self.tuple(part, depth + 1)
         return (rest if depth == 0 else head + rest)
 
     def entries(self, most):
-        if base(self.type_name()) == 'BTreeMap':
+        if get_base_name(self.type_name()) == 'BTreeMap':
             found = tree(self.raw, most + 1)
             self.has_more = len(found) > most
             return [(Node(key, self.followed), Node(value, self.followed)) for key, value in found[:most]]
         pairs = []
-        for entry in self.kids(most):
+        for entry in self.list_children(most):
             entry = entry.GetNonSyntheticValue()
             pairs.append((Node(entry.GetChildAtIndex(0), self.followed), Node(entry.GetChildAtIndex(1), self.followed)))
         return pairs
 
     def elements(self):
-        return Node(member(self.raw, '_M_elems'), self.followed)
+        return Node(get_member(self.raw, '_M_elems'), self.followed)
 
     def count(self):
-        name = base(self.type_name())
-        if name in ('stack', 'queue', 'priority_queue') and member(self.raw, 'c').IsValid():
-            return Node(member(self.raw, 'c')).count()
+        name = get_base_name(self.type_name())
+        if name in ('stack', 'queue', 'priority_queue') and get_member(self.raw, 'c').IsValid():
+            return Node(get_member(self.raw, 'c')).count()
         if name in ('BTreeSet', 'BTreeMap') and self.rust:
             return length(self.raw)
         return self.value.GetNumChildren()
@@ -221,14 +221,14 @@ class Node:
         variants = self.raw.GetChildAtIndex(0)
         if variants.GetName() != '$variants$':
             return None
-        variant = variants.GetChildAtIndex(current_variant(variants))
+        variant = variants.GetChildAtIndex(find_current_variant(variants))
         held = variant.GetChildMemberWithName('value')
         node = Node(held, self.followed)
         node.value = node.raw
-        return base(node.type_name()), node
+        return get_base_name(node.type_name()), node
 
     def child(self, *names):
-        for value in self.kids(8):
+        for value in self.list_children(8):
             if value.GetName() in names:
                 return Node(value, self.followed)
         return None
@@ -239,13 +239,13 @@ class Node:
                 summary = rust_summary(self.value)
                 return kind + ('(%s)' % summary if summary else ''), self.child('value', '*value', 'data')
             if kind in ('Mutex', 'RwLock'):
-                held = member(member(self.raw, 'data'), 'value')
+                held = get_member(get_member(self.raw, 'data'), 'value')
                 return (kind, Node(held, self.followed)) if held.IsValid() else None
             return None
         if kind not in HOLDERS or kind == 'any':
             return None
         if kind.endswith('_ptr'):
-            held = self.value.GetChildAtIndex(0) if kind == 'unique_ptr' else member(self.raw, '_M_ptr')
+            held = self.value.GetChildAtIndex(0) if kind == 'unique_ptr' else get_member(self.raw, '_M_ptr')
             if not held.IsValid() or held.GetValueAsUnsigned() == 0:
                 return kind + '(nullptr)', None
             if self.followed:
@@ -263,8 +263,8 @@ def rust_summary(value):
 
 
 def length(value):
-    inner = member(value, 'map')
-    return member(inner if inner.IsValid() else value, 'length').GetValueAsUnsigned()
+    inner = get_member(value, 'map')
+    return get_member(inner if inner.IsValid() else value, 'length').GetValueAsUnsigned()
 
 
 def unwrapped(value):
@@ -282,13 +282,13 @@ def unwrapped(value):
 
 def tree(value, most):
     """Keys and values of a B-tree in their order, at most so many."""
-    inner = member(value, 'map')
-    root = member(inner if inner.IsValid() else value, 'root')
+    inner = get_member(value, 'map')
+    root = get_member(inner if inner.IsValid() else value, 'root')
     name, held = Node(root).variant() or ('', None)
     if name != 'Some':
         return []
     root = held.raw.GetChildAtIndex(0)
-    pointer = member(member(root, 'node'), 'pointer')
+    pointer = get_member(get_member(root, 'node'), 'pointer')
     kind, process, error, found = pointer.GetType().GetPointeeType(), value.GetProcess(), lldb.SBError(), []
 
     def walk(at, height):
@@ -307,7 +307,7 @@ def tree(value, most):
             # Of a set the values have no size.
             held = values.GetChildAtIndex(index)
             found.append((unwrapped(keys.GetChildAtIndex(index)), unwrapped(held) if held.IsValid() else held))
-    walk(pointer.GetValueAsUnsigned(), min(member(root, 'height').GetValueAsUnsigned(), 20))
+    walk(pointer.GetValueAsUnsigned(), min(get_member(root, 'height').GetValueAsUnsigned(), 20))
     return found
 
 
@@ -323,14 +323,14 @@ def recognizes(kind, _):
             return False
         if is_text(kind):
             return RUST
-        if LIBCPP in (plain(kind).GetName() or ''):
+        if LIBCPP in (get_plain_type(kind).GetName() or ''):
             return False
         if kind.GetTypeClass() & lldb.eTypeClassArray and not RUST:
-            return plain(kind.GetArrayElementType()).GetBasicType() not in BYTES
+            return get_plain_type(kind.GetArrayElementType()).GetBasicType() not in BYTES
         if kind.GetTypeClass() & AGGREGATES:
             return True
         if kind.GetTypeClass() & POINTERS:
-            target = plain(kind.GetPointeeType())
+            target = get_plain_type(kind.GetPointeeType())
             return bool(target.GetTypeClass() & AGGREGATES or RUST and target.GetByteSize())
     except Exception:
         pass
@@ -341,7 +341,7 @@ def summary(value, _):
     try:
         node = Node(value)
         if node.kind & lldb.eTypeClassPointer:
-            return node.pointee(plain(node.type.GetPointeeType()), node.raw.GetValueAsUnsigned(), LONGEST - 20)
+            return node.pointee(get_plain_type(node.type.GetPointeeType()), node.raw.GetValueAsUnsigned(), MAX_LENGTH - 20)
         return node.text() or show(node)
     except Exception:
         return ''
@@ -356,7 +356,7 @@ class Unordered:
 
     def update(self):
         self.table = self.value.GetNonSyntheticValue().GetChildMemberWithName('_M_h')
-        self.kind = plain(self.table.GetType()).GetTemplateArgumentType(1)
+        self.kind = get_plain_type(self.table.GetType()).GetTemplateArgumentType(1)
         self.known = [self.table.GetChildMemberWithName('_M_before_begin').GetChildMemberWithName('_M_nxt').GetValueAsUnsigned()]
         return False
 
@@ -383,8 +383,8 @@ class Unordered:
 
 def recognizes_unordered(kind, _):
     try:
-        kind = plain(kind)
-        return base(kind.GetName() or '').startswith('unordered_') and kind.GetFieldAtIndex(0).GetName() == '_M_h'
+        kind = get_plain_type(kind)
+        return get_base_name(kind.GetName() or '').startswith('unordered_') and kind.GetFieldAtIndex(0).GetName() == '_M_h'
     except Exception:
         return False
 
@@ -395,7 +395,7 @@ def install(debugger, rust):
     if rust:
         try:
             import lldb_providers
-            lldb_providers.ClangEncodedEnumProvider._getCurrentVariantIndex = lambda self, variants: current_variant(variants)
+            lldb_providers.ClangEncodedEnumProvider._getCurrentVariantIndex = lambda self, variants: find_current_variant(variants)
         except (AttributeError, ImportError):
             pass
     debugger.HandleCommand('type synthetic add -w tandem -l tandem_summaries.Unordered --recognizer-function tandem_summaries.recognizes_unordered')
