@@ -25,7 +25,7 @@ fn no_test_file_is_forgotten() {
 
 /// `./check` leaves these to `./check --all`; a renamed test would silently come back.
 #[test]
-fn every_heavy_test_exists() {
+fn every_slow_test_exists() {
     let script = text(&root().join("scripts/lib/checks/rust_tests.py"));
     let list = script
         .split_once("SLOW_TESTS = [")

@@ -71,7 +71,9 @@ function readActionDetails(changed: JsonObject): ActionDetails | undefined {
   const text = (name: string) => asString(changed[name]);
   switch (changed["change"]) {
     case "joined":
-      return { format: (client) => (changed["kind"] === "agent" ? t("{0} joined ({1})", client, describeAccess(text("access")).permission) : t("{0} joined", client)) };
+      return {
+        format: (client) => (changed["kind"] === "agent" ? t("{0} joined ({1})", client, describeAccess(text("access")).permission) : t("{0} joined", client)),
+      };
     case "left":
       return { format: (client) => t("{0} left", client), detail: text("reason") };
     case "owner":
@@ -98,7 +100,10 @@ function readActionDetails(changed: JsonObject): ActionDetails | undefined {
     case "breakpoints":
       return readBreakpointDetails(changed);
     case "refused":
-      return { format: (client) => t("{0} was refused to {1}", client, describeRequest(text("command"))), detail: `\`${text("command")}\`: ${describeAccess(text("access")).permission}` };
+      return {
+        format: (client) => t("{0} was refused to {1}", client, describeRequest(text("command"))),
+        detail: `\`${text("command")}\`: ${describeAccess(text("access")).permission}`,
+      };
     default:
       return undefined;
   }

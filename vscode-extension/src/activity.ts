@@ -1,6 +1,6 @@
 /** The view *Tandem Activity*: the actions of all clients in the session, the latest first.
  *
- * VS Code collapses the views of extensions in the debug view until a person opens them, so the view's title also
+ * VS Code collapses the views of extensions in the debug view until the user opens them, so the view's title also
  * shows the latest action; VS Code hides the description together with the rows. */
 import * as vscode from "vscode";
 import { describeAction } from "./session-snapshot";

@@ -60,7 +60,9 @@ async function debugConvertedConfiguration(): Promise<void> {
     };
     const configurations = read("configurations");
     const detail = folder?.name ?? "";
-    const single = findConvertibleConfigurations(configurations).map((other) => ({ label: other.name, description: other.type, detail, folder, members: [other] as readonly ConvertibleConfiguration[] }));
+    const single = findConvertibleConfigurations(configurations).map((one) => ({
+      label: one.name, description: one.type, detail, folder, members: [one] as readonly ConvertibleConfiguration[],
+    }));
     const compounds = findConvertibleCompounds(read("compounds"), configurations).map(({ name, members }) => ({
       label: name, description: members.map((member) => member.name).join(", "), detail, folder, members,
     }));

@@ -30,7 +30,10 @@ export class MirroredBreakpoints {
       if (this.breakpoints.delete(key)) {
         this.save();
       }
-    } else if (typeof file === "string" && typeof line === "number" && (body["reason"] === "new" || this.breakpoints.has(key)) && this.breakpoints.size < MAX_BREAKPOINTS) {
+    } else if (
+      typeof file === "string" && typeof line === "number" && (body["reason"] === "new" || this.breakpoints.has(key)) &&
+      this.breakpoints.size < MAX_BREAKPOINTS
+    ) {
       this.breakpoints.set(key, { file, line });
       this.save();
     }

@@ -46,7 +46,9 @@ export class TestDebugSessions implements vscode.DebugAdapterTrackerFactory, vsc
   }
 
   /** Launches a process of a test run in the debugger. */
-  public async launch(testProcess: TestProcess, folder: vscode.WorkspaceFolder, name: string, attributes: Readonly<Record<string, unknown>>, run: vscode.TestRun): Promise<void> {
+  public async launch(
+    testProcess: TestProcess, folder: vscode.WorkspaceFolder, name: string, attributes: Readonly<Record<string, unknown>>, run: vscode.TestRun,
+  ): Promise<void> {
     const debuggee: Debuggee = { testProcess, output: { stdout: "", stderr: "" }, exitCode: -1 };
     this.launching = debuggee;
     // No pseudo-terminal: the test runner reads both streams separately.

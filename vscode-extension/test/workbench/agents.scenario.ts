@@ -97,7 +97,7 @@ scenario("a reloaded window removes an agent's breakpoints and keeps the user's 
   for (const line of [4, 5, 9, 10]) {
     await row(line).first().waitFor();
   }
-  await bench.takeScreenshot("both-marks");
+  await bench.takeScreenshot("both-breakpoints");
   // A reload ends the session like a closed tab.
   await page.reload();
   await page.locator(".monaco-workbench").waitFor();
@@ -108,5 +108,5 @@ scenario("a reloaded window removes an agent's breakpoints and keeps the user's 
   for (const line of [5, 9]) {
     await row(line).first().waitFor({ state: "detached" });
   }
-  await bench.takeScreenshot("own-marks");
+  await bench.takeScreenshot("own-breakpoints");
 });

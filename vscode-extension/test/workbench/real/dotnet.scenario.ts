@@ -28,12 +28,12 @@ net10Scenario("an ASP.NET Core site opens its page, stops in its controller and 
   await page.keyboard.press("F5");
   await bench.waitForStopAt(inView);
   await page.locator(".editor-group-container .tab.active", { hasText: "Error.cshtml" }).waitFor();
-  await evaluateInConsole(bench, 'Model.RequestId = "set by a person"', "set by a person");
+  await evaluateInConsole(bench, 'Model.RequestId = "set by the user"', "set by the user");
   await bench.takeScreenshot("real-view");
   await page.keyboard.press("F10");
   await bench.waitForStopAt(inView + 1);
   await page.keyboard.press("F5");
-  assert.match(await (await response).text(), /<code>set by a person<\/code>/);
+  assert.match(await (await response).text(), /<code>set by the user<\/code>/);
   await page.keyboard.press("Shift+F5");
   await bench.statusItem().waitFor({ state: "hidden" });
 });
