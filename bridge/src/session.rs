@@ -4,6 +4,9 @@
 
 mod adapter_release;
 pub mod breakpoints;
+mod connection;
+mod exception_filters;
+mod plan;
 pub mod relation;
 
 use std::path::{Path, PathBuf};
@@ -15,72 +18,26 @@ use dap_wire::peer::Peer;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 use session_registry::SessionRecord;
-use test_frameworks::host::Stops;
-use tokio::net::UnixStream;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent_view::AgentView;
-use crate::breakpoint_requests::BreakpointRequests;
 use crate::event_listener::{EventListener, listen};
 use crate::logpoints::LogpointBuffer;
 use crate::progress::ProgressReporter;
-use crate::repeat::Repeat;
 use crate::snapshot::{ProgramState, Snapshot};
 use crate::test_run::TestRun;
+use connection::{body, connect, initialize};
+use exception_filters::{exceptions, uncaught_filters};
+pub use plan::SessionPlan;
 use relation::SessionRelation;
 
 /// Time limit of an ordinary request.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time limit for a session to describe itself to a client that only lists it.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(2);
-/// The filter for exceptions that nothing catches, as most adapters call it.
-const UNCAUGHT_FILTER: &str = "uncaught";
 /// A launch may build first.
 pub const LAUNCH_TIMEOUT: Duration = Duration::from_secs(15 * 60);
-
-/// Parameters with which a session is started; kept, to start it again.
-#[derive(Debug, Clone, Default)]
-pub struct SessionPlan {
-    /// Attach instead of launch.
-    pub attach: bool,
-    /// Attributes of DAP's `launch` or `attach`.
-    pub attributes: Value,
-    /// Breakpoints to set before the program runs.
-    pub requested: BreakpointRequests,
-    /// Exception filters; the engine's own when `None`.
-    pub filters: Option<Vec<String>>,
-    /// Stops for failing tests, in addition to `filters`.
-    pub stops: Option<Stops>,
-    /// Repetition of the launch; `None` for a single run.
-    pub repeat: Option<Repeat>,
-    /// Stop where it fails, also where the engine recommends no exception filters.
-    pub uncaught: bool,
-}
-
-impl SessionPlan {
-    /// Name of the program that it starts or attaches to, for messages.
-    fn title(&self) -> String {
-        let attributes = &self.attributes;
-        let named = ["program", "project", "module", "coreFile"];
-        let named = named.into_iter().find_map(|key| attributes[key].as_str());
-        match (named, &attributes["processId"]) {
-            (Some(named), _) => named.trim_end_matches('/').rsplit('/').next().unwrap_or(named).to_owned(),
-            (None, Value::Null) => attributes["connect"].to_string(),
-            (None, pid) => format!("process {pid}"),
-        }
-    }
-
-    /// Folders that may hold sources of its program: those of the program and its
-    /// project, and its working folder.
-    pub fn folders(&self) -> Vec<PathBuf> {
-        let paths = ["program", "project", "cwd"].into_iter().filter_map(|key| self.attributes[key].as_str());
-        paths
-            .map(Path::new)
-            .filter_map(|path| if path.is_dir() { Some(path) } else { path.parent() }.map(Path::to_owned))
-            .collect()
-    }
-}
 
 /// A debug session that this agent launched or joined.
 #[derive(Debug)]
@@ -160,7 +117,7 @@ impl AgentSession {
                 session.send_breakpoints(&file).await?;
             }
             let stops = session.with_plan(|plan| plan.stops.clone());
-            let filters = filters.or_else(|| session.uncaught_filters());
+            let filters = filters.or_else(|| uncaught_filters(&session));
             if let Some(arguments) = exceptions(&session, filters, stops.as_ref()) {
                 session.ask("setExceptionBreakpoints", arguments).await?;
             }
@@ -345,15 +302,6 @@ impl AgentSession {
         Some(usual).filter(|usual| !usual.is_empty())
     }
 
-    /// The filters of a program that is repeated until it fails, or tried, where the engine recommends none:
-    /// it stops where it fails.
-    fn uncaught_filters(&self) -> Option<Vec<String>> {
-        let repeats = self.with_plan(|plan| (plan.repeat.is_some() || plan.uncaught) && plan.stops.is_none());
-        let offered = self.capability("exceptionBreakpointFilters");
-        let has = offered.as_array()?.iter().any(|filter| filter["filter"] == UNCAUGHT_FILTER);
-        (repeats && has && self.usual_filters().is_none()).then(|| vec![UNCAUGHT_FILTER.to_owned()])
-    }
-
     /// Keeps the run of tests the program is a part of; it ends with the session.
     pub fn set_test_run(&self, run: Arc<TestRun>) {
         *self.run.lock().unwrap_or_else(PoisonError::into_inner) = Some(run);
@@ -445,65 +393,4 @@ impl AgentSession {
         }
         outcome.map(drop)
     }
-}
-
-/// `setExceptionBreakpoints` for the filters that were chosen, or the usual ones, and those of tests.
-fn exceptions(session: &AgentSession, chosen: Option<Vec<String>>, stops: Option<&Stops>) -> Option<Value> {
-    let Some(stops) = stops else {
-        return chosen.or_else(|| session.usual_filters()).map(|filters| json!({ "filters": filters }));
-    };
-    let offered = session.capability("exceptionBreakpointFilters");
-    let has =
-        |name: &str| offered.as_array().is_some_and(|all| all.iter().any(|filter| filter["filter"] == name));
-    let mut filters = chosen.unwrap_or_default();
-    let mut options = Vec::new();
-    for (name, condition) in &stops.filters {
-        match condition {
-            _ if !has(name) || filters.iter().any(|own| own == name) => {}
-            Some(condition) => options.push(json!({ "filterId": name, "condition": condition })),
-            None => filters.push((*name).to_owned()),
-        }
-    }
-    let mut arguments = json!({ "filters": filters });
-    if !options.is_empty() {
-        arguments["filterOptions"] = json!(options);
-    }
-    Some(arguments)
-}
-
-/// Removes fields that an adapter added to a body and that do not matter to agents.
-fn body(mut body: Value) -> Value {
-    if let Some(fields) = body.as_object_mut() {
-        fields.shift_remove(dap_wire::EXTRA_FIELDS);
-    }
-    body
-}
-
-/// Connects to a live session.
-///
-/// # Errors
-/// `UNSUPPORTED` when a newer release started it, `NO_SESSION` when its host does not answer.
-async fn connect(entry: &SessionRecord) -> Result<UnixStream, Failure> {
-    if let Some(reason) = entry.join_obstacle() {
-        return Err(Failure::new(
-            ErrorCode::Unsupported,
-            format!("cannot join session `{}`: {reason}", entry.id),
-        )
-        .hint("update tandem-mcp, or use the release that started the session"));
-    }
-    UnixStream::connect(&entry.socket).await.map_err(|error| {
-        Failure::new(ErrorCode::NoSession, format!("cannot join session `{}`: {error}", entry.id))
-            .hint("`debug_sessions` lists the live ones")
-    })
-}
-
-async fn initialize(peer: &Peer, client: &str, looks_only: bool) -> Result<Value, Failure> {
-    let mut arguments = json!({ "clientID": "tandem-mcp", "clientName": client, "adapterID": "tandem",
-        "pathFormat": "path", "linesStartAt1": true, "columnsStartAt1": true, "supportsVariableType": true,
-        "supportsVariablePaging": true, "supportsProgressReporting": true,
-        "supportsInvalidatedEvent": true });
-    if looks_only {
-        arguments["tandemAccess"] = json!("readOnly");
-    }
-    peer.request("initialize", arguments, REQUEST_TIMEOUT).await
 }

@@ -1,0 +1,47 @@
+//! The connection to a session: to its socket, and the first request on it.
+
+use dap_wire::peer::Peer;
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+use session_registry::SessionRecord;
+use tokio::net::UnixStream;
+
+use super::REQUEST_TIMEOUT;
+
+/// Removes fields that an adapter added to a body and that do not matter to agents.
+pub(super) fn body(mut body: Value) -> Value {
+    if let Some(fields) = body.as_object_mut() {
+        fields.shift_remove(dap_wire::EXTRA_FIELDS);
+    }
+    body
+}
+
+/// Connects to a live session.
+///
+/// # Errors
+/// `UNSUPPORTED` when a newer release started it, `NO_SESSION` when its host does not answer.
+pub(super) async fn connect(entry: &SessionRecord) -> Result<UnixStream, Failure> {
+    if let Some(reason) = entry.join_obstacle() {
+        return Err(Failure::new(
+            ErrorCode::Unsupported,
+            format!("cannot join session `{}`: {reason}", entry.id),
+        )
+        .hint("update tandem-mcp, or use the release that started the session"));
+    }
+    UnixStream::connect(&entry.socket).await.map_err(|error| {
+        Failure::new(ErrorCode::NoSession, format!("cannot join session `{}`: {error}", entry.id))
+            .hint("`debug_sessions` lists the live ones")
+    })
+}
+
+/// Introduces this agent; with `looks_only`, as a client that may only look.
+pub(super) async fn initialize(peer: &Peer, client: &str, looks_only: bool) -> Result<Value, Failure> {
+    let mut arguments = json!({ "clientID": "tandem-mcp", "clientName": client, "adapterID": "tandem",
+        "pathFormat": "path", "linesStartAt1": true, "columnsStartAt1": true, "supportsVariableType": true,
+        "supportsVariablePaging": true, "supportsProgressReporting": true,
+        "supportsInvalidatedEvent": true });
+    if looks_only {
+        arguments["tandemAccess"] = json!("readOnly");
+    }
+    peer.request("initialize", arguments, REQUEST_TIMEOUT).await
+}
