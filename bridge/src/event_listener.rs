@@ -53,7 +53,7 @@ impl EventListener {
     }
 
     fn take(&self, event: Event) {
-        self.event_log(|event_log| record_event(event_log, &event));
+        self.event_log(|event_log| event_log.record(&event));
         if event.event == "output" && event.body["from"] == "logMessage" {
             self.with_logpoints(|logged| logged.push(event.body["output"].as_str().unwrap_or_default()));
         }
@@ -120,94 +120,6 @@ pub fn listen(mut incoming: IncomingStream, peer: Peer) -> Arc<EventListener> {
         listener.handle_disconnect();
     });
     watching
-}
-
-/// Keys of a `sessionChanged` event that describe the action of a client.
-const ACTION_KEYS: [&str; 12] = [
-    "text",
-    "bytes",
-    "closed",
-    "name",
-    "value",
-    "expression",
-    "command",
-    "access",
-    "added",
-    "addedMore",
-    "removed",
-    "removedMore",
-];
-
-fn rename_key(mut details: Value, from: &str, to: &str) -> Value {
-    if let Some(details) = details.as_object_mut()
-        && let Some(value) = details.shift_remove(from)
-    {
-        details.insert(to.into(), value);
-    }
-    details
-}
-
-fn record_event(event_log: &mut EventLog, event: &Event) {
-    let body = &event.body;
-    match event.event.as_str() {
-        "process" => {
-            event_log.add("started", json!({ "program": body["name"], "pid": body["systemProcessId"] }))
-        }
-        "stopped" => {
-            let kind = if body["reason"] == "exception" { "exception" } else { "stopped" };
-            let details =
-                json!({ "reason": body["reason"], "threadId": body["threadId"], "text": body["text"] });
-            event_log.add(kind, details);
-        }
-        "sessionChanged" => match body["change"].as_str() {
-            Some("resumed") => {
-                event_log.add("resumed", json!({ "by": body["client"], "how": body["command"] }))
-            }
-            Some("agentAccess") => {
-                event_log.add("access", json!({ "by": body["client"], "agentAccess": body["agentAccess"] }));
-            }
-            Some("child") => event_log.add("child", body["child"].clone()),
-            Some(change @ ("joined" | "left" | "owner")) => {
-                let details = json!({ "who": body["client"], "kind": body["kind"], "access": body["access"],
-                    "reason": body["reason"] });
-                // An entry's own kind is the change.
-                event_log.add(change, rename_key(details, "kind", "is"));
-            }
-            // Input, values set, evaluations, breakpoints, refusals: whose, and what.
-            Some(change) => {
-                let mut details = json!({ "by": body["client"] });
-                for key in ACTION_KEYS {
-                    details[key] = body[key].clone();
-                }
-                event_log.add(change, details);
-            }
-            None => {}
-        },
-        "inputClosed" => event_log.add("inputClosed", json!({ "by": body["client"] })),
-        // `sessionChanged` reports which client set or removed one, and where.
-        "breakpoint" if body["reason"] == "changed" => {
-            let breakpoint = &body["breakpoint"];
-            let details = json!({ "change": body["reason"], "file": breakpoint["source"]["path"],
-                "line": breakpoint["line"],
-                "verified": breakpoint["verified"] });
-            event_log.add("breakpoint", details);
-        }
-        "output" => {
-            let stream = body["category"].as_str().unwrap_or("console");
-            if stream != "telemetry" {
-                event_log.output(stream, body["output"].as_str().unwrap_or_default());
-            }
-        }
-        "exited" => {
-            let mut end = json!({ "exitCode": body["exitCode"] });
-            if let Some(signal) = body["signal"].as_str() {
-                end["signal"] = json!(signal);
-            }
-            event_log.add("exited", end);
-        }
-        "terminated" => event_log.add("terminated", Value::Null),
-        _ => {}
-    }
 }
 
 #[cfg(test)]

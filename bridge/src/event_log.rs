@@ -8,12 +8,29 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
+use dap_wire::Event;
 use serde_json::{Map, Value, json};
 
 /// Entries kept; older ones are dropped.
 const MAX_ENTRIES: usize = 2000;
 /// Text kept of one run of output, bytes; more is counted only.
 const MAX_TEXT_BYTES: usize = 400;
+
+/// Keys of a `sessionChanged` event that describe the action of a client.
+const ACTION_KEYS: [&str; 12] = [
+    "text",
+    "bytes",
+    "closed",
+    "name",
+    "value",
+    "expression",
+    "command",
+    "access",
+    "added",
+    "addedMore",
+    "removed",
+    "removedMore",
+];
 
 /// The entries of one session.
 #[derive(Debug)]
@@ -31,6 +48,70 @@ impl Default for EventLog {
 }
 
 impl EventLog {
+    /// Adds the entry of an event, if it has one.
+    pub fn record(&mut self, event: &Event) {
+        let body = &event.body;
+        match event.event.as_str() {
+            "process" => {
+                self.add("started", json!({ "program": body["name"], "pid": body["systemProcessId"] }))
+            }
+            "stopped" => {
+                let kind = if body["reason"] == "exception" { "exception" } else { "stopped" };
+                let details =
+                    json!({ "reason": body["reason"], "threadId": body["threadId"], "text": body["text"] });
+                self.add(kind, details);
+            }
+            "sessionChanged" => match body["change"].as_str() {
+                Some("resumed") => {
+                    self.add("resumed", json!({ "by": body["client"], "how": body["command"] }))
+                }
+                Some("agentAccess") => {
+                    self.add("access", json!({ "by": body["client"], "agentAccess": body["agentAccess"] }));
+                }
+                Some("child") => self.add("child", body["child"].clone()),
+                Some(change @ ("joined" | "left" | "owner")) => {
+                    let details = json!({ "who": body["client"], "kind": body["kind"], "access": body["access"],
+                        "reason": body["reason"] });
+                    // An entry's own kind is the change.
+                    self.add(change, rename_key(details, "kind", "is"));
+                }
+                // Input, values set, evaluations, breakpoints, refusals: whose, and what.
+                Some(change) => {
+                    let mut details = json!({ "by": body["client"] });
+                    for key in ACTION_KEYS {
+                        details[key] = body[key].clone();
+                    }
+                    self.add(change, details);
+                }
+                None => {}
+            },
+            "inputClosed" => self.add("inputClosed", json!({ "by": body["client"] })),
+            // `sessionChanged` reports which client set or removed one, and where.
+            "breakpoint" if body["reason"] == "changed" => {
+                let breakpoint = &body["breakpoint"];
+                let details = json!({ "change": body["reason"], "file": breakpoint["source"]["path"],
+                    "line": breakpoint["line"],
+                    "verified": breakpoint["verified"] });
+                self.add("breakpoint", details);
+            }
+            "output" => {
+                let stream = body["category"].as_str().unwrap_or("console");
+                if stream != "telemetry" {
+                    self.output(stream, body["output"].as_str().unwrap_or_default());
+                }
+            }
+            "exited" => {
+                let mut end = json!({ "exitCode": body["exitCode"] });
+                if let Some(signal) = body["signal"].as_str() {
+                    end["signal"] = json!(signal);
+                }
+                self.add("exited", end);
+            }
+            "terminated" => self.add("terminated", Value::Null),
+            _ => {}
+        }
+    }
+
     /// Adds an entry; `details` are its fields.
     pub fn add(&mut self, kind: &str, details: Value) {
         let mut entry = Map::new();
@@ -94,6 +175,15 @@ impl EventLog {
     pub fn next(&self) -> u64 {
         self.first + self.entries.len() as u64
     }
+}
+
+fn rename_key(mut details: Value, from: &str, to: &str) -> Value {
+    if let Some(details) = details.as_object_mut()
+        && let Some(value) = details.shift_remove(from)
+    {
+        details.insert(to.into(), value);
+    }
+    details
 }
 
 /// The longest beginning of at most `most` bytes that ends between characters.
