@@ -199,6 +199,15 @@ impl AgentBreakpoint {
 #[derive(Debug, Clone, Default)]
 pub struct BreakpointRequests(BTreeMap<String, Vec<AgentBreakpoint>>);
 
+/// Requests that were made before there was a session.
+#[derive(Debug, Clone, Default)]
+pub struct EarlyRequests {
+    /// Breakpoints for the next session.
+    pub requested: BreakpointRequests,
+    /// Exception filters, if the agent chose.
+    pub filters: Option<Vec<String>>,
+}
+
 impl BreakpointRequests {
     /// Adds a breakpoint under the agent's id.
     pub fn add(&mut self, request: RequestedBreakpoint, id: u64, purpose: Purpose) {

@@ -11,7 +11,8 @@ use rmcp::ServiceExt;
 use tokio_util::sync::CancellationToken;
 use workspace_tools::roots::Roots;
 
-use crate::server::{Bridge, BridgeOptions};
+use crate::bridge_options::BridgeOptions;
+use crate::server::Bridge;
 use crate::stdio::Stdio;
 use crate::tool_filter::ToolFilter;
 use crate::{doctor, editor_tests, http, install, status};

@@ -29,7 +29,8 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::server::{Bridge, BridgeOptions};
+use crate::bridge_options::BridgeOptions;
+use crate::server::Bridge;
 use token::BearerToken;
 
 /// Path of the MCP endpoint.

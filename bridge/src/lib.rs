@@ -18,6 +18,7 @@ pub mod agent_view;
 pub mod arguments;
 pub mod bounds;
 pub mod breakpoint_requests;
+pub mod bridge_options;
 pub mod call;
 pub mod catalog;
 pub mod child_sessions;

@@ -5,7 +5,6 @@
 #![allow(deprecated, reason = "what the newest MCP gives up, every client there is still uses")]
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use dap_wire::{ErrorCode, Failure};
@@ -16,40 +15,15 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio_util::task::TaskTracker;
 use workspace_tools::jobs::Jobs;
-use workspace_tools::roots::Roots;
 
-use crate::breakpoint_requests::BreakpointRequests;
+use crate::breakpoint_requests::EarlyRequests;
+use crate::bridge_options::BridgeOptions;
 use crate::client_log::ClientLog;
 use crate::session::AgentSession;
 use crate::session::relation::SessionRelation;
 use crate::snapshot::ProgramState;
 use crate::test_run::{BegunTests, TestRun};
-use crate::tool_filter::ToolFilter;
 use crate::trigger::Triggers;
-
-/// Options from the command line.
-#[derive(Debug, Clone, Default)]
-pub struct BridgeOptions {
-    /// The adapter to start.
-    pub adapter: PathBuf,
-    /// Which tools there are.
-    pub offer: ToolFilter,
-    /// Folders for the file, git and build tools.
-    pub roots: Arc<Roots>,
-    /// Sessions that end after their bridge; awaited at the end of the process.
-    pub endings: TaskTracker,
-    /// MCP sessions are required: protocol versions without sessions are rejected.
-    pub with_sessions: bool,
-}
-
-/// Requests that were made before there was a session.
-#[derive(Debug, Clone, Default)]
-pub struct EarlyRequests {
-    /// Breakpoints for the next session.
-    pub requested: BreakpointRequests,
-    /// Exception filters, if the agent chose.
-    pub filters: Option<Vec<String>>,
-}
 
 #[derive(Debug, Default)]
 struct BridgeState {

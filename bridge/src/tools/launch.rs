@@ -17,9 +17,10 @@ use super::{attach, repeats, server_urls, session_list, stops};
 use crate::arguments;
 use crate::arguments::attributes::{self, LaunchNames, PassedAttributes};
 use crate::arguments::schema::{ArgumentSchema, TextOrObject};
+
+use crate::breakpoint_requests::EarlyRequests;
 use crate::call::ToolCall;
 use crate::repeat::{Repeat, RepeatArguments};
-use crate::server::EarlyRequests;
 use crate::session::{AgentSession, SessionPlan};
 use crate::snapshot::ProgramState;
 use crate::source::absolute;

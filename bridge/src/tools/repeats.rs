@@ -9,9 +9,9 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 
 use super::test_processes::{self, RunStart, leave};
+use crate::breakpoint_requests::EarlyRequests;
 use crate::call::ToolCall;
 use crate::repeat::{Repeat, RunOutcome, outcome};
-use crate::server::EarlyRequests;
 use crate::session::AgentSession;
 use crate::snapshot::ProgramState;
 

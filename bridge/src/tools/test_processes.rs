@@ -12,9 +12,11 @@ use workspace_tools::process::ProcessExit;
 
 use super::launch_breakpoints::add_breakpoints;
 use crate::arguments::attributes;
-use crate::breakpoint_requests::{BreakpointRequests, FUNCTIONS, Purpose, RequestedBreakpoint};
+
+use crate::breakpoint_requests::{
+    BreakpointRequests, EarlyRequests, FUNCTIONS, Purpose, RequestedBreakpoint,
+};
 use crate::call::ToolCall;
-use crate::server::EarlyRequests;
 use crate::session::{AgentSession, SessionPlan};
 use crate::snapshot::ProgramState;
 use crate::test_run::{LaunchRequest, ProcessResult, RESULTS_TIMEOUT, RunUpdate, TestRun};
