@@ -3,9 +3,11 @@
 //! [`difference`] compares the two; the session that the agent uses stays unchanged.
 
 mod difference;
+mod outcome;
 mod recorded_input;
 mod run;
 mod skipping;
+mod stopped_run;
 
 use std::time::Duration;
 

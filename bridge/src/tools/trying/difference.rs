@@ -6,7 +6,7 @@ use dap_wire::describe_exit;
 use serde_json::{Map, Value, json};
 
 use super::Experiment;
-use super::run::ExperimentRun;
+use super::outcome::ExperimentRun;
 use crate::bounds::{Budget, cut};
 
 /// Maximum characters of a value or line in a difference.
@@ -211,7 +211,7 @@ fn short(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::run::ExperimentEnd;
+    use super::super::outcome::ExperimentEnd;
     use super::*;
 
     fn run(code: i64, out: &str) -> ExperimentRun {

@@ -8,18 +8,16 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::outcome::ExperimentRun;
 use super::recorded_input::RecordedInput;
 use super::skipping::skip;
+use super::stopped_run::{StoppedRun, name_place};
 use super::{Experiment, ExperimentSetup, SkipTarget, TargetHit};
-use crate::bounds::cut;
 use crate::breakpoint_requests::Purpose;
 use crate::call::ToolCall;
 use crate::session::{AgentSession, REQUEST_TIMEOUT};
 use crate::snapshot::ProgramState;
-use crate::tools::assignment;
-use crate::tools::shown_frame::{has_ended, shown_frame};
 use crate::tools::stops::report;
-use crate::tools::values::MAX_VALUE_LEN;
 
 /// Output that is compared, bytes per stream.
 const MAX_OUTPUT_BYTES: u64 = 64 * 1024;
@@ -31,43 +29,6 @@ const READ_TIMEOUT: Duration = Duration::from_millis(250);
 const MAX_PASSED_STOPS: u64 = 100_000;
 /// Matches nothing: the read ends early only when the program waits for input, or ends.
 const MATCH_NOTHING: &str = r"[^\s\S]";
-
-/// Outcome of one run of an experiment.
-#[derive(Debug, Default)]
-pub(super) struct ExperimentRun {
-    /// Whether it reached the location.
-    pub(super) came: bool,
-    /// Number of times it passed or reached the location.
-    pub(super) hits: u64,
-    /// Why the breakpoint at the place is not set, if it is not.
-    pub(super) unbound: Option<String>,
-    /// Values of the names to set: before, and as set.
-    pub(super) was: Vec<(String, String)>,
-    pub(super) set: Vec<(String, String)>,
-    /// The line at which it continued, when statements were skipped.
-    pub(super) went_to: Option<u64>,
-    /// Values of the expressions at the location, after the change; empty if the run did not reach it.
-    pub(super) at_place: Vec<(String, String)>,
-    pub(super) end: ExperimentEnd,
-    pub(super) values: Vec<(String, String)>,
-    /// stdout and stderr before the place, and after it.
-    pub(super) before: [String; 2],
-    pub(super) after: [String; 2],
-}
-
-/// How and where a run ended.
-#[derive(Debug, Default)]
-pub(super) struct ExperimentEnd {
-    /// `reached`, `exited`, `exception`, `stopped`, `waitingForInput` or `timeout`.
-    pub(super) how: &'static str,
-    pub(super) exit_code: Option<i64>,
-    /// The signal that ended the program.
-    pub(super) signal: Option<String>,
-    /// The exception or the reason of the stop.
-    pub(super) why: Option<String>,
-    /// `file:line in function`.
-    pub(super) at: Option<String>,
-}
 
 /// Runs the program once and ends its session in any case.
 ///
@@ -176,6 +137,11 @@ impl ActiveRun<'_> {
         self.is_given.cancel();
     }
 
+    /// The program, where it is stopped.
+    fn stopped(&self) -> StoppedRun<'_> {
+        StoppedRun { session: self.session, cancel: self.cancel }
+    }
+
     async fn go(&self, changed: bool) -> Result<ExperimentRun, Failure> {
         self.session.check_accepted(self.place)?;
         let mut run = ExperimentRun::default();
@@ -196,8 +162,8 @@ impl ActiveRun<'_> {
             (run.end.how, run.end.why) = ("reached", None);
         }
         if news == WaitEnd::Stopped {
-            let frame = self.frame().await?;
-            run.values = self.values(&frame["id"], &self.experiment.expressions).await?;
+            let frame = self.stopped().frame().await?;
+            run.values = self.stopped().values(&frame["id"], &self.experiment.expressions).await?;
         }
         run.after = self.output(cursor.as_ref()).await.0;
         Ok(run)
@@ -231,27 +197,27 @@ impl ActiveRun<'_> {
     /// end of the experiment.
     async fn apply_change(&self, run: &mut ExperimentRun, changed: bool) -> Result<bool, Failure> {
         let experiment = self.experiment;
-        let mut frame = self.frame().await?;
+        let mut frame = self.stopped().frame().await?;
         run.end.at = name_place(&frame);
         for (name, _) in &experiment.set {
-            run.was.push((name.clone(), self.value(&frame["id"], name).await?));
+            run.was.push((name.clone(), self.stopped().value(&frame["id"], name).await?));
         }
         let mut is_there = false;
         if changed {
             for (name, value) in &experiment.set {
-                let now = self.set(&frame["id"], name, value).await?;
+                let now = self.stopped().set(&frame["id"], name, value).await?;
                 run.set.push((name.clone(), now));
             }
             if experiment.skip != SkipTarget::Nothing {
                 let thread = self.session.snapshot().stop["threadId"].clone();
                 skip(self.session, &thread, &frame, experiment.skip).await?;
-                frame = self.frame().await?;
+                frame = self.stopped().frame().await?;
                 run.went_to = frame["line"].as_u64();
                 is_there = experiment.until.as_ref().is_some_and(|until| until.is_first_hit(&frame));
             }
         }
         if experiment.until.is_none() {
-            run.at_place = self.values(&frame["id"], &experiment.expressions).await?;
+            run.at_place = self.stopped().values(&frame["id"], &experiment.expressions).await?;
         }
         Ok(is_there)
     }
@@ -372,56 +338,6 @@ impl ActiveRun<'_> {
         })
     }
 
-    /// The frame that tools show at this stop.
-    async fn frame(&self) -> Result<Value, Failure> {
-        let thread = self.session.snapshot().stop["threadId"].clone();
-        let (top, shown) = shown_frame(self.session, &thread).await?;
-        Ok(if has_ended(&shown) { top } else { shown })
-    }
-
-    async fn values(&self, frame: &Value, expressions: &[String]) -> Result<Vec<(String, String)>, Failure> {
-        let mut values = Vec::new();
-        for expression in expressions {
-            values.push((expression.clone(), self.value(frame, expression).await?));
-        }
-        Ok(values)
-    }
-
-    /// The value of an expression, or the reason why it has none.
-    async fn value(&self, frame: &Value, expression: &str) -> Result<String, Failure> {
-        match assignment::evaluate(self.session, frame, expression, self.cancel).await {
-            Ok(response) => Ok(text(&cut(&response["result"], MAX_VALUE_LEN))),
-            Err(failure) if failure.code == ErrorCode::Cancelled => Err(failure),
-            Err(failure) => Ok(text(&cut(&json!(format!("error: {}", failure.message)), MAX_VALUE_LEN))),
-        }
-    }
-
-    /// Sets a value. Where an engine sets only constants, the expression is evaluated first.
-    async fn set(&self, frame: &Value, name: &str, value: &str) -> Result<String, Failure> {
-        let refused = |failure: Failure| match failure.code {
-            ErrorCode::Cancelled => failure,
-            _ => Failure {
-                message: format!("cannot set `{name}` to `{value}`: {}", failure.message),
-                ..failure
-            },
-        };
-        let assigned = match assignment::set(self.session, frame, name, value, self.cancel).await {
-            Ok(assigned) => assigned,
-            Err(failure) => {
-                let Ok(result) = assignment::evaluate(self.session, frame, value, self.cancel).await else {
-                    return Err(refused(failure));
-                };
-                let constant = text(&result["result"]);
-                if constant == value {
-                    return Err(refused(failure));
-                }
-                let set = assignment::set(self.session, frame, name, &constant, self.cancel).await;
-                set.map_err(|_| refused(failure))?
-            }
-        };
-        Ok(text(&cut(&assigned["value"], MAX_VALUE_LEN)))
-    }
-
     /// Describes where the run stopped, and why.
     async fn describe_end(&self, run: &mut ExperimentRun, news: WaitEnd) {
         run.end.how = news.as_str();
@@ -440,7 +356,7 @@ impl ActiveRun<'_> {
                 let words: Vec<&str> = words.into_iter().filter_map(Value::as_str).collect();
                 let reason = event["reason"].as_str().unwrap_or_default();
                 run.end.why = Some(if words.is_empty() { reason.to_owned() } else { words.join(": ") });
-                if let Ok(frame) = self.frame().await {
+                if let Ok(frame) = self.stopped().frame().await {
                     run.end.at = name_place(&frame);
                 }
             }
@@ -471,17 +387,4 @@ impl TargetHit {
         let here = frame["source"]["path"] == self.request.file && frame["line"] == self.request.dap["line"];
         here && self.hit == 1 && self.request.dap["condition"].is_null()
     }
-}
-
-fn text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-fn name_place(frame: &Value) -> Option<String> {
-    let name = frame["name"].as_str()?;
-    let file = frame["source"]["path"].as_str().and_then(|path| path.rsplit('/').next());
-    Some(match (file, frame["line"].as_u64()) {
-        (Some(file), Some(line)) => format!("{file}:{line} in {name}"),
-        _ => name.to_owned(),
-    })
 }

@@ -1,0 +1,88 @@
+//! A run of an experiment at a stop: its frame, and reading and setting values there.
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::bounds::cut;
+use crate::session::AgentSession;
+use crate::tools::assignment;
+use crate::tools::shown_frame::{has_ended, shown_frame};
+use crate::tools::values::MAX_VALUE_LEN;
+
+/// The program of a run, which is stopped.
+pub(super) struct StoppedRun<'a> {
+    pub(super) session: &'a AgentSession,
+    pub(super) cancel: &'a CancellationToken,
+}
+
+impl StoppedRun<'_> {
+    /// The frame that tools show at this stop.
+    pub(super) async fn frame(&self) -> Result<Value, Failure> {
+        let thread = self.session.snapshot().stop["threadId"].clone();
+        let (top, shown) = shown_frame(self.session, &thread).await?;
+        Ok(if has_ended(&shown) { top } else { shown })
+    }
+
+    /// The values of expressions, each with its expression.
+    pub(super) async fn values(
+        &self,
+        frame: &Value,
+        expressions: &[String],
+    ) -> Result<Vec<(String, String)>, Failure> {
+        let mut values = Vec::new();
+        for expression in expressions {
+            values.push((expression.clone(), self.value(frame, expression).await?));
+        }
+        Ok(values)
+    }
+
+    /// The value of an expression, or the reason why it has none.
+    pub(super) async fn value(&self, frame: &Value, expression: &str) -> Result<String, Failure> {
+        match assignment::evaluate(self.session, frame, expression, self.cancel).await {
+            Ok(response) => Ok(text(&cut(&response["result"], MAX_VALUE_LEN))),
+            Err(failure) if failure.code == ErrorCode::Cancelled => Err(failure),
+            Err(failure) => Ok(text(&cut(&json!(format!("error: {}", failure.message)), MAX_VALUE_LEN))),
+        }
+    }
+
+    /// Sets a value. Where an engine sets only constants, the expression is evaluated first.
+    pub(super) async fn set(&self, frame: &Value, name: &str, value: &str) -> Result<String, Failure> {
+        let refused = |failure: Failure| match failure.code {
+            ErrorCode::Cancelled => failure,
+            _ => Failure {
+                message: format!("cannot set `{name}` to `{value}`: {}", failure.message),
+                ..failure
+            },
+        };
+        let assigned = match assignment::set(self.session, frame, name, value, self.cancel).await {
+            Ok(assigned) => assigned,
+            Err(failure) => {
+                let Ok(result) = assignment::evaluate(self.session, frame, value, self.cancel).await else {
+                    return Err(refused(failure));
+                };
+                let constant = text(&result["result"]);
+                if constant == value {
+                    return Err(refused(failure));
+                }
+                let set = assignment::set(self.session, frame, name, &constant, self.cancel).await;
+                set.map_err(|_| refused(failure))?
+            }
+        };
+        Ok(text(&cut(&assigned["value"], MAX_VALUE_LEN)))
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// A frame as `file:line in function`.
+pub(super) fn name_place(frame: &Value) -> Option<String> {
+    let name = frame["name"].as_str()?;
+    let file = frame["source"]["path"].as_str().and_then(|path| path.rsplit('/').next());
+    Some(match (file, frame["line"].as_u64()) {
+        (Some(file), Some(line)) => format!("{file}:{line} in {name}"),
+        _ => name.to_owned(),
+    })
+}
