@@ -57,12 +57,16 @@ impl Budget {
 
 /// A value of at most `most` characters; a longer one says how long it is.
 pub fn cut(value: &Value, most: usize) -> Value {
-    let Some(text) = value.as_str() else { return value.clone() };
+    value.as_str().map_or_else(|| value.clone(), |text| Value::String(cut_text(text, most)))
+}
+
+/// A string with at most `most` characters, and how many it has if these are more.
+pub fn cut_text(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => {
-            json!(format!("{}… ({} characters)", text.get(..end).unwrap_or_default(), text.chars().count()))
+            format!("{}… ({} characters)", text.get(..end).unwrap_or_default(), text.chars().count())
         }
-        None => value.clone(),
+        None => text.to_owned(),
     }
 }
 

@@ -70,8 +70,8 @@ impl EventLog {
                 }
                 Some("child") => self.add("child", body["child"].clone()),
                 Some(change @ ("joined" | "left" | "owner")) => {
-                    let details = json!({ "who": body["client"], "kind": body["kind"], "access": body["access"],
-                        "reason": body["reason"] });
+                    let details = json!({ "who": body["client"], "kind": body["kind"],
+                        "access": body["access"], "reason": body["reason"] });
                     // An entry's own kind is the change.
                     self.add(change, rename_key(details, "kind", "is"));
                 }

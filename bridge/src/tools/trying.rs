@@ -16,6 +16,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::answer;
 use super::repeats::disable_build;
 use super::waiting::MAX_TIMEOUT;
 use crate::arguments::kind;
@@ -141,10 +142,10 @@ async fn debug_try(call: &ToolCall, arguments: TryArguments) -> Result<Value, Fa
     let changed = run::run(call, &experiment, &start, true).await?;
     let shown = ExperimentReport { experiment: &experiment, budget, note };
     if !changed.came {
-        return Ok(shown.not_reached(&changed));
+        return answer(&shown.not_reached(&changed));
     }
     let unchanged = run::run(call, &experiment, &start, false).await?;
-    Ok(shown.answer(&changed, &unchanged))
+    answer(&shown.answer(&changed, &unchanged))
 }
 
 /// Plan of both runs: the session's own attributes, without its breakpoints.

@@ -3,11 +3,12 @@
 //! Runs nothing: [`mod@super::run`] does.
 
 use dap_wire::describe_exit;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::Experiment;
 use super::outcome::ExperimentRun;
-use crate::bounds::{Budget, cut};
+use crate::bounds::{Budget, cut_text};
 
 /// Maximum characters of a value or line in a difference.
 const MAX_TEXT_CHARS: usize = 120;
@@ -24,7 +25,7 @@ pub(super) struct ExperimentReport<'a> {
 
 impl ExperimentReport<'_> {
     /// The program did not reach the location.
-    pub(super) fn not_reached(&self, run: &ExperimentRun) -> Value {
+    pub(super) fn not_reached<'r>(&self, run: &'r ExperimentRun) -> ExperimentAnswer<'r> {
         let place = &self.experiment.place;
         let mut message = match run.hits {
             0 => format!("{} was never reached, so nothing was changed", place.name),
@@ -41,11 +42,21 @@ impl ExperimentReport<'_> {
         if run.end.how == "waitingForInput" {
             message = format!("{message}; {}", MISSING_INPUT_HINT);
         }
-        json!({ "message": self.with_note(message), "differs": [], "without": self.run(run) })
+        let message = self.with_note(message);
+        ExperimentAnswer {
+            message,
+            differs: Vec::new(),
+            with: None,
+            without: describe_run(run, self.budget.bytes()),
+        }
     }
 
     /// The answer with both runs and their differences.
-    pub(super) fn answer(&self, with: &ExperimentRun, without: &ExperimentRun) -> Value {
+    pub(super) fn answer<'r>(
+        &self,
+        with: &'r ExperimentRun,
+        without: &'r ExperimentRun,
+    ) -> ExperimentAnswer<'r> {
         let differs = differences(with, without);
         let mut words = Vec::new();
         let differed = difference_before(with, without);
@@ -60,60 +71,93 @@ impl ExperimentReport<'_> {
         if with.end.how == "waitingForInput" || without.end.how == "waitingForInput" {
             words.push(MISSING_INPUT_HINT.to_owned());
         }
-        let mut answer = json!({});
         let message = self.with_note(words.join("; "));
-        if !message.is_empty() {
-            answer["message"] = json!(message);
+        let bytes = self.budget.bytes();
+        ExperimentAnswer {
+            message,
+            differs,
+            with: Some(describe_run(with, bytes)),
+            without: describe_run(without, bytes),
         }
-        answer["differs"] = json!(differs);
-        answer["with"] = self.run(with);
-        answer["without"] = self.run(without);
-        answer
     }
 
     fn with_note(&self, message: String) -> String {
         let words: Vec<String> = [Some(message), self.note.clone()].into_iter().flatten().collect();
         words.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join("; ")
     }
+}
 
-    /// A run, with as much of its output as fits.
-    fn run(&self, run: &ExperimentRun) -> Value {
-        let mut shown = json!({ "ended": run.end.how });
-        if let Some(code) = run.end.exit_code {
-            shown["exitCode"] = json!(code);
-        }
-        if let Some(signal) = &run.end.signal {
-            shown["signal"] = json!(signal);
-        }
-        for (key, text) in [("why", &run.end.why), ("at", &run.end.at)] {
-            if let Some(text) = text {
-                shown[key] = cut(&json!(text), 4 * MAX_TEXT_CHARS);
-            }
-        }
-        if let Some(line) = run.went_to {
-            shown["skippedTo"] = json!(line);
-        }
-        let rows = [&run.set, &run.values, &run.at_place];
-        let count = rows.iter().map(|rows| rows.len()).sum::<usize>().max(1);
-        // Both runs have values and output.
-        let longest = (self.budget.bytes() / 4 / count).max(20);
-        for (key, rows) in ["set", "values", "valuesAtPlace"].into_iter().zip(rows) {
-            if !rows.is_empty() && (key != "valuesAtPlace" || run.values.is_empty()) {
-                let rows = rows.iter().map(|(name, value)| (name.clone(), cut(&json!(value), longest)));
-                shown[key] = Value::Object(rows.collect::<Map<_, _>>());
-            }
-        }
-        let most = (self.budget.bytes() / 8).max(100);
-        let mut output = json!({});
-        for (stream, text) in STREAMS.into_iter().zip(&run.after) {
-            if !text.is_empty() {
-                output[stream] = cut(&json!(text), most);
-            }
-        }
-        if output.as_object().is_some_and(|output| !output.is_empty()) {
-            shown["output"] = output;
-        }
-        shown
+/// The answer of an experiment.
+#[derive(Serialize)]
+pub(super) struct ExperimentAnswer<'a> {
+    #[serde(skip_serializing_if = "String::is_empty")]
+    message: String,
+    differs: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    with: Option<RunAnswer<'a>>,
+    without: RunAnswer<'a>,
+}
+
+/// A run in the answer: its end, values and output.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RunAnswer<'a> {
+    ended: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signal: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    skipped_to: Option<u64>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    set: Map<String, Value>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    values: Map<String, Value>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    values_at_place: Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<RunOutput>,
+}
+
+/// Output of a run after the change.
+#[derive(Serialize)]
+struct RunOutput {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stdout: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stderr: Option<String>,
+}
+
+/// A run, with as much of its output as fits.
+fn describe_run(run: &ExperimentRun, bytes: usize) -> RunAnswer<'_> {
+    let text = |text: &Option<String>| text.as_ref().map(|text| cut_text(text, 4 * MAX_TEXT_CHARS));
+    let rows = [&run.set, &run.values, &run.at_place];
+    let count = rows.iter().map(|rows| rows.len()).sum::<usize>().max(1);
+    // Both runs have values and output.
+    let longest = (bytes / 4 / count).max(20);
+    let values = |rows: &[(String, String)]| {
+        let rows = rows.iter().map(|(name, value)| (name.clone(), cut_text(value, longest).into()));
+        rows.collect::<Map<_, _>>()
+    };
+    let most = (bytes / 8).max(100);
+    let stream = |text: &str| (!text.is_empty()).then(|| cut_text(text, most));
+    let [stdout, stderr] = &run.after;
+    let output = RunOutput { stdout: stream(stdout), stderr: stream(stderr) };
+    RunAnswer {
+        ended: run.end.how,
+        exit_code: run.end.exit_code,
+        signal: run.end.signal.as_deref(),
+        why: text(&run.end.why),
+        at: text(&run.end.at),
+        skipped_to: run.went_to,
+        set: values(&run.set),
+        values: values(&run.values),
+        values_at_place: if run.values.is_empty() { values(&run.at_place) } else { Map::new() },
+        output: Some(output).filter(|output| output.stdout.is_some() || output.stderr.is_some()),
     }
 }
 
@@ -245,6 +289,36 @@ mod tests {
             "stderr, line 2: nothing without, `b` with the change"
         );
         assert_eq!(line("stderr", "a\n", "a").unwrap(), "stderr: one has a line end more");
+    }
+
+    #[test]
+    fn answer_has_only_the_fields_of_its_runs() {
+        let mut with = run(0, "a\n");
+        (with.went_to, with.set) = (Some(7), vec![("x".into(), "1".into())]);
+        (with.values, with.at_place) = (vec![("y".into(), "2".into())], vec![("y".into(), "3".into())]);
+        let mut without = run(1, "");
+        (without.end.why, without.end.at) = (Some("w".into()), Some("app.py:3 in f".into()));
+        without.at_place = vec![("y".into(), "3".into())];
+        let answer = ExperimentAnswer {
+            message: String::new(),
+            differs: vec!["end".into()],
+            with: None,
+            without: describe_run(&without, 4000),
+        };
+        assert_eq!(
+            serde_json::to_string(&answer).unwrap(),
+            concat!(
+                r#"{"differs":["end"],"without":{"ended":"exited","exitCode":1,"why":"w","#,
+                r#""at":"app.py:3 in f","valuesAtPlace":{"y":"3"}}}"#
+            )
+        );
+        assert_eq!(
+            serde_json::to_string(&describe_run(&with, 4000)).unwrap(),
+            concat!(
+                r#"{"ended":"exited","exitCode":0,"skippedTo":7,"set":{"x":"1"},"values":{"y":"2"},"#,
+                r#""output":{"stdout":"a\n"}}"#
+            )
+        );
     }
 
     #[test]
