@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::launch_breakpoints::add_breakpoints;
-use super::session_summary::{brief, describe};
+use super::session_summary::{SessionSummary, describe};
 use super::waiting::{self, ENTRY_STOP_TIMEOUT};
 use super::{attach, repeats, server_urls, session_list, stops};
 use crate::arguments;
@@ -303,7 +303,7 @@ fn add_running_programs(call: &ToolCall, session: &AgentSession, mut answer: Val
     if answer["message"].is_null() {
         answer["message"] = json!(message);
     }
-    answer["others"] = others.iter().map(|other| brief(other)).collect();
+    answer["others"] = json!(others.iter().map(|other| SessionSummary::of(other)).collect::<Vec<_>>());
     answer
 }
 

@@ -1,17 +1,30 @@
 //! Parts of answers that say which session they are about.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::session::AgentSession;
 
-/// Another session of this agent's in a line.
-pub(super) fn brief(session: &AgentSession) -> Value {
-    let state = session.snapshot().state.as_str();
-    let mut row = json!({ "session": session.id, "program": session.relation.title, "state": state });
-    if let Some(parent) = &session.relation.parent {
-        row["parent"] = json!(parent);
+/// One session of this agent's in a line.
+#[derive(Serialize)]
+pub(super) struct SessionSummary {
+    /// Its id, which other calls take as `session`.
+    pub(super) session: String,
+    program: String,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<String>,
+}
+
+impl SessionSummary {
+    pub(super) fn of(session: &AgentSession) -> Self {
+        Self {
+            session: session.id.clone(),
+            program: session.relation.title.clone(),
+            state: session.snapshot().state.as_str(),
+            parent: session.relation.parent.clone(),
+        }
     }
-    row
 }
 
 /// Adds which session it is, its process and the breakpoints in it.

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::session_summary::{brief, describe};
+use super::session_summary::{SessionSummary, describe};
 use super::waiting::{self, ENTRY_STOP_TIMEOUT};
 use super::{launch, stops, test_launch};
 use crate::arguments::schema::{ArgumentSchema, NoArguments};
@@ -105,8 +105,8 @@ async fn status(call: &ToolCall, _: NoArguments) -> Result<Value, Failure> {
     if let Some(parent) = &session.relation.parent {
         answer["parent"] = json!(parent);
     }
-    let related: Vec<Value> =
-        call.bridge.related_sessions(&session).iter().map(|other| brief(other)).collect();
+    let related = call.bridge.related_sessions(&session);
+    let related: Vec<_> = related.iter().map(|other| SessionSummary::of(other)).collect();
     if !related.is_empty() {
         answer["related"] = json!(related);
     }
