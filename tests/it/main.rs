@@ -187,6 +187,7 @@ mod scopes;
 mod sdk_programs;
 mod session_control;
 mod shared_breakpoints;
+mod signals;
 mod single_thread;
 mod stacks;
 mod statements;
