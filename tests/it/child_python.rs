@@ -52,6 +52,36 @@ async fn run_to_end(editor: &mut DapClient, thread: i64) -> anyhow::Result<Value
     Ok(exited["exitCode"].clone())
 }
 
+/// `sys.exit` is how programs end, whatever the exit code.
+#[tokio::test]
+async fn an_exit_is_not_an_exception_unless_the_launch_says_so() -> anyhow::Result<()> {
+    let cases = [
+        ("sys.exit(3)", json!({}), Some(3)),
+        ("sys.exit(3)", json!({ "engineOptions": { "throughAdapter": true } }), Some(3)),
+        ("sys.exit(3)", json!({ "engineOptions": { "breakOnSystemExit": [3] } }), None),
+    ];
+    let ends = cases.map(|(end, more, code)| async move {
+        let script = PythonScript::new(&format!("import sys\n{end}\n"))?;
+        let mut editor = editor()?;
+        editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
+        let launch = editor.send("launch", script.launch(more.clone())).await?;
+        editor.initialized(launch).await?;
+        editor.ok("setExceptionBreakpoints", json!({ "filters": ["uncaught"] })).await?;
+        editor.ok("configurationDone", Value::Null).await?;
+        anyhow::ensure!(editor.response(launch).await?.success, "{end} is not launched");
+        let (event, body) = editor.any_event(&["stopped", "exited"]).await?;
+        match code {
+            Some(code) => assert_eq!((event.as_str(), &body["exitCode"]), ("exited", &json!(code)), "{end}"),
+            None => assert_eq!((event.as_str(), &body["reason"]), ("stopped", &json!("exception")), "{more}"),
+        }
+        editor.finish().await
+    });
+    for end in futures::future::join_all(ends).await {
+        end?;
+    }
+    Ok(())
+}
+
 const COUNTS: &str = "total = 0\nfor i in range(10):\n    total += i\nprint('sum', total)\n";
 
 #[tokio::test]

@@ -45,8 +45,6 @@ async fn launch_program(agent: &mut Agent, subject: Subject, folder: &std::path:
     anyhow::ensure!(started["success"] == true, "{started}");
     let data = LINES.join("\n") + "\n";
     agent.call("process_write_input", json!({ "data": data, "closeAfter": true })).await?;
-    // An end by `sys.exit` is not a reason to stop here.
-    agent.call("debug_set_exception_breakpoints", json!({ "filters": [] })).await?;
     for _ in 0..50 {
         let stop = agent.call("debug_wait", json!({})).await?;
         if stop["state"] == "stopped" {

@@ -176,7 +176,6 @@ async fn a_password_is_typed_into_the_terminal_and_not_shown() -> anyhow::Result
 #[tokio::test]
 async fn a_python_program_that_replaces_itself_is_debugged_on() -> anyhow::Result<()> {
     let mut case = CaseAgent::new("exec").await?;
-    case.call("debug_set_exception_breakpoints", json!({ "filters": [] })).await?;
     let program = case.path("case/again.py");
     let breakpoints =
         json!([{ "sourceFile": program, "text": "total += number", "condition": "number == 3" }]);

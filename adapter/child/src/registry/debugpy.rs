@@ -444,6 +444,20 @@ mod tests {
     }
 
     #[test]
+    fn an_exit_stops_only_if_the_launch_says_so() {
+        let sent = |attributes: Value| {
+            let target = Target::parse(&attributes).unwrap();
+            without_exits(&target, target.for_adapter(json!({})))["breakOnSystemExit"].clone()
+        };
+        assert_eq!(sent(json!({ "program": "/a.py" })), json!([]));
+        assert_eq!(sent(json!({ "program": "/a.py", "breakOnSystemExit": [3] })), json!([3]));
+        let options = json!({ "program": "/a.py", "engineOptions": { "breakOnSystemExit": [4] } });
+        assert_eq!(sent(options), json!([4]));
+        // debugpy's older attribute.
+        assert_eq!(sent(json!({ "program": "/a.py", "breakOnSystemExitZero": true })), Value::Null);
+    }
+
+    #[test]
     fn failed_condition_is_parsed_from_debugpys_output() {
         let output = "pydevd: Error while evaluating expression in conditional breakpoint: nope == 3\n\
             Traceback (most \
