@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -12,12 +12,14 @@ use tandem_tests::child::{self, Subject};
 use tandem_tests::deadline::deadline;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::port::Port;
+use tandem_tests::process_tracking::ProcessTracker;
 use tandem_tests::transcript::Transcript;
 
 dotnet_tests! {
     a_breakpoint_binds_in_the_assembly_that_is_named_alone,
     an_attached_process_is_reported_by_its_name_and_runtime,
     a_breakpoint_right_after_an_attach_is_verified,
+    a_dotnet_launch_that_is_cancelled_early_leaves_no_process,
 }
 
 net8_tests! { an_attached_process_is_reported_by_its_name_and_runtime }
@@ -60,6 +62,47 @@ async fn a_launch_that_is_cancelled_while_it_waits_leaves_nothing_running() -> a
         }
     };
     tokio::time::timeout(deadline(10), gone).await.with_context(|| format!("{pid} runs on"))?;
+    let status = agent.call("debug_status", json!({})).await?;
+    assert_eq!(status["state"], "idle", "{status}");
+    agent.finish().await
+}
+
+async fn a_dotnet_launch_that_is_cancelled_early_leaves_no_process(runtime: Runtime) -> anyhow::Result<()> {
+    let launch = json!({ "program": fixture::program("spin"), "run": true });
+    leaves_no_process(Some(runtime), launch).await
+}
+
+#[tokio::test]
+async fn a_python_launch_that_is_cancelled_early_leaves_no_process() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let program = script(folder.path(), "sleeper.py", "import time\ntime.sleep(600)\n")?;
+    leaves_no_process(None, Subject::Python.with(json!({ "program": program, "run": true }))).await
+}
+
+/// Cancels the launch of a program that does not end, at moments before and after the program starts.
+async fn leaves_no_process(runtime: Option<Runtime>, launch: Value) -> anyhow::Result<()> {
+    let mut tracker = ProcessTracker::new(0)?;
+    let mut command = tokio::process::Command::new(fixture::binary("tandem-mcp"));
+    command.envs(runtime.and_then(Runtime::environment).unwrap_or_default()).envs(tracker.environment());
+    let mut agent = Agent::spawn("agent", command, &Transcript::default()).await?;
+    for delay in [0, 5, 15, 25, 35, 50] {
+        let launching = agent.start_call("debug_launch", launch.clone()).await?;
+        tokio::time::sleep(Duration::from_millis(delay)).await;
+        agent.notify("notifications/cancelled", json!({ "requestId": launching })).await?;
+    }
+    // By its answer, the last launch has begun.
+    agent.call("debug_status", json!({})).await?;
+    let end = Instant::now() + deadline(20);
+    loop {
+        let mut left = tracker.processes();
+        left.retain(|(_, part)| part != "bridge");
+        if left.is_empty() {
+            break;
+        }
+        anyhow::ensure!(Instant::now() < end, "left: {left:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(!tracker.seen.is_empty(), "the marks of processes are not read");
     let status = agent.call("debug_status", json!({})).await?;
     assert_eq!(status["state"], "idle", "{status}");
     agent.finish().await
