@@ -1,9 +1,12 @@
 //! A runtime that hangs: the hangs that Tandem resolves, and the clients' view of the others.
 
+use anyhow::Context;
 use serde_json::json;
 use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
+
+use super::dotnet_subprocesses::until;
 
 dotnet_tests! {
     steps_end_though_threads_come_and_go,
@@ -28,6 +31,13 @@ async fn steps_end_though_threads_come_and_go(runtime: Runtime) -> anyhow::Resul
     editor.finish().await
 }
 
+/// Whether the thread of the runtime that serves debuggers sleeps.
+fn debugging_thread_waits(pid: u64) -> bool {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let mut states = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("stat")).ok());
+    states.any(|stat| stat.contains("(.NET Debugger) S"))
+}
+
 /// .NET 9 only, whose threads name themselves: so the library knows which to hold up.
 #[tokio::test]
 async fn a_runtime_that_stops_answering_is_reported_and_can_be_ended() -> anyhow::Result<()> {
@@ -37,7 +47,10 @@ async fn a_runtime_that_stops_answering_is_reported_and_can_be_ended() -> anyhow
         let mut editor = DapClient::start("editor", Runtime::Net9, &Transcript::default())?;
         let env = json!({ "LD_PRELOAD": library, "STUCK": stuck });
         editor.launch("steps", &["outer"], json!({ "env": env })).await?;
+        let pid = editor.event("process").await?["systemProcessId"].as_u64().context("no process")?;
         let (thread, _) = editor.stop().await?;
+        // One that is still at work would look for the file only after the next request.
+        until("the wait of the debugging thread", || debugging_thread_waits(pid)).await?;
         std::fs::write(&stuck, "")?;
         let on = json!({ "threadId": thread });
         for command in ["next", "continue"] {
