@@ -145,8 +145,8 @@ fn end_of(status: std::io::Result<ExitStatus>, outcome: Result<(), Failure>) -> 
     }
 }
 
-/// Whether a session gets a file in the folder before its host has ended.
-async fn is_published(file: PathBuf, ended: CancellationToken) -> bool {
+/// Whether a session gets a file in the folder before `ended` is cancelled. Its socket exists by then.
+pub(super) async fn is_published(file: PathBuf, ended: CancellationToken) -> bool {
     while !file.exists() {
         tokio::select! {
             () = tokio::time::sleep(POLL_INTERVAL) => {}

@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use session_registry::{PublishedSession, ReservedId};
 
-use super::child_hosts::ChildHosts;
+use super::child_hosts::{self, ChildHosts};
 use super::relay::ChildOf;
 use super::{child_session_client, fd_passing, stale_files};
 use crate::engines::{expected_filters, select};
@@ -283,10 +283,13 @@ impl Host for HostProcess {
         let (ours, theirs) = tokio::io::duplex(CHILD_CLIENT_BUFFER_LEN);
         let (reader, writer) = tokio::io::split(ours);
         let (peer, incoming) = Peer::start(reader, writer);
+        let ended = CancellationToken::new();
+        let has_ended = ended.clone();
         tokio::spawn(async move {
             inbox.connected(ClientOrigin::First, split_connection(theirs)).await;
             drop(inbox);
             actor.run().await;
+            has_ended.cancel();
         });
         let task = child_session_client::Task {
             command: "launch",
@@ -304,7 +307,9 @@ impl Host for HostProcess {
                 tracing::warn!(%failure, "a child process is not debugged");
             }
         });
-        Ok(HostedChild { id, joinable: None })
+        // A client that is asked to open the session before its socket exists could not join it.
+        let joinable = child_hosts::is_published(self.folder.join(format!("{id}.json")), ended);
+        Ok(HostedChild { id, joinable: Some(Box::pin(joinable)) })
     }
 
     fn start_child_host(
