@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::ensure;
 use serde_json::{Value, json};
-use tandem_tests::child::Subject;
+use tandem_tests::child::{self, Subject};
 use tandem_tests::client::DapClient;
 use tandem_tests::fixture;
 use tandem_tests::transcript::Transcript;
@@ -79,6 +79,49 @@ async fn a_go_test_file_runs_the_tests_of_its_package() -> anyhow::Result<()> {
     assert_eq!(error["variables"]["code"], "BUILD_FAILED", "{error}");
     let first = &error["data"]["diagnostics"][0];
     assert_eq!((&first["file"], &first["line"]), (&json!(path("p_test.go")), &json!(12)), "{error}");
+    editor.finish().await
+}
+
+const REPLACED: &str = r#"package main
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+)
+
+func main() {
+	if len(os.Args) > 1 {
+		fmt.Println("second") // BP second
+		os.Exit(4)
+	}
+	syscall.Exec("/proc/self/exe", []string{os.Args[0], "again"}, os.Environ())
+}
+"#;
+
+/// Delve keeps the addresses of the old program: a breakpoint that it sets or clears there afterwards would
+/// change the code of the new one.
+#[tokio::test]
+async fn breakpoints_of_a_go_program_that_replaces_itself_are_not_verified_any_more() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let source = folder.path().join("main.go");
+    std::fs::write(&source, REPLACED)?;
+    let line = child::line(&source, "second");
+    let launch = with_tools(Subject::Delve.with(json!({ "program": source })))?;
+    let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
+    editor.launch_child(launch, &source, &[line]).await?;
+    let lost = editor.breakpoint("changed").await?["breakpoint"].clone();
+    assert_eq!(lost["verified"], false, "{lost}");
+    assert!(lost["message"].as_str().is_some_and(|text| text.contains("launch that program")), "{lost}");
+    let stopped = editor.event("stopped").await?;
+    assert_eq!(stopped["reason"], "exec", "{stopped}");
+    let set = editor.break_on(&source, &[line]).await?;
+    assert_eq!(set["breakpoints"][0]["verified"], false, "{set}");
+    editor.break_on(&source, &[]).await?;
+    editor.ok("continue", json!({ "threadId": stopped["threadId"] })).await?;
+    let (event, body) = editor.any_event(&["stopped", "exited"]).await?;
+    assert_eq!((event.as_str(), &body["exitCode"]), ("exited", &json!(4)), "{body}");
+    assert_eq!(editor.output[0], "second\n");
     editor.finish().await
 }
 

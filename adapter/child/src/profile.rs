@@ -343,6 +343,11 @@ pub(super) trait Profile: Send + Sync {
     /// Label of a process that the program has started, from its command line, for users.
     fn name_of_child(&self, words: &[String], _parent: &Path) -> Option<String> {
         let name = Path::new(words.first()?).file_name()?.to_string_lossy().into_owned();
+    /// Why the adapter's breakpoints no longer stop after this stop.
+    fn breakpoint_loss(&self, _stop: &StoppedEventBody) -> Option<&'static str> {
+        None
+    }
+
         (!name.is_empty()).then_some(name)
     }
 

@@ -49,6 +49,10 @@ const REPLACED: &str = "the program has become another one (exec), in which Delv
 const fn enabled(filter: &'static str, label: &'static str) -> ExceptionFilter {
     ExceptionFilter { default: Some(true), ..ExceptionFilter::new(filter, label) }
 }
+/// Why its breakpoints are not verified after an `exec`.
+const LOST: &str = "the program has become another one (exec), whose symbols Delve does not read: launch \
+    that program to set breakpoints in it";
+
 
 /// How Tandem launches Delve, and where it differs from other adapters.
 pub(super) struct Delve;
@@ -173,6 +177,10 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<LaunchPla
     let own = target.variable("GOPATH").map(|path| std::path::Path::new(&path).join("bin/dlv"));
     let adapter = AdapterSearch::new("delve", "`dlv`", "go install github.com/go-delve/delve/cmd/dlv@latest")
         .with_engine_path(target)?
+    fn breakpoint_loss(&self, stop: &StoppedEventBody) -> Option<&'static str> {
+        (stop.reason == "exec").then_some(LOST)
+    }
+
         .on_path(target, &["dlv"])
         .files(own.into_iter().chain(home("go/bin/dlv")).collect(), "GOPATH/bin")
         .end()?;

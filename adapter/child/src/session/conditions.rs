@@ -48,6 +48,11 @@ impl AdapterSession {
         joined: &[JoinedConditions],
         cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
+        if let Some(reason) = self.with_knowledge(|known| known.breakpoints.lost()) {
+            // The adapter would write to the code of a program that it does not know.
+            let count = arguments["breakpoints"].as_array().map_or(0, Vec::len);
+            return Ok(translate::refuse_all(count, reason));
+        }
         let place = arguments["source"]["path"].as_str().unwrap_or(command).to_owned();
         if command == "setFunctionBreakpoints" {
             self.learn(|known| known.panics.note_functions(&arguments));
@@ -107,6 +112,7 @@ impl AdapterSession {
             }
             taken.sort_by_key(|(index, _)| *index);
         }
+        self.learn(|known| known.breakpoints.hold(place.clone(), &answer));
         let conditions: Vec<Option<String>> = sent.into_iter().map(|one| one.condition).collect();
         let breakpoints = answer["breakpoints"].as_array().into_iter().flatten();
         let ids = breakpoints.zip(&conditions).enumerate().filter_map(|(at, (breakpoint, condition))| {
@@ -118,6 +124,14 @@ impl AdapterSession {
         self.learn(|known| known.conditions.hold(place, checked, &conditions));
         translate::insert_answers(&mut answer, taken);
         Ok(answer)
+    }
+
+    /// Reports that none of the adapter's breakpoints stops any more.
+    fn lose_breakpoints(self: &Arc<Self>, reason: &'static str) {
+        for id in self.learn(|known| known.breakpoints.lose(reason)) {
+            let lost = Breakpoint { id: Some(id), ..Breakpoint::refused(reason) };
+            self.send_event("breakpoint", json!({ "reason": "changed", "breakpoint": types::body(&lost) }));
+        }
     }
 
     async fn send_breakpoints(
@@ -166,6 +180,9 @@ impl AdapterSession {
     pub(super) async fn examine(self: Arc<Self>, mut stop: StoppedEventBody, paused: bool) {
         let reported = self.profile.failure_in_stop(&mut stop);
         self.profile.correct_stop(&mut stop, paused);
+        if let Some(reason) = self.profile.breakpoint_loss(&stop) {
+            self.lose_breakpoints(reason);
+        }
         self.complete_panic(&mut stop).await;
         let signal = if self.profile.reports_signals() { signals::describe(&mut stop) } else { None };
         let failed_earlier = self.learn(|known| {

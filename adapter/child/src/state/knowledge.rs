@@ -19,6 +19,7 @@ const MAX_KNOWN: usize = 50_000;
 pub(in super::super) struct Knowledge {
     pub(in super::super) threads: Threads,
     pub(in super::super) elements: Elements,
+    pub(in super::super) breakpoints: HeldBreakpoints,
     pub(in super::super) conditions: Conditions,
     pub(in super::super) panics: PanicFilter,
     /// The debugger inside the program was configured for showing objects, or is being.
@@ -29,6 +30,33 @@ pub(in super::super) struct Knowledge {
     pub(in super::super) lower_frames: LowerFrames,
     /// The thread that is stopped at a signal, and its `exceptionInfo`.
     pub(in super::super) signal: Option<(Option<i64>, ExceptionInfoResponseBody)>,
+}
+
+/// The breakpoints that the adapter holds, until its program becomes another one in which none of them stops.
+#[derive(Debug, Default)]
+pub(in super::super) struct HeldBreakpoints {
+    /// The adapter's ids, per place.
+    ids: HashMap<String, Vec<i64>>,
+    lost: Option<&'static str>,
+}
+
+impl HeldBreakpoints {
+    /// Learns the breakpoints of a place from the adapter's answer.
+    pub(in super::super) fn hold(&mut self, place: String, answer: &Value) {
+        let breakpoints = answer["breakpoints"].as_array().into_iter().flatten();
+        self.ids.insert(place, breakpoints.filter_map(|breakpoint| breakpoint["id"].as_i64()).collect());
+    }
+
+    /// Records why they no longer stop; returns the ids of those that clients have to be informed of.
+    pub(in super::super) fn lose(&mut self, reason: &'static str) -> Vec<i64> {
+        self.lost = Some(reason);
+        self.ids.drain().flat_map(|(_, ids)| ids).collect()
+    }
+
+    /// Why no breakpoint stops any more.
+    pub(in super::super) fn lost(&self) -> Option<&'static str> {
+        self.lost
+    }
 }
 
 /// Frames by the references of their scopes, at this stop.
