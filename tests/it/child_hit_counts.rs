@@ -162,15 +162,32 @@ async fn an_assignment_is_answered_with_the_new_value() -> anyhow::Result<()> {
         }
         let arguments = json!({ "variablesReference": holder, "name": name, "value": "41 + 1" });
         assert_eq!(editor.ok("setVariable", arguments).await?["value"], "42", "{subject:?}");
-        if subject == Subject::Perl {
-            // Its adapter has no such request.
-            editor.finish().await?;
-            continue;
-        }
         let arguments = json!({ "expression": name, "value": "43", "frameId": frame["id"] });
         assert_eq!(editor.ok("setExpression", arguments).await?["value"], "43", "{subject:?}");
         let arguments = json!({ "expression": name, "frameId": frame["id"], "context": "watch" });
         assert_eq!(editor.ok("evaluate", arguments).await?["result"], "43", "{subject:?}");
+        editor.finish().await?;
+    }
+    Ok(())
+}
+
+/// A second evaluation for the answer would move the index once more.
+#[tokio::test]
+async fn an_expression_that_is_assigned_to_is_evaluated_once() -> anyhow::Result<()> {
+    for (subject, expression, index) in [
+        (Subject::Lldb, "((char *)line)[length++]", "length"),
+        (Subject::Gdb, "((char *)line)[length++]", "length"),
+        (Subject::Perl, "$main::items[$length++]", "$length"),
+    ] {
+        let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
+        editor.launch_child(subject.launch(), &subject.source(), &[subject.line("handle")]).await?;
+        editor.ok("processWriteInput", json!({ "data": "hello\n" })).await?;
+        let (_, frame) = editor.stop().await?;
+        let arguments = json!({ "expression": expression, "value": "66", "frameId": frame["id"] });
+        let set = editor.ok("setExpression", arguments).await?;
+        assert!(set["value"].as_str().is_some_and(|value| value.contains("66") || value == "'B'"), "{set}");
+        let arguments = json!({ "expression": index, "frameId": frame["id"], "context": "watch" });
+        assert_eq!(editor.ok("evaluate", arguments).await?["result"], "6", "{subject:?}");
         editor.finish().await?;
     }
     Ok(())

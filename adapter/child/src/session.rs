@@ -332,7 +332,7 @@ impl AdapterSession {
                     return Err(requests::core_does_not_run(&command));
                 }
                 if command == "setExpression"
-                    && !self.can("supportsSetExpression")
+                    && !self.offers("supportsSetExpression")
                     && let Some(way) = profile.expression_assignment()
                 {
                     return Box::pin(self.assign_to_expression(way, arguments, &cancel)).await;

@@ -133,9 +133,17 @@ async fn holder(session: &AgentSession, scopes: &[Value], name: &str) -> Result<
 }
 
 /// Splits a name into its container and the name there: `a.b` and `a->b` into `a` and `b`,
-/// `a[1]` into `a` and `[1]`.
+/// `a[1]` into `a` and `[1]`, Perl's `$a{b}` into `$a` and `{b}`. A dereferenced pointer such as `*p` has no
+/// name in a container, and none in a scope either.
 fn split(name: &str) -> Option<(&str, &str)> {
-    let at = if name.ends_with(']') { name.rfind('[') } else { name.rfind('.').max(name.rfind("->")) };
+    let at = match name.chars().last() {
+        Some(']') => name.rfind('['),
+        Some('}') => name.rfind('{'),
+        _ => name.rfind('.').max(name.rfind("->")),
+    };
+    if name.starts_with('*') {
+        return Some((name, ""));
+    }
     let at = at.filter(|at| *at > 0)?;
     let (above, member) = name.split_at(at);
     Some((above, member.strip_prefix('.').or(member.strip_prefix("->")).unwrap_or(member)))
@@ -151,6 +159,8 @@ mod tests {
         assert_eq!(split("person.Age"), Some(("person", "Age")));
         assert_eq!(split("a.b[1]"), Some(("a.b", "[1]")));
         assert_eq!(split("a[1].b"), Some(("a[1]", "b")));
+        assert_eq!(split("$table{a}{b}"), Some(("$table{a}", "{b}")));
+        assert_eq!(split("*p"), Some(("*p", "")));
         assert_eq!(split("list.head->value"), Some(("list.head", "value")));
     }
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::super::find::{self, AdapterSearch};
 use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
-use super::super::profile::{IdlePause, Profile};
+use super::super::profile::{ExpressionAssignment, IdlePause, Profile};
 use super::super::target::Target;
 use tandem_engine::LookOnlyRequests;
 use tandem_engine::condition_language::{ConditionLanguage, either};
@@ -422,6 +422,11 @@ impl Profile for Perl {
             "my $told = $DB::tandem_failed // ''; undef $DB::tandem_failed; $told =~ s/ at \\S+ line \
                 \\d+//; $told",
         )
+    }
+
+    /// An assignment to a list, which any place can be in.
+    fn expression_assignment(&self) -> Option<ExpressionAssignment> {
+        Some(ExpressionAssignment::Evaluated)
     }
 
     /// It announces requests that it has no code for, and answers `breakpointLocations` with the first line.

@@ -112,8 +112,11 @@ impl AdapterSession {
         let ExpressionToSet { expression, value, .. } = &assignment;
         match way {
             ExpressionAssignment::Evaluated => {
-                let text = format!("({expression}) = ({value})");
-                self.ask("evaluate", assignment.evaluation(text), cancel).await?;
+                let evaluation = assignment.evaluation(format!("({expression}) = ({value})"));
+                if may_have_effects(expression) {
+                    return Ok(as_set_expression_answer(self.read_value(evaluation, cancel).await?));
+                }
+                self.ask("evaluate", evaluation, cancel).await?;
             }
             ExpressionAssignment::RowOfTopFrame => {
                 let row = self.row_of(&assignment, cancel).await?;
@@ -122,16 +125,14 @@ impl AdapterSession {
         }
         // The answer to an assignment may have another form than the variable.
         let evaluation = assignment.evaluation(expression.clone());
-        let mut answer = match self.profile.is_native() {
-            true => self.ask_native("evaluate", evaluation, cancel).await?,
-            false => self.ask("evaluate", evaluation, cancel).await?,
-        };
-        if let Some(answer) = answer.as_object_mut()
-            && let Some(result) = answer.shift_remove("result")
-        {
-            answer.insert("value".into(), result);
+        Ok(as_set_expression_answer(self.read_value(evaluation, cancel).await?))
+    }
+
+    async fn read_value(&self, evaluation: Value, cancel: &CancellationToken) -> Result<Value, Failure> {
+        match self.profile.is_native() {
+            true => self.ask_native("evaluate", evaluation, cancel).await,
+            false => self.ask("evaluate", evaluation, cancel).await,
         }
-        Ok(answer)
     }
 
     /// The row that the expression of an assignment means.
@@ -193,6 +194,29 @@ impl AdapterSession {
     }
 }
 
+/// The answer to an evaluation as one to `setExpression`.
+fn as_set_expression_answer(mut evaluated: Value) -> Value {
+    if let Some(answer) = evaluated.as_object_mut()
+        && let Some(result) = answer.shift_remove("result")
+    {
+        answer.insert("value".into(), result);
+    }
+    evaluated
+}
+
+/// Whether the program may change when this expression of C, C++ or Perl is evaluated: it has an increment,
+/// an assignment or a call. A second evaluation for the answer would then change the program again.
+fn may_have_effects(expression: &str) -> bool {
+    let calls = |at: usize| {
+        let before = expression.get(..at).unwrap_or_default().trim_end();
+        before.ends_with(|last: char| last.is_alphanumeric() || matches!(last, '_' | ')' | ']' | '>'))
+    };
+    expression.contains("++")
+        || expression.contains("--")
+        || expression.contains('=')
+        || expression.match_indices('(').any(|(at, _)| calls(at))
+}
+
 /// Splits `a.b` into `a` and `b`, `a[1]` into `a` and `[1]`, and `a` into nothing and `a`; `None` for an
 /// expression that does not begin with a name, such as `*a.b`.
 fn parent_and_name(expression: &str) -> Option<(&str, &str)> {
@@ -217,6 +241,20 @@ fn only_literals(expression: &str) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_increment_an_assignment_or_a_call_has_effects() {
+        for expression in
+            ["a[i++]", "*--p", "a[i = 1]", "a[i += 1]", "a[next()]", "at (1)", "f<int>(2)", "(*f)(1)"]
+        {
+            assert!(may_have_effects(expression), "{expression}");
+        }
+        for expression in
+            ["a[i]", "point.x", "*p", "(*p).x", "a[(i)]", "this->at[-1]", "a[i - -1]", "*(char *)p"]
+        {
+            assert!(!may_have_effects(expression), "{expression}");
+        }
+    }
 
     #[test]
     fn an_expression_names_a_row_of_its_parent() {

@@ -47,6 +47,13 @@ impl AdapterSession {
         self.live().as_ref().is_some_and(|live| live.capabilities[capability] == true)
     }
 
+    /// Whether the adapter has this capability, and does not only announce it.
+    pub(super) fn offers(&self, capability: &str) -> bool {
+        let mut known = Value::clone(&self.capabilities());
+        self.profile.complete_capabilities(&mut known);
+        known[capability] == true
+    }
+
     pub(super) fn capabilities(&self) -> Arc<Value> {
         self.live().as_ref().map(|live| live.capabilities.clone()).unwrap_or_default()
     }
