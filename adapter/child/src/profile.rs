@@ -213,6 +213,22 @@ pub(super) trait Profile: Send + Sync {
         None
     }
 
+    /// An expression for the version of the program's language, for an adapter that may crash when it assigns
+    /// the string that this expression evaluates to, in a program of a newer version than its own.
+    fn version_of_language(&self, _value: &str) -> Option<&'static str> {
+        None
+    }
+
+    /// The reason why an adapter of the first version cannot assign a string in a program of the second.
+    fn refusal_of_string(&self, _adapter: &str, _program: &str) -> Option<Failure> {
+        None
+    }
+
+    /// Rewrites a failure of the adapter that says nothing to users.
+    fn explain_failure(&self, failure: Failure) -> Failure {
+        failure
+    }
+
     /// An expression that evaluates a value to assign and keeps the result, and one for the kept result, for
     /// an adapter that does not report why a value cannot be evaluated.
     fn kept_value(&self, _value: &str) -> Option<(String, &'static str)> {
@@ -327,6 +343,11 @@ pub(super) trait Profile: Send + Sync {
     /// Corrects a `stopped` event; `pausing`: a client has requested a pause.
     fn correct_stop(&self, _stop: &mut StoppedEventBody, _pausing: bool) {}
 
+    /// Why the adapter's breakpoints no longer stop after this stop.
+    fn breakpoint_loss(&self, _stop: &StoppedEventBody) -> Option<&'static str> {
+        None
+    }
+
     /// Whether programs have helpers ([`Profile::is_helper`]).
     fn has_helpers(&self) -> bool {
         false
@@ -343,11 +364,6 @@ pub(super) trait Profile: Send + Sync {
     /// Label of a process that the program has started, from its command line, for users.
     fn name_of_child(&self, words: &[String], _parent: &Path) -> Option<String> {
         let name = Path::new(words.first()?).file_name()?.to_string_lossy().into_owned();
-    /// Why the adapter's breakpoints no longer stop after this stop.
-    fn breakpoint_loss(&self, _stop: &StoppedEventBody) -> Option<&'static str> {
-        None
-    }
-
         (!name.is_empty()).then_some(name)
     }
 

@@ -42,17 +42,20 @@ const DESCRIPTION: Description = Description {
     ..Description::NONE
 };
 
+/// The command that installs Delve.
+const INSTALL: &str = "go install github.com/go-delve/delve/cmd/dlv@latest";
+
 /// The text of a stop at an `exec`.
 const REPLACED: &str = "the program has become another one (exec), in which Delve's breakpoints do not stop: \
     continue to run it";
 
-const fn enabled(filter: &'static str, label: &'static str) -> ExceptionFilter {
-    ExceptionFilter { default: Some(true), ..ExceptionFilter::new(filter, label) }
-}
 /// Why its breakpoints are not verified after an `exec`.
 const LOST: &str = "the program has become another one (exec), whose symbols Delve does not read: launch \
     that program to set breakpoints in it";
 
+const fn enabled(filter: &'static str, label: &'static str) -> ExceptionFilter {
+    ExceptionFilter { default: Some(true), ..ExceptionFilter::new(filter, label) }
+}
 
 /// How Tandem launches Delve, and where it differs from other adapters.
 pub(super) struct Delve;
@@ -88,6 +91,37 @@ impl Profile for Delve {
     /// In another frame it would assign to a variable of the same name in the top one.
     fn expression_assignment(&self) -> Option<ExpressionAssignment> {
         Some(ExpressionAssignment::RowOfTopFrame)
+    }
+
+    fn version_of_language(&self, value: &str) -> Option<&'static str> {
+        value.contains(['"', '`', '+']).then_some("runtime.buildVersion")
+    }
+
+    /// It calls the program's allocator, whose debug information it cannot read then.
+    fn refusal_of_string(&self, adapter: &str, program: &str) -> Option<Failure> {
+        let own = minor_version(adapter)?;
+        if minor_version(program.trim_matches('"').strip_prefix("go")?)? <= own {
+            return None;
+        }
+        let message = format!(
+            "cannot assign a string: Delve {adapter} is older than the program's {}, and would crash while \
+                it creates the string",
+            program.trim_matches('"')
+        );
+        Some(
+            Failure::new(ErrorCode::Unsupported, message)
+                .hint(format!("update Delve (`{INSTALL}`), or assign a string variable of the program")),
+        )
+    }
+
+    fn explain_failure(&self, failure: Failure) -> Failure {
+        let Some(reason) = failure.message.strip_prefix("Internal Error: ") else { return failure };
+        let message = format!(
+            "Delve failed while it read the program: {reason}; a Delve that is older than the program's Go \
+                cannot read its maps, nor the variables of a frame that has one"
+        );
+        Failure::new(ErrorCode::Unsupported, message)
+            .hint(format!("update Delve (`{INSTALL}`), or evaluate other variables by their names"))
     }
 
     fn refuses_conditions(&self) -> bool {
@@ -143,6 +177,10 @@ impl Profile for Delve {
         }
     }
 
+    fn breakpoint_loss(&self, stop: &StoppedEventBody) -> Option<&'static str> {
+        (stop.reason == "exec").then_some(LOST)
+    }
+
     fn version(&self, target: &Target) -> Option<String> {
         let mut query = Command::new(self.launch(target).ok()?.spec.program);
         query.arg("version");
@@ -175,12 +213,8 @@ fn map_paths(target: &Target, arguments: &mut Value) -> Result<(), Failure> {
 fn plan(target: &Target, command: &'static str, ours: Value) -> Result<LaunchPlan, Failure> {
     let home = |folder: &str| target.variable("HOME").map(|home| std::path::Path::new(&home).join(folder));
     let own = target.variable("GOPATH").map(|path| std::path::Path::new(&path).join("bin/dlv"));
-    let adapter = AdapterSearch::new("delve", "`dlv`", "go install github.com/go-delve/delve/cmd/dlv@latest")
+    let adapter = AdapterSearch::new("delve", "`dlv`", INSTALL)
         .with_engine_path(target)?
-    fn breakpoint_loss(&self, stop: &StoppedEventBody) -> Option<&'static str> {
-        (stop.reason == "exec").then_some(LOST)
-    }
-
         .on_path(target, &["dlv"])
         .files(own.into_iter().chain(home("go/bin/dlv")).collect(), "GOPATH/bin")
         .end()?;
@@ -216,6 +250,12 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<LaunchPla
     })
 }
 
+/// The second number of a version such as `1.20.2`, for version 1. Delve 1.20 reads programs up to Go 1.20.
+fn minor_version(version: &str) -> Option<u32> {
+    let rest = version.strip_prefix("1.")?;
+    rest.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
+}
+
 /// Versions before 1.27 report the program's end only in this way, and only after `disconnect`.
 fn exit_code(output: &str) -> Option<i64> {
     let rest = output.strip_prefix("Process ")?;
@@ -236,6 +276,34 @@ mod tests {
         assert_eq!(exit_code("Process 1 has exited with status -1\n"), Some(-1));
         assert_eq!(exit_code("my Process 1 has exited with status 7\n"), None);
         assert_eq!(exit_code("Process x has exited with status 7\n"), None);
+    }
+
+    #[test]
+    fn a_string_is_refused_by_a_delve_that_is_older_than_the_programs_go() {
+        for (adapter, program, refused) in [
+            ("1.20.2", "\"go1.27.3\"", true),
+            ("1.24.0", "\"go1.25rc1\"", true),
+            ("1.20.2", "\"go1.20\"", false),
+            ("1.27.1", "\"go1.27.3\"", false),
+            ("1.20.2", "\"devel go\"", false),
+            ("unknown", "\"go1.27.3\"", false),
+        ] {
+            assert_eq!(Delve.refusal_of_string(adapter, program).is_some(), refused, "{adapter} {program}");
+        }
+        for (value, may_be) in [("\"a\"", true), ("`a`", true), ("a + b", true), ("a.b", false), ("7", false)]
+        {
+            assert_eq!(Delve.version_of_language(value).is_some(), may_be, "{value}");
+        }
+    }
+
+    #[test]
+    fn an_internal_error_of_delve_is_explained() {
+        let crash = "Internal Error: runtime error: invalid memory address or nil pointer dereference";
+        let explained = Delve.explain_failure(Failure::new(ErrorCode::EngineFailed, crash));
+        assert_eq!(explained.code, ErrorCode::Unsupported);
+        assert!(explained.message.contains("nil pointer dereference; a Delve"), "{}", explained.message);
+        let other = Delve.explain_failure(Failure::new(ErrorCode::EngineFailed, "no such frame"));
+        assert_eq!((other.code, other.message.as_str()), (ErrorCode::EngineFailed, "no such frame"));
     }
 
     #[test]

@@ -83,6 +83,7 @@ impl AdapterSession {
         let frame = Some(&arguments["frameId"]).filter(|frame| frame.is_number()).cloned();
         let frame = frame
             .or_else(|| self.with_knowledge(|known| known.scopes.frame_of(&arguments["variablesReference"])));
+        self.check_string(&arguments["value"], frame.as_ref(), cancel).await?;
         let expression = arguments["value"].as_str().filter(|value| self.profile.assigns_value_of(value));
         if let Some(expression) = expression {
             let Some(frame) = &frame else { return Err(only_literals(expression)) };
@@ -110,6 +111,7 @@ impl AdapterSession {
         self.profile.adapt_request("setExpression", &mut arguments);
         let assignment: ExpressionToSet = types::read(&arguments);
         let ExpressionToSet { expression, value, .. } = &assignment;
+        self.check_string(&arguments["value"], Some(&arguments["frameId"]), cancel).await?;
         match way {
             ExpressionAssignment::Evaluated => {
                 let evaluation = assignment.evaluation(format!("({expression}) = ({value})"));
@@ -133,6 +135,35 @@ impl AdapterSession {
             true => self.ask_native("evaluate", evaluation, cancel).await,
             false => self.ask("evaluate", evaluation, cancel).await,
         }
+    }
+
+    /// Refuses a string whose assignment would crash the adapter.
+    async fn check_string(
+        self: &Arc<Self>,
+        value: &Value,
+        frame: Option<&Value>,
+        cancel: &CancellationToken,
+    ) -> Result<(), Failure> {
+        let value = value.as_str().unwrap_or_default();
+        let Some(version) = self.profile.version_of_language(value) else { return Ok(()) };
+        // A value that cannot be evaluated is the adapter's to refuse.
+        let mut results = Vec::new();
+        for expression in [value, version] {
+            let evaluation = json!({ "expression": expression, "frameId": frame, "context": "watch" });
+            let Ok(answer) = self.ask("evaluate", evaluation, cancel).await else { return Ok(()) };
+            let result = answer["result"].as_str().unwrap_or_default();
+            if !result.starts_with('"') {
+                return Ok(());
+            }
+            results.push(result.to_owned());
+        }
+        let Some(target) = self.live().as_ref().map(|live| live.target.clone()) else { return Ok(()) };
+        let session = self.clone();
+        let adapter = tokio::task::spawn_blocking(move || session.profile.version(&target)).await;
+        let versions = adapter.ok().flatten().zip(results.pop());
+        let refusal =
+            versions.and_then(|(adapter, program)| self.profile.refusal_of_string(&adapter, &program));
+        refusal.map_or(Ok(()), |refusal| Err(refusal.quiet()))
     }
 
     /// The row that the expression of an assignment means.

@@ -111,9 +111,9 @@ impl AdapterSession {
             }
             // A refusal of what was typed: no dialog for the user.
             Err(failure) if find(command).is_some_and(|spec| spec.typed) => {
-                Err(evaluation_failed(failure, command))
+                Err(evaluation_failed(self.profile.explain_failure(failure), command))
             }
-            Err(failure) => Err(failure),
+            Err(failure) => Err(self.profile.explain_failure(failure)),
             Ok(mut answer) => {
                 self.profile.adapt_incoming(command, &mut answer);
                 self.learn(|known| {
