@@ -12,8 +12,8 @@ use dap_wire::peer::{Incoming, Peer};
 use dap_wire::{ErrorCode, Failure};
 use session_registry::ScratchFolder;
 use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::net::TcpListener;
 use tokio::net::unix::pipe;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -170,14 +170,21 @@ pub(super) async fn start(
     if let Transport::Runs(place) = &plan.transport {
         return attach_to(place.clone()).await;
     }
-    // A port that is only chosen stays bound until the adapter needs it.
-    let bound = match &plan.transport {
-        Transport::DialsBack | Transport::Listens => {
-            Some(TcpListener::bind(("127.0.0.1", 0)).await.map_err(failed)?)
-        }
+    let listener = match &plan.transport {
+        Transport::DialsBack => Some(TcpListener::bind(("127.0.0.1", 0)).await.map_err(failed)?),
         _ => None,
     };
-    let port = bound.as_ref().and_then(|bound| bound.local_addr().ok()).map(|address| address.port());
+    // A port that is only chosen stays bound until the adapter needs it.
+    let mut reserved = match &plan.transport {
+        Transport::Listens => Some(reserve_port().map_err(failed)?),
+        _ => None,
+    };
+    let bound = match (&listener, &reserved) {
+        (Some(listener), _) => listener.local_addr().ok(),
+        (None, Some(reserved)) => reserved.local_addr().ok(),
+        (None, None) => None,
+    };
+    let port = bound.map(|address| address.port());
     let wants_folder = plan.quirks.leaves_temp_files || plan.transport == Transport::ListensLocally;
     let scratch =
         wants_folder.then(|| ScratchFolder::new(&session_registry::folder())).transpose().map_err(failed)?;
@@ -204,8 +211,10 @@ pub(super) async fn start(
         // Only for the adapter: a program that it asks us to start has the original variable.
         spec.env.push(("TMPDIR".into(), Some(scratch.path().display().to_string())));
     }
-    // A port that the adapter binds itself must be free by then.
-    let listener = bound.filter(|_| plan.transport == Transport::DialsBack);
+    if !plan.quirks.reuses_address {
+        // Such an adapter needs a port that nobody has.
+        reserved = None;
+    }
     let (process, pipes) = if plan.program_io == ProgramIo::Inherited {
         let mut child = broker.spawn(&spec)?;
         child.release()?;
@@ -251,6 +260,7 @@ pub(super) async fn start(
         () = tokio::time::sleep(START_TIMEOUT) =>
             Err(format!("it could not be reached within {} s", START_TIMEOUT.as_secs())),
     };
+    drop(reserved);
     match outcome {
         Ok((peer, incoming)) => Ok((AdapterConnection { peer, process, place, listener, scratch }, incoming)),
         Err(reason) => {
@@ -260,6 +270,15 @@ pub(super) async fn start(
             Err(with_stderr_tail(format!("cannot talk to `{what}`: {reason}"), &process.stderr_tail(broker)))
         }
     }
+}
+
+/// Binds a port that the system then gives to no other process, without listening on it. A process that sets
+/// `SO_REUSEADDR` can still listen there.
+fn reserve_port() -> std::io::Result<TcpSocket> {
+    let socket = TcpSocket::new_v4()?;
+    socket.set_reuseaddr(true)?;
+    socket.bind((std::net::Ipv4Addr::LOCALHOST, 0).into())?;
+    Ok(socket)
 }
 
 /// rdbg listens before it is ready, and breaks if a client connects then. When it is ready, it only waits.
@@ -331,5 +350,24 @@ async fn keep_lines(stderr: pipe::Receiver, lines: LastLines) {
                 lines.push(text.trim_end());
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_reserved_port_is_free_only_for_a_process_that_shares_addresses() -> std::io::Result<()> {
+        let reserved = reserve_port()?;
+        let address = reserved.local_addr()?;
+        let other = TcpSocket::new_v4()?;
+        assert!(other.bind(address).is_err());
+        let adapter = TcpSocket::new_v4()?;
+        adapter.set_reuseaddr(true)?;
+        adapter.bind(address)?;
+        let listener = adapter.listen(1)?;
+        assert_eq!(listener.local_addr()?, address);
+        Ok(())
     }
 }

@@ -100,6 +100,9 @@ pub(super) struct Quirks {
     pub(super) socket_script: Option<&'static str>,
     /// It leaves temporary files behind when it is killed: it gets a folder that is removed with the session.
     pub(super) leaves_temp_files: bool,
+    /// It listens with `SO_REUSEADDR`: the port stays reserved while it starts. Otherwise another process may
+    /// get the port meanwhile, even another session that waits there for its own adapter.
+    pub(super) reuses_address: bool,
 }
 
 impl LaunchPlan {

@@ -472,7 +472,11 @@ impl Profile for Perl {
                 .for_adapter(json!({ "program": program, "cwd": target.cwd, "args": target.args, "env": {},
                     "stopOnEntry": false })),
             launched: true,
-            quirks: Quirks { skips_initialized_without_debug: target.no_debug, ..Quirks::default() },
+            quirks: Quirks {
+                skips_initialized_without_debug: target.no_debug,
+                reuses_address: true,
+                ..Quirks::default()
+            },
             opened: None,
         })
     }
