@@ -13,13 +13,25 @@ OUT = HERE / "src/types/generated.rs"
 # Interfaces, and the bodies of events and responses (`StoppedEventBody`). Types that the `dap` crate has
 # whole are not here.
 TYPES = """
-Breakpoint BreakpointEventBody CancelArguments ContinueResponseBody ContinuedEventBody DataBreakpointInfoResponseBody
-DisconnectArguments EvaluateArguments EvaluateResponseBody ExceptionDetails ExceptionFilterOptions ExceptionInfoArguments
-ExceptionInfoResponseBody InitializeRequestArguments InvalidatedEventBody OutputEventBody
-ModuleEventBody ProcessEventBody ProgressEndEventBody SetBreakpointsResponseBody SetExceptionBreakpointsArguments Source StackFrame StackTraceArguments StackTraceResponseBody StoppedEventBody ThreadEventBody VariablesArguments
+Breakpoint BreakpointEventBody BreakpointLocation BreakpointLocationsArguments BreakpointLocationsResponseBody
+CancelArguments Checksum CompletionItem CompletionsArguments CompletionsResponseBody ContinueResponseBody
+ContinuedEventBody DataBreakpointInfoResponseBody DisassembleArguments DisassembleResponseBody
+DisassembledInstruction DisconnectArguments EvaluateArguments EvaluateResponseBody ExceptionDetails
+ExceptionFilterOptions ExceptionInfoArguments ExceptionInfoResponseBody GotoTarget GotoTargetsArguments
+GotoTargetsResponseBody InitializeRequestArguments InvalidatedEventBody LoadedSourceEventBody
+LoadedSourcesResponseBody Module ModuleEventBody ModulesArguments ModulesResponseBody OutputEventBody
+ProcessEventBody ProgressEndEventBody ReadMemoryArguments ReadMemoryResponseBody RunInTerminalRequestArguments
+Scope ScopesArguments ScopesResponseBody SetBreakpointsResponseBody SetExceptionBreakpointsArguments
+SetExceptionBreakpointsResponseBody SetVariableArguments SetVariableResponseBody Source SourceArguments
+SourceBreakpoint SourceResponseBody StackFrame StackTraceArguments StackTraceResponseBody StepInTarget
+StepInTargetsResponseBody StoppedEventBody Thread ThreadEventBody ThreadsResponseBody ValueFormat Variable
+VariablePresentationHint VariablesArguments VariablesResponseBody
 """.split()
 
 KEYWORDS = {"type": "kind"}
+
+# Names that another type of the project has: these get the prefix.
+SHARED = "Checksum Module ModulesArguments Scope SourceArguments Thread Variable".split()
 
 
 def declarations():
@@ -49,11 +61,15 @@ def fields(body, depth):
             for name, optional, kind in re.findall(rf"^\t{{{depth}}}(\w+)(\??): (.*)$", body, re.M)]
 
 
+def type_name(name):
+    return f"Dap{name}" if name in SHARED else name
+
+
 def rust(kind):
     if kind.endswith("[]"):
         return f"Vec<{rust(kind[:-2].strip('()'))}>"
     if kind in TYPES:
-        return kind
+        return type_name(kind)
     parts = [part.strip() for part in kind.split("|")]
     if all(part == "string" or part.startswith("'") for part in parts):
         return "String"
@@ -81,7 +97,7 @@ def render(found):
            "use super::{optional, required};", ""]
     for name in TYPES:
         out += ["#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]",
-                '#[serde(default, rename_all = "camelCase")]', f"pub struct {name} {{"]
+                '#[serde(default, rename_all = "camelCase")]', f"pub struct {type_name(name)} {{"]
         for field, is_optional, kind in found[name]:
             rusty, own = rust(kind), snake(field)
             options = [] if camel(own) == field else [f'rename = "{field}"']

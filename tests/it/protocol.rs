@@ -88,7 +88,6 @@ fn types_of_the_dap_crate_have_every_field_of_the_schema() -> anyhow::Result<()>
         if body.is_empty() { schema.fields(interface) } else { Ok(body) }
     };
     for (interface, value) in [
-        ("Thread", types::body(&types::Thread { id: 1, name: "main".into() })),
         ("ExitedEvent", types::body(&types::ExitedEventBody { exit_code: 1 })),
         (
             "MemoryEvent",
@@ -125,6 +124,15 @@ fn bodies_of_recorded_sessions_survive_the_types() -> anyhow::Result<()> {
                 }
                 (_, Some("stackTrace")) if !body.is_null() => {
                     types::body(&types::read::<types::StackTraceResponseBody>(body))
+                }
+                (_, Some("scopes")) if !body.is_null() => {
+                    types::body(&types::read::<types::ScopesResponseBody>(body))
+                }
+                (_, Some("threads")) if !body.is_null() => {
+                    types::body(&types::read::<types::ThreadsResponseBody>(body))
+                }
+                (_, Some("variables")) if !body.is_null() => {
+                    types::body(&types::read::<types::VariablesResponseBody>(body))
                 }
                 _ => continue,
             };

@@ -19,7 +19,9 @@ use std::collections::BTreeMap;
 use clr_metadata::pdb::Location;
 use cordebug::frame::RuntimeBreakpoint;
 use dap_wire::Failure;
-use serde_json::{Value, json};
+use dap_wire::types::{self, Breakpoint, SetBreakpointsResponseBody, Source, optional};
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::debuggee::ClrDebuggee;
 use super::disassembly::Disassembly;
@@ -30,7 +32,7 @@ use crate::options::SessionOptions;
 use crate::types::ClrTypeSystem;
 use binding::why_pending;
 use functions::FunctionName;
-use tandem_engine::hit_condition::hit_condition;
+use tandem_engine::hit_condition::HitTest;
 use tandem_engine::log_message::{LogMessagePart, message_parts};
 
 /// The list of requests that a breakpoint belongs to: each request replaces one.
@@ -57,10 +59,9 @@ impl BreakpointList {
             "setInstructionBreakpoints" => return Ok(Self::Instructions),
             _ => {}
         }
-        let path = arguments["source"]["path"].as_str().map(str::to_owned);
+        let Source { path, source_reference, .. } = types::read(&arguments["source"]);
         // A source without a file may be named by its number alone.
-        let path = path
-            .or_else(|| sources.path_of_reference(types, arguments["source"]["sourceReference"].as_i64()?));
+        let path = path.or_else(|| sources.path_of_reference(types, source_reference?));
         path.map(Self::Source).ok_or_else(|| Failure::invalid("`source.path` is missing"))
     }
 }
@@ -77,10 +78,46 @@ enum CodeOffset {
 /// Module, MethodDef token, and position.
 type LocationKey = (usize, u32, CodeOffset);
 
+/// A breakpoint of a line, of a function or of an instruction, as the hub requests it. Two that are equal
+/// are the same breakpoint.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ClrBreakpointRequest {
+    #[serde(deserialize_with = "optional")]
+    line: Option<i64>,
+    #[serde(deserialize_with = "optional")]
+    column: Option<i64>,
+    /// The name of a function.
+    #[serde(deserialize_with = "optional")]
+    name: Option<String>,
+    /// The only assembly in which it may bind.
+    #[serde(deserialize_with = "optional")]
+    module_path: Option<String>,
+    #[serde(deserialize_with = "optional")]
+    instruction_reference: Option<String>,
+    #[serde(deserialize_with = "optional")]
+    offset: Option<i64>,
+    #[serde(deserialize_with = "optional")]
+    condition: Option<String>,
+    #[serde(deserialize_with = "optional")]
+    hit_condition: Option<String>,
+    #[serde(deserialize_with = "optional")]
+    log_message: Option<String>,
+    /// Fields without a meaning for this engine.
+    #[serde(flatten)]
+    rest: Map<String, Value>,
+}
+
+impl ClrBreakpointRequest {
+    /// The test for the number of hits.
+    fn hit_test(&self) -> Result<Option<HitTest>, String> {
+        HitTest::parse(self.hit_condition.as_deref().unwrap_or_default())
+    }
+}
+
 struct ClrBreakpoint {
     id: i64,
-    /// The DAP breakpoint, as the hub sent it.
-    request: Value,
+    request: ClrBreakpointRequest,
     /// Sites it is bound to.
     sites: Vec<LocationKey>,
     /// Location where it bound; `None` while it is unbound.
@@ -129,7 +166,7 @@ impl Breakpoints {
         let within = scope.clone();
         self.replace(scope, requests, &pending, |own, breakpoint| {
             if within == BreakpointList::Functions {
-                let named = FunctionName::parse(breakpoint.request["name"].as_str().unwrap_or_default());
+                let named = FunctionName::parse(breakpoint.request.name.as_deref().unwrap_or_default());
                 breakpoint.problem = breakpoint.problem.take().or(named.err());
             }
             for loaded in types.modules.all() {
@@ -165,8 +202,9 @@ impl Breakpoints {
         let mut old = self.lists.remove(&scope).unwrap_or_default();
         let mut new: Vec<ClrBreakpoint> = Vec::with_capacity(requests.len());
         for request in requests {
+            let request: ClrBreakpointRequest = types::read(request);
             // An unchanged request keeps its id, its sites and its hit count.
-            if let Some(at) = old.iter().position(|breakpoint| breakpoint.request == *request) {
+            if let Some(at) = old.iter().position(|breakpoint| breakpoint.request == request) {
                 new.push(old.remove(at));
                 continue;
             }
@@ -175,11 +213,11 @@ impl Breakpoints {
             bind(self, &mut breakpoint);
             new.push(breakpoint);
         }
-        let bodies: Vec<Value> =
+        let breakpoints =
             new.iter().map(|breakpoint| breakpoint.body(&breakpoint.in_its_module(pending))).collect();
         self.lists.insert(scope, new);
         self.sweep();
-        json!({ "breakpoints": bodies })
+        types::body(&SetBreakpointsResponseBody { breakpoints, ..SetBreakpointsResponseBody::default() })
     }
 
     /// Whether this is the entry stop, which happens once.
@@ -224,22 +262,23 @@ impl Breakpoints {
 
 impl ClrBreakpoint {
     /// A new, unbound breakpoint, with the error in its request.
-    fn new(id: i64, request: &Value) -> Self {
+    fn new(id: i64, request: ClrBreakpointRequest) -> Self {
         let wrong_condition = || {
-            let condition = request["condition"].as_str()?;
+            let condition = request.condition.as_deref()?;
             let failure = check_syntax(condition).err()?;
             Some(format!("the condition `{condition}`: {failure}"))
         };
-        let problem = hit_condition(&request["hitCondition"]).err().or_else(wrong_condition);
+        let wrong_message = || wrong_in_message(request.log_message.as_deref()?);
+        let problem = request.hit_test().err().or_else(wrong_condition).or_else(wrong_message);
         Self {
             id,
-            request: request.clone(),
+            request,
             sites: Vec::new(),
             location: None,
             document: String::new(),
             hits: 0,
             condition_problem: None,
-            problem: problem.or_else(|| wrong_in_message(request["logMessage"].as_str()?)),
+            problem,
             remarks: Vec::new(),
         }
     }
@@ -253,33 +292,34 @@ impl ClrBreakpoint {
     }
 
     /// DAP `Breakpoint`; `pending`: why an unbound one is not bound yet.
-    fn body(&self, pending: &str) -> Value {
-        let mut body = json!({ "id": self.id, "verified": self.is_bound() });
+    fn body(&self, pending: &str) -> Breakpoint {
+        let mut body = Breakpoint { id: Some(self.id), verified: self.is_bound(), ..Breakpoint::default() };
         if let Some(at) = &self.location {
-            body["line"] = json!(at.point.line);
-            body["column"] = json!(at.point.column);
-            body["endLine"] = json!(at.point.end_line);
-            body["endColumn"] = json!(at.point.end_column);
+            body.line = Some(at.point.line.into());
+            body.column = Some(at.point.column.into());
+            body.end_line = Some(at.point.end_line.into());
+            body.end_column = Some(at.point.end_column.into());
             // A client that asked for a line knows the file.
-            if !self.request["line"].is_number() {
-                body["source"] = json!({ "path": self.document, "name": self.document.rsplit('/').next() });
+            if self.request.line.is_none() {
+                let name = self.document.rsplit('/').next().map(str::to_owned);
+                body.source = Some(Source { path: Some(self.document.clone()), name, ..Source::default() });
             }
         }
         if !self.is_bound() {
             // The runtime's refusal to set it is the reason why it is not bound.
             let refused = (!self.remarks.is_empty()).then(|| self.remarks.join("; "));
             let why = self.problem.clone().or(refused).unwrap_or_else(|| pending.to_owned());
-            body["message"] = json!(why);
-            body["reason"] = json!(if self.problem.is_some() { "failed" } else { "pending" });
+            body.message = Some(why);
+            body.reason = Some(if self.problem.is_some() { "failed" } else { "pending" }.to_owned());
         } else if !self.remarks.is_empty() {
-            body["message"] = json!(self.remarks.join("; "));
+            body.message = Some(self.remarks.join("; "));
         }
         body
     }
 
     /// Why it is not bound, if it may bind in one assembly only.
     fn in_its_module(&self, pending: &str) -> String {
-        match self.request["modulePath"].as_str() {
+        match &self.request.module_path {
             Some(named) => format!("it is only for `{named}`: {pending}"),
             None => pending.to_owned(),
         }

@@ -5,7 +5,7 @@
 use cordebug::callback::Callback;
 use cordebug::frame::RuntimeBreakpoint;
 use cordebug::thread::Thread;
-use serde_json::{Value, json};
+use dap_wire::types::{OutputEventBody, StoppedEventBody, ThreadEventBody};
 
 use super::breakpoints::HitOutcome;
 use super::debuggee::RunState;
@@ -45,7 +45,7 @@ impl ClrSession {
         self.debuggee.run = RunState::Stopped { thread };
         if let Err(failure) = self.step(&command, &arguments) {
             self.outbox.note(&format!("The step failed: {failure}"));
-            self.report_stop("step", thread, Value::Null);
+            self.report_stop(thread, StoppedEventBody::because("step"));
         }
         true
     }
@@ -62,7 +62,11 @@ impl ClrSession {
             // The step was requested at this very call, so reporting it would be redundant.
             Callback::Break { thread } if self.stepping.steps_over_here(&self.types.modules, &thread) => {}
             Callback::Break { thread } => {
-                self.stop_at(&thread, "breakpoint", json!({ "description": "Debugger.Break()" }))
+                let description = Some("Debugger.Break()".to_owned());
+                self.stop_at(
+                    &thread,
+                    StoppedEventBody { description, ..StoppedEventBody::because("breakpoint") },
+                )
             }
             Callback::Exception { thread, frame, il, kind } => {
                 self.on_exception(&thread, frame.as_ref().map(|frame| (frame, il)), kind);
@@ -74,9 +78,9 @@ impl ClrSession {
             Callback::UpdateModuleSymbols { module, symbols } => self.on_symbols_updated(&module, &symbols),
             Callback::LogMessage { category, message } => {
                 let prefix = if category.is_empty() { String::new() } else { format!("{category}: ") };
-                let body = json!({ "category": "console", "output": format!("{prefix}{message}"),
-                    "from": "program" });
-                self.outbox.send_event("output", body);
+                let output = format!("{prefix}{message}");
+                let body = OutputEventBody::console_line("").from_writer("program");
+                self.outbox.send(&OutputEventBody { output, ..body });
             }
             Callback::DebuggerError { hresult } => {
                 self.outbox
@@ -109,12 +113,14 @@ impl ClrSession {
             } else {
                 self.calls.first_calls.has_begun(id);
             }
-            self.outbox.send_event("thread", json!({ "reason": reason, "threadId": id }));
+            let (reason, thread_id) = (reason.to_owned(), i64::from(id));
+            self.outbox.send(&ThreadEventBody { reason, thread_id, ..ThreadEventBody::default() });
         }
     }
 
-    pub(super) fn stop_at(&mut self, thread: &Thread, reason: &str, more: Value) {
-        self.report_stop(reason, thread.id().unwrap_or(0), more);
+    /// Stops the program at a callback of a thread, and notifies clients.
+    pub(super) fn stop_at(&mut self, thread: &Thread, stop: StoppedEventBody) {
+        self.report_stop(thread.id().unwrap_or(0), stop);
     }
 
     fn on_breakpoint_hit(&mut self, thread: &Thread, breakpoint: &RuntimeBreakpoint) {
@@ -125,7 +131,7 @@ impl ClrSession {
             return;
         }
         if self.breakpoints.take_entry(breakpoint) {
-            return self.stop_at(thread, "entry", Value::Null);
+            return self.stop_at(thread, StoppedEventBody::because("entry"));
         }
         if self.breakpoints.is_handler_breakpoint(breakpoint) {
             return self.on_handler_search(thread);
@@ -138,12 +144,13 @@ impl ClrSession {
             // Evaluating a condition may have resumed the other threads.
             HitOutcome::Continue => self.stepping.hold_others_again(&self.debuggee),
             HitOutcome::Stop { hit, failed } => {
-                let mut more = json!({ "hitBreakpointIds": hit });
+                let mut stop = StoppedEventBody::because("breakpoint");
+                stop.hit_breakpoint_ids = Some(hit);
                 if !failed.is_empty() {
-                    more["description"] = json!(CONDITION_FAILED);
-                    more["text"] = json!(failed.join("\n"));
+                    stop.description = Some(CONDITION_FAILED.to_owned());
+                    stop.text = Some(failed.join("\n"));
                 }
-                self.report_stop("breakpoint", id, more);
+                self.report_stop(id, stop);
             }
         }
     }

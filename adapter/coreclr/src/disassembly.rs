@@ -10,7 +10,8 @@ mod methods;
 use std::rc::Rc;
 
 use dap_wire::Failure;
-use serde_json::{Value, json};
+use dap_wire::types::{self, DisassembleArguments, DisassembleResponseBody, DisassembledInstruction};
+use serde_json::Value;
 
 use super::debuggee::ClrDebuggee;
 use super::memory;
@@ -22,6 +23,9 @@ pub(super) use methods::CompiledMethod;
 
 /// Most instructions one request gets.
 const MAX_INSTRUCTIONS: i64 = 10_000;
+
+/// `presentationHint` of a row that is not an instruction.
+const INVALID: &str = "invalid";
 
 /// Machine code seen so far.
 #[derive(Default)]
@@ -42,9 +46,10 @@ impl Disassembly {
         retrieval: &Retrieval,
         arguments: &Value,
     ) -> Result<Value, Failure> {
-        let address = memory::address(arguments, "memoryReference")?;
-        let first = arguments["instructionOffset"].as_i64().unwrap_or(0);
-        let count = arguments["instructionCount"].as_i64().unwrap_or(-1);
+        let count: i64 = types::require(arguments, "instructionCount")?;
+        let arguments: DisassembleArguments = types::read(arguments);
+        let address = memory::address(&arguments.memory_reference, arguments.offset)?;
+        let first = arguments.instruction_offset.unwrap_or(0);
         if !(0..=MAX_INSTRUCTIONS).contains(&count)
             || !(-MAX_INSTRUCTIONS..=MAX_INSTRUCTIONS).contains(&first)
         {
@@ -61,16 +66,16 @@ impl Disassembly {
         };
         // An address inside an instruction means that instruction.
         let at = list.partition_point(|instruction| instruction.end() <= address);
-        let mut rows = Vec::new();
+        let mut body = DisassembleResponseBody::default();
         let mut shown = None;
         for place in first..first + count {
             let index = (at as i64).checked_add(place).and_then(|index| usize::try_from(index).ok());
-            rows.push(match index.and_then(|index| list.get(index)) {
+            body.instructions.push(match index.and_then(|index| list.get(index)) {
                 Some(instruction) => sources.row(retrieval, instruction, method.as_deref(), &mut shown),
                 None => placeholder_row(&list, address, at as i64 + place),
             });
         }
-        Ok(json!({ "instructions": rows }))
+        Ok(types::body(&body))
     }
 }
 
@@ -83,28 +88,30 @@ impl SourceLocator {
         instruction: &Instruction,
         method: Option<&CompiledMethod>,
         shown: &mut Option<u32>,
-    ) -> Value {
-        let mut row = json!({ "address": memory::reference(instruction.address),
-            "instructionBytes": instruction.bytes_text(), "instruction": instruction.text });
-        if !instruction.is_valid {
-            row["presentationHint"] = json!("invalid");
-        }
+    ) -> DisassembledInstruction {
+        let mut row = DisassembledInstruction {
+            address: memory::reference(instruction.address),
+            instruction_bytes: Some(instruction.bytes_text()),
+            instruction: instruction.text.clone(),
+            presentation_hint: (!instruction.is_valid).then(|| INVALID.into()),
+            ..DisassembledInstruction::default()
+        };
         let Some(method) = method else { return row };
         if method.begins_at(instruction.address) {
-            row["symbol"] = json!(method.loaded.method_display(method.token));
+            row.symbol = Some(method.loaded.method_display(method.token));
         }
         let il = method.il_at(instruction.address);
         let point =
             il.and_then(|il| method.loaded.pdb.as_ref().ok().and_then(|pdb| pdb.point_at(method.token, il)));
         if let Some(point) = point {
             if *shown != Some(point.document) {
-                row["location"] = self.source_body(retrieval, &method.loaded, point.document);
+                row.location = self.source_body(retrieval, &method.loaded, point.document);
                 *shown = Some(point.document);
             }
-            row["line"] = json!(point.line);
-            row["column"] = json!(point.column);
-            row["endLine"] = json!(point.end_line);
-            row["endColumn"] = json!(point.end_column);
+            row.line = Some(point.line.into());
+            row.column = Some(point.column.into());
+            row.end_line = Some(point.end_line.into());
+            row.end_column = Some(point.end_column.into());
         }
         row
     }
@@ -112,11 +119,16 @@ impl SourceLocator {
 
 /// A row without an instruction, at an address that differs from all others, as far from the
 /// last row as its index is.
-fn placeholder_row(list: &[Instruction], requested: u64, index: i64) -> Value {
+fn placeholder_row(list: &[Instruction], requested: u64, index: i64) -> DisassembledInstruction {
     let address = match (list.first(), list.last()) {
         (Some(first), _) if index < 0 => first.address.wrapping_add_signed(index),
         (_, Some(last)) => last.end().wrapping_add_signed(index - list.len() as i64),
         _ => requested.wrapping_add_signed(index),
     };
-    json!({ "address": memory::reference(address), "instruction": "??", "presentationHint": "invalid" })
+    DisassembledInstruction {
+        address: memory::reference(address),
+        instruction: "??".into(),
+        presentation_hint: Some(INVALID.into()),
+        ..DisassembledInstruction::default()
+    }
 }

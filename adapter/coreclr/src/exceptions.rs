@@ -21,8 +21,9 @@ use cordebug::debugger::Process;
 use cordebug::frame::Frame;
 use cordebug::thread::Thread;
 use cordebug::value::{Handle, Value as ClrValue};
+use dap_wire::types::{self, ExceptionDetails, ExceptionInfoResponseBody, ExceptionOrigin, StoppedEventBody};
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::cor;
 use super::names::LIGHTWEIGHT;
@@ -136,7 +137,7 @@ impl ClrSession {
                 session.exceptions.report_all_exceptions(&process)
             })?;
         }
-        Ok(response)
+        Ok(types::body(&response))
     }
 
     /// Stops the program at this point of an exception's life, if a filter matches.
@@ -174,10 +175,10 @@ impl ClrSession {
             Some(origin) => format!("{text}\n{origin}"),
             None => text,
         };
+        let (description, text) = (Some(format!("{description}: {name}")), Some(text));
         self.report_stop(
-            "exception",
             id,
-            json!({ "description": format!("{description}: {name}"), "text": text }),
+            StoppedEventBody { description, text, ..StoppedEventBody::because("exception") },
         );
     }
 }
@@ -225,27 +226,32 @@ impl Exceptions {
         let thread = debuggee.thread(id)?;
         let thrown = debuggee.threads.exception_of(&thread).map_err(cor("read the exception"))?;
         let mut details = types.details(debuggee, sources, &thrown, MAX_DEPTH);
-        if details["stackTrace"].is_null() {
+        if details.stack_trace.is_none() {
             // It has only just been thrown: the thread's current stack is its origin.
             let frames = thread.frames(MAX_FRAMES).unwrap_or_default();
             let lines: Vec<String> =
                 frames.iter().filter_map(|frame| types.stack_line(sources, frame)).collect();
-            details["stackTrace"] = json!(lines.join("\n"));
+            details.stack_trace = Some(lines.join("\n"));
         }
-        if let Some(reason) = self.thrown.reason.as_ref().filter(|_| details["fullTypeName"] == FATAL) {
-            details["message"] = json!(reason);
+        let is_fatal = details.full_type_name.as_deref() == Some(FATAL);
+        if let Some(reason) = self.thrown.reason.as_ref().filter(|_| is_fatal) {
+            details.message = Some(reason.clone());
         }
-        details["evaluateName"] = json!("$exception");
+        details.evaluate_name = Some("$exception".to_owned());
         let mode = match at {
             ExceptionStage::Thrown => "always",
             ExceptionStage::UserUnhandled => "userUnhandled",
             ExceptionStage::Unhandled => "unhandled",
         };
-        let mut info = json!({ "exceptionId": details["fullTypeName"], "description": details["message"],
-            "breakMode": mode, "details": details });
-        if let Some(origin) = self.origin_frame(debuggee, types, sources, retrieval, id) {
-            info["thrownAt"] = origin;
-        }
+        let mut info = types::body(&ExceptionInfoResponseBody {
+            exception_id: details.full_type_name.clone().unwrap_or_default(),
+            description: details.message.clone(),
+            break_mode: mode.to_owned(),
+            details: Some(details),
+            ..ExceptionInfoResponseBody::default()
+        });
+        let thrown_at = self.origin_frame(debuggee, types, sources, retrieval, id);
+        types::extend(&mut info, &ExceptionOrigin { thrown_at });
         Ok(info)
     }
 
@@ -308,22 +314,21 @@ impl ClrTypeSystem {
         sources: &SourceLocator,
         thrown: &ClrValue,
         deeper: usize,
-    ) -> Value {
+    ) -> ExceptionDetails {
         let full = self.type_of(thrown);
-        let mut details = json!({ "typeName": full.rsplit('.').next(), "fullTypeName": full });
-        if let Some(message) = self.text_field(thrown, "_message") {
-            details["message"] = json!(message);
-        }
-        if let Some(stack) = self.stack_of(debuggee, sources, thrown) {
-            details["stackTrace"] = json!(stack);
-        }
+        let mut details = ExceptionDetails {
+            type_name: full.rsplit('.').next().map(str::to_owned),
+            full_type_name: Some(full),
+            message: self.text_field(thrown, "_message"),
+            stack_trace: self.stack_of(debuggee, sources, thrown),
+            ..ExceptionDetails::default()
+        };
         let inner = if deeper > 0 { self.inner_exceptions(thrown) } else { Vec::new() };
         if !inner.is_empty() {
             // If there are several, none may have several as deep as a single one: they would multiply.
             let deeper = if inner.len() > 1 { (deeper - 1).min(MAX_DEPTH_OF_SEVERAL) } else { deeper - 1 };
-            let inner: Vec<Value> =
-                inner.iter().map(|inner| self.details(debuggee, sources, inner, deeper)).collect();
-            details["innerException"] = json!(inner);
+            let inner = inner.iter().map(|inner| self.details(debuggee, sources, inner, deeper));
+            details.inner_exception = Some(inner.collect());
         }
         details
     }

@@ -6,8 +6,8 @@
 use std::sync::mpsc::TryRecvError;
 use std::time::{Duration, Instant};
 
+use dap_wire::types::{self, RunInTerminalRequestArguments};
 use dap_wire::{ErrorCode, Failure};
-use serde_json::json;
 
 use super::session::ClrSession;
 use tandem_dotnet_launch::program::LaunchSpec;
@@ -33,8 +33,13 @@ impl ClrSession {
         let title = name.file_name().unwrap_or(name.as_os_str()).to_string_lossy();
         self.outbox.ask_client(
             "runInTerminal",
-            json!({ "kind": if external { "external" } else { "integrated" }, "title": title,
-            "cwd": program.spec.cwd.to_string_lossy(), "args": launch.command() }),
+            types::body(&RunInTerminalRequestArguments {
+                kind: Some(if external { "external" } else { "integrated" }.to_owned()),
+                title: Some(title.to_string()),
+                cwd: program.spec.cwd.to_string_lossy().into_owned(),
+                args: launch.command().to_vec(),
+                ..RunInTerminalRequestArguments::default()
+            }),
         );
         let mut deadline = None;
         // The program may start before the client answers; then the answer is not needed.

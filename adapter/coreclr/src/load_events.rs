@@ -8,7 +8,6 @@ use clr_metadata::image::PeImage;
 use clr_metadata::pdb::Pdb;
 use cordebug::module::Module;
 use cordebug::stream::ComStream;
-use serde_json::json;
 
 use crate::children::is_of_sdk;
 use crate::debuggee::ClrDebuggee;
@@ -40,15 +39,15 @@ impl ClrSession {
         if loaded.pdb.is_err() && !loaded.is_dynamic() && self.retrieval.find_symbols(&loaded) {
             loaded.record_server_results(Some("they are being requested from symbol servers".into()));
         }
-        let body = loaded.body();
+        let event = loaded.event("new");
         if self.options.logging.module_load {
             self.outbox.note(&format!(
                 "Loaded `{}`. {}.",
                 loaded.path.display(),
-                body["symbolStatus"].as_str().unwrap_or_default()
+                event.module.symbol_status.as_deref().unwrap_or_default()
             ));
         }
-        self.outbox.send_event("module", json!({ "reason": "new", "module": body }));
+        self.outbox.send(&event);
         // Of a module in a single-file program only the name is known.
         let is_entry =
             self.debuggee.entry_module.as_deref().is_some_and(|entry| loaded.path.ends_with(entry));
@@ -81,7 +80,7 @@ impl ClrSession {
         if loaded.is_user_code {
             self.exceptions.watch_for_requested_stops(&self.types, &mut self.breakpoints);
         }
-        self.outbox.send_event("module", json!({ "reason": "changed", "module": loaded.body() }));
+        self.outbox.send(&loaded.event("changed"));
         self.breakpoints.bind_in(&self.types, &self.sources, &self.options, &self.outbox, loaded);
     }
 
@@ -91,7 +90,7 @@ impl ClrSession {
             if is_injected(&loaded.path) {
                 return;
             }
-            self.outbox.send_event("module", json!({ "reason": "removed", "module": loaded.body() }));
+            self.outbox.send(&loaded.event("removed"));
             self.breakpoints.unbind_in(&self.types, &self.sources, &self.outbox, loaded.id);
         }
     }

@@ -4,43 +4,48 @@
 use crate::debuggee::ClrDebuggee;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use dap_wire::types::{self, ReadMemoryArguments, ReadMemoryResponseBody};
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::debuggee::RunState;
 
 /// Most bytes one request reads.
-const MAX_READ: u64 = 1 << 20;
+const MAX_READ: u32 = 1 << 20;
 
 /// DAP's memory reference of an address.
 pub(super) fn reference(address: u64) -> String {
     format!("0x{address:x}")
 }
 
-/// The address of a request: a memory reference under `key`, plus `offset`, bytes.
+/// The address of a request: a memory reference, and an offset from it in bytes.
 ///
 /// # Errors
 /// `INVALID_PARAMETER` if it is not an address.
-pub(super) fn address(arguments: &Value, key: &str) -> Result<u64, Failure> {
-    let text = arguments[key].as_str().unwrap_or_default();
+pub(super) fn address(text: &str, offset: Option<i64>) -> Result<u64, Failure> {
     let address = text.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
     let address = address.ok_or_else(|| Failure::invalid(format!("`{text}` is not a memory reference")))?;
-    let address = address.checked_add_signed(arguments["offset"].as_i64().unwrap_or(0));
+    let address = address.checked_add_signed(offset.unwrap_or(0));
     address.ok_or_else(|| Failure::invalid("the offset leads out of memory"))
 }
 
 impl ClrDebuggee {
     /// `readMemory`: up to the end of readable memory.
     pub(super) fn read_memory(&self, arguments: &Value) -> Result<Value, Failure> {
-        let address = address(arguments, "memoryReference")?;
-        let count = arguments["count"].as_u64().unwrap_or(0).min(MAX_READ) as u32;
+        let arguments: ReadMemoryArguments = types::read(arguments);
+        let address = address(&arguments.memory_reference, arguments.offset)?;
+        let count = u32::try_from(arguments.count.clamp(0, MAX_READ.into())).unwrap_or(0);
         self.require_stop("memory can be read")?;
         let bytes = match count {
             0 => Vec::new(),
             count => self.process()?.read_memory(address, count).unwrap_or_default(),
         };
-        Ok(json!({ "address": reference(address), "data": STANDARD.encode(&bytes),
-            "unreadableBytes": count as usize - bytes.len() }))
+        Ok(types::body(&ReadMemoryResponseBody {
+            address: reference(address),
+            data: Some(STANDARD.encode(&bytes)),
+            unreadable_bytes: Some(i64::from(count) - types::integer(bytes.len())),
+            ..ReadMemoryResponseBody::default()
+        }))
     }
 
     /// Refuses a request that needs a stopped program.

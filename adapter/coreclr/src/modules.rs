@@ -16,7 +16,8 @@ use clr_metadata::pdb::{Pdb, PdbError};
 use cordebug::module::Module;
 use cordebug::runtime::ClrRuntime;
 use dap_wire::Failure;
-use serde_json::{Value, json};
+use dap_wire::types::{self, DapModulesArguments, ModuleEventBody, ModulesResponseBody};
+use serde_json::Value;
 
 use super::retrieval::Retrieval;
 use super::retrieval::symbol_files::PdbIdentity;
@@ -190,7 +191,14 @@ impl LoadedModule {
         }
     }
 
-    pub(super) fn body(&self) -> Value {
+    /// DAP event `module`: it was loaded or unloaded, or its symbols have changed.
+    pub(super) fn event(&self, reason: &str) -> ModuleEventBody {
+        let (reason, module) = (reason.to_owned(), self.body());
+        ModuleEventBody { reason, module, ..ModuleEventBody::default() }
+    }
+
+    /// DAP `Module`, with facts that are known without opening the file.
+    fn body(&self) -> types::DapModule {
         let status = match &self.pdb {
             Ok(_) if self.is_decompiled() => "Symbols made by a decompiler".to_owned(),
             Ok(_) if self.is_optimized => "Symbols loaded; the code is optimised".to_owned(),
@@ -202,32 +210,31 @@ impl LoadedModule {
             Err(_) if self.is_dynamic => "Made at run time, without symbols".to_owned(),
             Err(problem) => format!("No symbols: {problem}{}", self.by_servers()),
         };
-        let mut body = json!({ "id": self.id, "name": self.name(), "path": self.path,
-            "isUserCode": self.is_user_code, "isOptimized": self.is_optimized, "symbolStatus": status });
-        if self.is_in_memory
-            && let Some(body) = body.as_object_mut()
-        {
-            if !self.path.is_absolute() {
-                body.shift_remove("path");
-            }
-            body.insert("symbolStatus".into(), json!(format!("{status}; loaded from memory")));
+        let symbol_file = self.pdb.as_ref().ok().and_then(|pdb| pdb.path.as_ref());
+        let is_file = !self.is_in_memory || self.path.is_absolute();
+        types::DapModule {
+            id: self.id.into(),
+            name: self.name(),
+            path: is_file.then(|| self.path.to_string_lossy().into_owned()),
+            is_user_code: Some(self.is_user_code),
+            is_optimized: Some(self.is_optimized),
+            symbol_status: Some(match self.is_in_memory {
+                true => format!("{status}; loaded from memory"),
+                false => status,
+            }),
+            symbol_file_path: symbol_file.map(|path| path.to_string_lossy().into_owned()),
+            ..types::DapModule::default()
         }
-        if let Some(path) = self.pdb.as_ref().ok().and_then(|pdb| pdb.path.as_ref()) {
-            body["symbolFilePath"] = json!(path);
-        }
-        body
     }
 
     /// The module in the `modules` response, with details that need the file or the process.
-    fn full_body(&self) -> Value {
+    fn full_body(&self) -> types::DapModule {
         let mut body = self.body();
-        if let Some(version) = self.image().and_then(|image| image.metadata.assembly_version()) {
-            body["version"] = json!(version);
-        }
+        body.version = self.image().and_then(|image| image.metadata.assembly_version());
         if let (Ok(start), Ok(size)) = (self.module.base_address(), self.module.size())
             && start > 0
         {
-            body["addressRange"] = json!(format!("0x{start:x}-0x{:x}", start + u64::from(size)));
+            body.address_range = Some(format!("0x{start:x}-0x{:x}", start + u64::from(size)));
         }
         body
     }
@@ -335,12 +342,15 @@ impl Modules {
 
     /// `modules`, one page of them if requested.
     pub(super) fn list(&self, arguments: &Value) -> Value {
-        let number = |key: &str| arguments[key].as_u64().and_then(|number| usize::try_from(number).ok());
-        let count = number("moduleCount").filter(|count| *count > 0).unwrap_or(usize::MAX);
+        let DapModulesArguments { start_module, module_count, .. } = types::read(arguments);
+        let count = types::unsigned(module_count).filter(|count| *count > 0).unwrap_or(usize::MAX);
         let shown = || self.list.iter().filter(|loaded| !is_injected(&loaded.path));
-        let page = shown().skip(number("startModule").unwrap_or(0)).take(count);
-        let list: Vec<Value> = page.map(|loaded| loaded.full_body()).collect();
-        json!({ "modules": list, "totalModules": shown().count() })
+        let page = shown().skip(types::unsigned(start_module).unwrap_or(0)).take(count);
+        types::body(&ModulesResponseBody {
+            modules: page.map(|loaded| loaded.full_body()).collect(),
+            total_modules: Some(types::integer(shown().count())),
+            ..ModulesResponseBody::default()
+        })
     }
 
     /// Adds symbols that the program supplied for a module without; `None` if it is not loaded, or they

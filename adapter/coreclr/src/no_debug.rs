@@ -3,8 +3,12 @@
 //! It is built, started and ended as any other ([`super::start`]); it begins after the clients have
 //! configured.
 
+use dap_wire::types::{
+    self, Breakpoint, BreakpointLocationsResponseBody, LoadedSourcesResponseBody, ModulesResponseBody,
+    SetBreakpointsResponseBody, SetExceptionBreakpointsResponseBody, ThreadsResponseBody,
+};
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::debuggee::RunState;
 use super::session::ClrSession;
@@ -27,11 +31,7 @@ impl ClrSession {
         self.watch_exit();
         self.outbox.send_event("initialized", Value::Null);
         let name = program.assembly.as_deref().unwrap_or(&program.spec.program).display().to_string();
-        self.outbox.send_event(
-            "process",
-            json!({ "name": name, "systemProcessId": pid, "isLocalProcess": true, "startMethod": "launch",
-            "pointerSize": 64 }),
-        );
+        self.outbox.send_process(name, pid, "launch");
         Ok(Value::Null)
     }
 
@@ -53,14 +53,18 @@ impl ClrSession {
             }
             "setBreakpoints" | "setFunctionBreakpoints" => {
                 let count = arguments["breakpoints"].as_array().map_or(0, Vec::len);
-                let unbound = json!({ "verified": false, "message": WHY, "reason": "failed" });
-                Ok(json!({ "breakpoints": vec![unbound; count] }))
+                let breakpoints = vec![Breakpoint::refused(WHY); count];
+                let rest = SetBreakpointsResponseBody::default();
+                Ok(types::body(&SetBreakpointsResponseBody { breakpoints, ..rest }))
             }
-            "setExceptionBreakpoints" => Ok(json!({})),
-            "threads" => Ok(json!({ "threads": [] })),
-            "modules" => Ok(json!({ "modules": [], "totalModules": 0 })),
-            "loadedSources" => Ok(json!({ "sources": [] })),
-            "breakpointLocations" => Ok(json!({ "breakpoints": [] })),
+            "setExceptionBreakpoints" => Ok(types::body(&SetExceptionBreakpointsResponseBody::default())),
+            "threads" => Ok(types::body(&ThreadsResponseBody::default())),
+            "modules" => {
+                let total_modules = Some(0);
+                Ok(types::body(&ModulesResponseBody { total_modules, ..ModulesResponseBody::default() }))
+            }
+            "loadedSources" => Ok(types::body(&LoadedSourcesResponseBody::default())),
+            "breakpointLocations" => Ok(types::body(&BreakpointLocationsResponseBody::default())),
             other => Err(Failure::new(ErrorCode::Unsupported, format!("`{other}` needs a debugger: {WHY}"))
                 .hint("restart it with debugging")
                 .quiet()),

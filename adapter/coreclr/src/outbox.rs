@@ -1,6 +1,7 @@
 //! Messages from the engine to the hub, and requests to a client. No state: the callers make the decisions.
 
-use serde_json::{Value, json};
+use dap_wire::types::{self, EventBody, OutputEventBody, ProcessEventBody};
+use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 
 use tandem_engine::EngineEvent;
@@ -32,23 +33,41 @@ impl Outbox {
         drop(self.sender.send(EngineEvent::Dap { event: event.into(), body }));
     }
 
+    /// Sends an event whose body determines its name.
+    pub(super) fn send<T: EventBody>(&self, body: &T) {
+        self.send_event(T::EVENT, types::body(body));
+    }
+
+    /// Sends the event `process`: the program was launched or attached to.
+    pub(super) fn send_process(&self, name: String, pid: u32, start_method: &str) {
+        self.send(&ProcessEventBody {
+            name,
+            system_process_id: Some(pid.into()),
+            is_local_process: Some(true),
+            start_method: Some(start_method.to_owned()),
+            pointer_size: Some(64),
+            ..ProcessEventBody::default()
+        });
+    }
+
     /// Prints a line in the debug console.
     pub(super) fn note(&self, text: &str) {
-        self.send_event("output", json!({ "category": "console", "output": format!("{text}\n") }));
+        self.send(&OutputEventBody::console_line(text));
     }
 
     /// Prints a line in the debug console about a step that has no target: the program continues.
     pub(super) fn note_lost_step(&self, text: &str) {
-        let body = json!({ "category": "console", "output": format!("{text}\n"), "stepEndsNowhere": true });
-        self.send_event("output", body);
+        let mut body = OutputEventBody::console_line(text);
+        body.rest.insert("stepEndsNowhere".into(), true.into());
+        self.send(&body);
     }
 
     /// As [`Outbox::note`], for another thread.
     pub(super) fn notes(&self) -> impl Fn(&str) + Send + use<> {
         let events = self.sender.clone();
         move |text| {
-            let body = json!({ "category": "console", "output": format!("{text}\n") });
-            drop(events.send(EngineEvent::Dap { event: "output".into(), body }));
+            // A hub that has ended ignores events.
+            drop(events.send(EngineEvent::of(&OutputEventBody::console_line(text))));
         }
     }
 }

@@ -22,9 +22,10 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 
 use clr_metadata::pdb::Pdb;
+use dap_wire::types::{self, SourceResponseBody};
 use dap_wire::{ErrorCode, Failure};
 use download::{Cache, DownloadClient};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::inbox::{Document, EngineInput, RetrievalResult};
@@ -317,7 +318,8 @@ fn send_result(inbox: &Sender<EngineInput>, what: RetrievalResult) {
 
 /// Body of an answer to `source`.
 pub(super) fn text_body(text: &str) -> Value {
-    json!({ "content": text, "mimeType": "text/x-csharp" })
+    let (content, mime_type) = (text.to_owned(), Some("text/x-csharp".to_owned()));
+    types::body(&SourceResponseBody { content, mime_type, ..SourceResponseBody::default() })
 }
 
 fn no_thread() -> Failure {

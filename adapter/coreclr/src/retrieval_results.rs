@@ -6,7 +6,8 @@ use std::rc::Rc;
 
 use clr_metadata::pdb::Pdb;
 use dap_wire::Failure;
-use serde_json::{Value, json};
+use dap_wire::types::{InvalidatedEventBody, LoadedSourceEventBody};
+use serde_json::Value;
 
 use super::inbox::{Document, RetrievalResult};
 use super::retrieval::source_link_options::SourceLinkOptions;
@@ -39,7 +40,7 @@ impl ClrSession {
             }
             Err(reason) => {
                 loaded.record_server_results(Some(reason).filter(|reason| !reason.is_empty()));
-                self.outbox.send_event("module", json!({ "reason": "changed", "module": loaded.body() }));
+                self.outbox.send(&loaded.event("changed"));
                 if loaded.problem().is_some() && !loaded.is_library() {
                     self.breakpoints.report_pending_reason(&self.types, &self.sources, &self.outbox);
                 }
@@ -87,7 +88,7 @@ impl ClrSession {
         {
             let taken = self.types.modules.attach_symbols(id, pdb, origin)?;
             self.sources.forget_module(id);
-            self.outbox.send_event("module", json!({ "reason": "changed", "module": taken.body() }));
+            self.outbox.send(&taken.event("changed"));
             return Some(taken);
         }
         let taken = self.while_stopped(|session| {
@@ -102,7 +103,8 @@ impl ClrSession {
         });
         if taken.is_some() && matches!(self.debuggee.run, RunState::Stopped { .. }) {
             // Its frames have lines now.
-            self.outbox.send_event("invalidated", json!({ "areas": ["stacks"] }));
+            let areas = Some(vec!["stacks".to_owned()]);
+            self.outbox.send(&InvalidatedEventBody { areas, ..InvalidatedEventBody::default() });
         }
         taken
     }
@@ -130,11 +132,9 @@ impl ClrSession {
         let refused: Vec<Document> = self.retrieval.refused.borrow_mut().drain().collect();
         for (module, document) in refused {
             let Some(loaded) = self.types.modules.by_id(module) else { continue };
-            self.outbox.send_event(
-                "loadedSource",
-                json!({ "reason": "changed", "source": self.sources.source_body(&self.retrieval, &loaded,
-                    document) }),
-            );
+            let Some(source) = self.sources.source_body(&self.retrieval, &loaded, document) else { continue };
+            let reason = "changed".to_owned();
+            self.outbox.send(&LoadedSourceEventBody { reason, source, ..LoadedSourceEventBody::default() });
         }
         Ok(Value::Null)
     }

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use cordebug::debugger::Process;
+use dap_wire::types::StoppedEventBody;
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::breakpoints::{BreakpointList, Breakpoints};
@@ -357,21 +358,18 @@ impl ClrSession {
             })
             .or(ids.first().copied())
             .unwrap_or(0);
-        self.report_stop("pause", thread, json!({}));
+        self.report_stop(thread, StoppedEventBody::because("pause"));
         Ok(Value::Null)
     }
 
-    /// The program has stopped: notifies clients.
-    pub(super) fn report_stop(&mut self, reason: &str, thread: u32, more: Value) {
+    /// The program has stopped: notifies clients. The stop gets its thread here.
+    pub(super) fn report_stop(&mut self, thread: u32, stop: StoppedEventBody) {
         self.debuggee.run = RunState::Stopped { thread };
-        tracing::debug!(reason, thread, "the program has stopped");
+        tracing::debug!(reason = stop.reason, thread, "the program has stopped");
         self.calls.stuck.forget_step();
         self.stepping.give_up(self.debuggee.process.as_deref());
-        let mut body = json!({ "reason": reason, "threadId": thread, "allThreadsStopped": true });
-        if let (Some(body), Some(more)) = (body.as_object_mut(), more.as_object()) {
-            body.extend(more.clone());
-        }
-        self.outbox.send_event("stopped", body);
+        let (thread_id, all_threads_stopped) = (Some(i64::from(thread)), Some(true));
+        self.outbox.send(&StoppedEventBody { thread_id, all_threads_stopped, ..stop });
         self.decompile_top_frame(thread);
     }
 }

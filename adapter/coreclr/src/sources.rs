@@ -9,9 +9,13 @@ use std::sync::Arc;
 use clr_metadata::pdb::Pdb;
 use clr_metadata::pdb::documents::common_parts;
 use dap_wire::Failure;
+use dap_wire::types::{
+    self, DapChecksum, DapSourceArguments, LoadedSourcesResponseBody, Source, SourceAvailability,
+    SourceOfModule,
+};
 use download::Cache;
 use percent_encoding::percent_decode_str;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::checksums;
@@ -46,71 +50,79 @@ pub(super) struct SourceLocator {
     links: RefCell<Vec<(String, String)>>,
     /// Files that a client spells as the compiler did: all clients get that spelling.
     plain: RefCell<Vec<String>>,
-    bodies: RefCell<HashMap<Document, Value>>,
+    bodies: RefCell<HashMap<Document, Source>>,
 }
 
 impl SourceLocator {
     /// DAP `Source` of a document: stable as long as the module has the same symbols.
-    pub(super) fn source_body(&self, retrieval: &Retrieval, loaded: &LoadedModule, document: u32) -> Value {
+    /// `None` for a module without symbols.
+    pub(super) fn source_body(
+        &self,
+        retrieval: &Retrieval,
+        loaded: &LoadedModule,
+        document: u32,
+    ) -> Option<Source> {
         let key = (loaded.id, document);
         if let Some(body) = self.bodies.borrow().get(&key) {
-            return body.clone();
+            return Some(body.clone());
         }
-        let Ok(pdb) = &loaded.pdb else { return Value::Null };
+        let pdb = loaded.pdb.as_ref().ok()?;
         let path = self.path_of(pdb, document);
-        let mut body = json!({ "name": path.rsplit(['/', '\\']).next(), "path": path });
+        let mut body = Source {
+            name: path.rsplit(['/', '\\']).next().map(str::to_owned),
+            path: Some(path.clone()),
+            ..Source::default()
+        };
+        let reference = || Some(reference(loaded, document));
         let is_here = self.is_there(pdb, document, &path);
         let is_kept = self.cache.as_deref().is_some_and(|cache| Path::new(&path).starts_with(cache.folder()));
         let url = || pdb.source_link()?.url(pdb.document(document));
         match url() {
             _ if loaded.is_decompiled() => {
-                body["origin"] = json!("decompiled");
-                if !is_here {
-                    body["sourceReference"] = json!(reference(loaded, document));
-                }
+                body.origin = Some("decompiled".into());
+                body.source_reference = if is_here { None } else { reference() };
             }
-            Some(url) if is_here && is_kept => body["origin"] = json!(format!("fetched from {url}")),
+            Some(url) if is_here && is_kept => body.origin = Some(format!("fetched from {url}")),
             _ if is_here => {}
             _ if pdb.has_embedded_source(document) => {
-                body["sourceReference"] = json!(reference(loaded, document));
-                body["origin"] = json!("embedded in the PDB");
+                body.source_reference = reference();
+                body.origin = Some("embedded in the PDB".into());
             }
             Some(url) => {
-                body["sourceReference"] = json!(reference(loaded, document));
-                body["origin"] = json!(format!("at {url}"));
+                body.source_reference = reference();
+                body.origin = Some(format!("at {url}"));
                 if !retrieval.is_fetched(key) {
-                    body["adapterData"] = json!({ "notHere": true });
+                    body.adapter_data = not_here();
                 }
             }
             None if retrieval.can_decompile(loaded) => {
-                body["sourceReference"] = json!(reference(loaded, document));
-                body["origin"] = json!("not found here; decompiled when it is opened");
-                body["adapterData"] = json!({ "notHere": true });
+                body.source_reference = reference();
+                body.origin = Some("not found here; decompiled when it is opened".into());
+                body.adapter_data = not_here();
             }
             None if Path::new(&path).exists() => {
-                body["origin"] = json!("the file here is not what was compiled (`requireExactSource`)");
-                body["adapterData"] = json!({ "notHere": true });
+                body.origin = Some("the file here is not what was compiled (`requireExactSource`)".into());
+                body.adapter_data = not_here();
             }
-            None => body["origin"] = json!("not found here; `sourceFileMap` can map it"),
+            None => body.origin = Some("not found here; `sourceFileMap` can map it".into()),
         }
         if let Some(checksum) = pdb.checksum(document) {
-            let (algorithm, digits) = checksums::spell_checksum(&checksum);
-            body["checksums"] = json!([{ "algorithm": algorithm, "checksum": digits }]);
+            let (algorithm, checksum) = checksums::spell_checksum(&checksum);
+            let algorithm = algorithm.to_owned();
+            body.checksums = Some(vec![DapChecksum { algorithm, checksum, ..DapChecksum::default() }]);
         }
         self.bodies.borrow_mut().insert(key, body.clone());
-        body
+        Some(body)
     }
 
     /// `loadedSources`: every document of the user's modules.
     pub(super) fn loaded_sources(&self, retrieval: &Retrieval, types: &ClrTypeSystem) -> Value {
-        let mut list = Vec::new();
+        let mut sources = Vec::new();
         for loaded in types.modules.with_symbols() {
             let Ok(pdb) = &loaded.pdb else { continue };
-            for (row, _) in pdb.documents() {
-                list.push(self.source_body(retrieval, &loaded, row));
-            }
+            sources.extend(pdb.documents().filter_map(|(row, _)| self.source_body(retrieval, &loaded, row)));
         }
-        json!({ "sources": list })
+        types::body(&LoadedSourcesResponseBody { sources, ..LoadedSourcesResponseBody::default() })
     }
 
     /// The path of the source with this reference.
@@ -172,10 +184,8 @@ impl SourceLocator {
 
     /// A source was fetched: it keeps its path, and can be read now.
     pub(super) fn add_fetched(&self, document: Document) {
-        if let Some(body) = self.bodies.borrow_mut().get_mut(&document)
-            && let Some(body) = body.as_object_mut()
-        {
-            body.shift_remove("adapterData");
+        if let Some(body) = self.bodies.borrow_mut().get_mut(&document) {
+            body.adapter_data = None;
         }
     }
 
@@ -296,10 +306,15 @@ impl SourceLocator {
 
 /// Whether the text of a `Source` from [`SourceLocator::source_body`] is available immediately: its file
 /// exists, or its PDB contains it.
-pub(super) fn is_text_available(source: &Value) -> bool {
-    let is_file = || source["path"].as_str().is_some_and(|path| Path::new(path).exists());
-    source["adapterData"]["notHere"] != true
-        && (source["origin"].is_null() || !source["sourceReference"].is_null() || is_file())
+pub(super) fn is_text_available(source: &Source) -> bool {
+    let is_file = || source.path.as_ref().is_some_and(|path| Path::new(path).exists());
+    let SourceAvailability { not_here } = source.adapter_data.as_ref().map(types::read).unwrap_or_default();
+    not_here != Some(true) && (source.origin.is_none() || source.source_reference.is_some() || is_file())
+}
+
+/// `adapterData` of a source whose text must be fetched or decompiled first.
+pub(super) fn not_here() -> Option<Value> {
+    Some(types::body(&SourceAvailability { not_here: Some(true) }))
 }
 
 /// The engine's source reference of a document without a local file.
@@ -327,12 +342,18 @@ impl ClrSession {
     /// later, and other requests in the meantime. `moduleId` (of a frame) without a source requests the code
     /// of that module, or the reason why there is none.
     pub(super) fn source(&mut self, arguments: &Value, cancel: &CancellationToken) -> Result<Value, Failure> {
-        let requested = arguments["source"]["sourceReference"].as_i64().filter(|number| *number > 0);
-        let requested =
-            requested.or_else(|| arguments["sourceReference"].as_i64().filter(|number| *number > 0));
-        let path = arguments["source"]["path"].as_str();
+        let SourceOfModule { module_id } = types::read(arguments);
+        let DapSourceArguments { source, source_reference, .. } = types::read(arguments);
+        let unknown = || {
+            let source = types::body(&source);
+            Failure::invalid(format!("no loaded module was compiled from {source}"))
+        };
+        let in_source = source.as_ref().and_then(|source| source.source_reference);
+        let mut references = [in_source, Some(source_reference)].into_iter().flatten();
+        let requested = references.find(|number| *number > 0);
+        let path = source.as_ref().and_then(|source| source.path.as_deref());
         if let Some((module, method)) = requested.and_then(method_of) {
-            let loaded = self.types.modules.by_id(module).ok_or_else(|| unknown(arguments))?;
+            let loaded = self.types.modules.by_id(module).ok_or_else(unknown)?;
             return self.decompiled_source(&loaded, Some(method), None, cancel);
         }
         for loaded in self.types.modules.with_symbols() {
@@ -349,13 +370,12 @@ impl ClrSession {
                 return self.source_of(&loaded, row, cancel);
             }
         }
-        let module = arguments["moduleId"].as_u64().and_then(|id| usize::try_from(id).ok());
-        match module.and_then(|id| self.types.modules.by_id(id)) {
+        match types::unsigned(module_id).and_then(|id| self.types.modules.by_id(id)) {
             Some(loaded) => Err(self.retrieval.no_source(&loaded, None)),
             None if requested.is_none() && path.is_none() => {
                 Err(Failure::invalid("`source` names neither a reference nor a path"))
             }
-            None => Err(unknown(arguments)),
+            None => Err(unknown()),
         }
     }
 
@@ -421,10 +441,6 @@ impl ClrSession {
     }
 }
 
-fn unknown(arguments: &Value) -> Failure {
-    Failure::invalid(format!("no loaded module was compiled from {}", arguments["source"]))
-}
-
 /// An address below another one, moved to the replacement; `*` in `from` stands for one name.
 fn mapped_address(url: &str, from: &str, to: &str) -> Option<String> {
     let (mut names, mut path) = (url.split('/'), to.to_owned());
@@ -450,6 +466,8 @@ fn replace_prefix(path: &str, from: &str, to: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

@@ -9,7 +9,11 @@ use clr_metadata::pdb::Pdb;
 use cordebug::frame::Frame;
 use cordebug::thread::Thread;
 use dap_wire::Failure;
-use serde_json::{Value, json};
+use dap_wire::types::{
+    self, DapScope, EndedFrame, ScopesArguments, ScopesResponseBody, Source, StackFrame, StackTraceArguments,
+    StackTraceResponseBody,
+};
+use serde_json::Value;
 
 use super::exceptions::ThrowLocation;
 use super::memory;
@@ -79,9 +83,9 @@ impl ClrSession {
     /// says that there are more.
     pub(super) fn stack_trace(&mut self, arguments: &Value) -> Result<Value, Failure> {
         let id = self.debuggee.thread_of(arguments)?;
-        let number =
-            |key: &str| arguments[key].as_u64().map_or(0, |number| usize::try_from(number).unwrap_or(0));
-        let (start, levels) = (number("startFrame"), number("levels"));
+        let StackTraceArguments { start_frame, levels, .. } = types::read(arguments);
+        let start = types::unsigned(start_frame).unwrap_or(0);
+        let levels = types::unsigned(levels).unwrap_or(0);
         let frames = self.debuggee.frames(id)?;
         let mut rows = self.debuggee.insert_transitions(id, &frames);
         if frames.len() == MAX_DEPTH {
@@ -95,7 +99,7 @@ impl ClrSession {
             let more = usize::from(self.types.is_resumed(&frames) || !origin.is_empty());
             let total = rows.len() + more;
             let list = self.page(id, &rows, start, max_count, &frames, &[], &origin);
-            return Ok(json!({ "stackFrames": list, "totalFrames": total }));
+            return Ok(stack_body(list, total));
         }
         let waiting = self.at_stop().async_callers(id, &frames);
         if !waiting.is_empty() {
@@ -110,7 +114,7 @@ impl ClrSession {
             rows.extend((0..origin.len()).map(StackEntry::Ended));
         }
         let list = self.page(id, &rows, start, max_count, &frames, &waiting, &origin);
-        Ok(json!({ "stackFrames": list, "totalFrames": rows.len() }))
+        Ok(stack_body(list, rows.len()))
     }
 
     /// DAP `StackFrame`s of a range of a stack.
@@ -124,7 +128,7 @@ impl ClrSession {
         frames: &[Frame],
         waiting: &[AwaitingMethod],
         origin: &[ThrowLocation],
-    ) -> Vec<Value> {
+    ) -> Vec<StackFrame> {
         let mut list = Vec::new();
         for (place, row) in rows.iter().enumerate().skip(start).take(count) {
             list.extend(match row {
@@ -140,7 +144,7 @@ impl ClrSession {
                         FramePresentation { reference, on_top: *index == 0 },
                     );
                     if let Ok((_, address)) = frame.native() {
-                        body["instructionPointerReference"] = memory::reference(address).into();
+                        body.instruction_pointer_reference = Some(memory::reference(address));
                     }
                     body
                 }),
@@ -165,13 +169,17 @@ impl ClrSession {
                         CodePlace { loaded: &at.loaded, method: at.method, il: at.il, arguments: &[] },
                         FramePresentation { reference, on_top: false },
                     );
-                    body["hasEnded"] = json!(true);
+                    body.rest = types::fields(&EndedFrame { has_ended: true });
                     body
                 }),
                 StackEntry::Mark(text) => {
                     let reference = self.values.references.frame(thread, FIRST_LABEL_FRAME + place);
-                    Some(json!({ "id": reference, "name": text, "line": 0, "column": 0,
-                        "presentationHint": "label" }))
+                    Some(StackFrame {
+                        id: reference,
+                        name: (*text).to_owned(),
+                        presentation_hint: Some("label".to_owned()),
+                        ..StackFrame::default()
+                    })
                 }
             });
         }
@@ -188,10 +196,13 @@ impl ClrTypeSystem {
         frame: &Frame,
         il: Option<u32>,
         FramePresentation { reference, on_top }: FramePresentation,
-    ) -> Value {
-        let unknown = |name: &str| {
-            json!({ "id": reference, "name": name, "line": 0, "column": 0, "presentationHint": "subtle",
-                "source": external(name) })
+    ) -> StackFrame {
+        let unknown = |name: &str| StackFrame {
+            id: reference,
+            name: name.to_owned(),
+            presentation_hint: Some(SUBTLE.to_owned()),
+            source: Some(external(name)),
+            ..StackFrame::default()
         };
         let Ok(function) = frame.function() else {
             let made = if frame.is_compiled() { LIGHTWEIGHT } else { "[Native Code]" };
@@ -218,36 +229,50 @@ impl ClrTypeSystem {
         retrieval: &Retrieval,
         CodePlace { loaded, method, il, arguments }: CodePlace<'_>,
         FramePresentation { reference, on_top }: FramePresentation,
-    ) -> Value {
+    ) -> StackFrame {
         let name = loaded.method_display_with(method, arguments);
         let point = loaded.pdb.as_ref().ok().and_then(|pdb| pdb.point_at(method, il?));
         let Some(point) = point else {
             let mut source = external(&loaded.name());
             if loaded.pdb.is_err() && retrieval.can_decompile(loaded) {
-                source["sourceReference"] = json!(sources::reference_of_method(loaded.id, method));
-                source["origin"] = json!("decompiled when it is opened");
-                source["adapterData"] = json!({ "notHere": true });
+                source.source_reference = Some(sources::reference_of_method(loaded.id, method));
+                source.origin = Some("decompiled when it is opened".to_owned());
+                source.adapter_data = sources::not_here();
             }
-            return json!({ "id": reference, "name": name, "line": 0, "column": 0,
-                "presentationHint": "subtle",
-                "source": source, "moduleId": loaded.id });
+            return StackFrame {
+                id: reference,
+                name,
+                presentation_hint: Some(SUBTLE.to_owned()),
+                source: Some(source),
+                module_id: Some(loaded.id.into()),
+                ..StackFrame::default()
+            };
         };
-        let mut body = json!({ "id": reference, "name": name,
-            "source": sources.source_body(retrieval, loaded, point.document),
-            "line": point.line, "column": point.column, "endLine": point.end_line,
-            "endColumn": point.end_column, "moduleId": loaded.id });
+        let mut body = StackFrame {
+            id: reference,
+            name,
+            source: sources.source_body(retrieval, loaded, point.document),
+            line: point.line.into(),
+            column: point.column.into(),
+            end_line: Some(point.end_line.into()),
+            end_column: Some(point.end_column.into()),
+            module_id: Some(loaded.id.into()),
+            ..StackFrame::default()
+        };
         if self.modules.is_users(loaded, method) {
             return body;
         }
         let is_shown = !options.just_my_code && !loaded.hidden_methods().contains(&method);
         if !is_shown {
-            body["presentationHint"] = json!("subtle");
+            body.presentation_hint = Some(SUBTLE.to_owned());
         }
-        if !(is_shown || on_top) || !sources::is_text_available(&body["source"]) {
-            body["source"]["presentationHint"] = json!("deemphasize");
+        if let Some(source) = &mut body.source
+            && (!(is_shown || on_top) || !sources::is_text_available(source))
+        {
+            source.presentation_hint = Some(DEEMPHASIZED.to_owned());
             // An existing origin, which says where the source can be obtained, is more useful.
-            if body["source"]["sourceReference"].is_null() && !loaded.is_decompiled() {
-                body["source"]["origin"] = json!(EXTERNAL);
+            if source.source_reference.is_none() && !loaded.is_decompiled() {
+                source.origin = Some(EXTERNAL.to_owned());
             }
         }
         body
@@ -267,18 +292,21 @@ impl ClrTypeSystem {
 
 impl ValueStore {
     pub(super) fn scopes(&mut self, arguments: &Value) -> Result<Value, Failure> {
-        let frame = arguments["frameId"].as_i64().and_then(|id| self.references.frame_of(id));
-        let Some((thread, index)) = frame else {
-            return Err(Failure::invalid(format!("there is no frame {}", arguments["frameId"])));
+        let ScopesArguments { frame_id, .. } = types::read(arguments);
+        let Some((thread, index)) = self.references.frame_of(frame_id) else {
+            return Err(Failure::invalid(format!("there is no frame {frame_id}")));
         };
         is_alive(index)?;
-        if index >= FIRST_LABEL_FRAME {
-            return Ok(json!({ "scopes": [] }));
+        let mut body = ScopesResponseBody::default();
+        if index < FIRST_LABEL_FRAME {
+            body.scopes.push(DapScope {
+                name: "Locals".to_owned(),
+                presentation_hint: Some("locals".to_owned()),
+                variables_reference: self.references.add(Node::Locals { thread, index }),
+                ..DapScope::default()
+            });
         }
-        let reference = self.references.add(Node::Locals { thread, index });
-        Ok(json!({ "scopes": [{ "name": "Locals", "presentationHint": "locals",
-                "variablesReference": reference,
-            "expensive": false }] }))
+        Ok(types::body(&body))
     }
 }
 
@@ -314,7 +342,22 @@ fn call_offset(loaded: &LoadedModule, method: u32, il: u32) -> u32 {
 /// Display name of library code without a source.
 const EXTERNAL: &str = "external code";
 
+/// `presentationHint` of a frame that is not in the user's code.
+const SUBTLE: &str = "subtle";
+/// `presentationHint` of a source that editors do not open at a stop.
+const DEEMPHASIZED: &str = "deemphasize";
+
 /// DAP `Source` of code without source: editors fold its frames.
-fn external(name: &str) -> Value {
-    json!({ "name": name, "presentationHint": "deemphasize", "origin": EXTERNAL })
+fn external(name: &str) -> Source {
+    Source {
+        name: Some(name.to_owned()),
+        presentation_hint: Some(DEEMPHASIZED.to_owned()),
+        origin: Some(EXTERNAL.to_owned()),
+        ..Source::default()
+    }
+}
+
+fn stack_body(stack_frames: Vec<StackFrame>, total: usize) -> Value {
+    let total_frames = Some(types::integer(total));
+    types::body(&StackTraceResponseBody { stack_frames, total_frames, ..StackTraceResponseBody::default() })
 }

@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 
 use cordebug::runtime::{self, ClrRuntime};
 use cordebug::startup::{HoldResult, StartupHold};
-use dap_wire::{ErrorCode, Failure, types};
+use dap_wire::types::{self, AttachBody};
+use dap_wire::{ErrorCode, Failure};
 use rustix::process::Signal;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::attributes;
@@ -122,11 +123,7 @@ impl ClrSession {
         tracing::debug!(pid, "the first callback came");
         let assembly = self.debuggee.entry_module.as_deref().filter(|assembly| assembly.is_absolute());
         let name = assembly.unwrap_or(&program.spec.program).display().to_string();
-        self.outbox.send_event(
-            "process",
-            json!({ "name": name, "systemProcessId": pid, "isLocalProcess": true,
-            "startMethod": "launch", "pointerSize": 64 }),
-        );
+        self.outbox.send_process(name, pid, "launch");
         Ok(Value::Null)
     }
 
@@ -314,12 +311,8 @@ impl ClrSession {
         self.outbox.send_event("initialized", Value::Null);
         let executable = || std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
         let name = program.map_or_else(executable, Path::to_path_buf).display().to_string();
-        self.outbox.send_event(
-            "process",
-            json!({ "name": name, "systemProcessId": pid, "isLocalProcess": true,
-            "startMethod": "attach", "pointerSize": 64 }),
-        );
-        Ok(json!({ "runtimeVersion": version }))
+        self.outbox.send_process(name, pid, "attach");
+        Ok(types::body(&AttachBody { runtime_version: version }))
     }
 }
 

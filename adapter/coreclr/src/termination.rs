@@ -8,9 +8,10 @@ use cordebug::callback::Callback;
 use cordebug::debugger::Process;
 use cordebug::hresult::CORDBG_E_DETACH_FAILED_OUTSTANDING_EVALS;
 use cordebug::run_times::ThreadRunTimes;
+use dap_wire::types::{self, DisconnectArguments};
 use dap_wire::{ErrorCode, Failure};
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::compiled::Compiler;
 use super::cor;
@@ -42,7 +43,9 @@ impl ClrSession {
     pub(super) fn disconnect(&mut self, arguments: &Value) -> Result<Value, Failure> {
         self.retrieval.stop();
         // A program that Tandem has started uses Tandem's pipes for its stdio: it cannot outlive the session.
-        let kill = self.debuggee.child.is_some() || arguments["terminateDebuggee"].as_bool().unwrap_or(false);
+        let DisconnectArguments { restart, terminate_debuggee, .. } = types::read(arguments);
+        let restarts = restart == Some(true);
+        let kill = self.debuggee.child.is_some() || terminate_debuggee == Some(true);
         match (kill, self.debuggee.process.take()) {
             (_, None) => {
                 let running = self.debuggee.child.as_ref().filter(|child| child.exited().is_none());
@@ -67,11 +70,11 @@ impl ClrSession {
                         // The debugging library does not survive the end of a program that it is
                         // communicating with, and it will debug the next one in the same process: it must be
                         // idle.
-                        if arguments["restart"] == true && self.debuggee.run == RunState::Running {
+                        if restarts && self.debuggee.run == RunState::Running {
                             self.debuggee.stop(&process).unwrap_or_default();
                         }
                         let info = killed(child)?;
-                        if arguments["restart"] == true {
+                        if restarts {
                             // The library's transport may wait in these for the program; the library only
                             // removes their names.
                             cordebug::startup::remove_stale_files(child.pid());
@@ -223,7 +226,10 @@ impl ClrSession {
                 self.children_ended();
                 Ok(Value::Null)
             }
-            None => self.disconnect(&json!({ "terminateDebuggee": true })),
+            None => self.disconnect(&types::body(&DisconnectArguments {
+                terminate_debuggee: Some(true),
+                ..DisconnectArguments::default()
+            })),
         }
     }
 

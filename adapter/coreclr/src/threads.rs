@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use cordebug::thread::Thread;
 use dap_wire::{Failure, types};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::cor;
 use super::session::ClrSession;
@@ -39,7 +39,9 @@ impl ClrSession {
                 Some((thread.id().ok()?, session.types.named(&session.debuggee, thread)))
             });
             // The runtime's own order varies from stop to stop.
-            let list = json!({ "threads": rows(&named.collect(), session.debuggee.pid) });
+            let threads = rows(&named.collect(), session.debuggee.pid);
+            let list =
+                types::body(&types::ThreadsResponseBody { threads, ..types::ThreadsResponseBody::default() });
             session.debuggee.threads.listed = Some(list.clone());
             Ok(list)
         })
@@ -75,7 +77,7 @@ impl ClrTypeSystem {
 /// DAP `Thread[]`: the main thread, whose number is that of the process, then the others by number. The
 /// kernel's numbers wrap around, so the main thread's is not always the lowest. Threads with the same name
 /// get their number appended.
-fn rows(threads: &BTreeMap<u32, ListedThread>, process: Option<u32>) -> Vec<Value> {
+fn rows(threads: &BTreeMap<u32, ListedThread>, process: Option<u32>) -> Vec<types::DapThread> {
     let shared = |name: &str| threads.values().filter(|thread| thread.name == name).count() > 1;
     let row = |(id, thread): (&u32, &ListedThread)| {
         let is_ambiguous = thread.name.starts_with(RUNTIME) || shared(&thread.name);
@@ -83,7 +85,7 @@ fn rows(threads: &BTreeMap<u32, ListedThread>, process: Option<u32>) -> Vec<Valu
             Some(managed) => format!("{} #{managed}", thread.name),
             None => thread.name.clone(),
         };
-        types::body(&types::Thread { id: i64::from(*id), name })
+        types::DapThread { id: i64::from(*id), name, ..types::DapThread::default() }
     };
     let (main, others): (Vec<_>, Vec<_>) = threads.iter().partition(|(id, _)| process == Some(**id));
     main.into_iter().chain(others).map(row).collect()
@@ -98,10 +100,10 @@ mod tests {
         let named = |name: &str| ListedThread { name: name.into(), managed: None };
         let threads =
             [(301, named(".NET Finalizer")), (32_760, named("Main Thread")), (32_767, named("worker"))];
-        let ids = |process| -> Vec<Value> {
+        let ids = |process| -> Vec<i64> {
             rows(&threads.iter().map(|(id, one)| (*id, named(&one.name))).collect(), process)
                 .into_iter()
-                .map(|row| row["id"].clone())
+                .map(|row| row.id)
                 .collect()
         };
         assert_eq!(ids(Some(32_760)), [32_760, 301, 32_767]);

@@ -26,6 +26,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dap_wire::Failure;
+use dap_wire::types::{self, EventBody};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
@@ -44,6 +45,13 @@ pub struct FailedCondition {
     pub condition: Option<String>,
     /// The error message of the language.
     pub reason: String,
+}
+
+impl EngineEvent {
+    /// The DAP event with a body.
+    pub fn of<T: EventBody>(body: &T) -> Self {
+        Self::Dap { event: T::EVENT.into(), body: types::body(body) }
+    }
 }
 
 /// An event of an engine, not a response to a request.

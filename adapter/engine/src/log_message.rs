@@ -1,7 +1,7 @@
 //! A breakpoint's log message, cut at its `{expressions}`: the same for the built-in engine and for the hub,
 //! which writes the messages of all other engines. Nothing here evaluates.
 
-use serde_json::{Value, json};
+use dap_wire::types::OutputEventBody;
 
 /// A part of a log message.
 #[derive(Debug, PartialEq, Eq)]
@@ -45,8 +45,8 @@ pub fn message_parts(message: &str) -> Vec<LogMessagePart> {
 
 /// DAP `output` for a line that a breakpoint has written; `from` distinguishes it from the
 /// debugger's own messages.
-pub fn line_body(line: &str) -> Value {
-    json!({ "category": "console", "output": format!("{line}\n"), "from": "logMessage" })
+pub fn line_body(line: &str) -> OutputEventBody {
+    OutputEventBody::console_line(line).from_writer("logMessage")
 }
 
 /// The text before the closing brace, and the text after it.

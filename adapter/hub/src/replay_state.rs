@@ -99,7 +99,7 @@ impl ReplayState {
 
     fn module_events(&self, reason: &str) -> impl Iterator<Item = (&'static str, Value)> {
         self.modules.iter().map(move |module| {
-            let (reason, module) = (reason.to_owned(), module.clone());
+            let (reason, module) = (reason.to_owned(), types::read(module));
             ("module", types::body(&ModuleEventBody { reason, module, ..ModuleEventBody::default() }))
         })
     }

@@ -16,7 +16,6 @@ use serde_json::Value;
 use tandem_error::Failure;
 
 pub use dap::events::{ExitedEventBody, MemoryEventBody};
-pub use dap::types::Thread;
 pub use generated::*;
 pub use tandem::*;
 
@@ -31,6 +30,18 @@ pub fn arguments<T: DeserializeOwned>(command: &str, arguments: &Value) -> Resul
         .map_err(|error| Failure::invalid(format!("the arguments of `{command}` do not fit: {error}")))
 }
 
+/// Reads a required argument, which [`read`] would replace by its default when it is absent.
+///
+/// # Errors
+/// `INVALID_PARAMETER` when it is absent or has another type.
+pub fn require<T: DeserializeOwned>(arguments: &Value, name: &str) -> Result<T, Failure> {
+    let value = &arguments[name];
+    T::deserialize(value).map_err(|error| match value {
+        Value::Null => Failure::invalid(format!("`{name}` is missing")),
+        _ => Failure::invalid(format!("`{name}` is {value}: {error}")),
+    })
+}
+
 /// Reads a foreign body; a value that is not an object counts as an empty one.
 pub fn read<T: DeserializeOwned + Default>(body: &Value) -> T {
     T::deserialize(body).unwrap_or_default()
@@ -41,6 +52,66 @@ impl Breakpoint {
     pub fn refused(message: impl Into<String>) -> Self {
         Self { message: Some(message.into()), reason: Some("failed".into()), ..Self::default() }
     }
+}
+
+/// The body of an event, which determines the event's name.
+pub trait EventBody: Serialize {
+    /// The name of the event.
+    const EVENT: &'static str;
+}
+
+/// Declares which event each body belongs to.
+macro_rules! event_bodies {
+    ($($body:ty => $event:literal,)*) => {
+        $(impl EventBody for $body {
+            const EVENT: &'static str = $event;
+        })*
+    };
+}
+
+event_bodies! {
+    BreakpointEventBody => "breakpoint",
+    ContinuedEventBody => "continued",
+    ExitedEventBody => "exited",
+    InvalidatedEventBody => "invalidated",
+    LoadedSourceEventBody => "loadedSource",
+    MemoryEventBody => "memory",
+    ModuleEventBody => "module",
+    OutputEventBody => "output",
+    ProcessEventBody => "process",
+    ProgressEndEventBody => "progressEnd",
+    StoppedEventBody => "stopped",
+    ThreadEventBody => "thread",
+}
+
+impl StoppedEventBody {
+    /// A stop with a reason, such as `step`.
+    pub fn because(reason: &str) -> Self {
+        Self { reason: reason.to_owned(), ..Self::default() }
+    }
+}
+
+impl OutputEventBody {
+    /// A line that the debugger writes to the debug console.
+    pub fn console_line(line: impl std::fmt::Display) -> Self {
+        Self { category: Some("console".into()), output: format!("{line}\n"), ..Self::default() }
+    }
+
+    /// The same line, with the writer that it comes from, such as `program` or `logMessage`.
+    pub fn from_writer(mut self, writer: &str) -> Self {
+        self.rest.insert("from".into(), writer.into());
+        self
+    }
+}
+
+/// A count or an index as DAP's integer.
+pub fn integer(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// An argument that must not be negative, such as a count; another value counts as absent.
+pub fn unsigned(argument: Option<i64>) -> Option<usize> {
+    usize::try_from(argument?).ok()
 }
 
 /// Converts a body to JSON.
@@ -70,15 +141,36 @@ pub fn first_children(variables_reference: i64, count: usize) -> Value {
     })
 }
 
-/// Adds the fields of a struct to an object, such as the attributes of a launch.
-pub fn extend<T: Serialize>(object: &mut Value, fields: &T) {
-    if let (Some(object), Value::Object(fields)) = (object.as_object_mut(), body(fields)) {
-        object.extend(fields);
+/// Changes a foreign body through its type; unknown fields stay. A value that is not an object is left
+/// unchanged.
+pub fn edit<T: Serialize + DeserializeOwned + Default>(body: &mut Value, change: impl FnOnce(&mut T)) {
+    if body.is_object() {
+        let mut typed: T = read(body);
+        change(&mut typed);
+        *body = self::body(&typed);
     }
 }
 
-/// Reads an optional field; an invalid one counts as absent.
-fn optional<'de, D: Deserializer<'de>, T: DeserializeOwned>(field: D) -> Result<Option<T>, D::Error> {
+/// The fields of a struct, to add to a body that has further ones in `rest`.
+pub fn fields<T: Serialize>(fields: &T) -> serde_json::Map<String, Value> {
+    match body(fields) {
+        Value::Object(fields) => fields,
+        _ => serde_json::Map::new(),
+    }
+}
+
+/// Adds the fields of a struct to an object, such as the attributes of a launch.
+pub fn extend<T: Serialize>(object: &mut Value, fields: &T) {
+    if let Some(object) = object.as_object_mut() {
+        object.extend(self::fields(fields));
+    }
+}
+
+/// Reads an optional field; an invalid one counts as absent. For `deserialize_with`.
+///
+/// # Errors
+/// When the text is not JSON.
+pub fn optional<'de, D: Deserializer<'de>, T: DeserializeOwned>(field: D) -> Result<Option<T>, D::Error> {
     let value = Value::deserialize(field)?;
     Ok(T::deserialize(&value).ok())
 }

@@ -18,7 +18,7 @@ use super::super::signals;
 use super::super::state::ChildEvent;
 use super::super::translate;
 use super::AdapterSession;
-use tandem_engine::hit_condition::hit_condition;
+use tandem_engine::hit_condition::HitTest;
 use tandem_engine::{FailedCondition, JoinedConditions};
 
 /// How long a check of a condition's text may take.
@@ -63,7 +63,7 @@ impl AdapterSession {
             let refuse = |message: String, line: &Value| {
                 (index, types::body(&Breakpoint { line: line.as_i64(), ..Breakpoint::refused(message) }))
             };
-            if let Err(problem) = hit_condition(&breakpoint["hitCondition"])
+            if let Err(problem) = HitTest::parse(breakpoint["hitCondition"].as_str().unwrap_or_default())
                 && !self.profile.has_own_hit_conditions()
             {
                 taken.push(refuse(problem, &breakpoint["line"]));

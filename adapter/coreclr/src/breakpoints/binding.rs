@@ -7,8 +7,8 @@ use std::rc::Rc;
 
 use clr_metadata::pdb::Location;
 use cordebug::frame::RuntimeBreakpoint;
+use dap_wire::types::{Breakpoint, BreakpointEventBody};
 use dap_wire::{ErrorCode, Failure};
-use serde_json::json;
 
 use super::functions::FunctionName;
 use super::{BoundLocation, BreakpointList, Breakpoints, ClrBreakpoint, CodeOffset, LocationKey};
@@ -18,6 +18,11 @@ use crate::options::SessionOptions;
 use crate::outbox::Outbox;
 use crate::sources::SourceLocator;
 use crate::types::ClrTypeSystem;
+
+/// The event of a breakpoint whose state has changed.
+fn changed(breakpoint: Breakpoint) -> BreakpointEventBody {
+    BreakpointEventBody { reason: "changed".to_owned(), breakpoint, ..BreakpointEventBody::default() }
+}
 
 /// Why a breakpoint does not bind in code that its author hides from debuggers.
 const NEVER: &str = "the code there is marked [DebuggerHidden]: no breakpoint stops in it";
@@ -33,7 +38,7 @@ impl Breakpoints {
         loaded: &Rc<LoadedModule>,
     ) {
         if breakpoint.problem.is_some()
-            || !matches_assembly(breakpoint.request["modulePath"].as_str(), loaded)
+            || !matches_assembly(breakpoint.request.module_path.as_deref(), loaded)
         {
             return;
         }
@@ -57,9 +62,9 @@ impl Breakpoints {
         loaded: &Rc<LoadedModule>,
     ) {
         let Ok(pdb) = &loaded.pdb else { return };
-        let number =
-            |key: &str| breakpoint.request[key].as_u64().and_then(|number| u32::try_from(number).ok());
-        let (Some(line), column) = (number("line"), number("column")) else { return };
+        let number = |argument: Option<i64>| argument.and_then(|number| u32::try_from(number).ok());
+        let Some(line) = number(breakpoint.request.line) else { return };
+        let column = number(breakpoint.request.column);
         let Some((document, is_by_name)) = sources.find_or_guess(pdb, path) else { return };
         if sources.is_refused(pdb, document, path) {
             breakpoint.problem = Some(format!(
@@ -99,7 +104,7 @@ impl Breakpoints {
         breakpoint: &mut ClrBreakpoint,
         loaded: &Rc<LoadedModule>,
     ) {
-        let Ok(name) = FunctionName::parse(breakpoint.request["name"].as_str().unwrap_or_default()) else {
+        let Ok(name) = FunctionName::parse(breakpoint.request.name.as_deref().unwrap_or_default()) else {
             return;
         };
         if loaded.is_framework && !name.is_frameworks() {
@@ -191,7 +196,7 @@ impl Breakpoints {
                 if explained || (breakpoint.is_bound(), breakpoint.problem.is_some()) != before {
                     let pending = if explained { why_pending(types, sources, scope) } else { String::new() };
                     let body = breakpoint.body(&breakpoint.in_its_module(&pending));
-                    outbox.send_event("breakpoint", json!({ "reason": "changed", "breakpoint": body }));
+                    outbox.send(&changed(body));
                 }
             }
         }
@@ -212,7 +217,7 @@ impl Breakpoints {
                 list.iter().filter(|breakpoint| !breakpoint.is_bound() && breakpoint.problem.is_none())
             {
                 let body = breakpoint.body(&breakpoint.in_its_module(&pending));
-                outbox.send_event("breakpoint", json!({ "reason": "changed", "breakpoint": body }));
+                outbox.send(&changed(body));
             }
         }
     }
@@ -235,7 +240,7 @@ impl Breakpoints {
                     (breakpoint.location, breakpoint.remarks) = (None, Vec::new());
                     let body =
                         breakpoint.body(&breakpoint.in_its_module(&why_pending(types, sources, scope)));
-                    outbox.send_event("breakpoint", json!({ "reason": "changed", "breakpoint": body }));
+                    outbox.send(&changed(body));
                 }
             }
         }

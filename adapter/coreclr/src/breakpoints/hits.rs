@@ -3,11 +3,10 @@
 //! Not here: the locations of breakpoints ([`super::binding`]).
 
 use cordebug::frame::RuntimeBreakpoint;
-use serde_json::Value;
 
-use super::Breakpoints;
+use super::{Breakpoints, ClrBreakpointRequest};
 use crate::session::ClrSession;
-use tandem_engine::hit_condition::{condition_failed, hit_condition};
+use tandem_engine::hit_condition::condition_failed;
 use tandem_engine::log_message::{LogMessagePart, line_body, message_parts};
 
 /// The outcome of a hit.
@@ -24,12 +23,12 @@ pub(crate) enum HitOutcome {
 }
 
 impl Breakpoints {
-    fn count_hit(&mut self, id: i64, condition: &Value) -> bool {
+    fn count_hit(&mut self, id: i64, request: &ClrBreakpointRequest) -> bool {
         let breakpoint = self.lists.values_mut().flatten().find(|breakpoint| breakpoint.id == id);
         let Some(breakpoint) = breakpoint else { return false };
         breakpoint.hits += 1;
         let hits = breakpoint.hits;
-        hit_condition(condition).is_ok_and(|test| test.is_none_or(|test| test.holds(hits)))
+        request.hit_test().is_ok_and(|test| test.is_none_or(|test| test.holds(hits)))
     }
 
     /// Whether a breakpoint's condition failed with another error than last time.
@@ -52,7 +51,7 @@ impl ClrSession {
         else {
             return HitOutcome::Continue;
         };
-        let wants: Vec<(i64, Value)> = self
+        let requests: Vec<(i64, ClrBreakpointRequest)> = self
             .breakpoints
             .lists
             .values()
@@ -61,16 +60,13 @@ impl ClrSession {
             .map(|breakpoint| (breakpoint.id, breakpoint.request.clone()))
             .collect();
         let (mut hit, mut failed) = (Vec::new(), Vec::new());
-        for (id, request) in wants {
+        for (id, request) in requests {
             let il = if let super::CodeOffset::Il(il) = key.2 { Some(il) } else { None };
-            let condition = request["condition"]
-                .as_str()
-                .map(|text| self.condition_holds(text, thread, (key.0, key.1, il)));
-            match condition {
-                Some(Ok(false)) => continue,
+            let condition = request.condition.as_deref();
+            match condition.map(|text| (text, self.condition_holds(text, thread, (key.0, key.1, il)))) {
+                Some((_, Ok(false))) => continue,
                 // Neither a hit count nor a log message hides a failed condition: their effect depends on it.
-                Some(Err(failure)) => {
-                    let text = request["condition"].as_str().unwrap_or_default();
+                Some((text, Err(failure))) => {
                     let problem = condition_failed(text, &failure.to_string());
                     if self.breakpoints.is_new_problem(id, &problem) {
                         self.outbox.note(&problem);
@@ -81,13 +77,13 @@ impl ClrSession {
                 }
                 _ => {}
             }
-            if !self.breakpoints.count_hit(id, &request["hitCondition"]) {
+            if !self.breakpoints.count_hit(id, &request) {
                 continue;
             }
-            match request["logMessage"].as_str() {
+            match &request.log_message {
                 Some(message) => {
                     let line = self.interpolate(message, thread);
-                    self.outbox.send_event("output", line_body(&line));
+                    self.outbox.send(&line_body(&line));
                 }
                 None => hit.push(id),
             }

@@ -36,8 +36,9 @@ impl Breakpoints {
         sources: &SourceLocator,
         breakpoint: &mut ClrBreakpoint,
     ) -> Result<(), String> {
-        let address = memory::address(&breakpoint.request, "instructionReference")
-            .map_err(|failure| failure.to_string())?;
+        let request = &breakpoint.request;
+        let reference = request.instruction_reference.as_deref().unwrap_or_default();
+        let address = memory::address(reference, request.offset).map_err(|failure| failure.to_string())?;
         let spelled = memory::reference(address);
         let method = disassembly.method_around(debuggee, types, address);
         let method = method.ok_or_else(|| format!("no known method has code at {spelled}"))?;

@@ -3,7 +3,10 @@
 //! Does not set breakpoints ([`super::binding`]).
 
 use dap_wire::Failure;
-use serde_json::{Value, json};
+use dap_wire::types::{
+    self, BreakpointLocation, BreakpointLocationsArguments, BreakpointLocationsResponseBody,
+};
+use serde_json::Value;
 
 use crate::sources::SourceLocator;
 use crate::types::ClrTypeSystem;
@@ -18,28 +21,35 @@ impl SourceLocator {
         types: &ClrTypeSystem,
         arguments: &Value,
     ) -> Result<Value, Failure> {
-        let path = arguments["source"]["path"].as_str();
-        let path = path.ok_or_else(|| Failure::invalid("`source.path` is missing"))?;
-        let number = |key: &str| arguments[key].as_u64().and_then(|number| u32::try_from(number).ok());
-        let first = number("line").ok_or_else(|| Failure::invalid("`line` is missing"))?;
-        let last = number("endLine").unwrap_or(first).min(first.saturating_add(MAX_LINES));
-        let (from, to) = (number("column").unwrap_or(0), number("endColumn").unwrap_or(u32::MAX));
-        let mut found = Vec::new();
+        let first: u32 = types::require(arguments, "line")?;
+        let arguments: BreakpointLocationsArguments = types::read(arguments);
+        let path = arguments.source.path.ok_or_else(|| Failure::invalid("`source.path` is missing"))?;
+        let number = |argument: Option<i64>| argument.and_then(|number| u32::try_from(number).ok());
+        let last = number(arguments.end_line).unwrap_or(first).min(first.saturating_add(MAX_LINES));
+        let (from, to) =
+            (number(arguments.column).unwrap_or(0), number(arguments.end_column).unwrap_or(u32::MAX));
+        let mut breakpoints = Vec::new();
         for loaded in types.modules.with_symbols() {
             let Ok(pdb) = &loaded.pdb else { continue };
-            let Some(document) = self.find(pdb, path) else { continue };
+            let Some(document) = self.find(pdb, &path) else { continue };
             for at in pdb.statements(document, first..=last) {
                 let point = at.point;
                 let before = point.line == first && point.column < from;
                 let behind = point.line == last && point.column > to;
-                let body = json!({ "line": point.line, "column": point.column, "endLine": point.end_line,
-                    "endColumn": point.end_column });
-                if !(before || behind || found.contains(&body)) {
-                    found.push(body);
+                let location = BreakpointLocation {
+                    line: point.line.into(),
+                    column: Some(point.column.into()),
+                    end_line: Some(point.end_line.into()),
+                    end_column: Some(point.end_column.into()),
+                    ..BreakpointLocation::default()
+                };
+                if !(before || behind || breakpoints.contains(&location)) {
+                    breakpoints.push(location);
                 }
             }
         }
-        found.sort_by_key(|body| (body["line"].as_u64(), body["column"].as_u64()));
-        Ok(json!({ "breakpoints": found }))
+        breakpoints.sort_by_key(|location| (location.line, location.column));
+        let rest = BreakpointLocationsResponseBody::default();
+        Ok(types::body(&BreakpointLocationsResponseBody { breakpoints, ..rest }))
     }
 }

@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use std::time::{Duration, Instant};
 
 use cordebug::startup::{StartupHold, has_pipes, raise_thread_priority};
-use dap_wire::types;
+use dap_wire::types::{self, OutputEventBody};
 use serde_json::json;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
@@ -532,9 +532,8 @@ impl Follower {
 
     /// A line in the debug console.
     fn console(&self, text: &str) {
-        let body = json!({ "category": "console", "output": format!("{text}\n") });
         // The hub may have ended.
-        drop(self.channels.hub.send(EngineEvent::Dap { event: "output".into(), body }));
+        drop(self.channels.hub.send(EngineEvent::of(&OutputEventBody::console_line(text))));
     }
 }
 

@@ -1,8 +1,8 @@
 //! The compiler's diagnostics, and the failure that answers a request with them. Not those of Tandem's own
 //! binder ([`csharp_expr`]).
 
+use dap_wire::types::{self, ErrorColumns, ExpressionDiagnostic, ExpressionErrorData};
 use dap_wire::{ErrorCode, Failure};
-use serde_json::json;
 
 /// A diagnostic of the compiler.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,17 +15,28 @@ pub(crate) struct CSharpDiagnostic {
     pub(crate) end: u32,
 }
 
+impl CSharpDiagnostic {
+    /// Its columns as clients count them.
+    fn columns(&self) -> ErrorColumns {
+        let column = |unit: u32| Some(unit as usize + 1);
+        ErrorColumns { column: column(self.start), end_column: column(self.end) }
+    }
+}
+
 /// The failure for compiler errors: the first is the message, the others are in the data.
 pub(super) fn failure(text: &str, diagnostics: &[CSharpDiagnostic]) -> Failure {
     let Some(first) = diagnostics.first() else {
         return Failure::new(ErrorCode::EvaluationFailed, format!("`{text}` does not compile"));
     };
-    let place = |diagnostic: &CSharpDiagnostic| {
-        json!({ "code": diagnostic.id, "message": diagnostic.message, "column": diagnostic.start + 1,
-            "endColumn": diagnostic.end + 1 })
+    let describe = |diagnostic: &CSharpDiagnostic| ExpressionDiagnostic {
+        code: Some(diagnostic.id.clone()),
+        message: Some(diagnostic.message.clone()),
+        columns: diagnostic.columns(),
     };
     let message = format!("{}: {} (column {})", first.id, first.message, first.start + 1);
-    Failure::new(ErrorCode::EvaluationFailed, message).data(json!({
-        "column": first.start + 1, "endColumn": first.end + 1,
-        "diagnostics": diagnostics.iter().map(place).collect::<Vec<_>>() }))
+    Failure::new(ErrorCode::EvaluationFailed, message).data(types::body(&ExpressionErrorData {
+        columns: first.columns(),
+        diagnostics: diagnostics.iter().map(describe).collect(),
+        ..ExpressionErrorData::default()
+    }))
 }

@@ -2,7 +2,8 @@
 
 use csharp_expr::bind::{Effects, complete};
 use dap_wire::Failure;
-use serde_json::{Value, json};
+use dap_wire::types::{self, CompletionItem, CompletionsArguments, CompletionsResponseBody};
+use serde_json::Value;
 
 use super::evaluation::ExpressionEvaluation;
 use crate::calls::{CALL_TIMEOUT, EvalContext};
@@ -13,8 +14,9 @@ const MAX_SUGGESTIONS: usize = 200;
 
 impl ClrSession {
     pub(crate) fn completions(&mut self, arguments: &Value) -> Result<Value, Failure> {
-        let text = arguments["text"].as_str().ok_or_else(|| Failure::invalid("`text` is missing"))?;
-        let column = arguments["column"].as_u64().unwrap_or(1).saturating_sub(1) as usize;
+        let text: String = types::require(arguments, "text")?;
+        let CompletionsArguments { column, .. } = types::read(arguments);
+        let column = types::unsigned(Some(column)).unwrap_or(1).saturating_sub(1);
         // Columns count UTF-16 units.
         let mut units = 0;
         let end = text.char_indices().find(|(_, letter)| {
@@ -28,15 +30,18 @@ impl ClrSession {
         // All names in scope are needed.
         let sight = self.at_stop().scope_at(&site, "")?;
         let evaluation = ExpressionEvaluation::new(self, &site, &sight, Effects::None, None);
-        let (found, span) = complete(text, cursor, &sight.scope, &evaluation);
+        let (found, span) = complete(&text, cursor, &sight.scope, &evaluation);
         let units =
             |range: std::ops::Range<usize>| text.get(range).unwrap_or_default().encode_utf16().count();
         let (start, length) = (units(0..span.start), units(span.start..span.end));
-        let one = |one: csharp_expr::bind::Completion| {
-            json!({ "label": one.label, "type": one.kind,
-            "start": start, "length": length })
+        let one = |one: csharp_expr::bind::Completion| CompletionItem {
+            label: one.label,
+            kind: Some(one.kind.into()),
+            start: Some(types::integer(start)),
+            length: Some(types::integer(length)),
+            ..CompletionItem::default()
         };
-        let targets: Vec<Value> = found.into_iter().take(MAX_SUGGESTIONS).map(one).collect();
-        Ok(json!({ "targets": targets }))
+        let targets = found.into_iter().take(MAX_SUGGESTIONS).map(one).collect();
+        Ok(types::body(&CompletionsResponseBody { targets, ..CompletionsResponseBody::default() }))
     }
 }

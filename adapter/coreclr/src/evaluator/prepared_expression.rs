@@ -7,7 +7,7 @@ use std::rc::Rc;
 use csharp_expr::bind::{BoundExpression, Effects, Meaning, Refusal, bind};
 use csharp_expr::syntax::{Diagnostic, Span, parse};
 use dap_wire::Failure;
-use serde_json::{Value, json};
+use dap_wire::types::{self, ErrorColumns, ExpressionErrorData};
 
 use super::evaluation::ExpressionEvaluation;
 use super::failed;
@@ -216,7 +216,10 @@ pub(super) fn diagnostic_failure(diagnostic: &Diagnostic, text: &str) -> Failure
 /// A failure with the columns of a part of the text, which count UTF-16 units from 1.
 pub(super) fn at(failure: Failure, span: Span, text: &str) -> Failure {
     let column = |byte: usize| units(text, byte) + 1;
-    failure.data(json!({ "column": column(span.start), "endColumn": column(span.end.max(span.start)) }))
+    failure.data(types::body(&ErrorColumns {
+        column: Some(column(span.start)),
+        end_column: Some(column(span.end.max(span.start))),
+    }))
 }
 
 /// A failure of an assignment whose value begins at byte `start` of its text: converts columns to those
@@ -228,24 +231,21 @@ pub(super) fn in_value(failure: Failure, assignment: &str, start: usize) -> Fail
 
 /// A failure with other columns; those that cannot be converted stay.
 fn with_columns(mut failure: Failure, other: impl Fn(usize) -> Option<usize>) -> Failure {
-    let other = |column: &Value| other(usize::try_from(column.as_u64()?).ok()?);
-    if let Some(column) = other(&failure.data["column"]) {
+    if !failure.data.is_object() {
+        return failure;
+    }
+    let mut data: ExpressionErrorData = types::read(&failure.data);
+    if let Some((old, column)) = data.columns.column.and_then(|old| Some((old, other(old)?))) {
         // The compiler's message ends with this.
-        let old = format!("(column {})", failure.data["column"]);
-        failure.message = failure.message.replace(&old, &format!("(column {column})"));
+        let (old, new) = (format!("(column {old})"), format!("(column {column})"));
+        failure.message = failure.message.replace(&old, &new);
     }
-    let move_place = |place: &mut Value| {
-        for key in ["column", "endColumn"] {
-            if let Some(column) = place.get(key).and_then(other) {
-                place[key] = json!(column);
-            }
-        }
-    };
-    move_place(&mut failure.data);
-    if let Some(places) = failure.data.get_mut("diagnostics").and_then(Value::as_array_mut) {
-        places.iter_mut().for_each(move_place);
+    let diagnostics = data.diagnostics.iter_mut().map(|diagnostic| &mut diagnostic.columns);
+    for columns in diagnostics.chain([&mut data.columns]) {
+        columns.column = columns.column.map(|column| other(column).unwrap_or(column));
+        columns.end_column = columns.end_column.map(|column| other(column).unwrap_or(column));
     }
-    failure
+    failure.data(types::body(&data))
 }
 
 /// The UTF-16 units before a byte of a text.
@@ -257,6 +257,7 @@ fn units(text: &str, byte: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use dap_wire::ErrorCode;
+    use serde_json::{Value, json};
 
     use super::*;
 

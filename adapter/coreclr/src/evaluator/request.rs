@@ -5,8 +5,11 @@ use std::time::Duration;
 use csharp_expr::bind::{Effects, Meaning, bind_assignment};
 use csharp_expr::eval::NO_PLACE;
 use csharp_expr::syntax::parse;
+use dap_wire::types::{
+    self, EvaluateArguments, EvaluateResponseBody, EvaluationEffects, VariablePresentationHint,
+};
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::evaluation::ExpressionEvaluation;
 use super::method_calls::with_call_name;
@@ -20,6 +23,7 @@ use crate::session::ClrSession;
 use crate::stack::FIRST_LABEL_FRAME;
 use crate::stop_context::StopContext;
 use crate::types::Ty;
+use crate::values::variables::wants_hex;
 use crate::values::{Node, Path, UNNAMED};
 
 /// Time limit of getters for a hover.
@@ -67,22 +71,24 @@ pub(crate) fn check_syntax(text: &str) -> Result<(), Failure> {
 
 impl ClrSession {
     pub(crate) fn evaluate(&mut self, arguments: &Value) -> Result<Value, Failure> {
-        let text = arguments["expression"].as_str().unwrap_or_default();
         let (thread, frame) = self.at_stop().requested_frame(arguments)?;
+        let EvaluationEffects { allow_side_effects } = types::read(arguments);
+        let arguments: EvaluateArguments = types::read(arguments);
+        let context = arguments.context.as_deref();
         let allowed = match () {
-            () if arguments["context"] == "hover" => AllowedEffects::Hovering,
-            () if arguments["allowSideEffects"] == false => AllowedEffects::NoSideEffects,
+            () if context == Some("hover") => AllowedEffects::Hovering,
+            () if allow_side_effects == Some(false) => AllowedEffects::NoSideEffects,
             () => AllowedEffects::Everything,
         };
         let limit = if allowed == AllowedEffects::Hovering { HOVER_TIMEOUT } else { CALL_TIMEOUT };
         let site = EvalContext { thread, frame, runs: true, limit };
-        let (text, mut format) = Format::split(text);
-        format.hex |= arguments["format"]["hex"] == true;
-        format.copies = arguments["context"] == "clipboard";
+        let (text, mut format) = Format::split(&arguments.expression);
+        format.hex |= wants_hex(arguments.format.as_ref());
+        format.copies = context == Some("clipboard");
         let found = self.outcome(text, &site, allowed)?;
         // Displays may call anything.
         let site = EvalContext { runs: allowed == AllowedEffects::Everything, ..site };
-        self.result_body(found, &format, &site)
+        self.result_body(found, &format, &site).map(|body| types::body(&body))
     }
 
     /// Evaluates an expression in a frame.
@@ -205,11 +211,12 @@ impl ClrSession {
         found: ExpressionResult,
         format: &Format,
         site: &EvalContext,
-    ) -> Result<Value, Failure> {
+    ) -> Result<EvaluateResponseBody, Failure> {
         let val = match found {
             ExpressionResult::Value(val) => val,
             ExpressionResult::Nothing => {
-                return Ok(json!({ "result": "", "type": "void", "variablesReference": 0 }));
+                let kind = Some("void".to_owned());
+                return Ok(EvaluateResponseBody { kind, ..EvaluateResponseBody::default() });
             }
             ExpressionResult::Type(ty) => return Ok(self.type_body(&ty)),
             ExpressionResult::Namespace(name) => return Err(failed(format!("`{name}` is a namespace"))),
@@ -217,32 +224,41 @@ impl ClrSession {
         match val.data {
             ValueLocation::Constant(constant) => {
                 let shown = self.types.show_constant(&constant, &val.ty, format);
-                Ok(json!({ "result": shown.text, "type": shown.kind, "variablesReference": 0 }))
+                let (result, kind) = (shown.text, Some(shown.kind));
+                Ok(EvaluateResponseBody { result, kind, ..EvaluateResponseBody::default() })
             }
             ValueLocation::At(path) => {
                 let tuple = self.types.names_in(&val.ty).or(path.tuple.clone());
                 let path = Path { tuple, ..path };
-                let (mut shown, more) = self.present(&path, format, site)?;
+                let (mut shown, details) = self.present(&path, format, site)?;
                 // `a?.b` may be null even if the type of `b` is not nullable.
                 if self.types.nullable(&val.ty).is_some_and(|inner| self.types.csharp(&inner) == shown.kind) {
                     shown.kind = self.types.csharp(&val.ty);
                 }
-                let mut body = json!({ "result": shown.text, "type": shown.kind });
-                self.values.open(&mut body, &shown, &path, format);
-                if let (Some(body), Some(more)) = (body.as_object_mut(), more.as_object()) {
-                    body.extend(more.clone());
-                }
-                Ok(body)
+                let (variables_reference, indexed_variables) = self.values.open(&shown, &path, format);
+                Ok(EvaluateResponseBody {
+                    result: shown.text,
+                    kind: Some(shown.kind),
+                    variables_reference,
+                    indexed_variables,
+                    presentation_hint: details.presentation_hint(),
+                    memory_reference: details.memory_reference,
+                    ..EvaluateResponseBody::default()
+                })
             }
         }
     }
 
     /// A type alone opens to its static members.
-    fn type_body(&mut self, ty: &Ty) -> Value {
-        let name = self.types.csharp(ty);
-        let reference = self.values.references.add(Node::statics(ty.clone()));
-        json!({ "result": name, "type": "System.Type", "variablesReference": reference,
-            "presentationHint": { "kind": "class" } })
+    fn type_body(&mut self, ty: &Ty) -> EvaluateResponseBody {
+        let kind = Some("class".to_owned());
+        EvaluateResponseBody {
+            result: self.types.csharp(ty),
+            kind: Some("System.Type".to_owned()),
+            variables_reference: self.values.references.add(Node::statics(ty.clone())),
+            presentation_hint: Some(VariablePresentationHint { kind, ..VariablePresentationHint::default() }),
+            ..EvaluateResponseBody::default()
+        }
     }
 
     /// For log messages: strings without quotes.
@@ -263,8 +279,7 @@ impl ClrSession {
         {
             return Ok(text);
         }
-        let body = self.result_body(found, format, site)?;
-        Ok(body["result"].as_str().unwrap_or_default().to_owned())
+        self.result_body(found, format, site).map(|body| body.result)
     }
 
     /// Evaluates a condition of breakpoints, which are at this method and offset.

@@ -2,7 +2,10 @@
 //!
 //! Not here: the details of an exception ([`super`]).
 
-use serde_json::{Value, json};
+use dap_wire::types::{
+    self, Breakpoint, SetExceptionBreakpointsArguments, SetExceptionBreakpointsResponseBody,
+};
+use serde_json::Value;
 
 /// The point of an exception's life at which it may stop the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,6 +86,11 @@ fn matches_pattern(name: &str, pattern: &str) -> bool {
     rest.is_empty()
 }
 
+/// The answer to a filter that is not set, with the reason.
+fn unverified(message: String) -> Breakpoint {
+    Breakpoint { message: Some(message), ..Breakpoint::default() }
+}
+
 /// The rules for stopping the program: one that matches is sufficient.
 #[derive(Debug)]
 pub(crate) struct Filters(Vec<(ExceptionStage, ExceptionTypeFilter)>);
@@ -96,28 +104,30 @@ impl Default for Filters {
 impl Filters {
     /// `setExceptionBreakpoints`: replaces all; returns one entry for each filter, then
     /// for each filter option.
-    pub(crate) fn set(&mut self, arguments: &Value) -> Value {
-        let plain = arguments["filters"].as_array().into_iter().flatten().map(|name| (name, ""));
-        let options = arguments["filterOptions"].as_array().into_iter().flatten();
+    pub(crate) fn set(&mut self, arguments: &Value) -> SetExceptionBreakpointsResponseBody {
+        let arguments: SetExceptionBreakpointsArguments = types::read(arguments);
+        let plain = arguments.filters.iter().map(|name| (name, ""));
+        let options = arguments.filter_options.iter().flatten();
         let options =
-            options.map(|option| (&option["filterId"], option["condition"].as_str().unwrap_or_default()));
+            options.map(|option| (&option.filter_id, option.condition.as_deref().unwrap_or_default()));
         self.0.clear();
-        let mut results = Vec::new();
+        let mut breakpoints = Vec::new();
         for (name, condition) in plain.chain(options) {
             let alias = ALIASES.iter().find(|(alias, _)| name == alias).map(|(_, own)| *own);
             let known = FILTERS.iter().find(|(known, _)| name == known || alias == Some(known));
-            results.push(match (known, ExceptionTypeFilter::parse(condition)) {
+            breakpoints.push(match (known, ExceptionTypeFilter::parse(condition)) {
                 (Some((_, when)), Ok(types)) => {
                     self.0.push((*when, types));
-                    json!({ "verified": true })
+                    Breakpoint { verified: true, ..Breakpoint::default() }
                 }
-                (None, _) => json!({ "verified": false,
-                    "message": format!("there is no exception filter {name}; there are all, userUnhandled, \
-                        unhandled") }),
-                (_, Err(reason)) => json!({ "verified": false, "message": reason }),
+                (None, _) => unverified(format!(
+                    "there is no exception filter {name:?}; there are all, userUnhandled, unhandled"
+                )),
+                (_, Err(reason)) => unverified(reason),
             });
         }
-        json!({ "breakpoints": results })
+        let breakpoints = Some(breakpoints);
+        SetExceptionBreakpointsResponseBody { breakpoints, ..SetExceptionBreakpointsResponseBody::default() }
     }
 
     /// Whether any rule is about this point of an exception's life; saves reading its type.
@@ -138,6 +148,8 @@ fn stage_matches(when: ExceptionStage, at: ExceptionStage) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn lineage(names: &[&str]) -> Vec<String> {
@@ -180,11 +192,15 @@ mod tests {
         assert!(ExceptionTypeFilter::parse("!").is_err());
     }
 
+    fn verified(response: SetExceptionBreakpointsResponseBody) -> Vec<bool> {
+        response.breakpoints.into_iter().flatten().map(|breakpoint| breakpoint.verified).collect()
+    }
+
     #[test]
     fn filter_accepts_the_name_used_by_other_debuggers() {
         let mut filters = Filters::default();
         let response = filters.set(&json!({ "filters": ["user-unhandled"] }));
-        assert_eq!(response["breakpoints"][0]["verified"], true);
+        assert_eq!(verified(response), [true]);
         assert!(filters.has_filter_for(ExceptionStage::UserUnhandled));
     }
 
@@ -197,13 +213,7 @@ mod tests {
         );
         let response = filters.set(&json!({ "filters": ["userUnhandled", "nope"],
             "filterOptions": [{ "filterId": "all", "condition": "a b" }] }));
-        let verified: Vec<bool> = response["breakpoints"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|result| result["verified"] == true)
-            .collect();
-        assert_eq!(verified, [true, false, false]);
+        assert_eq!(verified(response), [true, false, false]);
         assert!(
             filters.has_filter_for(ExceptionStage::Unhandled)
                 && filters.has_filter_for(ExceptionStage::UserUnhandled)

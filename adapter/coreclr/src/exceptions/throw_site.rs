@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use cordebug::frame::Frame;
 use cordebug::value::Value as ClrValue;
-use serde_json::{Value, json};
+use dap_wire::types::ThrowPlace;
 
 use super::{ExceptionStage, MAX_FRAMES};
 use crate::debuggee::ClrDebuggee;
@@ -136,7 +136,7 @@ impl Exceptions {
         Some(sources.place_line(&place.loaded, place.method, place.il))
     }
 
-    /// The same as a DAP `StackFrame` without an id.
+    /// The same for the answer to `exceptionInfo`.
     pub(super) fn origin_frame(
         &self,
         debuggee: &ClrDebuggee,
@@ -144,11 +144,14 @@ impl Exceptions {
         sources: &SourceLocator,
         retrieval: &Retrieval,
         thread: u32,
-    ) -> Option<Value> {
+    ) -> Option<ThrowPlace> {
         let place = self.users_origin(debuggee, types, thread)?;
         let point = place.loaded.pdb.as_ref().ok()?.point_at(place.method, place.il?)?;
-        Some(json!({ "name": place.loaded.method_display(place.method),
-            "source": sources.source_body(retrieval, &place.loaded, point.document), "line": point.line }))
+        Some(ThrowPlace {
+            name: place.loaded.method_display(place.method),
+            source: sources.source_body(retrieval, &place.loaded, point.document),
+            line: point.line.into(),
+        })
     }
 }
 

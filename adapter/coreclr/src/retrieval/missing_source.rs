@@ -1,20 +1,70 @@
 //! Explanation of a missing source: every way to get it, and the requirements of each. Fetches nothing
 //! ([`super::source_files`], [`super::symbol_files`], [`super::decompiler`]).
 
-use dap_wire::{ErrorCode, Failure};
+use std::collections::BTreeMap;
+
+use dap_wire::{ErrorCode, Failure, types};
 use download::DownloadUrl;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::Retrieval;
 use super::decompiler::INSTALL;
 use super::source_files::RemoteSource;
-use super::source_link_options::pattern_for;
+use super::source_link_options::{allowing, pattern_for};
 use crate::modules::LoadedModule;
 
 /// One way to get a source: machine-readable, and as a hint for people.
 pub(crate) struct RetrievalOption {
-    about: Value,
+    about: RetrievalWay,
     hint: Option<String>,
+}
+
+/// A way to get a source, with what it needs.
+#[derive(Clone, Default, Serialize)]
+struct RetrievalWay {
+    /// `file`, `sourceLink`, `symbolServer` or `decompiler`.
+    way: &'static str,
+    /// The path at the compilation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    /// The address of the source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
+    /// Whether `sourceLinkOptions` allows the address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allowed: Option<bool>,
+    /// The `sourceLinkOptions` that would allow it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allow: Option<Value>,
+    /// The attributes that turn it on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    option: Option<Value>,
+    /// The path of the decompiler.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    program: Option<String>,
+    /// Why it is not possible.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+}
+
+/// Data of a failure: all ways to get the source.
+#[derive(Serialize)]
+struct RetrievalWays {
+    ways: Vec<RetrievalWay>,
+}
+
+/// Attributes that search servers for symbols.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SymbolSearchOption {
+    symbol_options: BTreeMap<&'static str, bool>,
+}
+
+impl RetrievalWay {
+    fn new(way: &'static str) -> Self {
+        Self { way, ..Self::default() }
+    }
 }
 
 impl Retrieval {
@@ -42,13 +92,16 @@ impl Retrieval {
             let compiled = pdb.document(document);
             let folder = compiled.rsplit_once(['/', '\\']).map_or(compiled, |(folder, _)| folder);
             ways.push(RetrievalOption {
-                about: json!({ "way": "file", "path": compiled }),
+                about: RetrievalWay { path: Some(compiled.to_owned()), ..RetrievalWay::new("file") },
                 hint: Some(format!("`sourceFileMap` can map `{folder}`")),
             });
             ways.push(match RemoteSource::of(pdb, document) {
                 Some(remote) => self.by_source_link(&remote.url),
                 None => RetrievalOption {
-                    about: json!({ "way": "sourceLink", "problem": "the PDB names no address of it" }),
+                    about: RetrievalWay {
+                        problem: Some("the PDB names no address of it".to_owned()),
+                        ..RetrievalWay::new("sourceLink")
+                    },
                     hint: None,
                 },
             });
@@ -61,49 +114,49 @@ impl Retrieval {
     }
 
     fn by_source_link(&self, url: &str) -> RetrievalOption {
+        let way = RetrievalWay { url: Some(url.to_owned()), ..RetrievalWay::new("sourceLink") };
         match DownloadUrl::parse(url) {
-            Err(error) => RetrievalOption {
-                about: json!({ "way": "sourceLink", "url": url, "problem": error.to_string() }),
-                hint: None,
-            },
+            Err(error) => {
+                let about = RetrievalWay { problem: Some(error.to_string()), ..way };
+                RetrievalOption { about, hint: None }
+            }
             Ok(address) => {
                 let allowed = self.source_link.allows(&address);
-                let allow = json!({ pattern_for(&address): { "enabled": true } });
-                RetrievalOption {
-                    about: json!({ "way": "sourceLink", "url": url, "allowed": allowed, "allow": allow }),
-                    hint: (!allowed)
-                        .then(|| format!("`sourceLinkOptions: {allow}` allows fetching it from {url}")),
-                }
+                let allow = allowing(pattern_for(&address));
+                let hint =
+                    (!allowed).then(|| format!("`sourceLinkOptions: {allow}` allows fetching it from {url}"));
+                let about = RetrievalWay { allowed: Some(allowed), allow: Some(allow), ..way };
+                RetrievalOption { about, hint }
             }
         }
     }
 
     fn by_symbol_servers(&self, loaded: &LoadedModule) -> RetrievalOption {
+        let way = RetrievalWay::new("symbolServer");
         if let Some(problem) = loaded.server_results() {
-            return RetrievalOption {
-                about: json!({ "way": "symbolServer", "problem": problem }),
-                hint: Some(problem),
-            };
+            let about = RetrievalWay { problem: Some(problem.clone()), ..way };
+            return RetrievalOption { about, hint: Some(problem) };
         }
         // Symbols of packages are on NuGet's server, those of the framework on Microsoft's.
         let server =
             if loaded.is_framework() { "searchMicrosoftSymbolServer" } else { "searchNuGetOrgSymbolServer" };
-        let option = json!({ server: true });
-        RetrievalOption {
-            about: json!({ "way": "symbolServer", "option": { "symbolOptions": option } }),
-            hint: Some(format!("`symbolOptions: {option}` looks for its symbols on a server")),
-        }
+        let symbol_options = BTreeMap::from([(server, true)]);
+        let hint =
+            format!("`symbolOptions: {}` looks for its symbols on a server", types::body(&symbol_options));
+        let option = Some(types::body(&SymbolSearchOption { symbol_options }));
+        RetrievalOption { about: RetrievalWay { option, ..way }, hint: Some(hint) }
     }
 
     fn by_decompiler(&self, loaded: &LoadedModule) -> RetrievalOption {
+        let way = RetrievalWay::new("decompiler");
         let program = self.decompiler.program().map(|program| program.display().to_string());
         match self.why_not_decompiled(loaded) {
-            None => RetrievalOption { about: json!({ "way": "decompiler", "program": program }), hint: None },
+            None => RetrievalOption { about: RetrievalWay { program, ..way }, hint: None },
             Some(problem) => {
                 let is_missing = program.is_none() && !self.decompiler.is_off() && !loaded.is_user_code;
                 let hint = is_missing.then(|| format!("`{INSTALL}` installs a decompiler that is used then"));
                 let hint = hint.or_else(|| program.map(|_| format!("it is not decompiled: {problem}")));
-                RetrievalOption { about: json!({ "way": "decompiler", "problem": problem }), hint }
+                RetrievalOption { about: RetrievalWay { problem: Some(problem), ..way }, hint }
             }
         }
     }
@@ -111,8 +164,8 @@ impl Retrieval {
 
 /// A failure with all ways in its data, and their hints after its own.
 pub(crate) fn with_others(failure: Failure, ways: &[RetrievalOption]) -> Failure {
-    let mut data = if failure.data.is_object() { failure.data.clone() } else { json!({}) };
-    data["ways"] = ways.iter().map(|way| way.about.clone()).collect();
+    let mut data = failure.data.as_object().cloned().unwrap_or_default();
+    data.extend(types::fields(&RetrievalWays { ways: ways.iter().map(|way| way.about.clone()).collect() }));
     let hints: Vec<&str> = ways.iter().filter_map(|way| way.hint.as_deref()).collect();
-    failure.hint(hints.join("; ")).data(data)
+    failure.hint(hints.join("; ")).data(Value::Object(data))
 }

@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use clr_metadata::pdb::Pdb;
 use clr_metadata::pdb::documents::Checksum;
-use dap_wire::{ErrorCode, Failure};
+use dap_wire::{ErrorCode, Failure, types};
 use download::cache::file_name;
 use download::{Cache, DownloadClient, DownloadError, DownloadLimits, DownloadUrl};
-use serde_json::json;
+use serde::Serialize;
+use serde_json::Value;
 
-use super::source_link_options::{SourceLinkOptions, pattern_for};
+use super::source_link_options::{SourceLinkOptions, allowing, pattern_for};
 use crate::checksums;
 
 /// Limits of one source.
@@ -74,12 +75,24 @@ impl RemoteSource {
         if options.allows(&address) {
             return Ok(address);
         }
-        let pattern = pattern_for(&address);
-        let allow = json!({ pattern.as_str(): { "enabled": true } });
+        let allow = allowing(pattern_for(&address));
         Err(denied(format!("`sourceLinkOptions` does not allow `{address}`"))
             .hint(format!("launch with `sourceLinkOptions: {allow}` to allow it"))
-            .data(json!({ "url": address.to_string(), "host": address.authority(), "allow": allow })))
+            .data(types::body(&DeniedAddress {
+                url: address.to_string(),
+                host: address.authority().to_owned(),
+                allow,
+            })))
     }
+}
+
+/// Data of a refusal to fetch a source.
+#[derive(Serialize)]
+struct DeniedAddress {
+    url: String,
+    host: String,
+    /// The `sourceLinkOptions` that would allow it.
+    allow: Value,
 }
 
 /// The path in the cache of a text with this checksum.
@@ -153,10 +166,10 @@ fn failure(remote: &RemoteSource, problem: &DownloadError) -> Failure {
     let failure = Failure::new(code, message);
     match problem {
         DownloadError::Redirected { to, .. } => {
-            let allow = json!({ format!("https://{to}/*"): { "enabled": true } });
+            let allow = allowing(format!("https://{to}/*"));
             failure
                 .hint(format!("`sourceLinkOptions: {allow}` also allows that host"))
-                .data(json!({ "url": remote.url, "host": to, "allow": allow }))
+                .data(types::body(&DeniedAddress { url: remote.url.clone(), host: to.clone(), allow }))
         }
         _ => failure.hint("map the path to a local clone with `sourceFileMap`"),
     }

@@ -1,8 +1,11 @@
 //! The attribute `sourceLinkOptions`: the addresses from which sources may be fetched. Everything else is
 //! refused. Fetches nothing ([`super::source_files`]); [`super::symbol_options`] allows symbol servers.
 
-use dap_wire::Failure;
+use std::collections::BTreeMap;
+
+use dap_wire::{Failure, types};
 use download::DownloadUrl;
+use serde::Serialize;
 use serde_json::Value;
 
 /// Most patterns of one session.
@@ -84,6 +87,18 @@ impl SourceLinkOptions {
 pub(crate) fn pattern_for(address: &DownloadUrl) -> String {
     let scheme = if address.to_string().starts_with("https:") { "https" } else { "http" };
     format!("{scheme}://{}/*", address.authority())
+}
+
+/// The attribute that allows the addresses of a pattern.
+pub(crate) fn allowing(pattern: String) -> Value {
+    let rules = BTreeMap::from([(pattern, AddressRule { enabled: true })]);
+    types::body(&rules)
+}
+
+/// What `sourceLinkOptions` says about the addresses of a pattern.
+#[derive(Serialize)]
+struct AddressRule {
+    enabled: bool,
 }
 
 fn invalid_option(what: &str) -> Failure {

@@ -13,8 +13,8 @@ use clr_metadata::pdb::AwaitStep;
 use cordebug::frame::{Frame, RuntimeBreakpoint};
 use cordebug::thread::Thread;
 use cordebug::value::{Handle, Value as ClrValue, element};
+use dap_wire::types::StoppedEventBody;
 use dap_wire::{ErrorCode, Failure};
-use serde_json::Value;
 
 use super::{ActiveStep, CodePosition, StepKind};
 use crate::calls::{CALL_TIMEOUT, EvalContext};
@@ -244,7 +244,7 @@ impl ClrSession {
         }
         if let Err(failure) = went {
             tracing::debug!(%failure, "the step stops early");
-            self.stop_at(thread, "step", Value::Null);
+            self.stop_at(thread, StoppedEventBody::because("step"));
         }
         true
     }
@@ -285,7 +285,7 @@ impl ClrSession {
                 if let Some(stepper) = step.stepper.take() {
                     stepper.deactivate().unwrap_or_default();
                 }
-                self.stop_at(thread, "step", Value::Null);
+                self.stop_at(thread, StoppedEventBody::because("step"));
             }
             completion @ AwaitBreakpoints::Completion(_) => {
                 completion.clear();

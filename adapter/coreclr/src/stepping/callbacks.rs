@@ -7,7 +7,7 @@
 use clr_metadata::il;
 use cordebug::frame::RuntimeBreakpoint;
 use cordebug::thread::Thread;
-use serde_json::Value;
+use dap_wire::types::StoppedEventBody;
 
 use super::{ActiveStep, CodePosition, StepKind};
 use crate::session::ClrSession;
@@ -36,7 +36,7 @@ impl ClrSession {
         let Some(step) = self.stepping.step.as_ref().filter(|step| is_own(step)) else { return false };
         let stepper_comes = step.stepper.is_some() && thread.id() == Ok(step.thread);
         if !stepper_comes {
-            self.stop_at(thread, "step", Value::Null);
+            self.stop_at(thread, StoppedEventBody::because("step"));
         }
         true
     }

@@ -1,8 +1,9 @@
 //! `gotoTargets` and `goto`: setting the next statement. The code in between does not run.
 
 use clr_metadata::pdb::Location;
+use dap_wire::types::{self, GotoTarget, GotoTargetsArguments, GotoTargetsResponseBody, StoppedEventBody};
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::ExecutionTarget;
 use crate::debuggee::ClrDebuggee;
@@ -34,7 +35,7 @@ impl ClrSession {
         // Frames and values from before are stale, as if the program had run.
         self.forget_stop();
         self.values.stack.take();
-        self.report_stop("goto", id, Value::Null);
+        self.report_stop(id, StoppedEventBody::because("goto"));
         Ok(Value::Null)
     }
 }
@@ -49,31 +50,35 @@ impl Stepping {
         sources: &SourceLocator,
         arguments: &Value,
     ) -> Result<Value, Failure> {
-        let path = arguments["source"]["path"].as_str();
-        let path = path.ok_or_else(|| Failure::invalid("`source.path` is missing"))?;
-        let number = |key: &str| arguments[key].as_u64().and_then(|number| u32::try_from(number).ok());
-        let line = number("line").ok_or_else(|| Failure::invalid("`line` is missing"))?;
-        let RunState::Stopped { thread } = debuggee.run else { return Ok(json!({ "targets": [] })) };
-        let mut list = Vec::new();
+        let line: u32 = types::require(arguments, "line")?;
+        let arguments: GotoTargetsArguments = types::read(arguments);
+        let path = arguments.source.path.ok_or_else(|| Failure::invalid("`source.path` is missing"))?;
+        let column = arguments.column.and_then(|column| u32::try_from(column).ok());
+        let mut body = GotoTargetsResponseBody::default();
+        let RunState::Stopped { thread } = debuggee.run else { return Ok(types::body(&body)) };
         if let Some(position) = types.modules.position(&debuggee.thread(thread)?)
             && let Ok(pdb) = &position.loaded.pdb
-            && let Some(document) = sources.find(pdb, path)
+            && let Some(document) = sources.find(pdb, &path)
         {
             let covers = |at: &Location, column: u32| {
                 at.point.column <= column && (column < at.point.end_column || at.point.end_line > line)
             };
             let mut own = pdb.statements(document, line..=line);
             own.retain(|at| at.method == position.method);
-            own.retain(|at| number("column").is_none_or(|column| covers(at, column)));
+            own.retain(|at| column.is_none_or(|column| covers(at, column)));
             for at in own {
                 let id = self.add_target(ExecutionTarget::Statement { thread, il: at.point.il });
-                list.push(
-                    json!({ "id": id, "label": format!("line {}, column {}", at.point.line, at.point.column),
-                    "line": at.point.line, "column": at.point.column, "endLine": at.point.end_line,
-                    "endColumn": at.point.end_column }),
-                );
+                body.targets.push(GotoTarget {
+                    id: types::integer(id),
+                    label: format!("line {}, column {}", at.point.line, at.point.column),
+                    line: at.point.line.into(),
+                    column: Some(at.point.column.into()),
+                    end_line: Some(at.point.end_line.into()),
+                    end_column: Some(at.point.end_column.into()),
+                    ..GotoTarget::default()
+                });
             }
         }
-        Ok(json!({ "targets": list }))
+        Ok(types::body(&body))
     }
 }

@@ -3,7 +3,8 @@
 
 use cordebug::debugger::Process;
 use dap_wire::Failure;
-use serde_json::{Value, json};
+use dap_wire::types::{self, ContinueResponseBody};
+use serde_json::Value;
 
 use crate::cor;
 use crate::debuggee::ClrDebuggee;
@@ -16,7 +17,8 @@ impl ClrSession {
         self.stepping.hold_others(&self.debuggee, arguments)?;
         let is_single = self.stepping.only_thread.is_some();
         self.resume()?;
-        Ok(json!({ "allThreadsContinued": !is_single }))
+        let all_threads_continued = Some(!is_single);
+        Ok(types::body(&ContinueResponseBody { all_threads_continued, ..ContinueResponseBody::default() }))
     }
 }
 

@@ -5,7 +5,7 @@ use clr_metadata::metadata::Metadata;
 use cordebug::callback::step;
 use cordebug::thread::{Stepper, Thread};
 use dap_wire::Failure;
-use serde_json::Value;
+use dap_wire::types::StoppedEventBody;
 
 use super::{ActiveStep, CodePosition, StepKind, StepStart};
 use crate::options::SessionOptions;
@@ -43,7 +43,7 @@ impl ClrSession {
         }
         self.values.show_returns(&mut step);
         self.stepping.step = Some(step);
-        self.stop_at(thread, "step", Value::Null);
+        self.stop_at(thread, StoppedEventBody::because("step"));
     }
 
     /// Continues from a position where the step must not end; `false` if it may end there.

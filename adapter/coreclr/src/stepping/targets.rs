@@ -5,7 +5,8 @@
 use clr_metadata::il::{self, CallInstruction};
 use cordebug::thread::Thread;
 use dap_wire::Failure;
-use serde_json::{Value, json};
+use dap_wire::types::{self, StepInTarget, StepInTargetsResponseBody};
+use serde_json::Value;
 
 use super::{CodePosition, MAX_FRAMES, StepOrigin};
 use crate::methods;
@@ -47,21 +48,22 @@ impl ClrSession {
         // Only the statement on top continues with calls; the others are in one.
         let top = if index == 0 { self.at_stop().frame_at(thread, 0).ok() } else { None };
         let position = top.as_ref().and_then(|frame| self.types.modules.position_of(frame));
-        let Some((position, frame)) = position.zip(top) else { return Ok(json!({ "targets": [] })) };
+        let mut body = StepInTargetsResponseBody::default();
+        let Some((position, frame)) = position.zip(top) else { return Ok(types::body(&body)) };
         // In the middle of a statement, the call that has returned is before the offset.
         let is_behind = frame.is_exactly_mapped() != Ok(true);
         let made = position.current_call().filter(|_| is_behind);
-        let mut list = Vec::new();
         for call in position.calls() {
             if call.il < position.il || made.is_some_and(|made| call.il <= made) {
                 continue;
             }
             if let Some(label) = self.types.call_label(&position.loaded, call.token) {
                 let id = self.stepping.add_target(ExecutionTarget::Call { thread, il: call.il });
-                list.push(json!({ "id": id, "label": label }));
+                let id = types::integer(id);
+                body.targets.push(StepInTarget { id, label, ..StepInTarget::default() });
             }
         }
-        Ok(json!({ "targets": list }))
+        Ok(types::body(&body))
     }
 }
 

@@ -2,13 +2,15 @@
 //! and the write are in [`crate::evaluator`].
 
 use dap_wire::Failure;
-use serde_json::{Value, json};
+use dap_wire::types::{self, SetVariableArguments, SetVariableResponseBody};
+use serde_json::Value;
 
 use super::UNNAMED;
 use super::contents::{EVERYTHING, RowContent};
+use super::formatted_value::FormattedValue;
 use super::path::Path;
 use super::references::Node;
-use super::variables::VariablesPage;
+use super::variables::{VariablesPage, wants_hex};
 use crate::calls::{CALL_TIMEOUT, EvalContext};
 use crate::evaluator::{Format, TypedValue, ValueLocation};
 use crate::session::ClrSession;
@@ -16,10 +18,9 @@ use crate::session::ClrSession;
 impl ClrSession {
     pub(crate) fn set_variable(&mut self, arguments: &Value) -> Result<Value, Failure> {
         let (name, new) = (text(arguments, "name")?, text(arguments, "value")?);
-        let node = arguments["variablesReference"].as_i64().and_then(|id| self.values.references.node(id));
-        let node = node.ok_or_else(|| {
-            Failure::invalid(format!("there is no reference {}", arguments["variablesReference"]))
-        })?;
+        let SetVariableArguments { variables_reference: reference, .. } = types::read(arguments);
+        let node = self.values.references.node(reference);
+        let node = node.ok_or_else(|| Failure::invalid(format!("there is no reference {reference}")))?;
         let site = self.debuggee.site_of(&node);
         // One item of a long list does not justify creating rows for all.
         let position =
@@ -90,20 +91,21 @@ impl ClrSession {
         arguments: &Value,
         site: &EvalContext,
     ) -> Result<Value, Failure> {
-        let format = Format { hex: arguments["format"]["hex"] == true, ..Format::default() };
+        // `setExpression` has the same `format`, and its answer the same fields.
+        let SetVariableArguments { format, .. } = types::read(arguments);
+        let format = Format { hex: wants_hex(format.as_ref()), ..Format::default() };
         // The new value is shown as it now is at its location.
         let shown_of = if place.path().is_some() { place } else { value };
         match &shown_of.data {
             ValueLocation::Constant(constant) => {
                 let shown = self.types.show_constant(constant, &shown_of.ty, &format);
-                Ok(json!({ "value": shown.text, "type": shown.kind, "variablesReference": 0 }))
+                Ok(set_body(shown, 0, None))
             }
             ValueLocation::At(path) => {
                 let path: Path = path.clone();
                 let (shown, _) = self.present(&path, &format, site)?;
-                let mut body = json!({ "value": shown.text, "type": shown.kind });
-                self.values.open(&mut body, &shown, &path, &format);
-                Ok(body)
+                let (reference, items) = self.values.open(&shown, &path, &format);
+                Ok(set_body(shown, reference, items))
             }
         }
     }
@@ -112,6 +114,17 @@ impl ClrSession {
 fn text(arguments: &Value, key: &str) -> Result<String, Failure> {
     let text = arguments[key].as_str().map(str::to_owned);
     text.ok_or_else(|| Failure::invalid(format!("`{key}` is missing; it must be a string")))
+}
+
+/// The answer to an assignment: the new value as it is shown.
+fn set_body(shown: FormattedValue, reference: i64, indexed_variables: Option<i64>) -> Value {
+    types::body(&SetVariableResponseBody {
+        value: shown.text,
+        kind: Some(shown.kind),
+        variables_reference: Some(reference),
+        indexed_variables,
+        ..SetVariableResponseBody::default()
+    })
 }
 
 /// The expression for the original of a copy in a span's proxy: `new

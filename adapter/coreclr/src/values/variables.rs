@@ -7,7 +7,10 @@ use std::time::{Duration, Instant};
 
 use clr_metadata::members::Access;
 use dap_wire::Failure;
-use serde_json::{Map, Value, json};
+use dap_wire::types::{
+    self, DapVariable, ValueFormat, VariablePresentationHint, VariablesArguments, VariablesResponseBody,
+};
+use serde_json::Value;
 
 use super::bulk_read::is_number;
 use super::contents::{RowContent, VariableEntry, rest_entry};
@@ -18,6 +21,7 @@ use super::{MAX_ROWS, MAX_UNASKED, UNNAMED};
 use crate::calls::{CALL_TIMEOUT, DISPLAY_TIMEOUT, EvalContext};
 use crate::debuggee::RunState;
 use crate::evaluator::{Format, TypedValue, ValueLocation};
+use crate::memory;
 use crate::session::ClrSession;
 use crate::values::ValueStore;
 
@@ -29,27 +33,23 @@ const DISPLAYS_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl ClrSession {
     pub(crate) fn variables(&mut self, arguments: &Value) -> Result<Value, Failure> {
-        let node = arguments["variablesReference"].as_i64().and_then(|id| self.values.references.node(id));
-        let Some(node) = node else {
-            return Err(Failure::invalid(format!(
-                "there is no reference {}",
-                arguments["variablesReference"]
-            )));
-        };
-        let number = |key: &str| arguments[key].as_u64().and_then(|number| usize::try_from(number).ok());
-        let count = number("count").filter(|count| *count > 0);
+        let arguments: VariablesArguments = types::read(arguments);
+        let reference = arguments.variables_reference;
+        let node = self.values.references.node(reference);
+        let node = node.ok_or_else(|| Failure::invalid(format!("there is no reference {reference}")))?;
+        let count = types::unsigned(arguments.count).filter(|count| *count > 0);
         let page = VariablesPage {
-            start: number("start").unwrap_or(0),
+            start: types::unsigned(arguments.start).unwrap_or(0),
             count: count.unwrap_or(usize::MAX),
             most: if count.is_some() { MAX_ROWS } else { MAX_UNASKED },
-            filter: arguments["filter"].as_str(),
+            filter: arguments.filter.as_deref(),
         };
         let site = self.debuggee.site_of(&node);
-        let hex = arguments["format"]["hex"] == true;
+        let hex = wants_hex(arguments.format.as_ref());
         let rows = self.rows_of(&node, &page, &site)?;
         let since = Instant::now();
         let (until, mut given) = (since + DISPLAYS_TIMEOUT, 0);
-        let mut list = Vec::with_capacity(rows.len());
+        let mut variables = Vec::with_capacity(rows.len());
         for row in rows {
             if self.cancel.is_cancelled() {
                 return Err(Failure::cancelled());
@@ -61,81 +61,82 @@ impl ClrSession {
                 && (since.elapsed() > READ_TIMEOUT || given > MAX_TEXT)
             {
                 let before = if let Node::Rest(_, _, from) = &node { *from } else { 0 };
-                let row =
-                    rest_entry(path, format, before.saturating_add(page.start).saturating_add(list.len()));
-                list.push(self.render(&row, hex, false, &site));
+                let first = before.saturating_add(page.start).saturating_add(variables.len());
+                let row = rest_entry(path, format, first);
+                variables.push(self.render(&row, hex, false, &site));
                 break;
             }
             // A variable keeps its source name, whatever its value.
             let is_variable = matches!(node, Node::Locals { .. });
             let row = self.render(&row, hex, is_variable, &site);
-            given += row["value"].as_str().map_or(0, str::len);
-            list.push(row);
+            given += row.value.len();
+            variables.push(row);
         }
-        // `json!` would copy each row.
-        Ok(Value::Object(Map::from_iter([("variables".to_owned(), Value::Array(list))])))
+        Ok(types::body(&VariablesResponseBody { variables, ..VariablesResponseBody::default() }))
     }
 
     /// A row as clients get it.
-    fn render(&mut self, row: &VariableEntry, hex: bool, is_variable: bool, site: &EvalContext) -> Value {
+    fn render(
+        &mut self,
+        row: &VariableEntry,
+        hex: bool,
+        is_variable: bool,
+        site: &EvalContext,
+    ) -> DapVariable {
         let mut entry = match &row.what {
             RowContent::At(path) => {
                 let format = Format { hex, ..Format::default() };
                 let presented = match &row.read {
-                    Some((ty, constant)) => Ok((self.types.show_constant(constant, ty, &format), json!({}))),
+                    Some((ty, constant)) => {
+                        Ok((self.types.show_constant(constant, ty, &format), ValueDetails::default()))
+                    }
                     None => self.present(path, &format, site),
                 };
                 match presented {
-                    Ok((mut shown, more)) => {
+                    Ok((mut shown, details)) => {
                         let name = shown.name.take().filter(|_| !is_variable);
                         let name = name.unwrap_or_else(|| row.name.clone());
-                        let mut entry = body(name, &mut shown, path.name.clone());
-                        self.values.open(&mut entry, &shown, path, &format);
-                        merge(&mut entry, &more);
-                        entry
+                        self.values.row(name, shown, details, path, &format)
                     }
                     Err(failure) => error_row(&row.name, &failure),
                 }
             }
             RowContent::Here(val, way) => self.render_val(&row.name, val, way, hex, site),
-            RowContent::Lazy(node, way) => {
-                let reference = self.values.references.add(node.clone());
-                json!({ "name": row.name, "value": "", "evaluateName": way, "variablesReference": reference })
+            RowContent::Lazy(node, way) => DapVariable {
+                name: row.name.clone(),
+                evaluate_name: Some(way.clone()),
+                variables_reference: self.values.references.add(node.clone()),
+                ..DapVariable::default()
+            },
+            RowContent::Group(node, text, way) => DapVariable {
+                name: row.name.clone(),
+                value: text.clone(),
+                evaluate_name: way.clone(),
+                variables_reference: self.values.references.add(node.clone()),
+                ..DapVariable::default()
+            },
+            RowContent::Message(text) => {
+                DapVariable { name: row.name.clone(), value: text.clone(), ..DapVariable::default() }
             }
-            RowContent::Group(node, text, way) => {
-                let reference = self.values.references.add(node.clone());
-                let mut entry = json!({ "name": row.name, "value": text, "variablesReference": reference });
-                if let Some(way) = way {
-                    entry["evaluateName"] = json!(way);
-                }
-                entry
-            }
-            RowContent::Message(text) => json!({ "name": row.name, "value": text, "variablesReference": 0 }),
             RowContent::Failed(failure) => error_row(&row.name, failure),
         };
-        if entry["evaluateName"].as_str().is_some_and(|way| way.contains(UNNAMED) || !is_speakable(way))
-            && let Some(entry) = entry.as_object_mut()
-        {
-            entry.shift_remove("evaluateName");
-        }
-        let mut hint = json!({ "kind": row.kind });
-        if let Some(access) = row.access {
-            hint["visibility"] = json!(match access {
-                Access::Private => "private",
-                Access::Internal => "internal",
-                Access::Protected => "protected",
-                Access::Public => "public",
-            });
-        }
-        if matches!(row.what, RowContent::Lazy(..)) {
-            hint["lazy"] = json!(true);
-        }
-        let mut attributes: Vec<Value> = row.attributes.iter().map(|attribute| json!(attribute)).collect();
-        attributes.extend(entry["presentationHint"]["attributes"].as_array().cloned().unwrap_or_default());
-        if !attributes.is_empty() {
-            hint["attributes"] = json!(attributes);
-        }
-        entry["presentationHint"] = hint;
+        entry.evaluate_name = entry.evaluate_name.filter(|way| !way.contains(UNNAMED) && is_speakable(way));
+        let of_value = entry.presentation_hint.take().and_then(|hint| hint.attributes).unwrap_or_default();
+        let attributes: Vec<String> =
+            row.attributes.iter().map(|attribute| (*attribute).to_owned()).chain(of_value).collect();
+        let visibility = row.access.map(|access| match access {
+            Access::Private => "private",
+            Access::Internal => "internal",
+            Access::Protected => "protected",
+            Access::Public => "public",
+        });
+        entry.presentation_hint = Some(VariablePresentationHint {
+            kind: Some(row.kind.to_owned()),
+            visibility: visibility.map(str::to_owned),
+            lazy: matches!(row.what, RowContent::Lazy(..)).then_some(true),
+            attributes: (!attributes.is_empty()).then_some(attributes),
+            ..VariablePresentationHint::default()
+        });
         entry
     }
 
@@ -146,36 +147,36 @@ impl ClrSession {
         way: &str,
         hex: bool,
         site: &EvalContext,
-    ) -> Value {
+    ) -> DapVariable {
         let format = Format { hex, ..Format::default() };
         match &val.data {
             ValueLocation::Constant(constant) => {
                 let shown = self.types.show_constant(constant, &val.ty, &format);
-                json!({ "name": name, "value": shown.text, "type": shown.kind, "evaluateName": way,
-                    "variablesReference": 0 })
+                DapVariable {
+                    name: name.to_owned(),
+                    value: shown.text,
+                    kind: Some(shown.kind),
+                    evaluate_name: Some(way.to_owned()),
+                    ..DapVariable::default()
+                }
             }
             ValueLocation::At(path) => {
                 let path = Path { name: way.to_owned(), ..path.clone() };
                 match self.present(&path, &format, site) {
-                    Ok((mut shown, more)) => {
-                        let mut entry = body(name.to_owned(), &mut shown, way.to_owned());
-                        self.values.open(&mut entry, &shown, &path, &format);
-                        merge(&mut entry, &more);
-                        entry
-                    }
+                    Ok((shown, details)) => self.values.row(name.to_owned(), shown, details, &path, &format),
                     Err(failure) => error_row(name, &failure),
                 }
             }
         }
     }
 
-    /// A value's text and type, with the display that its type defines; and more for its row.
+    /// A value's text and type, with the display that its type defines; and details for its row.
     pub(crate) fn present(
         &mut self,
         path: &Path,
         format: &Format,
         site: &EvalContext,
-    ) -> Result<(FormattedValue, Value), Failure> {
+    ) -> Result<(FormattedValue, ValueDetails), Failure> {
         let mut fetched = self.at_stop().fetch(path);
         if fetched.is_err() && self.load_type_of(path, site) {
             fetched = self.at_stop().fetch(path);
@@ -185,11 +186,11 @@ impl ClrSession {
             Err(failure) => {
                 let kind = self.at_stop().unloaded(path).map(|ty| self.types.csharp(&ty)).ok_or(failure)?;
                 let null = FormattedValue { text: "null".into(), kind, items: 0, opens: false, name: None };
-                return Ok((null, json!({})));
+                return Ok((null, ValueDetails::default()));
             }
         };
         let mut shown = self.types.show_as(&self.debuggee, &value, format, 3);
-        let mut more = json!({});
+        let mut details = ValueDetails::default();
         // A number has only its text.
         let is_plain = !shown.opens && value.element_type().is_ok_and(is_number);
         if !is_plain
@@ -198,12 +199,8 @@ impl ClrSession {
         {
             let address = value.as_reference().and_then(|reference| reference.target().ok());
             let address = address.or_else(|| inner.address().ok()).filter(|address| *address > 0);
-            if let Some(address) = address {
-                more["memoryReference"] = json!(format!("0x{address:x}"));
-            }
-            if inner.as_string().is_some() {
-                more["presentationHint"] = json!({ "attributes": ["rawString"] });
-            }
+            details.memory_reference = address.map(memory::reference);
+            details.is_string = inner.as_string().is_some();
             if shown.opens && shown.items == 0 && !format.raw {
                 let site = EvalContext { limit: site.limit.min(DISPLAY_TIMEOUT), ..*site };
                 // A nullable is shown as its value.
@@ -214,18 +211,43 @@ impl ClrSession {
                 self.format_by_type(&held, format, &site, &mut shown);
             }
         }
-        Ok((shown, more))
+        Ok((shown, details))
     }
 }
 
 impl ValueStore {
-    /// Makes a row or an evaluation's answer expandable, if its value is.
-    pub(crate) fn open(&mut self, row: &mut Value, shown: &FormattedValue, path: &Path, format: &Format) {
+    /// The reference to the children of a value, 0 without any, and the number of its items.
+    pub(crate) fn open(
+        &mut self,
+        shown: &FormattedValue,
+        path: &Path,
+        format: &Format,
+    ) -> (i64, Option<i64>) {
         let mut add = || self.references.add(Node::Inside(path.clone(), *format));
         let reference = if shown.opens { add() } else { 0 };
-        row["variablesReference"] = json!(reference);
-        if shown.items > 0 && !format.raw {
-            row["indexedVariables"] = json!(shown.items);
+        (reference, (shown.items > 0 && !format.raw).then(|| shown.items.into()))
+    }
+
+    /// The row of a value at a path, without the facts of its declaration.
+    fn row(
+        &mut self,
+        name: String,
+        shown: FormattedValue,
+        details: ValueDetails,
+        path: &Path,
+        format: &Format,
+    ) -> DapVariable {
+        let (variables_reference, indexed_variables) = self.open(&shown, path, format);
+        DapVariable {
+            name,
+            value: shown.text,
+            kind: Some(shown.kind),
+            evaluate_name: Some(path.name.clone()),
+            variables_reference,
+            indexed_variables,
+            presentation_hint: details.presentation_hint(),
+            memory_reference: details.memory_reference,
+            ..DapVariable::default()
         }
     }
 }
@@ -283,14 +305,27 @@ impl VariablesPage<'_> {
     }
 }
 
-/// The common fields of rows: `json!` would copy each text and let the object grow.
-fn body(name: String, shown: &mut FormattedValue, way: String) -> Value {
-    let mut entry = Map::with_capacity(8);
-    entry.insert("name".into(), name.into());
-    entry.insert("value".into(), std::mem::take(&mut shown.text).into());
-    entry.insert("type".into(), std::mem::take(&mut shown.kind).into());
-    entry.insert("evaluateName".into(), way.into());
-    Value::Object(entry)
+/// Facts about a value in memory, for its row or for the answer of an evaluation.
+#[derive(Default)]
+pub(crate) struct ValueDetails {
+    /// The address of the object.
+    pub(crate) memory_reference: Option<String>,
+    /// Whether it is a string, which clients can show without quotes.
+    is_string: bool,
+}
+
+impl ValueDetails {
+    /// The hint for clients about the form of the value's text.
+    pub(crate) fn presentation_hint(&self) -> Option<VariablePresentationHint> {
+        let attributes = Some(vec!["rawString".to_owned()]);
+        let hint = || VariablePresentationHint { attributes, ..VariablePresentationHint::default() };
+        self.is_string.then(hint)
+    }
+}
+
+/// Whether a request asks for hexadecimal integers.
+pub(crate) fn wants_hex(format: Option<&ValueFormat>) -> bool {
+    format.and_then(|format| format.hex) == Some(true)
 }
 
 /// Whether an expression contains no compiler-generated name, such as `<Run>d__0`.
@@ -311,15 +346,18 @@ fn is_speakable(way: &str) -> bool {
     true
 }
 
-fn merge(into: &mut Value, more: &Value) {
-    if let (Some(into), Some(more)) = (into.as_object_mut(), more.as_object()) {
-        into.extend(more.clone());
+/// The row of a value that cannot be read.
+fn error_row(name: &str, failure: &Failure) -> DapVariable {
+    let attributes = Some(vec!["failedEvaluation".to_owned()]);
+    DapVariable {
+        name: name.to_owned(),
+        value: format!("<{failure}>"),
+        presentation_hint: Some(VariablePresentationHint {
+            attributes,
+            ..VariablePresentationHint::default()
+        }),
+        ..DapVariable::default()
     }
-}
-
-pub(super) fn error_row(name: &str, failure: &Failure) -> Value {
-    json!({ "name": name, "value": format!("<{failure}>"), "variablesReference": 0,
-        "presentationHint": { "attributes": ["failedEvaluation"] } })
 }
 
 #[cfg(test)]

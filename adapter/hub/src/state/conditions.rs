@@ -298,7 +298,7 @@ impl State {
         }
         if let Some(candidate) = check.candidates.get_or_insert_default().pop_front() {
             match output.finish() {
-                HitRecord::Line(line) => self.broadcast("output", &line_body(&line)),
+                HitRecord::Line(line) => self.broadcast("output", &body(&line_body(&line))),
                 HitRecord::Row { values, hit, last } => {
                     let body = json!({ "breakpointId": candidate.id, "threadId": check.stop.thread_id,
                         "hit": hit, "values": values });

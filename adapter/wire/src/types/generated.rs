@@ -50,11 +50,119 @@ pub struct BreakpointEventBody {
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
+pub struct BreakpointLocation {
+    #[serde(deserialize_with = "required")]
+    pub line: i64,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub column: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub end_line: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub end_column: Option<i64>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct BreakpointLocationsArguments {
+    #[serde(deserialize_with = "required")]
+    pub source: Source,
+    #[serde(deserialize_with = "required")]
+    pub line: i64,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub column: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub end_line: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub end_column: Option<i64>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct BreakpointLocationsResponseBody {
+    #[serde(deserialize_with = "required")]
+    pub breakpoints: Vec<BreakpointLocation>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct CancelArguments {
     #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
     pub request_id: Option<i64>,
     #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
     pub progress_id: Option<String>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct DapChecksum {
+    #[serde(deserialize_with = "required")]
+    pub algorithm: String,
+    #[serde(deserialize_with = "required")]
+    pub checksum: String,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct CompletionItem {
+    #[serde(deserialize_with = "required")]
+    pub label: String,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub sort_text: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    #[serde(rename = "type", deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Value>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub start: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub length: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub selection_start: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub selection_length: Option<i64>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct CompletionsArguments {
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub frame_id: Option<i64>,
+    #[serde(deserialize_with = "required")]
+    pub text: String,
+    #[serde(deserialize_with = "required")]
+    pub column: i64,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub line: Option<i64>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct CompletionsResponseBody {
+    #[serde(deserialize_with = "required")]
+    pub targets: Vec<CompletionItem>,
     /// Fields that the schema does not know.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
@@ -100,6 +208,62 @@ pub struct DataBreakpointInfoResponseBody {
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
+pub struct DisassembleArguments {
+    #[serde(deserialize_with = "required")]
+    pub memory_reference: String,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub offset: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub instruction_offset: Option<i64>,
+    #[serde(deserialize_with = "required")]
+    pub instruction_count: i64,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub resolve_symbols: Option<bool>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct DisassembleResponseBody {
+    #[serde(deserialize_with = "required")]
+    pub instructions: Vec<DisassembledInstruction>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct DisassembledInstruction {
+    #[serde(deserialize_with = "required")]
+    pub address: String,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub instruction_bytes: Option<String>,
+    #[serde(deserialize_with = "required")]
+    pub instruction: String,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub symbol: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub location: Option<Source>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub line: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub column: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub end_line: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub end_column: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub presentation_hint: Option<String>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct DisconnectArguments {
     #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
     pub restart: Option<bool>,
@@ -128,7 +292,7 @@ pub struct EvaluateArguments {
     #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
     #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
-    pub format: Option<Value>,
+    pub format: Option<ValueFormat>,
     /// Fields that the schema does not know.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
@@ -142,7 +306,7 @@ pub struct EvaluateResponseBody {
     #[serde(rename = "type", deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
-    pub presentation_hint: Option<Value>,
+    pub presentation_hint: Option<VariablePresentationHint>,
     #[serde(deserialize_with = "required")]
     pub variables_reference: i64,
     #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
@@ -220,6 +384,52 @@ pub struct ExceptionInfoResponseBody {
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
+pub struct GotoTarget {
+    #[serde(deserialize_with = "required")]
+    pub id: i64,
+    #[serde(deserialize_with = "required")]
+    pub label: String,
+    #[serde(deserialize_with = "required")]
+    pub line: i64,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub column: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub end_line: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub end_column: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub instruction_pointer_reference: Option<String>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct GotoTargetsArguments {
+    #[serde(deserialize_with = "required")]
+    pub source: Source,
+    #[serde(deserialize_with = "required")]
+    pub line: i64,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub column: Option<i64>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct GotoTargetsResponseBody {
+    #[serde(deserialize_with = "required")]
+    pub targets: Vec<GotoTarget>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct InitializeRequestArguments {
     #[serde(rename = "clientID", deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
@@ -280,6 +490,92 @@ pub struct InvalidatedEventBody {
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
+pub struct LoadedSourceEventBody {
+    #[serde(deserialize_with = "required")]
+    pub reason: String,
+    #[serde(deserialize_with = "required")]
+    pub source: Source,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct LoadedSourcesResponseBody {
+    #[serde(deserialize_with = "required")]
+    pub sources: Vec<Source>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct DapModule {
+    #[serde(deserialize_with = "required")]
+    pub id: Value,
+    #[serde(deserialize_with = "required")]
+    pub name: String,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub is_optimized: Option<bool>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub is_user_code: Option<bool>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub symbol_status: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub symbol_file_path: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub date_time_stamp: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub address_range: Option<String>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ModuleEventBody {
+    #[serde(deserialize_with = "required")]
+    pub reason: String,
+    #[serde(deserialize_with = "required")]
+    pub module: DapModule,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct DapModulesArguments {
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub start_module: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub module_count: Option<i64>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ModulesResponseBody {
+    #[serde(deserialize_with = "required")]
+    pub modules: Vec<DapModule>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub total_modules: Option<i64>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct OutputEventBody {
     #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
@@ -299,18 +595,6 @@ pub struct OutputEventBody {
     pub data: Option<Value>,
     #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
     pub location_reference: Option<i64>,
-    /// Fields that the schema does not know.
-    #[serde(flatten)]
-    pub rest: Map<String, Value>,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct ModuleEventBody {
-    #[serde(deserialize_with = "required")]
-    pub reason: String,
-    #[serde(deserialize_with = "required")]
-    pub module: Value,
     /// Fields that the schema does not know.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
@@ -348,6 +632,104 @@ pub struct ProgressEndEventBody {
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
+pub struct ReadMemoryArguments {
+    #[serde(deserialize_with = "required")]
+    pub memory_reference: String,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub offset: Option<i64>,
+    #[serde(deserialize_with = "required")]
+    pub count: i64,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ReadMemoryResponseBody {
+    #[serde(deserialize_with = "required")]
+    pub address: String,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub unreadable_bytes: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct RunInTerminalRequestArguments {
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(deserialize_with = "required")]
+    pub cwd: String,
+    #[serde(deserialize_with = "required")]
+    pub args: Vec<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub env: Option<Value>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub args_can_be_interpreted_by_shell: Option<bool>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct DapScope {
+    #[serde(deserialize_with = "required")]
+    pub name: String,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub presentation_hint: Option<String>,
+    #[serde(deserialize_with = "required")]
+    pub variables_reference: i64,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub named_variables: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub indexed_variables: Option<i64>,
+    #[serde(deserialize_with = "required")]
+    pub expensive: bool,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub line: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub column: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub end_line: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub end_column: Option<i64>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ScopesArguments {
+    #[serde(deserialize_with = "required")]
+    pub frame_id: i64,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ScopesResponseBody {
+    #[serde(deserialize_with = "required")]
+    pub scopes: Vec<DapScope>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct SetBreakpointsResponseBody {
     #[serde(deserialize_with = "required")]
     pub breakpoints: Vec<Breakpoint>,
@@ -372,6 +754,54 @@ pub struct SetExceptionBreakpointsArguments {
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
+pub struct SetExceptionBreakpointsResponseBody {
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub breakpoints: Option<Vec<Breakpoint>>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct SetVariableArguments {
+    #[serde(deserialize_with = "required")]
+    pub variables_reference: i64,
+    #[serde(deserialize_with = "required")]
+    pub name: String,
+    #[serde(deserialize_with = "required")]
+    pub value: String,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub format: Option<ValueFormat>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct SetVariableResponseBody {
+    #[serde(deserialize_with = "required")]
+    pub value: String,
+    #[serde(rename = "type", deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub variables_reference: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub named_variables: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub indexed_variables: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub memory_reference: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub value_location_reference: Option<i64>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Source {
     #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
@@ -388,7 +818,51 @@ pub struct Source {
     #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
     pub adapter_data: Option<Value>,
     #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
-    pub checksums: Option<Vec<Value>>,
+    pub checksums: Option<Vec<DapChecksum>>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct DapSourceArguments {
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+    #[serde(deserialize_with = "required")]
+    pub source_reference: i64,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct SourceBreakpoint {
+    #[serde(deserialize_with = "required")]
+    pub line: i64,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub column: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub hit_condition: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub log_message: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct SourceResponseBody {
+    #[serde(deserialize_with = "required")]
+    pub content: String,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
     /// Fields that the schema does not know.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
@@ -454,6 +928,36 @@ pub struct StackTraceResponseBody {
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
+pub struct StepInTarget {
+    #[serde(deserialize_with = "required")]
+    pub id: i64,
+    #[serde(deserialize_with = "required")]
+    pub label: String,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub line: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub column: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub end_line: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub end_column: Option<i64>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct StepInTargetsResponseBody {
+    #[serde(deserialize_with = "required")]
+    pub targets: Vec<StepInTarget>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct StoppedEventBody {
     #[serde(deserialize_with = "required")]
     pub reason: String,
@@ -476,11 +980,89 @@ pub struct StoppedEventBody {
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
+pub struct DapThread {
+    #[serde(deserialize_with = "required")]
+    pub id: i64,
+    #[serde(deserialize_with = "required")]
+    pub name: String,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct ThreadEventBody {
     #[serde(deserialize_with = "required")]
     pub reason: String,
     #[serde(deserialize_with = "required")]
     pub thread_id: i64,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ThreadsResponseBody {
+    #[serde(deserialize_with = "required")]
+    pub threads: Vec<DapThread>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ValueFormat {
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub hex: Option<bool>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct DapVariable {
+    #[serde(deserialize_with = "required")]
+    pub name: String,
+    #[serde(deserialize_with = "required")]
+    pub value: String,
+    #[serde(rename = "type", deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub presentation_hint: Option<VariablePresentationHint>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub evaluate_name: Option<String>,
+    #[serde(deserialize_with = "required")]
+    pub variables_reference: i64,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub named_variables: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub indexed_variables: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub memory_reference: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub declaration_location_reference: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub value_location_reference: Option<i64>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct VariablePresentationHint {
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub attributes: Option<Vec<String>>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub visibility: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub lazy: Option<bool>,
     /// Fields that the schema does not know.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
@@ -498,7 +1080,17 @@ pub struct VariablesArguments {
     #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
     pub count: Option<i64>,
     #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
-    pub format: Option<Value>,
+    pub format: Option<ValueFormat>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct VariablesResponseBody {
+    #[serde(deserialize_with = "required")]
+    pub variables: Vec<DapVariable>,
     /// Fields that the schema does not know.
     #[serde(flatten)]
     pub rest: Map<String, Value>,

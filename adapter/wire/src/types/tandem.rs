@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Source, optional};
+use super::{Source, optional, required};
 
 /// Arguments of `sessionInfo`, a request of Tandem.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -261,6 +261,113 @@ pub struct SessionPlace {
     pub line: i64,
     /// The column of the statement, from 1.
     pub column: i64,
+}
+
+/// `Source.adapterData` of the .NET engine.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SourceAvailability {
+    /// Whether the text must be fetched or decompiled first.
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub not_here: Option<bool>,
+}
+
+/// The field that Tandem adds to the arguments of `evaluate`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct EvaluationEffects {
+    /// Whether the evaluation may change the program; absent means yes.
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub allow_side_effects: Option<bool>,
+}
+
+/// The field that Tandem adds to the body of `exceptionInfo`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ExceptionOrigin {
+    /// Where user code threw the exception, if the thread's stack does not show it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thrown_at: Option<ThrowPlace>,
+}
+
+/// A statement that has thrown an exception: a DAP `StackFrame` without an id, because its method has ended.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ThrowPlace {
+    /// The name of the method.
+    pub name: String,
+    /// The source of the method.
+    pub source: Option<Source>,
+    /// The line of the statement, from 1.
+    pub line: i64,
+}
+
+/// Data of a failed evaluation.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ExpressionErrorData {
+    /// The columns of the first error.
+    #[serde(flatten)]
+    pub columns: ErrorColumns,
+    /// All errors that the compiler reports.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub diagnostics: Vec<ExpressionDiagnostic>,
+    /// Fields of other failures.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// The columns of an error in an expression, in UTF-16 units from 1.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ErrorColumns {
+    /// The first column of the error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<usize>,
+    /// The column after the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end_column: Option<usize>,
+}
+
+/// An error that a compiler reports for an expression.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ExpressionDiagnostic {
+    /// The error code, such as `CS0103`; absent for the location alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// The text of the error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The columns of the text that is wrong.
+    #[serde(flatten)]
+    pub columns: ErrorColumns,
+}
+
+/// Body of `attach` to a .NET program.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AttachBody {
+    /// The version of the program's runtime.
+    pub runtime_version: String,
+}
+
+/// The field that Tandem adds to a `StackFrame`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct EndedFrame {
+    /// Whether the method has thrown the exception of the stop and ended: it has no variables any more.
+    #[serde(deserialize_with = "required")]
+    pub has_ended: bool,
+}
+
+/// The field that Tandem adds to the arguments of `source`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SourceOfModule {
+    /// The module of a frame without a source: the answer is its code, or the reason why there is none.
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub module_id: Option<i64>,
 }
 
 fn is_zero(count: &u64) -> bool {
