@@ -20,6 +20,7 @@ mod chunked_reader;
 mod connection;
 mod custom;
 mod debuggee;
+mod differences;
 mod find;
 mod inspector;
 mod launch_plan;

@@ -79,12 +79,14 @@ impl AdapterSession {
         cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
         self.check_frame(&arguments)?;
-        let kept = arguments["value"].as_str().and_then(|value| self.profile.kept_value(value));
+        let value = arguments["value"].as_str().map(str::to_owned);
+        let kept = value.as_deref().and_then(|value| self.profile.kept_value(value));
         let frame = Some(&arguments["frameId"]).filter(|frame| frame.is_number()).cloned();
         let frame = frame
             .or_else(|| self.with_knowledge(|known| known.scopes.frame_of(&arguments["variablesReference"])));
-        self.check_string(&arguments["value"], frame.as_ref(), cancel).await?;
-        let expression = arguments["value"].as_str().filter(|value| self.profile.assigns_value_of(value));
+        let text = value.as_deref().unwrap_or_default();
+        self.check_string(text, frame.as_ref().and_then(Value::as_i64), cancel).await?;
+        let expression = value.as_deref().filter(|value| self.profile.assigns_value_of(value));
         if let Some(expression) = expression {
             let Some(frame) = &frame else { return Err(only_literals(expression)) };
             let evaluation = json!({ "expression": expression, "frameId": frame, "context": "watch" });
@@ -111,7 +113,7 @@ impl AdapterSession {
         self.profile.adapt_request("setExpression", &mut arguments);
         let assignment: ExpressionToSet = types::read(&arguments);
         let ExpressionToSet { expression, value, .. } = &assignment;
-        self.check_string(&arguments["value"], Some(&arguments["frameId"]), cancel).await?;
+        self.check_string(value, assignment.frame_id, cancel).await?;
         match way {
             ExpressionAssignment::Evaluated => {
                 let evaluation = assignment.evaluation(format!("({expression}) = ({value})"));
@@ -140,22 +142,22 @@ impl AdapterSession {
     /// Refuses a string whose assignment would crash the adapter.
     async fn check_string(
         self: &Arc<Self>,
-        value: &Value,
-        frame: Option<&Value>,
+        value: &str,
+        frame_id: Option<i64>,
         cancel: &CancellationToken,
     ) -> Result<(), Failure> {
-        let value = value.as_str().unwrap_or_default();
         let Some(version) = self.profile.version_of_language(value) else { return Ok(()) };
         // A value that cannot be evaluated is the adapter's to refuse.
         let mut results = Vec::new();
         for expression in [value, version] {
-            let evaluation = json!({ "expression": expression, "frameId": frame, "context": "watch" });
+            let assignment = ExpressionToSet { frame_id, ..ExpressionToSet::default() };
+            let evaluation = assignment.evaluation(expression.to_owned());
             let Ok(answer) = self.ask("evaluate", evaluation, cancel).await else { return Ok(()) };
-            let result = answer["result"].as_str().unwrap_or_default();
+            let EvaluateResponseBody { result, .. } = types::read(&answer);
             if !result.starts_with('"') {
                 return Ok(());
             }
-            results.push(result.to_owned());
+            results.push(result);
         }
         let Some(target) = self.live().as_ref().map(|live| live.target.clone()) else { return Ok(()) };
         let session = self.clone();

@@ -48,16 +48,15 @@ impl AdapterSession {
         joined: &[JoinedConditions],
         cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
-        if let Some(reason) = self.with_knowledge(|known| known.breakpoints.lost()) {
-            // The adapter would write to the code of a program that it does not know.
-            let count = arguments["breakpoints"].as_array().map_or(0, Vec::len);
-            return Ok(translate::refuse_all(count, reason));
-        }
         let place = arguments["source"]["path"].as_str().unwrap_or(command).to_owned();
         if command == "setFunctionBreakpoints" {
             self.learn(|known| known.panics.note_functions(&arguments));
         }
         let requested = arguments["breakpoints"].as_array_mut().map(std::mem::take).unwrap_or_default();
+        if let Some(reason) = self.with_knowledge(|known| known.breakpoints.lost()) {
+            // The adapter would write to the code of a program that it does not know.
+            return Ok(translate::refuse_all(requested.len(), reason));
+        }
         let (mut taken, mut sent) = (Vec::new(), Vec::new());
         for (index, mut breakpoint) in requested.into_iter().enumerate() {
             let refuse = |message: String, line: &Value| {

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use dap_wire::command::{self, BodyValues};
-use dap_wire::types::{ExceptionInfoResponseBody, StoppedEventBody};
+use dap_wire::types::{self, ExceptionInfoResponseBody, SetBreakpointsResponseBody, StoppedEventBody};
 use serde_json::Value;
 
 use super::conditions::Conditions;
@@ -43,8 +43,8 @@ pub(in super::super) struct HeldBreakpoints {
 impl HeldBreakpoints {
     /// Learns the breakpoints of a place from the adapter's answer.
     pub(in super::super) fn hold(&mut self, place: String, answer: &Value) {
-        let breakpoints = answer["breakpoints"].as_array().into_iter().flatten();
-        self.ids.insert(place, breakpoints.filter_map(|breakpoint| breakpoint["id"].as_i64()).collect());
+        let SetBreakpointsResponseBody { breakpoints, .. } = types::read(answer);
+        self.ids.insert(place, breakpoints.into_iter().filter_map(|breakpoint| breakpoint.id).collect());
     }
 
     /// Records why they no longer stop; returns the ids of those that clients have to be informed of.

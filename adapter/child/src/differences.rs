@@ -1,0 +1,32 @@
+//! Values of a profile that say how its adapter differs from DAP. Profiles return them, and sessions act
+//! on them. Not here: the profile itself ([`super::profile`]).
+
+/// Result of a `pause` while the program runs none of its own code: it waits in a call, or for an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum IdlePause {
+    /// The program stops anyway.
+    Stops,
+    /// No thread runs the program's own code, and stacks are known; the adapter just never reports the stop.
+    StopsUnreported,
+    /// It stops when the program's own code runs again; the reason why it does not stop now.
+    Deferred(&'static str),
+}
+
+/// The way to assign to an expression with an adapter that has no `setExpression`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ExpressionAssignment {
+    /// Evaluating an assignment.
+    Evaluated,
+    /// Setting the row of the scope or value that has it. `setVariable` of such an adapter looks for the
+    /// variable in the top frame of the thread that stopped, whatever frame it was read in.
+    RowOfTopFrame,
+}
+
+/// How the debugger in a program that is attached to is corrected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct AttachCorrection {
+    /// Evaluated in a frame of the program; its value is the debugger's version.
+    pub(super) expression: &'static str,
+    /// The message of a breakpoint that is refused because the correction could not be made yet.
+    pub(super) refusal: &'static str,
+}
