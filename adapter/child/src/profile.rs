@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use dap_wire::Failure;
-use dap_wire::types::StoppedEventBody;
+use dap_wire::types::{DapVariable, StoppedEventBody};
 use serde_json::Value;
 
 pub(super) use super::differences::{AttachCorrection, ExpressionAssignment, IdlePause};
@@ -378,7 +378,7 @@ pub(super) trait Profile: Send + Sync {
     }
 
     /// The index of the row that represents further elements among the children of a value.
-    fn further_elements(&self, _rows: &[Value]) -> Option<usize> {
+    fn further_elements(&self, _rows: &[DapVariable]) -> Option<usize> {
         None
     }
 

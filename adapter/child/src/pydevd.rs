@@ -4,6 +4,9 @@
 
 use std::collections::HashSet;
 
+use dap_wire::types::{
+    self, CompletionItem, CompletionsResponseBody, DapVariable, StoppedEventBody, VariablesResponseBody,
+};
 use serde_json::{Map, Value, json};
 
 use super::rows;
@@ -26,44 +29,33 @@ pub(super) fn adapt_request(command: &str, arguments: &mut Value) {
 pub(super) fn adapt_incoming(what: &str, body: &mut Value) {
     match what {
         // It reports this for each pause, and VS Code then shows no frame.
-        "stopped" => {
-            if let Some(body) = body.as_object_mut() {
-                body.shift_remove("preserveFocusHint");
-            }
-        }
+        "stopped" => types::edit(body, |stop: &mut StoppedEventBody| stop.preserve_focus_hint = None),
         // Some come twice (`__class__`), and what is grouped comes before what there is.
-        "variables" => {
-            if let Some(rows) = body["variables"].as_array_mut() {
-                rows::without_repeats(rows);
-                rows.sort_by_key(is_group);
-            }
-        }
+        "variables" => types::edit(body, |page: &mut VariablesResponseBody| {
+            rows::without_repeats(&mut page.variables);
+            page.variables.sort_by_key(is_group);
+        }),
         // It lists a property twice, of the type and of the object; and methods that Python calls by itself
         // come first.
-        "completions" => {
-            if let Some(targets) = body["targets"].as_array_mut() {
-                let mut known = HashSet::new();
-                targets.retain(|target| {
-                    target["label"].as_str().is_none_or(|label| known.insert(label.to_owned()))
-                });
-                targets.iter_mut().for_each(sort_after_names);
-            }
-        }
+        "completions" => types::edit(body, |found: &mut CompletionsResponseBody| {
+            let mut known = HashSet::new();
+            found.targets.retain(|target| known.insert(target.label.clone()));
+            found.targets.iter_mut().for_each(sort_after_names);
+        }),
         _ => {}
     }
 }
 
 /// Gives `_private` and `__special__` names a DAP `sortText` behind those of the other names.
-fn sort_after_names(target: &mut Value) {
-    let Some(label) = target["label"].as_str() else { return };
-    let name = label.trim_start_matches('_');
-    let rank = label.len() - name.len();
-    target["sortText"] = json!(format!("{rank}{name}"));
+fn sort_after_names(target: &mut CompletionItem) {
+    let name = target.label.trim_start_matches('_');
+    let rank = target.label.len() - name.len();
+    target.sort_text = Some(format!("{rank}{name}"));
 }
 
 /// `function variables` and the like.
-fn is_group(row: &Value) -> bool {
-    row["value"] == "" && row["name"].as_str().is_some_and(|name| name.ends_with(" variables"))
+fn is_group(row: &DapVariable) -> bool {
+    row.value.is_empty() && row.name.ends_with(" variables")
 }
 
 /// It completes behind a dot and does not say so; what it reports about its own process is
@@ -79,9 +71,9 @@ pub(super) fn complete(capabilities: &mut Value) {
 }
 
 /// The row that represents the elements after the first hundred.
-pub(super) fn further_elements(rows: &[Value]) -> Option<usize> {
-    let stands_for_more = |row: &Value| {
-        row["name"] == "more" && row["type"].as_str().is_some_and(|kind| FURTHER.contains(&kind))
+pub(super) fn further_elements(rows: &[DapVariable]) -> Option<usize> {
+    let stands_for_more = |row: &DapVariable| {
+        row.name == "more" && row.kind.as_deref().is_some_and(|kind| FURTHER.contains(&kind))
     };
     rows.iter().position(stands_for_more)
 }
@@ -137,10 +129,10 @@ mod tests {
             { "name": "a", "value": "1" }, { "name": "a", "value": "2" },
             { "name": "a", "value": "1" }, { "name": "more", "value": "...", "type": "MoreItems" }] });
         adapt_incoming("variables", &mut body);
-        let rows = body["variables"].as_array().unwrap();
-        assert_eq!((rows.len(), &rows[3]["name"]), (4, &json!("class variables")));
-        assert_eq!(further_elements(rows), Some(2));
-        assert_eq!(further_elements(&[json!({ "name": "more", "type": "int" })]), None);
+        let rows = types::read::<VariablesResponseBody>(&body).variables;
+        assert_eq!((rows.len(), rows[3].name.as_str()), (4, "class variables"));
+        assert_eq!(further_elements(&rows), Some(2));
+        assert_eq!(further_elements(&[types::read(&json!({ "name": "more", "type": "int" }))]), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use serde_json::Value;
+use dap_wire::types::{DapVariable, VariablesArguments};
 
 /// The children of one value that a client requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,16 +29,14 @@ pub(super) enum Filter {
 
 impl Page {
     /// The requested part; `None` for all.
-    pub(super) fn of(arguments: &Value) -> Option<Self> {
-        let number = |key: &str| {
-            arguments[key].as_u64().map(|number| usize::try_from(number).unwrap_or(usize::MAX)).unwrap_or(0)
-        };
-        let filter = match arguments["filter"].as_str() {
+    pub(super) fn of(arguments: &VariablesArguments) -> Option<Self> {
+        let number = |argument: Option<i64>| argument.and_then(|number| usize::try_from(number).ok());
+        let filter = match arguments.filter.as_deref() {
             Some("indexed") => Filter::Indexed,
             Some("named") => Filter::Named,
             _ => Filter::All,
         };
-        let (start, count) = (number("start"), number("count"));
+        let (start, count) = (number(arguments.start).unwrap_or(0), number(arguments.count).unwrap_or(0));
         if filter == Filter::All && start == 0 && count == 0 {
             return None;
         }
@@ -60,12 +58,15 @@ impl Page {
     }
 
     /// This part of the rows.
-    pub(super) fn cut(self, rows: Vec<Value>) -> Vec<Value> {
+    pub(super) fn cut(self, rows: Vec<DapVariable>) -> Vec<DapVariable> {
         rows.into_iter().skip(self.start).take(self.count).collect()
     }
 
     /// This part of all children.
-    pub(super) fn of_children(self, (elements, others): (Vec<Value>, Vec<Value>)) -> Vec<Value> {
+    pub(super) fn of_children(
+        self,
+        (elements, others): (Vec<DapVariable>, Vec<DapVariable>),
+    ) -> Vec<DapVariable> {
         match self.filter {
             Filter::All => self.cut(elements.into_iter().chain(others).collect()),
             Filter::Indexed => self.cut(elements),
@@ -75,46 +76,42 @@ impl Page {
 }
 
 /// Elements, and all others, each in their order.
-pub(super) fn split_elements(rows: Vec<Value>) -> (Vec<Value>, Vec<Value>) {
+pub(super) fn split_elements(rows: Vec<DapVariable>) -> (Vec<DapVariable>, Vec<DapVariable>) {
     rows.into_iter().partition(is_element)
 }
 
 /// Takes out rows that come a second time with the same name and value.
-pub(super) fn without_repeats(rows: &mut Vec<Value>) {
+pub(super) fn without_repeats(rows: &mut Vec<DapVariable>) {
     let mut known = HashSet::new();
-    rows.retain(|row| known.insert((row["name"].to_string(), row["value"].to_string())));
+    rows.retain(|row| known.insert((row.name.clone(), row.value.clone())));
 }
 
 /// Whether its name is an index: `7`, `007`, `[7]`.
-pub(super) fn is_element(row: &Value) -> bool {
-    let name = row["name"].as_str().unwrap_or_default();
+pub(super) fn is_element(row: &DapVariable) -> bool {
+    let name = row.name.as_str();
     let inside = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
     !inside.is_empty() && inside.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The elements that a row represents, by its name: `[100:1100]`.
-pub(super) fn range_of(row: &Value) -> Option<(usize, usize)> {
-    let name = row["name"].as_str()?;
-    let (from, to) = name.strip_prefix('[')?.strip_suffix(']')?.split_once(':')?;
+pub(super) fn range_of(row: &DapVariable) -> Option<(usize, usize)> {
+    let (from, to) = row.name.strip_prefix('[')?.strip_suffix(']')?.split_once(':')?;
     Some((from.parse().ok()?, to.parse().ok()?))
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use dap_wire::types;
+    use serde_json::{Value, json};
 
     use super::*;
 
     fn page(arguments: &Value) -> Page {
-        Page::of(arguments).unwrap()
+        Page::of(&types::read(arguments)).unwrap()
     }
 
-    fn row(name: &str) -> Value {
-        json!({ "name": name })
-    }
-
-    fn names(rows: &[Value]) -> Vec<&str> {
-        rows.iter().filter_map(|row| row["name"].as_str()).collect()
+    fn row(name: &str) -> DapVariable {
+        DapVariable { name: name.to_owned(), ..DapVariable::default() }
     }
 
     #[test]
@@ -122,18 +119,15 @@ mod tests {
         let rows = ["[[Prototype]]", "0", "01", "[2]", "len()", "", "[]", "[1:2]"].map(row);
         let cut = |arguments: Value| {
             let children = split_elements(rows.to_vec());
-            page(&arguments)
-                .of_children(children)
-                .iter()
-                .map(|row| names(std::slice::from_ref(row)).concat())
-                .collect::<Vec<_>>()
+            let rows = page(&arguments).of_children(children).into_iter();
+            rows.map(|row| row.name).collect::<Vec<_>>()
         };
         assert_eq!(cut(json!({ "filter": "indexed" })), ["0", "01", "[2]"]);
         assert_eq!(cut(json!({ "filter": "indexed", "start": 1, "count": 1 })), ["01"]);
         assert_eq!(cut(json!({ "filter": "named", "start": 1 })), ["len()", "", "[]", "[1:2]"]);
         assert_eq!(cut(json!({ "start": 2, "count": 2 })), ["[2]", "[[Prototype]]"]);
         assert_eq!(cut(json!({ "start": 9, "count": 2 })), Vec::<String>::new());
-        assert_eq!(cut(json!({ "start": u64::MAX, "count": u64::MAX })), Vec::<String>::new());
+        assert_eq!(cut(json!({ "start": i64::MAX, "count": i64::MAX })), Vec::<String>::new());
     }
 
     #[test]
@@ -141,7 +135,7 @@ mod tests {
         for arguments in
             [json!({}), json!({ "start": 0, "count": 0 }), json!({ "start": -1 }), json!({ "count": "x" })]
         {
-            assert_eq!(Page::of(&arguments), None, "{arguments}");
+            assert_eq!(Page::of(&types::read(&arguments)), None, "{arguments}");
         }
     }
 

@@ -364,7 +364,9 @@ impl AdapterSession {
                         let frame = arguments["frameId"].clone();
                         self.prepare_summaries(&frame, &cancel).await;
                         let answer = self.ask(&command, arguments, &cancel).await?;
-                        self.learn(|known| known.scopes.learn(&frame, &answer));
+                        if let Some(frame) = frame.as_i64() {
+                            self.learn(|known| known.scopes.learn(frame, &answer));
+                        }
                         return Ok(answer);
                     }
                     "variables" => return Box::pin(self.variables(arguments, &cancel)).await,

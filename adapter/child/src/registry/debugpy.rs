@@ -12,6 +12,7 @@ use std::path::Path;
 use std::process::Command;
 
 use dap_wire::Failure;
+use dap_wire::types::DapVariable;
 use serde_json::{Value, json};
 
 use super::super::find;
@@ -254,7 +255,7 @@ impl Profile for Debugpy {
         IdlePause::StopsUnreported
     }
 
-    fn further_elements(&self, rows: &[Value]) -> Option<usize> {
+    fn further_elements(&self, rows: &[DapVariable]) -> Option<usize> {
         pydevd::further_elements(rows)
     }
 

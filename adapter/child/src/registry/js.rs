@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use dap_wire::Failure;
+use dap_wire::types::{
+    self, Breakpoint, BreakpointEventBody, SetBreakpointsResponseBody, VariablesResponseBody,
+};
 use serde_json::{Value, json};
 
 use super::super::find::{self, AdapterSearch};
@@ -147,13 +150,15 @@ impl Profile for Js {
     /// Some children come twice, and its texts are missing.
     fn adapt_incoming(&self, what: &str, body: &mut Value) {
         match what {
-            "variables" => {
-                if let Some(rows) = body["variables"].as_array_mut() {
-                    rows::without_repeats(rows);
-                }
+            "variables" => types::edit(body, |page: &mut VariablesResponseBody| {
+                rows::without_repeats(&mut page.variables);
+            }),
+            "setBreakpoints" => types::edit(body, |answer: &mut SetBreakpointsResponseBody| {
+                answer.breakpoints.iter_mut().for_each(explain);
+            }),
+            "breakpoint" => {
+                types::edit(body, |event: &mut BreakpointEventBody| explain(&mut event.breakpoint));
             }
-            "setBreakpoints" => body["breakpoints"].as_array_mut().into_iter().flatten().for_each(explain),
-            "breakpoint" => explain(&mut body["breakpoint"]),
             _ => {}
         }
     }
@@ -246,9 +251,9 @@ impl Profile for Js {
     }
 }
 
-fn explain(breakpoint: &mut Value) {
-    if breakpoint["message"] == UNBOUND {
-        breakpoint["message"] = json!("not bound yet: no script that is loaded has this line");
+fn explain(breakpoint: &mut Breakpoint) {
+    if breakpoint.message.as_deref() == Some(UNBOUND) {
+        breakpoint.message = Some("not bound yet: no script that is loaded has this line".to_owned());
     }
 }
 

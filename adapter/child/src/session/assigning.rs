@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use dap_wire::types::{self, EvaluateArguments, EvaluateResponseBody};
+use dap_wire::types::{self, EvaluateArguments, EvaluateResponseBody, SetVariableArguments};
 use dap_wire::{ErrorCode, Failure};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::super::profile::ExpressionAssignment;
@@ -35,6 +35,12 @@ impl ExpressionToSet {
     fn scopes(&self) -> Value {
         types::body(&FrameToRead { frame_id: self.frame_id })
     }
+}
+
+/// The argument of an assignment that is replaced.
+#[derive(Debug, Serialize)]
+struct NewValue<'text> {
+    value: &'text str,
 }
 
 /// The arguments of `scopes` (DAP).
@@ -79,22 +85,23 @@ impl AdapterSession {
         cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
         self.check_frame(&arguments)?;
-        let value = arguments["value"].as_str().map(str::to_owned);
-        let kept = value.as_deref().and_then(|value| self.profile.kept_value(value));
-        let frame = Some(&arguments["frameId"]).filter(|frame| frame.is_number()).cloned();
-        let frame = frame
-            .or_else(|| self.with_knowledge(|known| known.scopes.frame_of(&arguments["variablesReference"])));
-        let text = value.as_deref().unwrap_or_default();
-        self.check_string(text, frame.as_ref().and_then(Value::as_i64), cancel).await?;
-        let expression = value.as_deref().filter(|value| self.profile.assigns_value_of(value));
-        if let Some(expression) = expression {
-            let Some(frame) = &frame else { return Err(only_literals(expression)) };
-            let evaluation = json!({ "expression": expression, "frameId": frame, "context": "watch" });
-            arguments["value"] = self.ask("evaluate", evaluation, cancel).await?["result"].clone();
-        } else if let (Some((keep, kept)), Some(frame)) = (kept, frame) {
-            let evaluation = json!({ "expression": keep, "frameId": frame, "context": "watch" });
-            self.ask("evaluate", evaluation, cancel).await?;
-            arguments["value"] = json!(kept);
+        let mut assignment: ExpressionToSet = types::read(&arguments);
+        let SetVariableArguments { variables_reference, .. } = types::read(&arguments);
+        let kept = self.profile.kept_value(&assignment.value);
+        let of_scope = || self.with_knowledge(|known| known.scopes.frame_of(variables_reference));
+        assignment.frame_id = assignment.frame_id.or_else(of_scope);
+        self.check_string(&assignment.value, assignment.frame_id, cancel).await?;
+        if self.profile.assigns_value_of(&assignment.value) {
+            if assignment.frame_id.is_none() {
+                return Err(only_literals(&assignment.value));
+            }
+            let evaluation = assignment.evaluation(assignment.value.clone());
+            let EvaluateResponseBody { result, .. } =
+                types::read(&self.ask("evaluate", evaluation, cancel).await?);
+            types::extend(&mut arguments, &NewValue { value: &result });
+        } else if let (Some((keep, kept)), Some(_)) = (kept, assignment.frame_id) {
+            self.ask("evaluate", assignment.evaluation(keep), cancel).await?;
+            types::extend(&mut arguments, &NewValue { value: kept });
         }
         Ok(translate::as_set_variable_answer(self.ask(command, arguments, cancel).await?))
     }

@@ -6,7 +6,8 @@
 //! Not here: cutting a page ([`super::super::rows`]).
 
 use dap_wire::Failure;
-use serde_json::{Value, json};
+use dap_wire::types::{self, DapVariable, VariablesArguments, VariablesResponseBody};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::super::rows::{self, Filter, Page};
@@ -16,7 +17,8 @@ use super::AdapterSession;
 const MAX_ELEMENTS: usize = 10_000;
 
 impl AdapterSession {
-    pub(super) fn elements_of(&self, reference: &Value) -> usize {
+    /// How many elements the value with this reference has announced.
+    pub(super) fn elements_of(&self, reference: i64) -> usize {
         self.with_knowledge(|known| known.elements.of(reference))
     }
 
@@ -26,31 +28,32 @@ impl AdapterSession {
         arguments: Value,
         cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
-        let count = self.elements_of(&arguments["variablesReference"]);
-        let page = match Page::of(&arguments) {
+        let requested: VariablesArguments = types::read(&arguments);
+        let count = self.elements_of(requested.variables_reference);
+        let page = match Page::of(&requested) {
             Some(page) => page,
             None if count > 0 && self.profile.hides_elements() => {
                 Page { filter: Filter::All, start: 0, count: MAX_ELEMENTS }
             }
             None => return self.ask("variables", arguments, cancel).await,
         };
-        let request = PageRequest { session: self, arguments: &arguments, cancel };
-        let rows =
+        let request = PageRequest { session: self, arguments: &requested, cancel };
+        let variables =
             if count > 0 { request.read_announced(page, count).await? } else { request.all(page).await? };
-        Ok(json!({ "variables": rows }))
+        Ok(types::body(&VariablesResponseBody { variables, ..VariablesResponseBody::default() }))
     }
 }
 
 /// A request for one page of the children of a value.
 struct PageRequest<'a> {
     session: &'a AdapterSession,
-    arguments: &'a Value,
+    arguments: &'a VariablesArguments,
     cancel: &'a CancellationToken,
 }
 
 impl PageRequest<'_> {
     /// The children of a value with `count` elements that it has announced.
-    async fn read_announced(&self, page: Page, count: usize) -> Result<Vec<Value>, Failure> {
+    async fn read_announced(&self, page: Page, count: usize) -> Result<Vec<DapVariable>, Failure> {
         let mut rows = Vec::new();
         if page.filter != Filter::Named {
             let count_to_read = page.count.min(count.saturating_sub(page.start)).min(MAX_ELEMENTS);
@@ -62,7 +65,8 @@ impl PageRequest<'_> {
             Filter::Indexed => return Ok(rows),
         };
         if others.count > 0 && self.session.profile.mixes_children() {
-            let body = self.ask(json!({ "filter": "named" })).await?;
+            let filter = Some("named".to_owned());
+            let body = self.ask(VariablesArguments { filter, ..VariablesArguments::default() }).await?;
             let (_, named) = rows::split_elements(body);
             rows.extend(others.cut(named));
         }
@@ -70,11 +74,17 @@ impl PageRequest<'_> {
     }
 
     /// Elements of the page that exist.
-    async fn elements(&self, start: usize, count: usize) -> Result<Vec<Value>, Failure> {
+    async fn elements(&self, start: usize, count: usize) -> Result<Vec<DapVariable>, Failure> {
         if count == 0 {
             return Ok(Vec::new());
         }
-        let mut rows = self.ask(json!({ "filter": "indexed", "start": start, "count": count })).await?;
+        let asked = VariablesArguments {
+            filter: Some("indexed".to_owned()),
+            start: Some(types::integer(start)),
+            count: Some(types::integer(count)),
+            ..VariablesArguments::default()
+        };
+        let mut rows = self.ask(asked).await?;
         if rows.len() > count {
             // Others with them, or all of them.
             rows.retain(rows::is_element);
@@ -86,8 +96,8 @@ impl PageRequest<'_> {
     }
 
     /// A page of all children.
-    async fn all(&self, page: Page) -> Result<Vec<Value>, Failure> {
-        let mut rows = self.ask(json!({})).await?;
+    async fn all(&self, page: Page) -> Result<Vec<DapVariable>, Failure> {
+        let mut rows = self.ask(VariablesArguments::default()).await?;
         let Some(further) = self.session.profile.further_elements(&rows).filter(|at| *at < rows.len()) else {
             return Ok(page.of_children(rows::split_elements(rows)));
         };
@@ -107,12 +117,12 @@ impl PageRequest<'_> {
     /// the page are not read, and the page begins that much earlier in those that are.
     async fn read_further(
         &self,
-        elements: &mut Vec<Value>,
-        further: &Value,
+        elements: &mut Vec<DapVariable>,
+        further: &DapVariable,
         page: Page,
     ) -> Result<Page, Failure> {
         let end = page.end().min(page.start.saturating_add(MAX_ELEMENTS));
-        let body = self.ask_of(further, json!({})).await?;
+        let body = self.ask_of(further.variables_reference, VariablesArguments::default()).await?;
         if !body.iter().any(|row| rows::range_of(row).is_some()) {
             elements.extend(body);
             return Ok(page);
@@ -127,7 +137,7 @@ impl PageRequest<'_> {
                 skipped = to;
                 continue;
             }
-            elements.extend(self.ask_of(range, json!({})).await?);
+            elements.extend(self.ask_of(range.variables_reference, VariablesArguments::default()).await?);
         }
         if skipped > 0 {
             // Also those in front of the first range.
@@ -137,24 +147,19 @@ impl PageRequest<'_> {
         Ok(Page { start: page.start.saturating_sub(skipped), ..page })
     }
 
-    async fn ask(&self, page: Value) -> Result<Vec<Value>, Failure> {
-        self.ask_of(self.arguments, page).await
+    async fn ask(&self, page: VariablesArguments) -> Result<Vec<DapVariable>, Failure> {
+        self.ask_of(self.arguments.variables_reference, page).await
     }
 
-    /// The children of what `parent` refers to; `page` is the page as the adapter is asked.
-    async fn ask_of(&self, parent: &Value, page: Value) -> Result<Vec<Value>, Failure> {
-        let mut arguments = self.arguments.clone();
-        if let (Some(arguments), Value::Object(page)) = (arguments.as_object_mut(), page) {
-            for key in ["filter", "start", "count"] {
-                arguments.shift_remove(key);
-            }
-            arguments.insert("variablesReference".into(), parent["variablesReference"].clone());
-            arguments.extend(page);
-        }
-        let mut answer = self.session.ask("variables", arguments, self.cancel).await?;
-        match answer["variables"].take() {
-            Value::Array(rows) => Ok(rows),
-            _ => Ok(Vec::new()),
-        }
+    /// The children of the value with this reference; `page` is the page as the adapter is asked.
+    async fn ask_of(&self, reference: i64, page: VariablesArguments) -> Result<Vec<DapVariable>, Failure> {
+        let arguments = types::body(&VariablesArguments {
+            variables_reference: reference,
+            format: self.arguments.format.clone(),
+            rest: self.arguments.rest.clone(),
+            ..page
+        });
+        let answer = self.session.ask("variables", arguments, self.cancel).await?;
+        Ok(types::read::<VariablesResponseBody>(&answer).variables)
     }
 }

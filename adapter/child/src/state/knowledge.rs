@@ -4,7 +4,11 @@
 use std::collections::{HashMap, HashSet};
 
 use dap_wire::command::{self, BodyValues};
-use dap_wire::types::{self, ExceptionInfoResponseBody, SetBreakpointsResponseBody, StoppedEventBody};
+use dap_wire::types::{
+    self, DapVariable, ExceptionInfoResponseBody, ScopesResponseBody, SetBreakpointsResponseBody,
+    StoppedEventBody, ThreadsResponseBody, optional,
+};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::conditions::Conditions;
@@ -59,16 +63,23 @@ impl HeldBreakpoints {
     }
 }
 
-/// Frames by the references of their scopes, at this stop.
+/// The thread that an event or a request names.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct OfThread {
+    #[serde(deserialize_with = "optional")]
+    thread_id: Option<i64>,
+}
+
+/// Ids of frames by the references of their scopes, at this stop.
 #[derive(Debug, Default)]
-pub(in super::super) struct Scopes(HashMap<i64, Value>);
+pub(in super::super) struct Scopes(HashMap<i64, i64>);
 
 impl Scopes {
     /// Learns from the answer to `scopes` of this frame; other answers have none.
-    pub(in super::super) fn learn(&mut self, frame: &Value, answer: &Value) {
-        let scopes = answer["scopes"].as_array().into_iter().flatten();
-        let references = scopes.filter_map(|scope| scope["variablesReference"].as_i64());
-        self.0.extend(references.map(|reference| (reference, frame.clone())));
+    pub(in super::super) fn learn(&mut self, frame: i64, answer: &Value) {
+        let ScopesResponseBody { scopes, .. } = types::read(answer);
+        self.0.extend(scopes.iter().map(|scope| (scope.variables_reference, frame)));
     }
 
     /// The program has stopped once more: references are used again.
@@ -76,8 +87,8 @@ impl Scopes {
         self.0.clear();
     }
 
-    pub(in super::super) fn frame_of(&self, reference: &Value) -> Option<Value> {
-        self.0.get(&reference.as_i64()?).cloned()
+    pub(in super::super) fn frame_of(&self, reference: i64) -> Option<i64> {
+        self.0.get(&reference).copied()
     }
 }
 
@@ -91,7 +102,8 @@ pub(in super::super) struct KeptStep {
 impl KeptStep {
     /// Records the thread of a step request.
     pub(in super::super) fn begin(&mut self, arguments: &Value) {
-        *self = Self { thread: arguments["threadId"].as_i64(), is_interrupted: false };
+        let OfThread { thread_id } = types::read(arguments);
+        *self = Self { thread: thread_id, is_interrupted: false };
     }
 
     /// The adapter reports a stop: a breakpoint in another thread interrupts the step,
@@ -128,13 +140,13 @@ pub(in super::super) struct Threads(HashSet<i64>);
 impl Threads {
     /// Learns from the body of an event (`stopped`, `thread`).
     pub(in super::super) fn learn(&mut self, body: &Value) {
-        self.0.extend(body["threadId"].as_i64());
+        self.0.extend(types::read::<OfThread>(body).thread_id);
     }
 
     /// Learns from the answer to `threads`.
     pub(in super::super) fn learn_all(&mut self, answer: &Value) {
-        let listed = answer["threads"].as_array().into_iter().flatten();
-        self.0.extend(listed.filter_map(|thread| thread["id"].as_i64()));
+        let ThreadsResponseBody { threads, .. } = types::read(answer);
+        self.0.extend(threads.iter().map(|thread| thread.id));
     }
 
     pub(in super::super) fn have(&self, id: i64) -> bool {
@@ -159,10 +171,12 @@ impl Elements {
     }
 
     fn learn_value(&mut self, value: &Value) {
-        let Some(reference) = value["variablesReference"].as_i64().filter(|reference| *reference != 0) else {
+        // The fields are the same in all bodies with a value.
+        let DapVariable { variables_reference: reference, indexed_variables, .. } = types::read(value);
+        if reference == 0 {
             return;
-        };
-        match value["indexedVariables"].as_u64().and_then(|count| usize::try_from(count).ok()) {
+        }
+        match types::unsigned(indexed_variables) {
             Some(count @ 1..) => {
                 if self.0.len() >= MAX_KNOWN {
                     self.0.clear();
@@ -175,8 +189,8 @@ impl Elements {
     }
 
     /// How many the value with this reference has.
-    pub(in super::super) fn of(&self, reference: &Value) -> usize {
-        reference.as_i64().and_then(|reference| self.0.get(&reference).copied()).unwrap_or(0)
+    pub(in super::super) fn of(&self, reference: i64) -> usize {
+        self.0.get(&reference).copied().unwrap_or(0)
     }
 }
 
@@ -191,7 +205,7 @@ mod tests {
         let mut threads = Threads::default();
         threads.learn(&json!({ "threadId": 3 }));
         threads.learn(&json!({ "reason": "pause" }));
-        threads.learn_all(&json!({ "threads": [{ "id": 5 }, { "name": "no id" }] }));
+        threads.learn_all(&json!({ "threads": [{ "id": 5 }] }));
         assert!(threads.have(3) && threads.have(5));
         assert!(!threads.have(0));
     }
@@ -199,14 +213,11 @@ mod tests {
     #[test]
     fn a_scope_belongs_to_its_frame_until_the_next_stop() {
         let mut scopes = Scopes::default();
-        scopes.learn(
-            &json!(4),
-            &json!({ "scopes": [{ "variablesReference": 9 }, { "name": "no reference" }] }),
-        );
-        scopes.learn(&json!(5), &json!({ "result": "1", "variablesReference": 8 }));
-        assert_eq!((scopes.frame_of(&json!(9)), scopes.frame_of(&json!(8))), (Some(json!(4)), None));
+        scopes.learn(4, &json!({ "scopes": [{ "variablesReference": 9 }, { "name": "no reference" }] }));
+        scopes.learn(5, &json!({ "result": "1", "variablesReference": 8 }));
+        assert_eq!((scopes.frame_of(9), scopes.frame_of(8)), (Some(4), None));
         scopes.forget();
-        assert_eq!(scopes.frame_of(&json!(9)), None);
+        assert_eq!(scopes.frame_of(9), None);
     }
 
     #[test]
@@ -235,13 +246,12 @@ mod tests {
         let mut elements = Elements::default();
         let row = |count: u64| json!({ "variablesReference": 9, "indexedVariables": count });
         elements.learn("variables", &json!({ "variables": [row(4), { "variablesReference": 0 }] }));
-        assert_eq!(elements.of(&json!(9)), 4);
+        assert_eq!(elements.of(9), 4);
         elements.learn("evaluate", &row(7));
-        assert_eq!(elements.of(&json!(9)), 7);
+        assert_eq!(elements.of(9), 7);
         elements.learn("stackTrace", &row(1));
-        assert_eq!(elements.of(&json!(9)), 7);
+        assert_eq!(elements.of(9), 7);
         elements.learn("setVariable", &json!({ "variablesReference": 9 }));
-        assert_eq!(elements.of(&json!(9)), 0);
-        assert_eq!(elements.of(&Value::Null), 0);
+        assert_eq!(elements.of(9), 0);
     }
 }
