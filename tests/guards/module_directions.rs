@@ -74,18 +74,14 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
 ];
 
 const ENGINE: &[&str] = &[
-    "breakpoints",
     "calls",
     "compiled",
-    "disassembly",
     "evaluator",
     "exceptions",
     "session",
-    "sources",
     "stack",
     "stepping",
     "stop_context",
-    "types",
     "values",
 ];
 

@@ -99,7 +99,7 @@ const SPREAD_TYPES: &[(&str, usize)] = &[
     ("SourceLocator", 5),
     ("State", 15),
     ("Stepping", 4),
-    ("StopContext", 26),
+    ("StopContext", 25),
     ("ValueStore", 8),
 ];
 

@@ -7,12 +7,10 @@
 
 mod binding;
 mod functions;
-mod hits;
+pub(super) mod hits;
 mod instructions;
 mod locations;
 mod operators;
-
-pub(super) use hits::HitOutcome;
 
 use std::collections::BTreeMap;
 
@@ -25,7 +23,7 @@ use serde_json::{Map, Value};
 
 use super::debuggee::ClrDebuggee;
 use super::disassembly::Disassembly;
-use super::evaluator::check_syntax;
+use super::expression_syntax::check_syntax;
 use super::modules::LoadedModule;
 use super::sources::SourceLocator;
 use crate::options::SessionOptions;
@@ -82,7 +80,7 @@ type LocationKey = (usize, u32, CodeOffset);
 /// are the same breakpoint.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct ClrBreakpointRequest {
+pub(super) struct ClrBreakpointRequest {
     #[serde(deserialize_with = "optional")]
     line: Option<i64>,
     #[serde(deserialize_with = "optional")]
@@ -98,11 +96,11 @@ struct ClrBreakpointRequest {
     #[serde(deserialize_with = "optional")]
     offset: Option<i64>,
     #[serde(deserialize_with = "optional")]
-    condition: Option<String>,
+    pub(super) condition: Option<String>,
     #[serde(deserialize_with = "optional")]
     hit_condition: Option<String>,
     #[serde(deserialize_with = "optional")]
-    log_message: Option<String>,
+    pub(super) log_message: Option<String>,
     /// Fields without a meaning for this engine.
     #[serde(flatten)]
     rest: Map<String, Value>,

@@ -7,7 +7,7 @@ use cordebug::frame::RuntimeBreakpoint;
 use cordebug::thread::Thread;
 use dap_wire::types::{OutputEventBody, StoppedEventBody, ThreadEventBody};
 
-use super::breakpoints::HitOutcome;
+use super::breakpoint_hits::HitOutcome;
 use super::debuggee::RunState;
 use super::session::ClrSession;
 use tandem_engine::hit_condition::CONDITION_FAILED;

@@ -23,7 +23,8 @@ use dap_wire::{ErrorCode, Failure};
 
 use super::evaluator::{TypedValue, ValueLocation};
 use super::types::Ty;
-use super::values::{Path, PathRoot, bare};
+use super::values::{Path, PathRoot};
+use crate::bare_value::bare;
 use crate::stop_context::StopContext;
 use crate::values::ValueStore;
 use first_calls::FirstCalls;

@@ -3,8 +3,8 @@
 //! value ([`super::values`]).
 //!
 //! In reading order: [`request`] (requests of clients) and [`prepared_expression`] (expressions that are
-//! evaluated repeatedly), [`compiler_fallback`] (to a compiler), [`scope`] (names in scope), [`library`]
-//! (types from metadata), [`evaluation`] (both sides of the crate's traits). Its parts: [`member_access`],
+//! evaluated repeatedly), [`compiler_fallback`] (to a compiler), [`scope`] (names in scope), [`evaluation`]
+//! (both sides of the crate's traits). Its parts: [`member_access`],
 //! [`getters`], [`statics`] and [`memory`], [`method_calls`], [`object_creation`] and [`marshal_in`] (values
 //! into the program), [`type_objects`], [`sequence_items`] and [`key_operations`] (items, and the program's
 //! own order); [`object_context`] (for the rows of the variables view), [`completions`].
@@ -14,7 +14,6 @@ mod completions;
 mod evaluation;
 mod getters;
 mod key_operations;
-mod library;
 mod marshal_in;
 mod member_access;
 mod memory;
@@ -28,16 +27,13 @@ mod sequence_items;
 mod statics;
 mod type_objects;
 
-use dap_wire::{ErrorCode, Failure};
-
 pub(super) use csharp_expr::Constant;
 pub(super) use csharp_expr::constant::{real, width};
 pub(super) use csharp_expr::eval::ValueLocation;
 pub(super) use csharp_expr::syntax::Format;
-pub(super) use library::Library;
 pub(super) use prepared_expression::{BindContext, PreparedExpression};
-pub(super) use request::check_syntax;
 
+pub(super) use super::expression_syntax::failed;
 use super::values::{MAX_COPY, MAX_TEXT_LEN, Path};
 
 /// A value: a constant here, or the path to it in the program.
@@ -46,8 +42,4 @@ pub(super) type TypedValue = csharp_expr::eval::TypedValue<Path>;
 /// Longest text, UTF-16 units.
 pub(super) fn max_text_len(format: &Format) -> u32 {
     if format.copies { MAX_COPY } else { MAX_TEXT_LEN }
-}
-
-pub(super) fn failed(message: impl Into<String>) -> Failure {
-    Failure::new(ErrorCode::EvaluationFailed, message)
 }

@@ -28,7 +28,7 @@ use serde_json::Value;
 use super::cor;
 use super::names::LIGHTWEIGHT;
 use super::session::ClrSession;
-use super::values::bare;
+use crate::bare_value::bare;
 use crate::debuggee::ClrDebuggee;
 use crate::outbox::Outbox;
 use crate::retrieval::Retrieval;

@@ -12,6 +12,8 @@
 //! (expressions of users), [`compiled`] (expressions for the compiler of an SDK).
 
 mod attributes;
+mod bare_value;
+mod breakpoint_hits;
 mod breakpoints;
 mod callbacks;
 mod calls;
@@ -22,6 +24,7 @@ mod debuggee;
 mod disassembly;
 mod evaluator;
 mod exceptions;
+mod expression_syntax;
 mod hang_watchdog;
 mod in_terminal;
 mod inbox;
@@ -41,6 +44,7 @@ mod retrieval_results;
 mod runtime_async;
 mod runtimes;
 mod session;
+mod source_requests;
 mod sources;
 mod stack;
 mod stack_overflow;

@@ -3,8 +3,10 @@
 //! ([`csharp_expr`]).
 //!
 //! In reading order: [`ty`] (from signatures, and display), [`lookup`] (by name), [`relations`] (bases,
-//! interfaces, conversions), [`members`] (methods and properties), [`runtime`] (to and from ICorDebugType).
+//! interfaces, conversions), [`members`] (methods and properties), [`library`] (definitions for the binder),
+//! [`runtime`] (to and from ICorDebugType).
 
+pub(super) mod library;
 pub(super) mod lookup;
 pub(super) mod members;
 pub(super) mod relations;
@@ -16,8 +18,8 @@ pub(super) use ty::{NamedType, Ty};
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use super::evaluator::Library;
 use super::modules::Modules;
+use library::Library;
 
 /// A type's module and TypeDef token.
 type TypeKey = (usize, u32);

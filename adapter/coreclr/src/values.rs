@@ -46,7 +46,7 @@ use cordebug::value::Value as ClrValue;
 
 use super::evaluator::{BindContext, PreparedExpression};
 use super::types::Ty;
-pub(super) use path::{Path, PathRoot, PathSegment, bare};
+pub(super) use path::{Path, PathRoot, PathSegment};
 pub(super) use references::{Node, References, Returned};
 
 /// Replaces the expression of a value that has none: the return value of a call.

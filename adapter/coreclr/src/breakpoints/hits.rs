@@ -1,29 +1,31 @@
-//! Evaluates hits of breakpoints: conditions, hit counts, log messages.
+//! Hits of breakpoints: which are at a site, their counts, and the expressions of their log messages.
 //!
-//! Not here: the locations of breakpoints ([`super::binding`]).
+//! Not here: evaluating conditions and messages ([`crate::breakpoint_hits`]).
 
 use cordebug::frame::RuntimeBreakpoint;
 
-use super::{Breakpoints, ClrBreakpointRequest};
-use crate::session::ClrSession;
-use tandem_engine::hit_condition::condition_failed;
-use tandem_engine::log_message::{LogMessagePart, line_body, message_parts};
+use super::{Breakpoints, ClrBreakpointRequest, CodeOffset};
 
-/// The outcome of a hit.
-pub(crate) enum HitOutcome {
-    /// Continue: a condition does not hold, or the breakpoint only logs.
-    Continue,
-    /// Stop for these breakpoints.
-    Stop {
-        /// Ids of the breakpoints that were hit.
-        hit: Vec<i64>,
-        /// Conditions that could not be evaluated, each with the reason.
-        failed: Vec<String>,
-    },
+/// A place in the program that was hit, and the breakpoints that are bound to it.
+pub(crate) struct HitSite {
+    /// The module, the method and the IL offset, for a condition that is evaluated there.
+    pub(crate) place: (usize, u32, Option<u32>),
+    /// The breakpoints with their ids.
+    pub(crate) requests: Vec<(i64, ClrBreakpointRequest)>,
 }
 
 impl Breakpoints {
-    fn count_hit(&mut self, id: i64, request: &ClrBreakpointRequest) -> bool {
+    /// The site of a hit; `None` if none of the clients' breakpoints is there.
+    pub(crate) fn site_of(&self, hit: &RuntimeBreakpoint) -> Option<HitSite> {
+        let key = self.sites.iter().find(|site| site.breakpoint.is(hit))?.key;
+        let il = if let CodeOffset::Il(il) = key.2 { Some(il) } else { None };
+        let here = self.lists.values().flatten().filter(|breakpoint| breakpoint.sites.contains(&key));
+        let requests = here.map(|breakpoint| (breakpoint.id, breakpoint.request.clone())).collect();
+        Some(HitSite { place: (key.0, key.1, il), requests })
+    }
+
+    /// Counts a hit; returns whether the hit condition holds.
+    pub(crate) fn count_hit(&mut self, id: i64, request: &ClrBreakpointRequest) -> bool {
         let breakpoint = self.lists.values_mut().flatten().find(|breakpoint| breakpoint.id == id);
         let Some(breakpoint) = breakpoint else { return false };
         breakpoint.hits += 1;
@@ -32,7 +34,7 @@ impl Breakpoints {
     }
 
     /// Whether a breakpoint's condition failed with another error than last time.
-    fn is_new_problem(&mut self, id: i64, problem: &str) -> bool {
+    pub(crate) fn is_new_problem(&mut self, id: i64, problem: &str) -> bool {
         let Some(breakpoint) = self.lists.values_mut().flatten().find(|breakpoint| breakpoint.id == id)
         else {
             return true;
@@ -43,74 +45,8 @@ impl Breakpoints {
     }
 }
 
-impl ClrSession {
-    /// Evaluates a hit for every breakpoint of its site.
-    pub(crate) fn evaluate_hit(&mut self, thread: u32, hit: &RuntimeBreakpoint) -> HitOutcome {
-        let Some(key) =
-            self.breakpoints.sites.iter().find(|site| site.breakpoint.is(hit)).map(|site| site.key)
-        else {
-            return HitOutcome::Continue;
-        };
-        let requests: Vec<(i64, ClrBreakpointRequest)> = self
-            .breakpoints
-            .lists
-            .values()
-            .flatten()
-            .filter(|breakpoint| breakpoint.sites.contains(&key))
-            .map(|breakpoint| (breakpoint.id, breakpoint.request.clone()))
-            .collect();
-        let (mut hit, mut failed) = (Vec::new(), Vec::new());
-        for (id, request) in requests {
-            let il = if let super::CodeOffset::Il(il) = key.2 { Some(il) } else { None };
-            let condition = request.condition.as_deref();
-            match condition.map(|text| (text, self.condition_holds(text, thread, (key.0, key.1, il)))) {
-                Some((_, Ok(false))) => continue,
-                // Neither a hit count nor a log message hides a failed condition: their effect depends on it.
-                Some((text, Err(failure))) => {
-                    let problem = condition_failed(text, &failure.to_string());
-                    if self.breakpoints.is_new_problem(id, &problem) {
-                        self.outbox.note(&problem);
-                    }
-                    failed.push(problem);
-                    hit.push(id);
-                    continue;
-                }
-                _ => {}
-            }
-            if !self.breakpoints.count_hit(id, &request) {
-                continue;
-            }
-            match &request.log_message {
-                Some(message) => {
-                    let line = self.interpolate(message, thread);
-                    self.outbox.send(&line_body(&line));
-                }
-                None => hit.push(id),
-            }
-        }
-        if hit.is_empty() { HitOutcome::Continue } else { HitOutcome::Stop { hit, failed } }
-    }
-
-    /// Replaces each `{expression}` of a log message by its value.
-    fn interpolate(&mut self, message: &str, thread: u32) -> String {
-        let mut line = String::new();
-        for piece in message_parts(message) {
-            match piece {
-                LogMessagePart::Text(text) => line.push_str(&text),
-                LogMessagePart::Expression(expression) => {
-                    match self.evaluate_to_text(&in_csharp(&expression), thread) {
-                        Ok(text) => line.push_str(&text),
-                        Err(failure) => line.push_str(&format!("{{{expression}: {failure}}}")),
-                    }
-                }
-            }
-        }
-        line
-    }
-}
-
 /// The expression in the braces of a log message; an alignment or format is written as C# would.
-pub(super) fn in_csharp(expression: &str) -> String {
+pub(crate) fn in_csharp(expression: &str) -> String {
     match clauses(expression) {
         Some((value, clauses)) => format!("$\"{{({value}){clauses}}}\""),
         None => expression.to_owned(),

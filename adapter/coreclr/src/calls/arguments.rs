@@ -1,8 +1,6 @@
 //! Arguments of a call. Objects that must be created in the program are created first, because creating one
 //! makes every other value stale; then all are fetched at once. [`super::execution`] runs the call.
 
-use std::rc::Rc;
-
 use cordebug::eval::Eval;
 use cordebug::frame::Function;
 use cordebug::types::Type;
@@ -10,30 +8,17 @@ use cordebug::value::{Value as ClrValue, element};
 use dap_wire::{ErrorCode, Failure};
 
 use super::EvalContext;
+use crate::bare_value::bare;
 use crate::cor;
 use crate::debuggee::ClrDebuggee;
 use crate::evaluator::{Constant, TypedValue, ValueLocation};
-use crate::modules::LoadedModule;
 use crate::session::ClrSession;
 use crate::stop_context::StopContext;
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
+use crate::types::members::MethodInstance;
 use crate::types::ty::OBJECT;
-use crate::values::{Path, bare};
-
-/// A method with all generic arguments.
-#[derive(Clone)]
-pub(crate) struct MethodInstance {
-    pub(crate) loaded: Rc<LoadedModule>,
-    pub(crate) token: u32,
-    /// The type that declares it.
-    pub(crate) owner: Ty,
-    /// Its own generic arguments.
-    pub(crate) types: Vec<Ty>,
-    pub(crate) parameters: Vec<Ty>,
-    pub(crate) result: Ty,
-    pub(crate) is_static: bool,
-}
+use crate::values::Path;
 
 /// An argument that exists in the program.
 enum MarshalledArgument {

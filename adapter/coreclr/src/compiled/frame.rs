@@ -10,6 +10,7 @@ use clr_metadata::metadata::Metadata;
 use super::encoded_types::{EncodedType, GenericArguments};
 use super::outcome::{CompiledFailure, Unavailable};
 use super::wire::HelperMessage;
+use crate::bare_value::bare;
 use crate::calls::EvalContext;
 use crate::cor;
 use crate::evaluator::{Constant, TypedValue, ValueLocation};
@@ -21,7 +22,7 @@ use crate::stack::FIRST_AWAITING_FRAME;
 use crate::types::Ty;
 use crate::values::hoisted_variables::holds_closure;
 use crate::values::locals::takes_closure;
-use crate::values::{Path, PathRoot, PathSegment, bare};
+use crate::values::{Path, PathRoot, PathSegment};
 
 /// Name of `$exception` in compiled code, where C# does not allow that name.
 pub(super) const EXCEPTION: &str = "_exception";

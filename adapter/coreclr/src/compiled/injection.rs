@@ -8,13 +8,13 @@ use cordebug::value::element;
 use dap_wire::{ErrorCode, Failure};
 
 use crate::calls::EvalContext;
-use crate::calls::arguments::MethodInstance;
 use crate::cor;
 use crate::evaluator::{Constant, TypedValue, ValueLocation};
 use crate::modules::LoadedModule;
 use crate::modules::injected::LOADER;
 use crate::session::ClrSession;
 use crate::types::Ty;
+use crate::types::members::MethodInstance;
 use crate::types::ty::{OBJECT, STRING};
 use crate::values::Path;
 
@@ -171,7 +171,7 @@ fn bytes(session: &mut ClrSession, site: &EvalContext, bytes: &[u8]) -> Result<T
     let of = session.types.runtime_type(&session.debuggee, site.thread, &BYTES)?;
     let made = session.run_in(site, "new byte[]", None, |eval| eval.new_array(&of, length))?;
     let path = session.values.hold_object(&made.ok_or_else(lost)?, "new byte[]").ok_or_else(lost)?;
-    let array = crate::values::bare(&session.at_stop().fetch(&path)?).and_then(|value| value.as_array());
+    let array = crate::bare_value::bare(&session.at_stop().fetch(&path)?).and_then(|value| value.as_array());
     let first = array.ok_or_else(lost)?.element(0).and_then(|element| element.address());
     let address = first.map_err(cor("find the bytes of a new array"))?;
     let written =

@@ -9,12 +9,13 @@ use cordebug::value::element;
 use csharp_expr::operators::{BinaryOp, Overflow, compute};
 
 use super::{Constant, TypedValue, ValueLocation};
+use crate::bare_value::bare;
 use crate::modules::LoadedModule;
 use crate::stop_context::StopContext;
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
+use crate::values::PathSegment;
 use crate::values::composite_text::GENERATED;
-use crate::values::{PathSegment, bare};
 
 /// Longest getter that is interpreted, bytes of IL.
 const MAX_CODE_LEN: usize = 48;

@@ -11,13 +11,14 @@ use dap_wire::Failure;
 
 use super::object_creation::SEQUENCE;
 use super::{Constant, TypedValue, failed};
+use crate::bare_value::bare;
 use crate::calls::EvalContext;
 use crate::session::ClrSession;
 use crate::stop_context::StopContext;
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
 use crate::types::ty::{INT, OBJECT, STRING};
-use crate::values::{Path, bare};
+use crate::values::Path;
 use tokio_util::sync::CancellationToken;
 
 const LINQ: &str = "System.Linq.Enumerable";

@@ -6,13 +6,14 @@ use csharp_expr::eval::NO_PLACE;
 use dap_wire::Failure;
 
 use super::{Constant, TypedValue, ValueLocation, failed};
+use crate::bare_value::bare;
 use crate::calls::EvalContext;
 use crate::cor;
 use crate::session::ClrSession;
 use crate::stop_context::StopContext;
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
-use crate::values::{Path, PathRoot, PathSegment, bare};
+use crate::values::{Path, PathRoot, PathSegment};
 
 /// Whether a path leads to a variable: a value that is only readable as an object, such as an element of a
 /// span, is not at its storage.

@@ -9,6 +9,7 @@ use dap_wire::Failure;
 
 use super::method_calls::with_call_name;
 use super::{Constant, TypedValue, ValueLocation, failed};
+use crate::bare_value::bare;
 use crate::calls::EvalContext;
 use crate::cor;
 use crate::modules::LoadedModule;
@@ -19,7 +20,7 @@ use crate::types::Ty;
 use crate::types::members::DeclaredProperty;
 use crate::types::ty::{BOOL, INT};
 use crate::values::members::MAX_BASE_DEPTH;
-use crate::values::{Path, PathSegment, bare};
+use crate::values::{Path, PathSegment};
 
 const LIST: &str = "System.Collections.Generic.List`1";
 

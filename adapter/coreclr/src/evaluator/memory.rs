@@ -96,7 +96,7 @@ impl StopContext<'_> {
             return Ok(TypedValue::null_of(of.clone()));
         }
         let object = process.object_at(target).map_err(cor(format!("read `{name}`")))?;
-        let object = crate::values::bare(&object).ok_or_else(lost)?;
+        let object = crate::bare_value::bare(&object).ok_or_else(lost)?;
         let held = self.values.hold_object(&object, name).ok_or_else(lost)?;
         Ok(TypedValue::at(held, of.clone()))
     }

@@ -7,11 +7,11 @@ use dap_wire::Failure;
 
 use super::{Constant, TypedValue, ValueLocation, failed};
 use crate::calls::EvalContext;
-use crate::calls::arguments::MethodInstance;
 use crate::session::ClrSession;
 use crate::stop_context::StopContext;
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
+use crate::types::members::MethodInstance;
 use crate::types::ty::{STRING, VOID};
 use crate::values::Path;
 

@@ -8,12 +8,13 @@ use csharp_expr::bind::MethodRef;
 use dap_wire::{ErrorCode, Failure};
 
 use super::{Constant, TypedValue, ValueLocation, failed};
+use crate::bare_value::bare;
 use crate::calls::EvalContext;
 use crate::session::ClrSession;
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
 use crate::types::ty::{INT, STRING};
-use crate::values::{Path, PathSegment, bare};
+use crate::values::{Path, PathSegment};
 
 pub(super) const LIST: &str = "System.Collections.Generic.List`1";
 pub(super) const SEQUENCE: &str = "System.Collections.Generic.IEnumerable`1";

@@ -5,15 +5,15 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use csharp_expr::bind::{BoundExpression, Effects, Meaning, Refusal, bind};
-use csharp_expr::syntax::{Diagnostic, Span, parse};
+use csharp_expr::syntax::{Span, parse};
 use dap_wire::Failure;
-use dap_wire::types::{self, ErrorColumns, ExpressionErrorData};
+use dap_wire::types::{self, ExpressionErrorData};
 
 use super::evaluation::ExpressionEvaluation;
-use super::failed;
 use super::request::EvaluationRequest;
 use super::scope::ResolvedScope;
 use crate::calls::EvalContext;
+use crate::expression_syntax::{diagnostic_failure, units};
 use crate::session::ClrSession;
 use crate::stop_context::StopContext;
 use crate::types::ClrTypeSystem;
@@ -208,20 +208,6 @@ pub(super) fn with_meaning(
     })
 }
 
-/// The error that the parser or binder found, with its location.
-pub(super) fn diagnostic_failure(diagnostic: &Diagnostic, text: &str) -> Failure {
-    at(failed(diagnostic.to_string()), diagnostic.span, text)
-}
-
-/// A failure with the columns of a part of the text, which count UTF-16 units from 1.
-pub(super) fn at(failure: Failure, span: Span, text: &str) -> Failure {
-    let column = |byte: usize| units(text, byte) + 1;
-    failure.data(types::body(&ErrorColumns {
-        column: Some(column(span.start)),
-        end_column: Some(column(span.end.max(span.start))),
-    }))
-}
-
 /// A failure of an assignment whose value begins at byte `start` of its text: converts columns to those
 /// in the client's text.
 pub(super) fn in_value(failure: Failure, assignment: &str, start: usize) -> Failure {
@@ -246,12 +232,6 @@ fn with_columns(mut failure: Failure, other: impl Fn(usize) -> Option<usize>) ->
         columns.end_column = columns.end_column.map(|column| other(column).unwrap_or(column));
     }
     failure.data(types::body(&data))
-}
-
-/// The UTF-16 units before a byte of a text.
-fn units(text: &str, byte: usize) -> usize {
-    let before = text.char_indices().take_while(|(at, _)| *at < byte);
-    before.map(|(_, letter)| letter.len_utf16()).sum()
 }
 
 #[cfg(test)]

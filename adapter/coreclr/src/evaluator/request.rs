@@ -13,12 +13,11 @@ use serde_json::Value;
 
 use super::evaluation::ExpressionEvaluation;
 use super::method_calls::with_call_name;
-use super::prepared_expression::{
-    BindContext, PrepareFailure, PreparedExpression, diagnostic_failure, in_value, with_meaning,
-};
+use super::prepared_expression::{BindContext, PrepareFailure, PreparedExpression, in_value, with_meaning};
 use super::scope::ResolvedScope;
 use super::{Constant, Format, TypedValue, ValueLocation, failed};
 use crate::calls::{CALL_TIMEOUT, EvalContext};
+use crate::expression_syntax::diagnostic_failure;
 use crate::session::ClrSession;
 use crate::stack::FIRST_LABEL_FRAME;
 use crate::stop_context::StopContext;
@@ -58,15 +57,6 @@ pub(super) enum ExpressionResult {
     Nothing,
     Type(Ty),
     Namespace(String),
-}
-
-/// Checks the syntax of an expression; names are resolved at a stop.
-///
-/// # Errors
-/// The error, and its location.
-pub(crate) fn check_syntax(text: &str) -> Result<(), Failure> {
-    let (text, _) = Format::split(text);
-    parse(text.trim()).map(drop).map_err(|diagnostic| diagnostic_failure(&diagnostic, text.trim()))
 }
 
 impl ClrSession {

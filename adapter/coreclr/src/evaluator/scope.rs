@@ -1,14 +1,20 @@
 //! Names in scope in a frame, or for an expression about one object: static types for the binder, and paths
 //! to the values. Not here: names of types ([`crate::types::lookup`]).
 
+use std::rc::Rc;
+
+use clr_metadata::imports::Imports;
 use csharp_expr::bind::{Scope, UsingDirectives, Variable};
 use csharp_expr::types::Ty;
 use dap_wire::Failure;
 
 use super::ValueLocation;
+use crate::bare_value::bare;
 use crate::calls::EvalContext;
+use crate::modules::LoadedModule;
+use crate::names::is_generated;
 use crate::stop_context::StopContext;
-use crate::values::{Path, PathRoot, PathSegment, bare};
+use crate::values::{Path, PathRoot, PathSegment};
 
 /// A scope, with the path to each of its variables.
 #[derive(Clone, Default)]
@@ -50,6 +56,34 @@ impl ResolvedScope {
         self.lost.is_none()
             && self.scope.exception.is_none()
             && self.ways.iter().flatten().chain(&self.this).all(stays)
+    }
+}
+
+impl StopContext<'_> {
+    /// The class whose method a frame runs, as in the source: not a closure or state machine inside it.
+    pub(crate) fn class_at(&self, thread: u32, frame: usize) -> Option<Ty> {
+        let (loaded, method, arguments) = self.code_at(thread, frame)?;
+        let metadata = &loaded.image()?.metadata;
+        let mut owner = metadata.owner_of(method);
+        while is_generated(metadata.simple_name(owner)) {
+            owner = metadata.enclosing_type(owner)?;
+        }
+        let arity = metadata.generic_parameters(owner).len();
+        let arguments = arguments.into_iter().take(arity).collect();
+        Some(self.types.defined(&loaded, owner, None, arguments))
+    }
+
+    /// The `using` directives around a frame's code, with the module they are in.
+    pub(crate) fn imports_at(&self, thread: u32, frame: usize) -> Option<(Rc<LoadedModule>, Imports)> {
+        let (loaded, method, _) = self.code_at(thread, frame)?;
+        let pdb = loaded.pdb.as_ref().ok()?;
+        // An async lambda has them only on its `MoveNext`.
+        let own = pdb.imports(method);
+        let imports = match pdb.kickoff(method).filter(|_| own == Imports::default()) {
+            Some(kickoff) => pdb.imports(kickoff),
+            None => own,
+        };
+        Some((loaded, imports))
     }
 }
 

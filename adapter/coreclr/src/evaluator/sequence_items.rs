@@ -5,12 +5,13 @@ use dap_wire::Failure;
 
 use super::object_creation::{LIST, SEQUENCE};
 use super::{Constant, TypedValue, failed};
+use crate::bare_value::bare;
 use crate::calls::EvalContext;
 use crate::session::ClrSession;
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
 use crate::types::ty::{INT, OBJECT};
-use crate::values::{Path, PathSegment, bare};
+use crate::values::{Path, PathSegment};
 
 /// Collections whose items are read from their fields in the order in which they are enumerated.
 const READ: [&str; 8] = [

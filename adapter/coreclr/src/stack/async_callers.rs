@@ -8,13 +8,14 @@ use cordebug::frame::Frame;
 use cordebug::value::Value as ClrValue;
 
 use super::FIRST_AWAITING_FRAME;
+use crate::bare_value::bare;
 use crate::modules::LoadedModule;
 use crate::options::SessionOptions;
 use crate::stop_context::StopContext;
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
 use crate::values::ValueStore;
-use crate::values::{Path, PathRoot, bare};
+use crate::values::{Path, PathRoot};
 
 /// Longest chain that is followed.
 pub(super) const MAX_CHAIN_LEN: usize = 200;

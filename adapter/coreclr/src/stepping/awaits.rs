@@ -17,12 +17,12 @@ use dap_wire::types::StoppedEventBody;
 use dap_wire::{ErrorCode, Failure};
 
 use super::{ActiveStep, CodePosition, StepKind};
+use crate::bare_value::bare;
 use crate::calls::{CALL_TIMEOUT, EvalContext};
 use crate::cor;
 use crate::debuggee::RunState;
 use crate::modules::LoadedModule;
 use crate::session::ClrSession;
-use crate::values::bare;
 
 const TASK: &str = "System.Threading.Tasks.Task";
 /// Asks for a call of [`NOTIFIED`].

@@ -10,12 +10,12 @@ use cordebug::value::{Value as ClrValue, element};
 
 use super::awaits::{AwaitBreakpoints, StateMachineRef, own_argument};
 use super::{ActiveStep, CodePosition, MAX_FRAMES, StepKind};
+use crate::bare_value::bare;
 use crate::debuggee::ClrDebuggee;
 use crate::session::ClrSession;
 use crate::stack::async_callers::{AwaitingMethod, Continuation, ITEM};
 use crate::stop_context::StopContext;
 use crate::types::ClrTypeSystem;
-use crate::values::bare;
 
 /// Most threads whose stacks are searched.
 const MAX_THREADS: usize = 256;

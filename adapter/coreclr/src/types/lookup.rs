@@ -1,15 +1,11 @@
 //! Types by name.
 //!
-//! Not here: types for the binder (`evaluator::library`).
+//! Not here: types for the binder ([`super::library`]).
 
 use std::rc::Rc;
 
-use clr_metadata::imports::Imports;
-
 use super::Ty;
 use crate::modules::LoadedModule;
-use crate::names::is_generated;
-use crate::stop_context::StopContext;
 use crate::types::ClrTypeSystem;
 
 /// Namespaces that are searched in addition to those of the code.
@@ -23,34 +19,6 @@ const NAMESPACES: [&str; 8] = [
     "System.IO",
     "System.Collections",
 ];
-
-impl StopContext<'_> {
-    /// The class whose method a frame runs, as in the source: not a closure or state machine inside it.
-    pub(crate) fn class_at(&self, thread: u32, frame: usize) -> Option<Ty> {
-        let (loaded, method, arguments) = self.code_at(thread, frame)?;
-        let metadata = &loaded.image()?.metadata;
-        let mut owner = metadata.owner_of(method);
-        while is_generated(metadata.simple_name(owner)) {
-            owner = metadata.enclosing_type(owner)?;
-        }
-        let arity = metadata.generic_parameters(owner).len();
-        let arguments = arguments.into_iter().take(arity).collect();
-        Some(self.types.defined(&loaded, owner, None, arguments))
-    }
-
-    /// The `using` directives around a frame's code, with the module they are in.
-    pub(crate) fn imports_at(&self, thread: u32, frame: usize) -> Option<(Rc<LoadedModule>, Imports)> {
-        let (loaded, method, _) = self.code_at(thread, frame)?;
-        let pdb = loaded.pdb.as_ref().ok()?;
-        // An async lambda has them only on its `MoveNext`.
-        let own = pdb.imports(method);
-        let imports = match pdb.kickoff(method).filter(|_| own == Imports::default()) {
-            Some(kickoff) => pdb.imports(kickoff),
-            None => own,
-        };
-        Some((loaded, imports))
-    }
-}
 
 impl ClrTypeSystem {
     /// A type by its full name, in any module: the core library first, then the user's.

@@ -8,7 +8,6 @@ use clr_metadata::members::PropertyInfo;
 
 use super::Ty;
 use super::ty::OBJECT;
-use crate::calls::arguments::MethodInstance;
 use crate::modules::LoadedModule;
 use crate::types::ClrTypeSystem;
 
@@ -18,6 +17,20 @@ pub(crate) struct DeclaredProperty {
     pub(crate) loaded: Rc<LoadedModule>,
     pub(crate) owner: Ty,
     pub(crate) info: PropertyInfo,
+}
+
+/// A method with all generic arguments.
+#[derive(Clone)]
+pub(crate) struct MethodInstance {
+    pub(crate) loaded: Rc<LoadedModule>,
+    pub(crate) token: u32,
+    /// The type that declares it.
+    pub(crate) owner: Ty,
+    /// Its own generic arguments.
+    pub(crate) types: Vec<Ty>,
+    pub(crate) parameters: Vec<Ty>,
+    pub(crate) result: Ty,
+    pub(crate) is_static: bool,
 }
 
 impl ClrTypeSystem {

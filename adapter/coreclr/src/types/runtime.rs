@@ -7,10 +7,10 @@ use dap_wire::Failure;
 
 use super::ty::STRING;
 use super::{NamedType, Ty};
+use crate::bare_value::bare;
 use crate::cor;
 use crate::debuggee::ClrDebuggee;
 use crate::types::ClrTypeSystem;
-use crate::values::bare;
 
 /// Deepest nesting of a type's parts, and most parts: a type that contains itself twice, and so on, is short
 /// in the runtime and endless in text.

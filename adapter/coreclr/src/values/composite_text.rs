@@ -143,7 +143,7 @@ impl ClrTypeSystem {
         let mut elements: Vec<Vec<PathSegment>> = own.collect::<Option<_>>()?;
         if count > 7 {
             let rest = field("Rest")?;
-            let inner = super::bare(&self.field_at(value, rest)?)?;
+            let inner = crate::bare_value::bare(&self.field_at(value, rest)?)?;
             let deeper = self.tuple_elements(&inner, &self.declared_ty(&inner))?;
             elements.extend(deeper.into_iter().map(|steps| [&[rest][..], &steps].concat()));
         }

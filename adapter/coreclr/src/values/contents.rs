@@ -9,9 +9,10 @@ use dap_wire::Failure;
 
 use super::UNNAMED;
 use super::groups::{MemberSelection, is_group, is_grouped, non_public, raw_view};
-use super::path::{Path, bare};
+use super::path::Path;
 use super::references::{Node, Returned};
 use super::variables::VariablesPage;
+use crate::bare_value::bare;
 use crate::calls::EvalContext;
 use crate::evaluator::{Constant, Format, TypedValue, ValueLocation};
 use crate::names::escape_keyword;

@@ -4,7 +4,8 @@ use cordebug::hresult::CORDBG_E_CLASS_NOT_LOADED;
 use cordebug::value::{Value as ClrValue, element};
 use dap_wire::Failure;
 
-use super::path::{Path, PathRoot, PathSegment, bare, class_up};
+use super::path::{Path, PathRoot, PathSegment, class_up};
+use crate::bare_value::bare;
 use crate::cor;
 use crate::evaluator::{Constant, TypedValue, ValueLocation, failed};
 use crate::stop_context::StopContext;

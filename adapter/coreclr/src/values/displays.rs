@@ -10,7 +10,8 @@ use clr_metadata::members::AttributeArgument;
 use dap_wire::ErrorCode;
 
 use super::formatted_value::FormattedValue;
-use super::path::{Path, PathRoot, bare};
+use super::path::{Path, PathRoot};
+use crate::bare_value::bare;
 use crate::calls::EvalContext;
 use crate::evaluator::{Constant, Format};
 use crate::session::ClrSession;

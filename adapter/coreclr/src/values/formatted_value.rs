@@ -5,8 +5,8 @@
 use cordebug::value::{Value as ClrValue, element};
 
 use super::bulk_read::is_number;
-use super::path::bare;
 use super::primitive::{character, hexadecimal, quoted};
+use crate::bare_value::bare;
 use crate::debuggee::ClrDebuggee;
 use crate::evaluator::{Constant, Format, max_text_len};
 use crate::names::LIGHTWEIGHT;

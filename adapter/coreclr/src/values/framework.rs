@@ -8,9 +8,9 @@ use cordebug::value::Value as ClrValue;
 
 use super::formatted_value::shown_text;
 use super::numbers::{big_integer, half, wide};
-use super::path::bare;
 use super::primitive::{DAY, date, date_time, guid, rune, time_of_day, time_span};
 use super::synthetic_children::NAMES;
+use crate::bare_value::bare;
 use crate::debuggee::ClrDebuggee;
 use crate::evaluator::{Constant, Format};
 use crate::types::ClrTypeSystem;

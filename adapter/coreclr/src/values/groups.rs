@@ -5,8 +5,9 @@ use clr_metadata::members::Access;
 use dap_wire::Failure;
 
 use super::contents::{RowContent, VariableEntry};
-use super::path::{Path, PathSegment, bare};
+use super::path::{Path, PathSegment};
 use super::references::Node;
+use crate::bare_value::bare;
 use crate::calls::EvalContext;
 use crate::evaluator::TypedValue;
 use crate::modules::LoadedModule;

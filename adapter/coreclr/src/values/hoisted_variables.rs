@@ -3,8 +3,9 @@
 
 use cordebug::value::Value as ClrValue;
 
-use super::path::{Path, PathSegment, bare};
+use super::path::{Path, PathSegment};
 use super::tuples::tuple_names;
+use crate::bare_value::bare;
 use crate::modules::LoadedModule;
 use crate::names::{escape_keyword, is_closure};
 use crate::stop_context::StopContext;

@@ -5,9 +5,10 @@ use cordebug::value::Value as ClrValue;
 use csharp_expr::bind::ContiguousElements;
 
 use super::contents::{RowContent, VariableEntry};
-use super::path::{Path, PathRoot, PathSegment, bare};
+use super::path::{Path, PathRoot, PathSegment};
 use super::references::Node;
 use super::variables::VariablesPage;
+use crate::bare_value::bare;
 use crate::evaluator::{Constant, Format, TypedValue, width};
 use crate::modules::LoadedModule;
 use crate::stop_context::StopContext;

@@ -5,8 +5,9 @@
 use cordebug::value::{Array, Value as ClrValue};
 
 use super::linked_nodes::{CONCURRENT, LinkedNodes};
-use super::path::{Path, PathSegment, bare};
+use super::path::{Path, PathSegment};
 use super::synthetic_children::{BITS, NAMES};
+use crate::bare_value::bare;
 use crate::debuggee::ClrDebuggee;
 use crate::stop_context::StopContext;
 use crate::types::ClrTypeSystem;

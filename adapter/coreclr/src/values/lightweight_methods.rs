@@ -4,7 +4,7 @@
 
 use cordebug::value::Value as ClrValue;
 
-use super::path::bare;
+use crate::bare_value::bare;
 use crate::debuggee::ClrDebuggee;
 use crate::types::ClrTypeSystem;
 

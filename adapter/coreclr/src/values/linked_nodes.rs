@@ -3,7 +3,8 @@
 
 use cordebug::value::Value as ClrValue;
 
-use super::path::{Path, PathSegment, bare};
+use super::path::{Path, PathSegment};
+use crate::bare_value::bare;
 use crate::debuggee::ClrDebuggee;
 use crate::stop_context::StopContext;
 use crate::types::ClrTypeSystem;

@@ -9,7 +9,8 @@ use cordebug::types::Type;
 use cordebug::value::Value as ClrValue;
 
 use super::MAX_TEXT_LEN;
-use super::path::{PathSegment, bare, class_up};
+use super::path::{PathSegment, class_up};
+use crate::bare_value::bare;
 use crate::modules::LoadedModule;
 use crate::types::ClrTypeSystem;
 

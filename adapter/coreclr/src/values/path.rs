@@ -8,10 +8,11 @@ use std::rc::Rc;
 
 use cordebug::module::Class;
 use cordebug::types::Type;
-use cordebug::value::{Handle, Value as ClrValue, element};
+use cordebug::value::{Handle, Value as ClrValue};
 use dap_wire::Failure;
 
 use super::CachedPath;
+use crate::bare_value::bare;
 use crate::cor;
 use crate::stack::FIRST_AWAITING_FRAME;
 use crate::stop_context::StopContext;
@@ -281,28 +282,6 @@ impl ClrTypeSystem {
 
 fn null_in_path(path: &Path) -> Failure {
     Failure::invalid(format!("`{}` is null on the way", path.name))
-}
-
-/// Dereferences and unboxes; `None` for null. Pointers stay pointers.
-pub(crate) fn bare(value: &ClrValue) -> Option<ClrValue> {
-    let mut value = value.clone();
-    // A reference to a reference to a box is the deepest nesting.
-    for _ in 0..4 {
-        if matches!(value.element_type(), Ok(element::PTR | element::FNPTR)) {
-            break;
-        }
-        if let Some(reference) = value.as_reference() {
-            if reference.is_null().ok()? {
-                return None;
-            }
-            value = reference.dereference().ok()?;
-        } else if let Some(unboxed) = value.unbox() {
-            value = unboxed.ok()?;
-        } else {
-            break;
-        }
-    }
-    Some(value)
 }
 
 pub(crate) fn class_up(value: &ClrValue, up: usize) -> cordebug::Result<Class> {

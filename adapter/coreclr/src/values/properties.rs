@@ -6,9 +6,10 @@ use dap_wire::Failure;
 
 use super::contents::{BROWSABLE, NEVER, RowContent, VariableEntry};
 use super::groups::{MemberSelection, NON_PUBLIC, is_grouped};
-use super::path::{Path, bare};
+use super::path::Path;
 use super::references::Node;
 use super::variables::VariablesPage;
+use crate::bare_value::bare;
 use crate::calls::EvalContext;
 use crate::debuggee::ClrDebuggee;
 use crate::evaluator::{Constant, Format, TypedValue};

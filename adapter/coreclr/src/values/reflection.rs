@@ -5,7 +5,7 @@ use clr_metadata::metadata::method_token;
 use cordebug::value::Value as ClrValue;
 
 use super::lightweight_methods;
-use super::path::bare;
+use crate::bare_value::bare;
 use crate::debuggee::ClrDebuggee;
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;

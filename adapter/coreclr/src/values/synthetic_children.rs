@@ -5,8 +5,9 @@
 use cordebug::value::Value as ClrValue;
 
 use super::contents::{RowContent, VariableEntry};
-use super::path::{Path, PathSegment, bare};
+use super::path::{Path, PathSegment};
 use super::variables::VariablesPage;
+use crate::bare_value::bare;
 use crate::calls::EvalContext;
 use crate::debuggee::ClrDebuggee;
 use crate::evaluator::{Constant, TypedValue};

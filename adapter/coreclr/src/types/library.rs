@@ -14,9 +14,8 @@ use csharp_expr::bind::{
 use csharp_expr::types::{Def, TupleNames, Ty};
 use rust_decimal::Decimal;
 
+use super::{ClrTypeSystem, NamedType};
 use crate::modules::LoadedModule;
-use crate::types::ClrTypeSystem;
-use crate::types::NamedType;
 
 const BY_REF: &str = "System.Runtime.CompilerServices.IsByRefLikeAttribute";
 /// Most names that completions are chosen from.
@@ -46,7 +45,7 @@ impl ClrTypeSystem {
         library
     }
 
-    pub(super) fn type_info(&self, def: Def) -> Option<Rc<TypeInfo>> {
+    pub(crate) fn type_info(&self, def: Def) -> Option<Rc<TypeInfo>> {
         if let Some(known) = self.library().infos.get(&def) {
             return known.clone();
         }
@@ -105,7 +104,7 @@ impl ClrTypeSystem {
         }
     }
 
-    pub(super) fn members_named(&self, def: Def, name: &str) -> Rc<[Member]> {
+    pub(crate) fn members_named(&self, def: Def, name: &str) -> Rc<[Member]> {
         let key = (def, name.to_owned());
         if let Some(known) = self.library().members.get(&key) {
             return known.clone();
@@ -115,7 +114,7 @@ impl ClrTypeSystem {
         read
     }
 
-    pub(super) fn indexers_of(&self, def: Def) -> Rc<[Rc<Property>]> {
+    pub(crate) fn indexers_of(&self, def: Def) -> Rc<[Rc<Property>]> {
         if let Some(known) = self.library().indexers.get(&def) {
             return known.clone();
         }
@@ -132,7 +131,7 @@ impl ClrTypeSystem {
     }
 
     /// Members with a name, or all of them.
-    pub(super) fn read_members(&self, def: Def, name: Option<&str>) -> Vec<Member> {
+    pub(crate) fn read_members(&self, def: Def, name: Option<&str>) -> Vec<Member> {
         let Some(loaded) = self.modules.by_id(def.module) else { return Vec::new() };
         let Some(image) = loaded.image() else { return Vec::new() };
         let metadata = &image.metadata;
@@ -200,7 +199,7 @@ impl ClrTypeSystem {
         })
     }
 
-    pub(super) fn read_method(&self, loaded: &Rc<LoadedModule>, def: Def, token: u32) -> Option<Method> {
+    pub(crate) fn read_method(&self, loaded: &Rc<LoadedModule>, def: Def, token: u32) -> Option<Method> {
         let metadata = &loaded.image()?.metadata;
         let signature = metadata.method_signature(token)?;
         let generics = match signature.generic {
@@ -290,7 +289,7 @@ impl ClrTypeSystem {
 
     /// Extension methods with this name: the user's and those of a few libraries; only if there are none,
     /// those of all others, because that reads each file.
-    pub(super) fn extensions_called(&self, name: &str) -> Vec<Rc<Method>> {
+    pub(crate) fn extensions_called(&self, name: &str) -> Vec<Rc<Method>> {
         if let Some(known) = self.library().extensions.get(name) {
             return known.clone();
         }
@@ -308,7 +307,7 @@ impl ClrTypeSystem {
 
     /// Extension methods visible to a module's code: its own hide those that another module declares in a
     /// type of the same name.
-    pub(super) fn extensions_seen_from(&self, from: Option<Def>, name: &str) -> Vec<Rc<Method>> {
+    pub(crate) fn extensions_seen_from(&self, from: Option<Def>, name: &str) -> Vec<Rc<Method>> {
         let mut found = self.extensions_called(name);
         let Some(from) = from else { return found };
         let declared_in = |def: Def| self.type_info(def).map(|info| info.full_name.clone());
@@ -338,7 +337,7 @@ impl ClrTypeSystem {
     }
 
     /// The user's extension methods.
-    pub(super) fn extensions_of_the_user(&self) -> Vec<Rc<Method>> {
+    pub(crate) fn extensions_of_the_user(&self) -> Vec<Rc<Method>> {
         let mut found = Vec::new();
         for loaded in self.modules.all().iter().filter(|loaded| !loaded.is_framework()) {
             let Some(image) = loaded.image() else { continue };
@@ -354,7 +353,7 @@ impl ClrTypeSystem {
     }
 
     /// The only user type with this name and arity, in any namespace.
-    pub(super) fn only_type(&self, name: &str) -> Option<Def> {
+    pub(crate) fn only_type(&self, name: &str) -> Option<Def> {
         let mut all = self.modules.all().iter().filter(|loaded| !loaded.is_framework()).flat_map(|loaded| {
             let metadata = loaded.image().map(|image| &image.metadata);
             let tokens = metadata.into_iter().flat_map(|metadata| {
@@ -366,7 +365,7 @@ impl ClrTypeSystem {
         if all.next().is_some() { None } else { only }
     }
 
-    pub(super) fn type_names_in(&self, within: Result<&str, Def>, prefix: &str) -> Vec<String> {
+    pub(crate) fn type_names_in(&self, within: Result<&str, Def>, prefix: &str) -> Vec<String> {
         let lower_prefix = prefix.to_lowercase();
         let mut found = Vec::new();
         for loaded in self.modules.all() {
