@@ -1,4 +1,6 @@
-//! Decides whether a completed step ends the request, or continues because users do not want to stop there.
+//! The end of a step: whether it ends the request, or continues because users do not want to stop there.
+//!
+//! Not here: starting a step ([`super`]), steps across `await` ([`super::awaits`]).
 
 use clr_metadata::il::CallInstruction;
 use clr_metadata::metadata::Metadata;
