@@ -55,7 +55,7 @@ PYTHONPATH=$own exec "$own/gdb_for_pwndbg/_vendor/bin/gdb" --data-directory "$ow
 
 def make_js_debug(scratch):
     log_progress(f"fetching {JS_DEBUG[0]} for vscode-js-debug")
-    run_npm(JS_DEBUG[0], "pack", "--silent", JS_DEBUG[0], cwd=scratch)
+    run_npm(JS_DEBUG[0], "pack", JS_DEBUG[0], cwd=scratch)
     made = scratch / "made"
     made.mkdir()
     inside = "package/dist/vendor/js-debug/"

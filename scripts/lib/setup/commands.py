@@ -25,18 +25,20 @@ def fail(text):
     raise SetupError(f"setup: {text}")
 
 
-def run_command(command, **options):
-    """Runs a program in a separate process group; returns its exit status and output."""
+def run_command(command, is_killed=True, **options):
+    """Runs a program in a separate process group; returns its exit status and output. `is_killed`: whether it ends with this process."""
     with running_lock:
         if is_ending.is_set():
             fail("another step failed")
         process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                                    stdin=subprocess.DEVNULL, start_new_session=True, **options)
-        running_processes.add(process)
+        if is_killed:
+            running_processes.add(process)
     try:
         output = process.communicate()[0]
     except BaseException:
-        kill_group(process)
+        if is_killed:
+            kill_group(process)
         raise
     finally:
         with running_lock:

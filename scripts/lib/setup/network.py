@@ -10,13 +10,15 @@ CONNECT_TIMEOUT_SECONDS = 6
 TIMEOUT_SECONDS = 60
 RETRIES = 2
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--timeout", TIMEOUT_SECONDS, "--retries", RETRIES)
-NPM_OPTIONS = ("--no-audit", "--no-fund", f"--fetch-timeout={TIMEOUT_SECONDS * 1000}", f"--fetch-retries={RETRIES}",
+# An error is printed with its reason, which `--silent` would hide.
+NPM_OPTIONS = ("--loglevel=error", "--no-audit", "--no-fund", f"--fetch-timeout={TIMEOUT_SECONDS * 1000}", f"--fetch-retries={RETRIES}",
                "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000")
 APT_OPTIONS = ("-o", f"Acquire::Retries={RETRIES}", "-o", f"Acquire::http::Timeout={TIMEOUT_SECONDS}", "-o", f"Acquire::https::Timeout={TIMEOUT_SECONDS}",
                "-o", "DPkg::Lock::Timeout=120")
 UNREACHABLE_PATTERN = re.compile(r"NewConnectionError|NameResolutionError|ConnectTimeout|ReadTimeout|Max retries exceeded|Temporary failure|"
                        r"Could not resolve|EAI_AGAIN|ENOTFOUND|ETIMEDOUT|ECONNRE|ENETUNREACH|ERR_SOCKET_TIMEOUT|Connection timed out|"
                        r"Could not connect|Cannot initiate the connection|Failed to fetch", re.IGNORECASE)
+UNTRUSTED_PATTERN = re.compile(r"SELF_SIGNED_CERT\w*|UNABLE_TO_(?:GET_ISSUER|VERIFY)\w*|CERTIFICATE_VERIFY_FAILED|certificate verification failed", re.IGNORECASE)
 PYPI, NPM, DEBIAN = "a package index of Python (PyPI)", "a registry of npm", "a mirror of the distribution (apt)"
 apt_lock, reach_lock, reached = threading.RLock(), threading.Lock(), {}
 
@@ -99,6 +101,9 @@ def fetch(kind, what, *command, **options):
         return
     if DISK_FULL_PATTERN.search(output):
         fail(describe_full_disk())
+    if match := UNTRUSTED_PATTERN.search(output):
+        fail(f"{what}: the certificate of {kind} is not trusted ({match[0]}). If a proxy opens TLS connections, add its certificate to those of the "
+             "machine (`update-ca-certificates`), and run this again")
     if UNREACHABLE_PATTERN.search(output):
         fail_unreachable(what, kind, f" ({UNREACHABLE_PATTERN.search(output)[0]})")
     fail(f"{what}: `{' '.join(map(str, command))}` failed ({status}):\n{summarize(output)}")
@@ -173,9 +178,14 @@ def apt_install(packages):
     with apt_lock:
         log_progress(f"installing {named}")
         require_reachable(DEBIAN, named)
-        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        status, _ = run_command(("apt-get", *APT_OPTIONS, "update"), env=environment)
-        fetch(DEBIAN, named, "apt-get", *APT_OPTIONS, "install", "-y", "--no-install-recommends", *packages, env=environment)
+        # A package manager that is killed leaves packages that cannot be used: it ends its work where another step fails.
+        options = {"env": {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}, "is_killed": False}
+        if read_output("dpkg", "--audit"):
+            log_progress("completing an installation of packages that was interrupted")
+            for command in (("dpkg", "--configure", "-a"), ("apt-get", *APT_OPTIONS, "install", "-y", "--fix-broken")):
+                run_command(command, **options)
+        run_command(("apt-get", *APT_OPTIONS, "update"), **options)
+        fetch(DEBIAN, named, "apt-get", *APT_OPTIONS, "install", "-y", "--no-install-recommends", *packages, **options)
 
 
 def ensure_program(program, package):

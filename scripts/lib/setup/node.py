@@ -32,12 +32,18 @@ def install_node():
 def run_npm(what, *words, **options):
     """Runs npm; a failure contains the name `what`."""
     folder = install_node() / "bin"
-    fetch(NPM, what, folder / "npm", *words, *NPM_OPTIONS, env={**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}, **options)
+    fetch(NPM, what, folder / "npm", *words, *NPM_OPTIONS, env=get_environment(folder), **options)
+
+
+def get_environment(folder):
+    """The environment in which the pinned Node and npm run. They trust the machine's certificates, as pip and apt do: the machine's own npm may
+    have them from settings that the pinned one does not read."""
+    return {"NODE_USE_SYSTEM_CA": "1", **os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
 
 
 def download_npm_package(scratch, package, sha256):
     log_progress(f"fetching {package}")
-    run_npm(package, "pack", "--silent", package, cwd=scratch)
+    run_npm(package, "pack", package, cwd=scratch)
     with tarfile.open(verify_hash(next(scratch.glob("*.tgz")), sha256)) as tar:
         tar.extractall(scratch, filter="data") if hasattr(tarfile, "data_filter") else tar.extractall(scratch)
     return scratch / "package"
