@@ -14,12 +14,17 @@ fn every_file_says_what_it_is_for() {
 
 #[test]
 fn no_test_file_is_forgotten() {
-    let main = text(&root().join("tests/it/main.rs"));
-    for path in
-        sources().iter().filter(|path| path.parent().is_some_and(|folder| folder.ends_with("tests/it")))
-    {
+    let suites = root().join("tests/suites");
+    let is_suite = |folder: &std::path::Path| folder.parent() == Some(suites.as_path());
+    for path in sources() {
+        let Some(folder) = path.parent().filter(|folder| is_suite(folder)) else { continue };
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        assert!(name == "main" || main.contains(&format!("mod {name};")), "{name} is not in it/main.rs");
+        let main = text(&folder.join("main.rs"));
+        assert!(
+            name == "main" || main.contains(&format!("mod {name};")),
+            "{} is not in its suite's main.rs",
+            path.display()
+        );
     }
 }
 

@@ -1,4 +1,4 @@
-//! Rules for the sources that a test can check. Starts no program; behaviour is in `tests/it`.
+//! Rules for the sources that a test can check. Starts no program; behaviour is in `tests/suites`.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by a panic")]
 

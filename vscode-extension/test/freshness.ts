@@ -1,4 +1,4 @@
-/** Rejects programs that are older than their sources or come from another checkout, like `tests/src/freshness.rs` for the Rust tests.
+/** Rejects programs that are older than their sources or come from another checkout, like `tests/harness/src/freshness.rs` for the Rust tests.
  * Cargo lists the sources of a program in a file next to it (`tandem-dap.d`). A program without a list is not checked. */
 import { readFileSync, statSync } from "node:fs";
 import * as path from "node:path";

@@ -3,14 +3,14 @@ import contextlib, json, os, pathlib, shutil, subprocess, xml.etree.ElementTree 
 
 from .steps import print_line
 
-# Modules of integration tests that name a .NET runtime; the macros in tests/it/main.rs declare them.
+# Modules of integration tests that name a .NET runtime; the macros in tests/harness/src/declarations.rs declare them.
 NET31, NET8, NET9, NET10 = "on_net31", "on_net8", "on_net9", "on_net10"
 # Part of the names of tests that repeat on the pinned Ruby debugger what the machine's shows.
 SECOND_RUBY_DEBUGGER = "_with_debug_1_9_2"
 # Parts of the names of tests that take a core for 3 to 35 seconds each, while others of the gate show the same code on less.
 SLOW_TESTS = [
     # Campaigns at their short setting, crowds of clients, and the C# compiler at its limits.
-    "an_expression_that_is_too_much_has_an_answer", "campaigns::parts_that_are_killed", "campaigns::sessions_in_a_row",
+    "an_expression_that_is_too_much_has_an_answer", "parts_that_are_killed", "sessions_in_a_row",
     "a_program_that_is_killed_while_it_is_looked_at_leaves_no_request_unanswered", "http::fifty_agents_are_served_at_once",
     "another_user_takes_no_place_from_an_agent",
     "random_expressions::on_net10::random_expressions_have_the_values_that_the_program_prints",
@@ -76,7 +76,7 @@ def create_filter(left_out, repeated):
 def run(found, everything):
     """Runs the tests of the gate, or every test. Returns (exit status, names of flaky tests)."""
     if os.environ.get("TANDEM_SKIP_TOOLCHAINS") == "1":
-        chosen, skipped = "not binary(it)", None
+        chosen, skipped = "not package(tandem-tests) and not package(tandem-campaigns)", None
     else:
         left_out, repeated = found.list_skipped(), [] if everything else found.list_all_only()
         chosen, skipped = create_filter(left_out, repeated), [name for name, _ in left_out] + [name.removeprefix("::") for name in repeated]
@@ -94,7 +94,7 @@ def run(found, everything):
 def run_without_nextest(skipped):
     print_line("check: cargo-nextest is not installed: `cargo test` runs the tests, without time limits and without a second attempt")
     if skipped is None:
-        return subprocess.run(["cargo", "test", "--workspace", "--exclude", "tandem-tests", "--no-fail-fast"]).returncode
+        return subprocess.run(["cargo", "test", "--workspace", "--exclude", "tandem-tests", "--exclude", "tandem-campaigns", "--no-fail-fast"]).returncode
     names = [word for name in skipped for word in ("--skip", name)]
     return subprocess.run(["cargo", "test", "--workspace", "--no-fail-fast", "--", *names]).returncode
 

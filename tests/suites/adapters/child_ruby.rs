@@ -1,0 +1,128 @@
+//! Ruby with an old and a new gem `debug`: removing and changing breakpoints while the program
+//! is debugged takes effect.
+//!
+//! Not here: attaching ([`super::child_attach`]).
+
+use std::path::Path;
+
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+use tandem_harness::child::{self, Subject};
+use tandem_harness::client::DapClient;
+use tandem_harness::transcript::Transcript;
+
+/// Counts, and rescues an exception at each fifth number.
+const COUNTS: &str = "\
+total = 0
+loop do
+  total += 1 # BP counts
+  begin
+    raise \"five\" if (total % 5).zero? # BP raises
+  rescue RuntimeError
+    nil
+  end
+  sleep 0.005 # BP sleeps
+end
+";
+/// More rounds than there are between two exceptions.
+const ROUNDS: usize = 6;
+
+/// A program that counts until it is ended.
+pub(super) fn counting() -> anyhow::Result<(tempfile::TempDir, std::path::PathBuf)> {
+    let folder = tempfile::tempdir()?;
+    let source = folder.path().canonicalize()?.join("counts.rb");
+    std::fs::write(&source, COUNTS)?;
+    Ok((folder, source))
+}
+
+/// An editor at a stop of that program.
+pub(super) struct RubyStop<'editor> {
+    pub(super) editor: &'editor mut DapClient,
+    pub(super) source: &'editor Path,
+    pub(super) thread: i64,
+}
+
+impl RubyStop<'_> {
+    fn line(&self, marker: &str) -> i64 {
+        child::line(self.source, marker)
+    }
+
+    /// Sets breakpoints at these markers, with conditions.
+    async fn set(&mut self, breakpoints: &[(&str, Option<&str>)]) -> anyhow::Result<()> {
+        let breakpoint = |(marker, condition): &(&str, Option<&str>)| {
+            json!({ "line": self.line(marker),
+            "condition": condition })
+        };
+        let requests: Vec<Value> = breakpoints.iter().map(breakpoint).collect();
+        let arguments = json!({ "source": { "path": self.source }, "breakpoints": requests });
+        let body = self.editor.ok("setBreakpoints", arguments).await?;
+        let breakpoints = body["breakpoints"].as_array().context("no breakpoints")?;
+        ensure!(breakpoints.iter().all(|breakpoint| breakpoint["verified"] == true), "{breakpoints:?}");
+        Ok(())
+    }
+
+    /// Continues to the next stop, which has this reason and is at this marker.
+    async fn resumes_to(&mut self, reason: &str, marker: &str) -> anyhow::Result<Value> {
+        self.editor.ok("continue", json!({ "threadId": self.thread })).await?;
+        let stopped = self.editor.event("stopped").await?;
+        let stack = self.editor.ok("stackTrace", json!({ "threadId": stopped["threadId"] })).await?;
+        // An exception is raised by a frame of C.
+        let frames = stack["stackFrames"].as_array().context("no stack")?;
+        let line = self.line(marker);
+        ensure!(stopped["reason"] == reason && frames[0]["line"] == line, "not {marker}: {stopped} {stack}");
+        let arguments = json!({ "expression": "total", "frameId": frames.last().context("no frame")?["id"],
+            "context": "watch" });
+        Ok(self.editor.ok("evaluate", arguments).await?["result"].clone())
+    }
+
+    /// Breakpoints that are removed or get another condition, and filters that are removed.
+    pub(super) async fn changes_what_is_set(&mut self) -> anyhow::Result<()> {
+        self.set(&[("counts", None)]).await?;
+        self.resumes_to("breakpoint", "counts").await?;
+        // A removed breakpoint does not stop: a whole round passes it.
+        self.set(&[("sleeps", None)]).await?;
+        for _ in 0..2 {
+            self.resumes_to("breakpoint", "sleeps").await?;
+        }
+        // Neither does one whose condition never holds, until it has another.
+        self.set(&[("counts", Some("total == -1")), ("sleeps", None)]).await?;
+        for _ in 0..2 {
+            self.resumes_to("breakpoint", "sleeps").await?;
+        }
+        self.set(&[("counts", Some("total > 1")), ("sleeps", None)]).await?;
+        self.resumes_to("breakpoint", "counts").await?;
+        self.set(&[("counts", Some("total == -1")), ("sleeps", None)]).await?;
+        for _ in 0..2 {
+            self.resumes_to("breakpoint", "sleeps").await?;
+        }
+        self.set(&[]).await?;
+        self.editor.ok("setExceptionBreakpoints", json!({ "filters": ["any"] })).await?;
+        self.resumes_to("exception", "raises").await?;
+        let tens = json!({ "filterId": "RuntimeError", "condition": "(total % 10).zero?" });
+        self.editor.ok("setExceptionBreakpoints", json!({ "filters": [], "filterOptions": [tens] })).await?;
+        let total = self.resumes_to("exception", "raises").await?;
+        ensure!(total.as_str().is_some_and(|total| total.ends_with('0')), "stopped at {total}");
+        self.editor.ok("setExceptionBreakpoints", json!({ "filters": [] })).await?;
+        self.set(&[("sleeps", None)]).await?;
+        for _ in 0..ROUNDS {
+            self.resumes_to("breakpoint", "sleeps").await?;
+        }
+        Ok(())
+    }
+}
+
+async fn launch_program(subject: Subject) -> anyhow::Result<()> {
+    let (_folder, source) = counting()?;
+    let mut editor = DapClient::start_in("editor", Default::default(), &Transcript::default())?;
+    let launch = subject.with(json!({ "program": source }));
+    editor.launch_child(launch, &source, &[child::line(&source, "counts")]).await?;
+    let (thread, _) = editor.stop().await?;
+    RubyStop { editor: &mut editor, source: &source, thread }.changes_what_is_set().await?;
+    editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
+    editor.wait_until_ended().await
+}
+
+parameterized_tests! {
+    what_is_removed_or_changed_has_its_effect: launch_program(Subject::Rdbg),
+    what_is_removed_or_changed_has_its_effect_with_debug_1_9_2: launch_program(Subject::Rdbg192),
+}

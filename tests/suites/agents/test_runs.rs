@@ -1,0 +1,122 @@
+//! Runs of tests that go wrong, and what is passed on to their runners: switches, names that no longer exist,
+//! floods of output, processes that are killed.
+
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+use tandem_harness::fixture;
+
+use super::frameworks::{agent, finished};
+
+/// A project of unittest with these tests.
+fn project(tests: &str) -> anyhow::Result<tempfile::TempDir> {
+    let folder = tempfile::tempdir()?;
+    std::fs::write(
+        folder.path().join("test_own.py"),
+        format!("import unittest, os, sys, signal, time\n\n\n{tests}"),
+    )?;
+    Ok(folder)
+}
+
+#[tokio::test]
+async fn switches_of_the_runner_such_as_those_for_coverage_are_passed_through() -> anyhow::Result<()> {
+    let project = fixture::test_project("pytest")?;
+    let packages = fixture::python_packages().display().to_string();
+    let mut agent = agent(project.path(), &[("PYTHONPATH", packages)]).await?;
+    let arguments = json!({ "tests": ["tests/test_cart.py::test_adds"], "args": ["--junitxml=report.xml"] });
+    let passed = finished(&mut agent, "run_tests", arguments).await?;
+    ensure!(passed["tests"]["passed"] == 1, "{passed:#}");
+    let report =
+        std::fs::read_to_string(project.path().join("report.xml")).context("no report was written")?;
+    ensure!(report.contains("test_adds") && !report.contains("test_fails"), "{report}");
+    agent.finish().await
+}
+
+#[tokio::test]
+async fn an_id_of_an_older_source_is_refused_with_what_is_near_it_now() -> anyhow::Result<()> {
+    let folder = project("class Own(unittest.TestCase):\n    def test_total(self):\n        pass\n")?;
+    let mut agent = agent(folder.path(), &[]).await?;
+    let listed = finished(&mut agent, "list_tests", json!({ "projectPath": "." })).await?;
+    let old = listed["tests"][0]["id"].as_str().context("no test")?.to_owned();
+    let source = folder.path().join("test_own.py");
+    std::fs::write(&source, std::fs::read_to_string(&source)?.replace("test_total", "test_totals"))?;
+    for tool in ["run_tests", "debug_launch_test"] {
+        let none = finished(&mut agent, tool, json!({ "projectPath": ".", "tests": [old] })).await?;
+        ensure!(none["error"]["code"] == "NOT_FOUND", "{tool}: {none:#}");
+        ensure!(
+            none["error"]["hint"].as_str().is_some_and(|hint| hint.contains("test_totals")),
+            "{tool}: {none:#}"
+        );
+    }
+    agent.finish().await
+}
+
+/// A test that prints for as long as it may.
+const FLOOD: &str = "class Own(unittest.TestCase):
+    def test_floods(self):
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            os.write(1, b'x' * 65535 + b'\\n')
+
+    def test_is_killed(self):
+        os.kill(os.getpid(), signal.SIGKILL)
+";
+
+#[tokio::test]
+async fn a_test_that_never_stops_printing_is_ended_in_time_with_a_bounded_answer() -> anyhow::Result<()> {
+    let folder = project(FLOOD)?;
+    let scratch = tempfile::tempdir()?;
+    let mut agent = agent(folder.path(), &[("TMPDIR", scratch.path().display().to_string())]).await?;
+    let arguments =
+        json!({ "projectPath": ".", "tests": ["test_own.Own.test_floods"], "testTimeoutMs": 3000 });
+    let ended = finished(&mut agent, "run_tests", arguments).await?;
+    let failure = &ended["tests"]["failures"][0];
+    ensure!(failure["message"].as_str().is_some_and(|text| text.contains("3000 ms")), "{failure}");
+    ensure!(ended.to_string().len() < 20_000, "{} bytes are too many", ended.to_string().len());
+    let killed = json!({ "projectPath": ".", "tests": ["test_own.Own.test_is_killed"] });
+    let killed = finished(&mut agent, "run_tests", killed).await?;
+    let failure: &Value = &killed["tests"]["failures"][0];
+    ensure!(failure["name"] == "test_own.Own.test_is_killed", "{killed:#}");
+    ensure!(failure["message"].as_str().is_some_and(|text| text.contains("SIGKILL")), "{killed:#}");
+    agent.finish().await?;
+    let left: Vec<_> = std::fs::read_dir(scratch.path())?.flatten().map(|entry| entry.file_name()).collect();
+    ensure!(left.is_empty(), "{left:?} is left behind");
+    Ok(())
+}
+
+#[tokio::test]
+async fn missing_tools_are_named_with_how_to_install_them() -> anyhow::Result<()> {
+    let nowhere = tempfile::tempdir()?;
+    for (name, message, hint) in [
+        ("jest", "jest is not installed for", "npm install"),
+        ("vitest", "vitest is not installed for", "npm install"),
+        ("node", "cannot start `node`: not found in PATH", "install `node` (https://nodejs.org)"),
+        ("cargo", "cannot start `cargo`: not found in PATH", "install `cargo` (https://rustup.rs)"),
+        ("go", "cannot start `go`: not found in PATH", "install `go` (https://go.dev/dl)"),
+        ("googletest", "cannot start `cmake`: not found in PATH", "install `cmake` (apt-get install cmake)"),
+        ("minitest", "cannot start `ruby`: not found in PATH", "install `ruby` (apt-get install ruby)"),
+        ("rspec", "cannot start `rspec`: not found in PATH", "gem install rspec"),
+        (
+            "unittest",
+            "cannot start `python3`: not found in PATH",
+            "install `python3` (apt-get install python3)",
+        ),
+        (
+            "dotnet/xunit3",
+            "cannot start `dotnet`: not found in PATH",
+            "https://dotnet.microsoft.com/download",
+        ),
+    ] {
+        let project = fixture::test_project(name)?;
+        let path = nowhere.path().display().to_string();
+        let mut agent = agent(project.path(), &[("PATH", path), ("DOTNET_ROOT", String::new())]).await?;
+        for tool in ["list_tests", "run_tests"] {
+            let missing = finished(&mut agent, tool, json!({ "projectPath": "." })).await?;
+            let text = |key: &str| missing["error"][key].as_str().unwrap_or_default().to_owned();
+            ensure!(text("code") == "COMMAND_FAILED", "{name}, {tool}: {missing:#}");
+            ensure!(text("message").contains(message), "{name}, {tool}: {missing:#}");
+            ensure!(text("hint").contains(hint), "{name}, {tool}: {missing:#}");
+        }
+        agent.finish().await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,79 @@
+//! .NET programs, debugged by the built-in engine: every runtime, real programs.
+//!
+//! Not here: agents and several clients of one session. How to write a test:
+//! `tests/harness/src/lib.rs`.
+
+#[macro_use]
+extern crate tandem_harness;
+
+mod ahead_of_time;
+mod assembly_load_contexts;
+mod attaching;
+mod breakpoint_locations;
+mod callbacks;
+mod cancelling_early;
+mod code_locations;
+mod compiled;
+mod compiled_faults;
+mod compiled_scopes;
+mod conditions;
+mod crashes;
+mod database;
+mod debugger_attributes;
+mod decompiling;
+mod diagnostic_variables;
+mod disassembly;
+mod dotnet_attributes;
+mod dotnet_subprocess_faults;
+mod dotnet_subprocesses;
+mod dynamic_methods;
+mod dynamic_objects;
+mod evaluate_names;
+mod exceptions;
+mod execution;
+mod expressions;
+mod failing_members;
+mod hangs;
+mod inline_arrays;
+mod jit_optimizations;
+mod large_values;
+mod launch_failures;
+mod launching;
+mod many_exceptions;
+mod member_groups;
+mod native;
+mod object_summaries;
+mod packaging;
+mod path_maps;
+mod pathological_types;
+mod program_exits;
+mod projects;
+mod published_programs;
+mod random_expressions;
+mod ref_fields;
+mod remote_sources;
+mod restarts;
+mod return_values;
+mod runtime_async;
+mod same_named_types;
+mod scopes;
+mod sdk_programs;
+mod single_thread;
+mod stacks;
+mod statements;
+mod stepping;
+mod stepping_into;
+mod stop_at_entry;
+mod struct_passing;
+mod symbol_servers;
+mod symlinks;
+mod task_exceptions;
+mod terminals;
+mod terminate;
+mod threads;
+mod to_string_display;
+mod user_reports;
+mod value_summaries;
+mod values;
+mod visual_basic;
+mod website;
