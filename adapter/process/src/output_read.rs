@@ -28,6 +28,9 @@ const MAX_SCREEN_LEN: u64 = 1024 * 1024;
 const INPUT_PROBE_INTERVAL: Duration = Duration::from_millis(15);
 /// The same when it does not wait.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// How long after the program's end a waiting read still waits for output: a process that the program started
+/// may hold its pipes for hours.
+const AFTER_EXIT_WAIT: Duration = Duration::from_millis(500);
 /// `waitFor` without `timeoutMs`.
 const DEFAULT_WAIT_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -100,7 +103,7 @@ pub struct OutputRead {
     pub wait_id: Option<String>,
     /// Its terminal's screen, if requested.
     pub screen: Option<String>,
-    /// The program has ended and all its output has arrived.
+    /// The program has ended, and all that it wrote has arrived. Processes that it started may write more.
     pub exited: bool,
 }
 
@@ -132,7 +135,13 @@ impl Broker {
         let waits = request.wait_for.is_some() || request.timeout.is_some();
         let deadline = Instant::now() + request.timeout.unwrap_or(DEFAULT_WAIT_TIMEOUT);
         let (mut scanned, mut waiting, mut detector) = (from, None, WaitDetector::default());
+        let mut last_moment = None;
         let matched = loop {
+            if last_moment.is_none() && self.has_ended() {
+                // The pipes have all that the program itself wrote.
+                self.drain_output();
+                last_moment = Some(Instant::now() + AFTER_EXIT_WAIT);
+            }
             let (exited, fresh) = {
                 let streams = self.lock();
                 if let Some(pattern) = &request.wait_for
@@ -143,7 +152,8 @@ impl Broker {
                 let now = streams.positions();
                 let fresh = (request.stdout && now.stdout > from.stdout)
                     || (request.stderr && now.stderr > from.stderr);
-                (streams.is_drained() && streams.has_exited(), fresh)
+                let exited = last_moment.is_some_and(|last| streams.is_drained() || Instant::now() >= last);
+                (exited, fresh)
             };
             if !waits || exited || (request.wait_for.is_none() && fresh) {
                 break None;
@@ -168,11 +178,11 @@ impl Broker {
             None => self.is_waiting_now(request.stopped).await,
             found => found,
         };
-        if waiting_for_input.is_some() {
+        let exited = self.has_ended();
+        if exited || waiting_for_input.is_some() {
             self.drain_output();
         }
         let mut streams = self.lock();
-        let exited = streams.has_exited() && streams.is_drained();
         let wait_id = waiting_for_input.and(streams.stdin().ok());
         let wait_id = wait_id.map(|stdin| format!("{}.i{}", streams.positions(), stdin.bytes_given()));
         let mut read = OutputRead { matched, waiting_for_input, wait_id, exited, ..OutputRead::default() };
