@@ -166,6 +166,13 @@ async fn an_assignment_is_answered_with_the_new_value() -> anyhow::Result<()> {
         assert_eq!(editor.ok("setExpression", arguments).await?["value"], "43", "{subject:?}");
         let arguments = json!({ "expression": name, "frameId": frame["id"], "context": "watch" });
         assert_eq!(editor.ok("evaluate", arguments).await?["result"], "43", "{subject:?}");
+        if subject == Subject::Python {
+            let set = |value: &str| json!({ "variablesReference": holder, "name": name, "value": value });
+            assert_eq!(editor.refused("setVariable", set(" # nothing")).await?, "EVALUATION_FAILED");
+            // Its row is in another group from then on.
+            let answer = editor.ok("setVariable", set("len")).await?;
+            assert_eq!(answer["value"], "<built-in function len>", "{answer}");
+        }
         editor.finish().await?;
     }
     Ok(())
@@ -188,6 +195,15 @@ async fn an_expression_that_is_assigned_to_is_evaluated_once() -> anyhow::Result
         assert!(set["value"].as_str().is_some_and(|value| value.contains("66") || value == "'B'"), "{set}");
         let arguments = json!({ "expression": index, "frameId": frame["id"], "context": "watch" });
         assert_eq!(editor.ok("evaluate", arguments).await?["result"], "6", "{subject:?}");
+        if subject != Subject::Perl {
+            // The text is put into the program's memory by another call, inside this one.
+            for (expression, value) in [("(int)strlen(\"abcd\")", "4"), ("length", "6")] {
+                let arguments =
+                    json!({ "expression": expression, "frameId": frame["id"], "context": "watch" });
+                let shown = editor.ok("evaluate", arguments).await?["result"].clone();
+                assert_eq!(shown, value, "{subject:?}: {expression}");
+            }
+        }
         editor.finish().await?;
     }
     Ok(())

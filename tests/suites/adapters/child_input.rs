@@ -170,6 +170,32 @@ async fn replaces_itself(subject: Subject, name: &str, text: &str) -> anyhow::Re
     editor.finish().await
 }
 
+/// `cat` has no debugger, and holds the end of the program's output after the program itself.
+#[tokio::test]
+async fn breakpoints_of_a_program_that_becomes_another_do_not_stay_verified() -> anyhow::Result<()> {
+    let text = "import os, subprocess\nsubprocess.Popen(['sleep', '60'], start_new_session=True)\n\
+                os.execvp('cat', ['cat'])\nprint('never')\n";
+    let folder = tempfile::tempdir()?;
+    let program = folder.path().join("becomes.py");
+    std::fs::write(&program, text)?;
+    let attributes = Subject::Python.with(json!({ "program": program }));
+    let mut editor = launch_program(attributes, &program, &[4]).await?;
+    let lost = loop {
+        let breakpoint = editor.event("breakpoint").await?["breakpoint"].clone();
+        if breakpoint["verified"] == false {
+            break breakpoint;
+        }
+    };
+    assert!(lost["message"].as_str().is_some_and(|text| text.contains("(`exec`)")), "{lost}");
+    editor.ok("processWriteInput", json!({ "data": "bob\n", "closeAfter": true })).await?;
+    assert_eq!(editor.event("exited").await?["exitCode"], 0);
+    // A daemon that the program started keeps the pipes open.
+    let until = json!({ "waitFor": "no such text", "timeoutMs": deadline_ms(50) });
+    let read = editor.ok("processReadOutput", until).await?;
+    assert_eq!((&read["stdout"], &read["exited"]), (&json!("bob\n"), &json!(true)));
+    editor.finish().await
+}
+
 #[tokio::test]
 async fn gdb_stops_in_a_program_that_a_shell_has_started_again() -> anyhow::Result<()> {
     let again = "#include <unistd.h>\nint main(int argc, char **argv) {\n    if (argc == 1)\n        \

@@ -97,6 +97,15 @@ const fn filter(
     ExceptionFilter { default: Some(default), description: Some(description), ..plain }
 }
 
+/// The seconds after which the other threads run until the variables of a stop are read, which may need one
+/// of them. Clients lose the stop then: by default a `__repr__` of 3 s made all variables unreadable.
+const UNBLOCKING: (&str, &str) = ("PYDEVD_UNBLOCK_THREADS_ON_VARIABLES_TIMEOUT", "20");
+
+/// Whether a text has more than spaces and comments.
+fn has_code(text: &str) -> bool {
+    text.lines().map(str::trim_start).any(|line| !line.is_empty() && !line.starts_with('#'))
+}
+
 /// How Tandem launches debugpy, and where it differs from other adapters.
 pub(super) struct Debugpy;
 
@@ -133,8 +142,9 @@ impl Profile for Debugpy {
     /// `setVariable` prints the reason to the program's stderr and answers with the old value;
     /// `setExpression` answers without it.
     fn kept_value(&self, value: &str) -> Option<(String, &'static str)> {
-        // A comment in the value ends with its line.
-        let keep = format!("__import__('_pydevd_bundle').__dict__.__setitem__('tandem_value', ({value}\n))");
+        // A comment in the value ends with its line. Parentheses without any code would be an empty tuple.
+        let value = if has_code(value) { format!("({value}\n)") } else { "eval('')".to_owned() };
+        let keep = format!("__import__('_pydevd_bundle').__dict__.__setitem__('tandem_value', {value})");
         Some((keep, "__import__('_pydevd_bundle').tandem_value"))
     }
 
@@ -191,6 +201,7 @@ impl Profile for Debugpy {
             ("PYTHONUNBUFFERED".to_owned(), Some("1".to_owned())),
             // Subprocesses are not started with the switch above, and would complain on the program's stderr.
             ("PYDEVD_DISABLE_FILE_VALIDATION".to_owned(), Some("1".to_owned())),
+            (UNBLOCKING.0.to_owned(), Some(UNBLOCKING.1.to_owned())),
         ];
         env.extend(target.env.iter().cloned());
         Ok(LaunchPlan {
@@ -339,7 +350,9 @@ fn through_adapter(
             program: python.interpreter.clone(),
             args: adapter,
             cwd: target.cwd.clone(),
-            env: vec![("PYTHONUNBUFFERED".into(), Some("1".into()))],
+            env: [("PYTHONUNBUFFERED", "1"), UNBLOCKING]
+                .map(|(name, value)| (name.into(), Some(value.into())))
+                .to_vec(),
             pty: Pty::No,
             ends_by_itself: false,
         },
@@ -442,6 +455,17 @@ mod tests {
     fn a_comment_does_not_hide_the_other_conditions() {
         let python = PYTHON.any_of(&["name == \"it's\" # \\"]).unwrap_or_default();
         assert!(python.contains(r##"["name == \"it's\" # \\"]"##), "{python}");
+    }
+
+    #[test]
+    fn a_value_without_code_is_refused() {
+        let kept = |value| Debugpy.kept_value(value).unwrap().0;
+        for blank in ["", "  ", "# comment", "\n # one\n\t# two\n"] {
+            assert!(kept(blank).ends_with("'tandem_value', eval(''))"), "{}", kept(blank));
+        }
+        for value in ["1, 2", "()", "# first\n5", "'#'"] {
+            assert!(kept(value).ends_with(&format!("'tandem_value', ({value}\n))")), "{}", kept(value));
+        }
     }
 
     #[test]

@@ -90,7 +90,11 @@ def tandem():
     import sys, gdb, gdb.dap.events, gdb.dap.varref
     calls, resumed, calling = gdb.events.inferior_call, gdb.events.cont, []
     def call(event):
-        calling[:] = [event] if isinstance(event, gdb.InferiorCallPreEvent) else []
+        # A string in the arguments is put into the program's memory by another call, inside this one.
+        if isinstance(event, gdb.InferiorCallPreEvent):
+            calling.append(event)
+        elif calling:
+            calling.pop()
         if not calling:
             for variable in gdb.dap.varref.all_variables:
                 variable.reset_children()

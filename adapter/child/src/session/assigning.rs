@@ -86,7 +86,7 @@ impl AdapterSession {
     ) -> Result<Value, Failure> {
         self.check_frame(&arguments)?;
         let mut assignment: ExpressionToSet = types::read(&arguments);
-        let SetVariableArguments { variables_reference, .. } = types::read(&arguments);
+        let SetVariableArguments { variables_reference, name, .. } = types::read(&arguments);
         let kept = self.profile.kept_value(&assignment.value);
         let of_scope = || self.with_knowledge(|known| known.scopes.frame_of(variables_reference));
         assignment.frame_id = assignment.frame_id.or_else(of_scope);
@@ -102,8 +102,35 @@ impl AdapterSession {
         } else if let (Some((keep, kept)), Some(_)) = (kept, assignment.frame_id) {
             self.ask("evaluate", assignment.evaluation(keep), cancel).await?;
             types::extend(&mut arguments, &NewValue { value: kept });
+            let is_local = command == "setVariable" && of_scope().is_some();
+            return match self.ask(command, arguments, cancel).await {
+                Err(failure) if is_local => {
+                    let read = self.read_if_assigned(&assignment, &name, kept, cancel).await;
+                    read.ok_or(failure)
+                }
+                answer => Ok(translate::as_set_variable_answer(answer?)),
+            };
         }
         Ok(translate::as_set_variable_answer(self.ask(command, arguments, cancel).await?))
+    }
+
+    /// The value of a local variable if it is the one that was to be assigned. debugpy assigns a function or
+    /// a class, and then reports a failure, because the row is in another group of the scope from then on.
+    async fn read_if_assigned(
+        self: &Arc<Self>,
+        assignment: &ExpressionToSet,
+        name: &str,
+        kept: &str,
+        cancel: &CancellationToken,
+    ) -> Option<Value> {
+        let is_kept = assignment.evaluation(format!("({name}) is {kept}"));
+        let EvaluateResponseBody { result, .. } =
+            types::read(&self.ask("evaluate", is_kept, cancel).await.ok()?);
+        if result != "True" {
+            return None;
+        }
+        let value = assignment.evaluation(name.to_owned());
+        Some(translate::as_set_variable_answer(self.ask("evaluate", value, cancel).await.ok()?))
     }
 
     /// Answers `setExpression` for an adapter that does not offer it.

@@ -126,7 +126,7 @@ impl AdapterSession {
     }
 
     /// Reports that none of the adapter's breakpoints stops any more.
-    fn lose_breakpoints(self: &Arc<Self>, reason: &'static str) {
+    pub(super) fn lose_breakpoints(self: &Arc<Self>, reason: &'static str) {
         for id in self.learn(|known| known.breakpoints.lose(reason)) {
             let lost = Breakpoint { id: Some(id), ..Breakpoint::refused(reason) };
             self.send_event("breakpoint", json!({ "reason": "changed", "breakpoint": types::body(&lost) }));

@@ -58,6 +58,7 @@ impl AdapterSession {
         let text = "The program has become another one (exec), which keeps its input and output. \
                     If its debugger connects, it has a session of its own.\n";
         self.send_event("output", json!({ "category": "console", "output": text }));
+        self.lose_breakpoints(WHY);
         tokio::select! {
             () = self.wait_for_end(process) => {}
             () = self.until(ChildState::is_over) => {}
