@@ -110,8 +110,9 @@ def check_wheel(out, scratch, platforms):
         check(listed == set(archive.namelist()), "RECORD does not list the files of the wheel")
         metadata = archive.read(f"tandem_mcp-{VERSION}.dist-info/METADATA").decode()
         check(f"mcp-name: {PUBLISHER['mcpName']}" in metadata, "the MCP registry would not know whose wheel it is")
-    run_checked(sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--disable-pip-version-check", "--root-user-action", "ignore",
-           "--prefix", scratch / "wheel", package)
+    # Not --prefix: Debian's pip installs into `local` below it.
+    run_checked(sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-index", "--no-deps", "--target",
+                scratch / "wheel", package)
     check(run_checked(scratch / "wheel/bin/tandem-mcp", "--version").strip() == f"tandem-mcp {VERSION}", "the wheel's program does not run")
 
 

@@ -4,7 +4,7 @@ import os, shutil, sys, tarfile
 from . import programs, ruby
 from .cache import verify_hash, install_pinned
 from .commands import run, log_progress, run_in_parallel
-from .network import PIP, PYPI, apt_install, fetch, make_wheel, list_missing_packages, ensure_file, ensure_package, unpack_wheel
+from .network import apt_install, install_requirements, make_wheel, list_missing_packages, ensure_file, ensure_package, unpack_wheel
 from .node import install_node, run_npm, download_npm_package
 from .paths import ROOT
 
@@ -123,9 +123,7 @@ def install_child_adapters(go):
 
 
 def make_packages(scratch):
-    log_progress("fetching the Python packages of scripts/requirements.txt")
-    fetch(PYPI, "the packages of scripts/requirements.txt", *PIP, "install", "--quiet", "--no-deps", "--only-binary=:all:",
-          "--require-hashes", "--no-compile", "--target", scratch / "made", "-r", REQUIREMENTS)
+    install_requirements(REQUIREMENTS, scratch / "made", "--no-compile")
     return scratch / "made"
 
 

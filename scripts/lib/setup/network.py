@@ -4,6 +4,7 @@ import contextlib, os, pathlib, re, shutil, socket, sys, tempfile, threading, ti
 
 from .cache import verify_hash
 from .commands import DISK_FULL_PATTERN, describe_full_disk, fail, log_progress, run_command, summarize
+from .paths import ROOT
 
 # Time limit of a connection. A host that does not accept one three times is unreachable.
 CONNECT_TIMEOUT_SECONDS = 6
@@ -149,6 +150,16 @@ def read_part(response):
 def download_wheel(folder, pinned_package, *options):
     fetch(PYPI, pinned_package, *PIP, "download", "--quiet", "--no-deps", "--only-binary=:all:", *options, "--dest", folder, pinned_package)
     return next(folder.glob("*.whl"))
+
+
+def install_requirements(file, into, *options):
+    """Installs the wheels that a file pins into a folder."""
+    named = f"the Python packages of {file.relative_to(ROOT)}"
+    log_progress(f"fetching {named}")
+    # pip takes the version for its first release, 3.11.0. Thus a package that needs a later one than Debian's is refused on each machine.
+    version = "%d.%d" % sys.version_info[:2]
+    fetch(PYPI, named, *PIP, "install", "--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes", "--python-version", version,
+          *options, "--target", into, "-r", file)
 
 
 def unpack_wheel(scratch, pinned, into):
