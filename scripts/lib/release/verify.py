@@ -4,6 +4,7 @@ import hashlib, json, os, pathlib, re, shutil, subprocess, sys, tarfile, tempfil
 
 from setup.adapters import install_python_packages
 from setup.cache import install_pinned
+from setup.network import run_pip
 from setup.node import download_npm_package
 from tools import install_tool
 
@@ -111,8 +112,8 @@ def check_wheel(out, scratch, platforms):
         metadata = archive.read(f"tandem_mcp-{VERSION}.dist-info/METADATA").decode()
         check(f"mcp-name: {PUBLISHER['mcpName']}" in metadata, "the MCP registry would not know whose wheel it is")
     # Not --prefix: Debian's pip installs into `local` below it.
-    run_checked(sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-index", "--no-deps", "--target",
-                scratch / "wheel", package)
+    status, output = run_pip("install", "--quiet", "--no-index", "--no-deps", "--target", scratch / "wheel", package)
+    check(status == 0, f"pip cannot install the wheel: {output[-2000:]}")
     check(run_checked(scratch / "wheel/bin/tandem-mcp", "--version").strip() == f"tandem-mcp {VERSION}", "the wheel's program does not run")
 
 

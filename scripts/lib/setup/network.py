@@ -1,6 +1,6 @@
 """Downloads through the clients of package registries, with a timeout and at most two retries. A failure names the package and the kind of
 host."""
-import contextlib, os, pathlib, re, shutil, socket, sys, tempfile, threading, time, urllib.error, urllib.parse, urllib.request, zipfile
+import contextlib, os, pathlib, re, shutil, socket, ssl, sys, tempfile, threading, time, urllib.error, urllib.parse, urllib.request, zipfile
 
 from .cache import verify_hash
 from .commands import DISK_FULL_PATTERN, describe_full_disk, fail, log_progress, run_command, summarize
@@ -11,6 +11,8 @@ CONNECT_TIMEOUT_SECONDS = 6
 TIMEOUT_SECONDS = 60
 RETRIES = 2
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--timeout", TIMEOUT_SECONDS, "--retries", RETRIES)
+# Settings that come before those of the user, of which these two refuse an installation into a folder.
+pip_settings = {"PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0"}
 # An error is printed with its reason, which `--silent` would hide.
 NPM_OPTIONS = ("--loglevel=error", "--no-audit", "--no-fund", f"--fetch-timeout={TIMEOUT_SECONDS * 1000}", f"--fetch-retries={RETRIES}",
                "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000")
@@ -97,7 +99,38 @@ def require_reachable(kind, what):
 def fetch(kind, what, *command, **options):
     """Runs a client that downloads something; a failure contains the name `what`."""
     require_reachable(kind, what)
-    status, output = run_command(command, **options)
+    require_success(kind, what, command, *run_command(command, **options))
+
+
+def fetch_from_pypi(what, *words):
+    """Runs pip to download something; a failure contains the name `what`."""
+    require_reachable(PYPI, what)
+    require_success(PYPI, what, ("pip", *words), *run_pip(*words))
+
+
+def run_pip(*words):
+    """Runs pip. If it does not trust the index, runs it again with the certificates of the machine: pip before 24.2 has
+    only its own."""
+    settings = dict(pip_settings)
+    status, output = run_command((*PIP, *words), env={**os.environ, **settings})
+    certificates = find_certificates() if status != 0 and UNTRUSTED_PATTERN.search(output) else None
+    if certificates in (None, settings.get("PIP_CERT")):
+        return status, output
+    pip_settings["PIP_CERT"] = certificates
+    return run_pip(*words)
+
+
+def find_certificates():
+    """Finds the file or folder of the certificates that this machine trusts; None if it has none."""
+    paths = ssl.get_default_verify_paths()
+    if paths.cafile:
+        return paths.cafile
+    # With an empty folder, pip would trust nobody.
+    return paths.capath if paths.capath and any(pathlib.Path(paths.capath).glob("*.0")) else None
+
+
+def require_success(kind, what, command, status, output):
+    """Fails unless the status is 0, with the cause that the output of the client shows."""
     if status == 0:
         return
     if DISK_FULL_PATTERN.search(output):
@@ -148,7 +181,8 @@ def read_part(response):
 
 
 def download_wheel(folder, pinned_package, *options):
-    fetch(PYPI, pinned_package, *PIP, "download", "--quiet", "--no-deps", "--only-binary=:all:", *options, "--dest", folder, pinned_package)
+    fetch_from_pypi(pinned_package, "download", "--quiet", "--no-deps", "--only-binary=:all:", *options, "--dest", folder,
+                    pinned_package)
     return next(folder.glob("*.whl"))
 
 
@@ -158,8 +192,8 @@ def install_requirements(file, into, *options):
     log_progress(f"fetching {named}")
     # pip takes the version for its first release, 3.11.0. Thus a package that needs a later one than Debian's is refused on each machine.
     version = "%d.%d" % sys.version_info[:2]
-    fetch(PYPI, named, *PIP, "install", "--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes", "--python-version", version,
-          *options, "--target", into, "-r", file)
+    fetch_from_pypi(named, "install", "--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes",
+                    "--python-version", version, *options, "--target", into, "-r", file)
 
 
 def unpack_wheel(scratch, pinned, into):
