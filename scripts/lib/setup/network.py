@@ -1,6 +1,6 @@
 """Downloads through the clients of package registries, with a timeout and at most two retries. A failure names the package and the kind of
 host."""
-import contextlib, os, pathlib, re, shutil, socket, ssl, sys, tempfile, threading, time, urllib.error, urllib.parse, urllib.request, zipfile
+import contextlib, http.client, os, pathlib, re, shutil, socket, ssl, sys, tempfile, threading, time, urllib.error, urllib.parse, urllib.request, zipfile
 
 from .cache import verify_hash
 from .commands import DISK_FULL_PATTERN, describe_full_disk, fail, log_progress, run_command, summarize
@@ -22,6 +22,7 @@ UNREACHABLE_PATTERN = re.compile(r"NewConnectionError|NameResolutionError|Connec
                        r"Could not resolve|EAI_AGAIN|ENOTFOUND|ETIMEDOUT|ECONNRE|ENETUNREACH|ERR_SOCKET_TIMEOUT|Connection timed out|"
                        r"Could not connect|Cannot initiate the connection|Failed to fetch", re.IGNORECASE)
 UNTRUSTED_PATTERN = re.compile(r"SELF_SIGNED_CERT\w*|UNABLE_TO_(?:GET_ISSUER|VERIFY)\w*|CERTIFICATE_VERIFY_FAILED|certificate verification failed", re.IGNORECASE)
+UNKNOWN_PACKAGE_PATTERN = re.compile(r"Unable to locate package|has no installation candidate")
 PYPI, NPM, DEBIAN = "a package index of Python (PyPI)", "a registry of npm", "a mirror of the distribution (apt)"
 apt_lock, reach_lock, reached = threading.RLock(), threading.Lock(), {}
 
@@ -161,7 +162,7 @@ def download(url, target):
     """Downloads `url` to `target`; returns None if the host does not have it, or does not respond after retries."""
     for _ in range(1 + RETRIES):
         try:
-            with urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as response, target.open("wb") as file:
+            with open_address(url) as response, target.open("wb") as file:
                 for part in iter(lambda: read_part(response), b""):
                     file.write(part)
                 return target
@@ -172,12 +173,28 @@ def download(url, target):
     return None
 
 
-def read_part(response):
-    """Reads a part. Converts errors of the network, so that they do not look like errors of the disk."""
+@contextlib.contextmanager
+def convert_errors():
+    """Converts errors of the network, so that they do not look like errors of the disk."""
     try:
-        return response.read(1 << 20)
-    except OSError as error:
+        yield
+    except urllib.error.URLError:
+        raise
+    except (OSError, http.client.HTTPException) as error:
         raise urllib.error.URLError(error) from None
+
+
+def open_address(url):
+    with convert_errors():
+        return urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS)
+
+
+def read_part(response):
+    with convert_errors():
+        part = response.read(1 << 20)
+    if not part and response.length:
+        raise urllib.error.URLError(f"the connection ended {response.length} bytes early")
+    return part
 
 
 def download_wheel(folder, pinned_package, *options):
@@ -224,13 +241,18 @@ def apt_install(packages):
         log_progress(f"installing {named}")
         require_reachable(DEBIAN, named)
         # A package manager that is killed leaves packages that cannot be used: it ends its work where another step fails.
-        options = {"env": {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}, "is_killed": False}
+        options = {"env": {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}, "is_killed": False}
         if read_output("dpkg", "--audit"):
             log_progress("completing an installation of packages that was interrupted")
             for command in (("dpkg", "--configure", "-a"), ("apt-get", *APT_OPTIONS, "install", "-y", "--fix-broken")):
                 run_command(command, **options)
-        run_command(("apt-get", *APT_OPTIONS, "update"), **options)
-        fetch(DEBIAN, named, "apt-get", *APT_OPTIONS, "install", "-y", "--no-install-recommends", *packages, **options)
+        _, updated = run_command(("apt-get", *APT_OPTIONS, "update"), **options)
+        command = ("apt-get", *APT_OPTIONS, "install", "-y", "--no-install-recommends", *packages)
+        status, output = run_command(command, **options)
+        # An update fails with status 0. Where a package is unknown, its output says why.
+        if UNKNOWN_PACKAGE_PATTERN.search(output):
+            output = f"{updated}\n{output}"
+        require_success(DEBIAN, named, command, status, output)
 
 
 def ensure_program(program, package):
