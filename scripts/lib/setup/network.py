@@ -14,7 +14,8 @@ PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--timeout", 
 # Settings that come before those of the user, of which these two refuse an installation into a folder.
 pip_settings = {"PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0"}
 # An error is printed with its reason, which `--silent` would hide.
-NPM_OPTIONS = ("--loglevel=error", "--no-audit", "--no-fund", f"--fetch-timeout={TIMEOUT_SECONDS * 1000}", f"--fetch-retries={RETRIES}",
+NPM_OPTIONS = ("--loglevel=error", "--no-audit", "--no-fund", "--no-update-notifier",
+               f"--fetch-timeout={TIMEOUT_SECONDS * 1000}", f"--fetch-retries={RETRIES}",
                "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000")
 APT_OPTIONS = ("-o", f"Acquire::Retries={RETRIES}", "-o", f"Acquire::http::Timeout={TIMEOUT_SECONDS}", "-o", f"Acquire::https::Timeout={TIMEOUT_SECONDS}",
                "-o", "DPkg::Lock::Timeout=120")

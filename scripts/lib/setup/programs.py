@@ -5,7 +5,7 @@ from . import one_file
 from .cache import lock_handles, scratch_folder
 from .commands import run, log_progress, run_command
 from .dotnet import parse_version
-from .paths import CACHE, ROOT
+from .paths import CACHE, ROOT, get_cache_variables
 
 # Runs a build and then ends the compiler's server that it left, also where set-up itself was killed: the server inherits the lock of the cache,
 # and would hold it for ten minutes.
@@ -158,7 +158,8 @@ def build_child_programs(go):
     out = CACHE / "programs/children"
     out.mkdir(parents=True, exist_ok=True)
     # Debian's Delve is older than what the Go here writes by itself.
-    environment = {**os.environ, "GOEXPERIMENT": "nodwarf5", "GOFLAGS": "-buildvcs=false", "GOTOOLCHAIN": "local"}
+    environment = {**get_cache_variables(), **os.environ, "GOEXPERIMENT": "nodwarf5", "GOFLAGS": "-buildvcs=false",
+                   "GOTOOLCHAIN": "local"}
     # Another compiler describes the same program differently to a debugger.
     compilers = {name: run_command((name, option))[1] for name, option in (("cc", "--version"), (go, "version"))}
     wanted = {source.stem: ([source], ["cc", "-g", "-O0", "-pthread", "-o"], sources) for source in sources.glob("*.c")}
