@@ -21,9 +21,11 @@ const SOURCE_DATE_EPOCH = String(Date.UTC(2020, 0, 1) / 1000);
 
 /** The oldest Node that vsce runs on. */
 const OLDEST_NODE = [20, 18, 1];
-const difference = OLDEST_NODE.map((wanted, index) => Number(process.versions.node.split(".")[index]) - wanted).find((part) => part !== 0) ?? 0;
+const node = process.versions.node.split(".").map(Number);
+const difference = OLDEST_NODE.map((wanted, index) => node[index] - wanted).find((part) => part !== 0) ?? 0;
 if (difference < 0) {
-  throw new Error(`cannot package with Node ${process.versions.node}: vsce needs ${OLDEST_NODE.join(".")} or newer; put one first on PATH`);
+  const needed = `vsce needs ${OLDEST_NODE.join(".")} or newer; put one first on PATH`;
+  throw new Error(`cannot package with Node ${process.versions.node}: ${needed}`);
 }
 
 const { values } = parseArgs({

@@ -112,7 +112,8 @@ def check_wheel(out, scratch, platforms):
         metadata = archive.read(f"tandem_mcp-{VERSION}.dist-info/METADATA").decode()
         check(f"mcp-name: {PUBLISHER['mcpName']}" in metadata, "the MCP registry would not know whose wheel it is")
     # Not --prefix: Debian's pip installs into `local` below it.
-    status, output = run_pip("install", "--quiet", "--no-index", "--no-deps", "--target", scratch / "wheel", package)
+    options = ("--quiet", "--no-index", "--no-deps", "--target", scratch / "wheel")
+    status, output = run_pip("install", *options, package)
     check(status == 0, f"pip cannot install the wheel: {output[-2000:]}")
     check(run_checked(scratch / "wheel/bin/tandem-mcp", "--version").strip() == f"tandem-mcp {VERSION}", "the wheel's program does not run")
 

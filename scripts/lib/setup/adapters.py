@@ -4,7 +4,8 @@ import os, shutil, sys, tarfile
 from . import programs, ruby
 from .cache import verify_hash, install_pinned
 from .commands import run, log_progress, run_in_parallel
-from .network import apt_install, install_requirements, make_wheel, list_missing_packages, ensure_file, ensure_package, unpack_wheel
+from .network import (apt_install, ensure_file, ensure_package, install_requirements, list_missing_packages,
+                      make_wheel, unpack_wheel)
 from .node import install_node, run_npm, download_npm_package
 from .paths import ROOT
 

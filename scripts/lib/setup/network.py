@@ -1,6 +1,7 @@
 """Downloads through the clients of package registries, with a timeout and at most two retries. A failure names the package and the kind of
 host."""
-import contextlib, http.client, os, pathlib, re, shutil, socket, ssl, sys, tempfile, threading, time, urllib.error, urllib.parse, urllib.request, zipfile
+import contextlib, http.client, os, pathlib, re, shutil, socket, ssl, sys, tempfile, threading, time
+import urllib.error, urllib.parse, urllib.request, zipfile
 
 from .cache import verify_hash
 from .commands import DISK_FULL_PATTERN, describe_full_disk, fail, log_progress, run_command, summarize
@@ -111,7 +112,7 @@ def fetch_from_pypi(what, *words):
 
 
 def run_pip(*words):
-    """Runs pip. If it does not trust the index, runs it again with the certificates of the machine: pip before 24.2 has
+    """Runs pip; if it does not trust the index, again with the certificates of the machine. Before 24.2, pip has
     only its own."""
     settings = dict(pip_settings)
     status, output = run_command((*PIP, *words), env={**os.environ, **settings})
@@ -199,8 +200,8 @@ def read_part(response):
 
 
 def download_wheel(folder, pinned_package, *options):
-    fetch_from_pypi(pinned_package, "download", "--quiet", "--no-deps", "--only-binary=:all:", *options, "--dest", folder,
-                    pinned_package)
+    fetch_from_pypi(pinned_package, "download", "--quiet", "--no-deps", "--only-binary=:all:", *options,
+                    "--dest", folder, pinned_package)
     return next(folder.glob("*.whl"))
 
 
@@ -208,7 +209,7 @@ def install_requirements(file, into, *options):
     """Installs the wheels that a file pins into a folder."""
     named = f"the Python packages of {file.relative_to(ROOT)}"
     log_progress(f"fetching {named}")
-    # pip takes the version for its first release, 3.11.0. Thus a package that needs a later one than Debian's is refused on each machine.
+    # pip reads this as the first release, 3.11.0: every machine refuses a package that needs a later one.
     version = "%d.%d" % sys.version_info[:2]
     fetch_from_pypi(named, "install", "--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes",
                     "--python-version", version, *options, "--target", into, "-r", file)
@@ -242,7 +243,8 @@ def apt_install(packages):
         log_progress(f"installing {named}")
         require_reachable(DEBIAN, named)
         # A package manager that is killed leaves packages that cannot be used: it ends its work where another step fails.
-        options = {"env": {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}, "is_killed": False}
+        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
+        options = {"env": environment, "is_killed": False}
         if read_output("dpkg", "--audit"):
             log_progress("completing an installation of packages that was interrupted")
             for command in (("dpkg", "--configure", "-a"), ("apt-get", *APT_OPTIONS, "install", "-y", "--fix-broken")):

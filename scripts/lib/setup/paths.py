@@ -6,7 +6,7 @@ CACHE = pathlib.Path(os.environ.get("TANDEM_CACHE") or ROOT / ".cache").resolve(
 
 
 def get_cache_variables():
-    """The variables that put the caches of npm and Go into the cache folder, where the user's home is read-only."""
+    """The variables that put the caches of npm and Go into the cache folder where the home is read-only."""
     if os.access(os.path.expanduser("~"), os.W_OK):
         return {}
     return {"npm_config_cache": str(CACHE / "home/npm"), "GOCACHE": str(CACHE / "home/go")}

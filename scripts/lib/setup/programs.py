@@ -158,8 +158,8 @@ def build_child_programs(go):
     out = CACHE / "programs/children"
     out.mkdir(parents=True, exist_ok=True)
     # Debian's Delve is older than what the Go here writes by itself.
-    environment = {**get_cache_variables(), **os.environ, "GOEXPERIMENT": "nodwarf5", "GOFLAGS": "-buildvcs=false",
-                   "GOTOOLCHAIN": "local"}
+    environment = {**get_cache_variables(), **os.environ, "GOEXPERIMENT": "nodwarf5", "GOTOOLCHAIN": "local",
+                   "GOFLAGS": "-buildvcs=false"}
     # Another compiler describes the same program differently to a debugger.
     compilers = {name: run_command((name, option))[1] for name, option in (("cc", "--version"), (go, "version"))}
     wanted = {source.stem: ([source], ["cc", "-g", "-O0", "-pthread", "-o"], sources) for source in sources.glob("*.c")}
