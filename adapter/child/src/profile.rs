@@ -314,6 +314,12 @@ pub(super) trait Profile: Send + Sync {
     /// Corrects a `stopped` event; `pausing`: a client has requested a pause.
     fn correct_stop(&self, _stop: &mut StoppedEventBody, _pausing: bool) {}
 
+    /// The statement of the language at which this `stopped` event reports a stop, if the adapter may report
+    /// a stop of its own so.
+    fn statement_of_stop(&self, _stop: &StoppedEventBody) -> Option<&'static str> {
+        None
+    }
+
     /// Why the adapter's breakpoints no longer stop after this stop.
     fn breakpoint_loss(&self, _stop: &StoppedEventBody) -> Option<&'static str> {
         None

@@ -5,7 +5,7 @@
 //! [`conditions`] (breakpoints whose conditions fail), [`panics`] (of Rust), [`native`] (values and frames of
 //! machine code), [`threads`], [`pausing`], [`paging`], [`reverse`] (its requests to us), [`subprocesses`]
 //! (programs that the program starts), [`exec_shim`] (a program that the adapter starts through our stub),
-//! [`no_debug`] (`noDebug`), [`terminating`], [`ending`].
+//! [`no_debug`] (`noDebug`), [`own_stops`] (of the adapter), [`terminating`], [`ending`].
 //!
 //! The answer to `launch` may come before or after `configurationDone`, and `initialized` before, after,
 //! twice or never: the hub is notified once, after the launch was sent. `exited` and `terminated` are
@@ -24,6 +24,7 @@ mod helpers;
 mod launch;
 mod native;
 mod no_debug;
+mod own_stops;
 mod paging;
 mod panics;
 mod pausing;

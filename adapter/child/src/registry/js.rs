@@ -1,13 +1,16 @@
 //! JavaScript and TypeScript on Node through vscode-js-debug: it listens on our socket, and asks us to start
 //! the program. The launched session has no threads; the program is its first child, which becomes this
-//! session's program.
+//! session's program. Not here: the folder in which it looks for compiled files ([`workspace`]).
 
-use std::path::{Path, PathBuf};
+mod workspace;
+
+use std::path::Path;
 use std::process::Command;
 
 use dap_wire::Failure;
 use dap_wire::types::{
-    self, Breakpoint, BreakpointEventBody, SetBreakpointsResponseBody, VariablesResponseBody,
+    self, Breakpoint, BreakpointEventBody, SetBreakpointsResponseBody, StoppedEventBody,
+    VariablesResponseBody,
 };
 use serde_json::{Value, json};
 
@@ -25,9 +28,6 @@ use tandem_engine::path_map;
 use tandem_engine::result_names::{ResultName, ResultNames};
 use tandem_engine::{ExceptionFilter, LookOnlyRequests};
 use tandem_process::SpawnSpec;
-
-/// Files that mark a project's folder.
-const PROJECT: [&str; 3] = ["tsconfig.json", "package.json", ".git"];
 
 /// js-debug's message, without the texts of its extension, for a breakpoint that no loaded script has.
 const UNBOUND: &str = "breakpoint.provisionalBreakpoint";
@@ -163,6 +163,16 @@ impl Profile for Js {
         }
     }
 
+    /// It stops before a script with breakpoints to find their source maps, and lets the program run before
+    /// it knows the number of that stop (1.105: `launchBlocker` is not awaited). A stop without a number is
+    /// one at `debugger` to it.
+    fn statement_of_stop(&self, stop: &StoppedEventBody) -> Option<&'static str> {
+        let description = stop.description.as_deref();
+        let is_unnamed = stop.hit_breakpoint_ids.iter().flatten().next().is_none();
+        let is_statement = stop.reason == "pause" && description == Some("Paused on debugger statement");
+        (is_statement && is_unnamed).then_some("debugger")
+    }
+
     fn has_slow_connections(&self) -> bool {
         true
     }
@@ -282,27 +292,8 @@ fn is_of_a_package(program: &Path) -> bool {
     program.components().any(|part| part.as_os_str() == "node_modules")
 }
 
-/// The folder below which js-debug looks for compiled files, and without which no breakpoint in a source
-/// binds: the first of what the client has open and the working directory that the project lies in, else the
-/// project's own. All of a home folder is too much.
-fn workspace(target: &Target) -> PathBuf {
-    let home = target.variable("HOME").map(PathBuf::from);
-    // A package's program works for the project that it is installed in.
-    let is_installed = is_of_a_package(&target.program);
-    let program = target.program.parent().filter(|_| !target.program.as_os_str().is_empty() && !is_installed);
-    let start = program.unwrap_or(&target.cwd);
-    let is_project = |folder: &&Path| PROJECT.iter().any(|name| folder.join(name).exists());
-    let project = start.ancestors().filter(|folder| Some(*folder) != home.as_deref()).find(is_project);
-    let project = project.unwrap_or(start);
-    let holds = |folder: &&Path| {
-        folder.parent().is_some() && Some(*folder) != home.as_deref() && project.starts_with(folder)
-    };
-    let open = target.attribute(WORKSPACE).as_str().map(Path::new);
-    open.into_iter().chain([target.cwd.as_path()]).find(holds).unwrap_or(project).to_path_buf()
-}
-
 fn plan(target: &Target, command: &'static str, mut ours: Value) -> Result<LaunchPlan, Failure> {
-    ours[WORKSPACE] = json!(workspace(target));
+    ours[WORKSPACE] = json!(workspace::of_target(target));
     // It takes one.
     if let Some((there, here)) = path_map::read(target.attributes())?.into_iter().next() {
         ours["remoteRoot"] = json!(there);
@@ -359,6 +350,20 @@ mod tests {
     }
 
     #[test]
+    fn only_a_stop_at_the_debugger_statement_may_be_js_debugs_own() {
+        let statement = |body: Value| Js.statement_of_stop(&types::read(&body));
+        let own = json!({ "reason": "pause", "description": "Paused on debugger statement", "threadId": 1 });
+        assert_eq!(statement(own.clone()), Some("debugger"));
+        for (key, value) in
+            [("description", json!("Paused")), ("reason", json!("step")), ("hitBreakpointIds", json!([1]))]
+        {
+            let mut other = own.clone();
+            other[key] = value;
+            assert_eq!(statement(other), None, "{key}");
+        }
+    }
+
+    #[test]
     fn scripts_wait_for_source_maps_where_code_is_compiled_in_memory() {
         let waits = |attributes: Value, runtime_args: Value| {
             may_transform_in_memory(&Target::parse(&attributes).unwrap(), &runtime_args)
@@ -371,29 +376,5 @@ mod tests {
         ));
         assert!(waits(json!({ "program": "/app/node_modules/jest/bin/jest.js" }), Value::Null));
         assert!(waits(json!({ "runtimeExecutable": "tsx", "program": "/app/main.ts" }), Value::Null));
-    }
-
-    #[test]
-    fn folder_of_compiled_files_contains_the_project_and_is_not_the_home() {
-        let home = tempfile::tempdir().unwrap();
-        let project = home.path().join("repo/app");
-        std::fs::create_dir_all(project.join("src")).unwrap();
-        std::fs::write(project.join("package.json"), "{}").unwrap();
-        std::fs::write(project.join("src/a.js"), "").unwrap();
-        let found = |open: &Path, cwd: &Path| {
-            let attributes = json!({ "program": project.join("src/a.js"), "cwd": cwd, "env": {
-                "HOME": home.path() },
-                WORKSPACE: open });
-            workspace(&Target::parse(&attributes).unwrap())
-        };
-        let repo = home.path().join("repo");
-        let inside = project.join("src");
-        assert_eq!(found(&repo, &inside), repo);
-        assert_eq!(found(&inside, &project), project);
-        // Elsewhere, or too much to look through.
-        assert_eq!(found(&home.path().join("other"), &repo), repo);
-        for open in [home.path(), Path::new("/")] {
-            assert_eq!(found(open, &inside), project);
-        }
     }
 }

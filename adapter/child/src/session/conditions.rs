@@ -18,6 +18,7 @@ use super::super::signals;
 use super::super::state::ChildEvent;
 use super::super::translate;
 use super::AdapterSession;
+use super::own_stops::resume_own_stop;
 use tandem_engine::hit_condition::HitTest;
 use tandem_engine::{FailedCondition, JoinedConditions};
 
@@ -177,6 +178,9 @@ impl AdapterSession {
 
     /// The program is stopped: finds out why, if a condition failed. `paused`: a client wants the stop.
     pub(super) async fn examine(self: Arc<Self>, mut stop: StoppedEventBody, paused: bool) {
+        if resume_own_stop(&self, &stop, paused).await {
+            return;
+        }
         let reported = self.profile.failure_in_stop(&mut stop);
         self.profile.correct_stop(&mut stop, paused);
         if let Some(reason) = self.profile.breakpoint_loss(&stop) {
