@@ -18,7 +18,8 @@ pub(super) enum ExpressionAssignment {
     /// Evaluating an assignment.
     Evaluated,
     /// Setting the row of the scope or value that has it. `setVariable` of such an adapter looks for the
-    /// variable in the top frame of the thread that stopped, whatever frame it was read in.
+    /// variable in the top frame of the thread that stopped, whatever frame it was read in, and its answer
+    /// repeats the text of the new value.
     RowOfTopFrame,
 }
 

@@ -143,7 +143,8 @@ async fn conditions_on_one_line_hold_each_for_itself_under_every_adapter() -> an
 /// lldb-dap 19 calls it `result`, which no editor looks at.
 #[tokio::test]
 async fn an_assignment_is_answered_with_the_new_value() -> anyhow::Result<()> {
-    for subject in [Subject::Gdb, Subject::Js, Subject::Lldb, Subject::Python, Subject::Perl] {
+    for subject in [Subject::Delve, Subject::Gdb, Subject::Js, Subject::Lldb, Subject::Python, Subject::Perl]
+    {
         let name = subject.variable("length", false);
         let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
         editor.launch_child(subject.launch(), &subject.source(), &[subject.line("handle")]).await?;

@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use dap_wire::types::{self, EvaluateArguments, EvaluateResponseBody, SetVariableArguments};
+use dap_wire::types::{
+    self, EvaluateArguments, EvaluateResponseBody, SetVariableArguments, VariablesResponseBody,
+};
 use dap_wire::{ErrorCode, Failure};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -14,6 +16,9 @@ use tokio_util::sync::CancellationToken;
 use super::super::profile::ExpressionAssignment;
 use super::super::translate;
 use super::AdapterSession;
+
+/// Rows among which an assigned one is searched for.
+const MAX_SEARCHED_ROWS: usize = 1000;
 
 /// The arguments of `setExpression` (DAP).
 #[derive(Debug, Default, Deserialize)]
@@ -64,6 +69,14 @@ struct ScopeReference {
     variables_reference: i64,
 }
 
+/// The row that `setVariable` (DAP) names.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct RowOfValue {
+    variables_reference: i64,
+    name: String,
+}
+
 /// The arguments of `setVariable` (DAP).
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -111,7 +124,30 @@ impl AdapterSession {
                 answer => Ok(translate::as_set_variable_answer(answer?)),
             };
         }
-        Ok(translate::as_set_variable_answer(self.ask(command, arguments, cancel).await?))
+        let row: RowOfValue = types::read(&arguments);
+        let answer = translate::as_set_variable_answer(self.ask(command, arguments, cancel).await?);
+        if command == "setVariable" && self.assigns_in_top_frame_only() {
+            return Ok(self.read_row(&row, assignment.frame_id, cancel).await.unwrap_or(answer));
+        }
+        Ok(answer)
+    }
+
+    /// The answer to an assignment to a row, for an adapter that repeats the text that was to be assigned;
+    /// `None` if the row has no expression, or it cannot be read.
+    async fn read_row(
+        &self,
+        row: &RowOfValue,
+        frame_id: Option<i64>,
+        cancel: &CancellationToken,
+    ) -> Option<Value> {
+        let rows = types::first_children(row.variables_reference, MAX_SEARCHED_ROWS);
+        let rows = self.ask("variables", rows, cancel).await.ok()?;
+        let rows: VariablesResponseBody = types::read(&rows);
+        let found = rows.variables.into_iter().find(|found| found.name == row.name)?;
+        let expression = found.evaluate_name.filter(|name| !name.is_empty())?;
+        // Its rows keep the values of the stop.
+        let evaluation = ExpressionToSet { frame_id, ..ExpressionToSet::default() }.evaluation(expression);
+        Some(as_set_expression_answer(self.ask("evaluate", evaluation, cancel).await.ok()?))
     }
 
     /// The value of a local variable if it is the one that was to be assigned. debugpy assigns a function or
