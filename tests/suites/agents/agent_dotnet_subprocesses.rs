@@ -56,11 +56,16 @@ async fn an_agent_debugs_a_program_that_its_program_starts(runtime: Runtime) -> 
 
 async fn an_agent_learns_how_a_program_that_was_started_is_debugged(runtime: Runtime) -> anyhow::Result<()> {
     let mut agent = agent(runtime).await?;
-    let launch =
-        launch_kin("Console.WriteLine(\"sum \" + sum);", json!({ "args": ["start", "1", "child", "4"] }));
+    // A program that ends at once may have ended before the engine checks for new processes: this one waits
+    // for a file.
+    let folder = tempfile::tempdir()?;
+    let seen = folder.path().join("seen");
+    let wait = format!("for i in $(seq 600); do [ -e '{}' ] && exit; sleep 0.1; done", seen.display());
+    let args = json!(["start", "1", "run", "sh", "-c", wait]);
+    let launch = launch_kin("int sum = started.Sum(Ended);", json!({ "args": args }));
     let hit = agent.call("debug_launch", launch).await?;
     assert_eq!(hit["event"]["type"], "breakpointHit", "{hit}");
-    // The stop may arrive before the engine has checked for new processes.
+    // The stop may arrive before that check.
     let mut reported = hit;
     let ready = async {
         while reported["startedPrograms"].is_null() {
@@ -74,6 +79,7 @@ async fn an_agent_learns_how_a_program_that_was_started_is_debugged(runtime: Run
     let started = &reported["startedPrograms"][0];
     assert_eq!((&started["program"], &started["debugged"]), (&json!("kin.dll"), &json!(false)), "{reported}");
     assert!(reported["message"].as_str().is_some_and(|text| text.contains("followChildren")), "{reported}");
+    std::fs::write(seen, "")?;
     let ended = agent.call("debug_continue", json!({})).await?;
     assert_eq!(ended["event"]["exitCode"], 0, "{ended}");
     agent.finish().await
