@@ -37,9 +37,10 @@ async fn a_client_that_joins_while_the_program_is_being_started(runtime: Runtime
     let transcript = Transcript::default();
     let mut editor = DapClient::start("editor", runtime, &transcript)?;
     editor.ok("initialize", json!({ "clientID": "test", "clientName": "editor" })).await?;
+    // Before the launch: later the answer depends on how far the program is.
+    let socket = editor.socket().await?;
     let launch = editor.send("launch", json!({ "program": fixture::program("tour") })).await?;
     editor.event("initialized").await?;
-    let socket = editor.socket().await?;
     let mut late = DapClient::connect("late", &socket, &transcript).await?;
     late.join(json!({ "clientID": "other", "clientName": "late" })).await?;
     // Nothing runs until the client that launched has configured; the joiner's
