@@ -8,6 +8,8 @@ mod connection;
 mod exception_filters;
 mod plan;
 pub mod relation;
+#[cfg(test)]
+pub(crate) mod test_connection;
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

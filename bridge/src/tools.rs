@@ -41,6 +41,7 @@ pub mod testing;
 pub mod timeline;
 pub mod trace;
 pub mod trying;
+mod unreadable;
 mod values;
 mod waiting;
 

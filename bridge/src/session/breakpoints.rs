@@ -246,39 +246,19 @@ pub fn locate_text(arguments: &BreakpointArguments, roots: &Roots) -> Result<Bre
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::time::Duration;
 
     use dap_wire::Request;
-    use dap_wire::peer::{Incoming, Peer};
-    use tokio::sync::mpsc;
+    use dap_wire::peer::Peer;
 
+    use super::super::test_connection::{connect, receive};
     use super::*;
-    use crate::event_listener::listen;
 
     const FILE: &str = "/src/app.py";
-
-    /// A session, and the other end of its connection.
-    fn connect() -> (Arc<AgentSession>, Peer, mpsc::UnboundedReceiver<Incoming>) {
-        let (ours, theirs) = tokio::io::duplex(1 << 16);
-        let ((reader, writer), (their_reader, their_writer)) =
-            (tokio::io::split(ours), tokio::io::split(theirs));
-        let (peer, incoming) = Peer::start_in_order(reader, writer);
-        let session = AgentSession::of(peer.clone(), listen(incoming, peer), "agent");
-        let (adapter, requests) = Peer::start(their_reader, their_writer);
-        (Arc::new(session), adapter, requests)
-    }
 
     fn add(session: &AgentSession, id: u64, line: u64) {
         let request = RequestedBreakpoint { file: FILE.into(), dap: json!({ "line": line }), text: None };
         session.with_requested(|requested| requested.add(request, id, Purpose::Stop));
-    }
-
-    async fn receive(requests: &mut mpsc::UnboundedReceiver<Incoming>) -> Request {
-        match requests.recv().await {
-            Some(Incoming::Request(request)) => request,
-            other => panic!("{other:?}"),
-        }
     }
 
     /// Answers as an adapter: a breakpoint's id is its line plus 1000.

@@ -8,6 +8,7 @@ use std::path::Path;
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
+use super::unreadable::UnreadableParts;
 use super::values::{MAX_VALUE_LEN, add_visible};
 use crate::bounds::cut;
 use crate::session::AgentSession;
@@ -109,7 +110,11 @@ pub(super) async fn add_place(
         event["hasEnded"] = json!(true);
         return Ok(());
     }
-    add_variables(session, &frame, event).await
+    let mut unreadable = UnreadableParts::default();
+    let read = add_variables(session, &frame, event).await;
+    unreadable.take(session, "variables", read)?;
+    unreadable.put(event);
+    Ok(())
 }
 
 async fn add_variables(session: &AgentSession, frame: &Value, event: &mut Value) -> Result<(), Failure> {

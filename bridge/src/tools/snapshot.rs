@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::frames::{CallStack, frame_of};
 use super::shown_frame::locals_scopes;
 use super::stops::{report, stopped_thread};
+use super::unreadable::UnreadableParts;
 use super::values::{VariableReader, flatten};
 use crate::agent_view::{StoredSnapshot, Values};
 use crate::arguments::schema::ArgumentSchema;
@@ -66,10 +67,14 @@ pub const GROUP: ToolGroup = ToolGroup {
     ],
 };
 
+/// Rows of variables, and whether there are more.
+type VariableRows = (Vec<Value>, bool);
+
+/// What could be read of a stop.
 struct StopContents {
-    stack: CallStack,
-    variables: Vec<Value>,
-    more: bool,
+    stack: Option<CallStack>,
+    variables: Option<VariableRows>,
+    unreadable: UnreadableParts,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -95,11 +100,22 @@ struct SnapshotDiffArguments {
 
 /// Stack and variables of the stop.
 async fn take(session: &AgentSession, frame_id: Option<u64>, depth: u64) -> Result<StopContents, Failure> {
-    let stack = CallStack::read_folded(session, &stopped_thread(session)?).await?;
+    let thread = stopped_thread(session)?;
+    let mut unreadable = UnreadableParts::default();
+    let stack = CallStack::read_folded(session, &thread).await;
+    let stack = unreadable.take(session, "frames", stack)?;
+    let variables = read_variables(session, frame_id, depth).await;
+    let variables = unreadable.take(session, "variables", variables)?;
+    Ok(StopContents { stack, variables, unreadable })
+}
+
+async fn read_variables(
+    session: &AgentSession,
+    frame_id: Option<u64>,
+    depth: u64,
+) -> Result<VariableRows, Failure> {
     let scopes = session.ask("scopes", json!({ "frameId": frame_of(frame_id, session).await? })).await?;
-    let (variables, more) =
-        VariableReader::new(session, MAX_ROWS).read_scopes(&locals_scopes(&scopes), 0, 100, depth).await?;
-    Ok(StopContents { stack, variables, more })
+    VariableReader::new(session, MAX_ROWS).read_scopes(&locals_scopes(&scopes), 0, 100, depth).await
 }
 
 async fn snapshot(call: &ToolCall, arguments: SnapshotArguments) -> Result<Value, Failure> {
@@ -110,11 +126,11 @@ async fn snapshot(call: &ToolCall, arguments: SnapshotArguments) -> Result<Value
     if session.snapshot().state != ProgramState::Stopped {
         return Ok(answer);
     }
-    let taken = take(&session, arguments.frame_id, depth).await?;
+    let mut taken = take(&session, arguments.frame_id, depth).await?;
     let event = &mut answer["event"];
     // The variables follow in full.
     if let Some(event) = event.as_object_mut() {
-        for key in ["locals", "more"] {
+        for key in ["locals", "more", "unreadable"] {
             event.shift_remove(key);
         }
         if !with_source {
@@ -130,24 +146,31 @@ async fn snapshot(call: &ToolCall, arguments: SnapshotArguments) -> Result<Value
     let is_exception = event["type"] == "exception";
     let place = json!({ "function": event["function"], "file": event["file"], "line": event["line"] });
     if is_exception {
-        answer["exception"] =
-            session.ask("exceptionInfo", json!({ "threadId": stopped_thread(&session)? })).await?;
-    }
-    let mut values = Values::new();
-    flatten(&taken.variables, "", &mut values);
-    let mut omitted = json!({});
-    let mut part = json!({});
-    budget.part(60).put(&mut part, "variables", taken.variables, 0);
-    match part["omitted"].as_u64() {
-        Some(count) => {
-            omitted["variables"] = json!(format!("{count} more or so; continue with start {}", part["next"]));
+        let info = session.ask("exceptionInfo", json!({ "threadId": stopped_thread(&session)? })).await;
+        if let Some(info) = taken.unreadable.take(&session, "exception", info)? {
+            answer["exception"] = info;
         }
-        None if taken.more => omitted["variables"] = json!("there are more"),
-        None => {}
     }
-    answer["variables"] = part["variables"].take();
+    let mut omitted = json!({});
+    let mut values = None;
+    if let Some((rows, more)) = taken.variables {
+        flatten(&rows, "", values.insert(Values::new()));
+        let mut part = json!({});
+        budget.part(60).put(&mut part, "variables", rows, 0);
+        match part["omitted"].as_u64() {
+            Some(count) => {
+                omitted["variables"] =
+                    json!(format!("{count} more or so; continue with start {}", part["next"]));
+            }
+            None if more => omitted["variables"] = json!("there are more"),
+            None => {}
+        }
+        answer["variables"] = part["variables"].take();
+    }
     let mut part = json!({});
-    taken.stack.put(&mut part, budget.part(30), MAX_FRAMES);
+    if let Some(stack) = taken.stack {
+        stack.put(&mut part, budget.part(30), MAX_FRAMES);
+    }
     if part["next"].is_u64() {
         omitted["frames"] = json!(format!("continue with start {}", part["next"]));
     }
@@ -160,7 +183,11 @@ async fn snapshot(call: &ToolCall, arguments: SnapshotArguments) -> Result<Value
         omitted["how"] = json!("debug_variables and debug_stacktrace take start; or raise maxTokens");
         answer["omitted"] = omitted;
     }
-    answer["snapshot"] = json!(session.agent_view.keep(depth, place, values));
+    taken.unreadable.put(&mut answer);
+    // Without variables there is nothing to compare later.
+    if let Some(values) = values {
+        answer["snapshot"] = json!(session.agent_view.keep(depth, place, values));
+    }
     Ok(answer)
 }
 
@@ -182,9 +209,9 @@ async fn diff(call: &ToolCall, arguments: SnapshotDiffArguments) -> Result<Value
         None => {
             // Compare to the same depth: a difference in depth is not a change.
             let depth = arguments.depth.map_or(from.depth, |depth| depth.clamp(1, 5));
-            let taken = take(&session, arguments.frame_id, depth).await?;
+            let (rows, _) = read_variables(&session, arguments.frame_id, depth).await?;
             let mut values = Values::new();
-            flatten(&taken.variables, "", &mut values);
+            flatten(&rows, "", &mut values);
             let event = report(&session).await["event"].clone();
             let place =
                 json!({ "function": event["function"], "file": event["file"], "line": event["line"] });
@@ -220,7 +247,50 @@ fn compare(from: &StoredSnapshot, to: &StoredSnapshot) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use dap_wire::ErrorCode;
+
     use super::*;
+    use crate::session::test_connection::{connect, receive};
+
+    /// Takes the contents of a stop from an adapter that answers `variables` with this failure.
+    async fn take_with(failure: Failure) -> Result<StopContents, Failure> {
+        let (session, adapter, mut requests) = connect();
+        session.listener.snapshot.send_modify(|snapshot| {
+            snapshot.state = ProgramState::Stopped;
+            snapshot.stop = json!({ "threadId": 1 });
+        });
+        let answering = async {
+            loop {
+                let request = receive(&mut requests).await;
+                let answer = match request.command.as_str() {
+                    "stackTrace" => Ok(json!({ "stackFrames": [{ "id": 7, "name": "main" }] })),
+                    "scopes" => Ok(json!({ "scopes": [{ "name": "Locals", "variablesReference": 3 }] })),
+                    _ => Err(failure.clone()),
+                };
+                adapter.respond(&request, answer);
+            }
+        };
+        tokio::select! {
+            taken = take(&session, None, 1) => taken,
+            () = answering => panic!("it never ends"),
+        }
+    }
+
+    #[tokio::test]
+    async fn variables_that_cannot_be_read_leave_the_stack_and_the_reason() {
+        let failure = Failure::new(ErrorCode::EngineFailed, "no debug information").hint("update it");
+        let taken = take_with(failure).await.unwrap();
+        assert!(taken.stack.is_some() && taken.variables.is_none());
+        let mut answer = json!({});
+        taken.unreadable.put(&mut answer);
+        assert_eq!(answer, json!({ "unreadable": { "variables": "no debug information; update it" } }));
+    }
+
+    #[tokio::test]
+    async fn a_program_that_was_resumed_has_no_contents_of_a_stop() {
+        let taken = take_with(Failure::new(ErrorCode::NotStopped, "it runs")).await;
+        assert_eq!(taken.err().map(|failure| failure.code), Some(ErrorCode::NotStopped));
+    }
 
     #[test]
     fn two_snapshots_differ_in_what_was_added_removed_and_changed() {

@@ -5,6 +5,7 @@
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
+use super::unreadable::{is_of_part, mark_row};
 use crate::agent_view::Values;
 use crate::bounds::cut;
 use crate::session::AgentSession;
@@ -90,10 +91,17 @@ impl<'a> VariableReader<'a> {
             }
         } else if inner.as_i64().is_some_and(|inner| inner > 0) {
             if depth > 1 {
-                let (children, more) = Box::pin(self.read(inner, 0, MAX_INNER_ROWS, depth - 1)).await?;
-                shown["children"] = json!(children);
-                if more {
-                    shown["more"] = json!(true);
+                match Box::pin(self.read(inner, 0, MAX_INNER_ROWS, depth - 1)).await {
+                    Ok((children, more)) => {
+                        shown["children"] = json!(children);
+                        if more {
+                            shown["more"] = json!(true);
+                        }
+                    }
+                    Err(failure) if is_of_part(self.session, &failure) => {
+                        mark_row(&mut shown, &failure);
+                    }
+                    Err(failure) => return Err(failure),
                 }
             } else {
                 shown["expandable"] = json!(true);
