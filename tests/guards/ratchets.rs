@@ -57,7 +57,7 @@ const CEILINGS: [(&str, [usize; 3]); 21] = [
     ("adapter/process", [1, 14, 4]),
     ("adapter/registry", [0, 0, 0]),
     ("adapter/session", [6, 3, 1]),
-    ("adapter/wire", [1, 2, 1]),
+    ("adapter/wire", [1, 2, 0]),
     ("bridge", [403, 826, 0]),
     ("bridge/testing", [66, 171, 6]),
     ("bridge/workspace", [8, 49, 0]),
