@@ -32,9 +32,11 @@ pub(super) fn address(text: &str, offset: Option<i64>) -> Result<u64, Failure> {
 impl ClrDebuggee {
     /// `readMemory`: up to the end of readable memory.
     pub(super) fn read_memory(&self, arguments: &Value) -> Result<Value, Failure> {
-        let arguments: ReadMemoryArguments = types::read(arguments);
-        let address = address(&arguments.memory_reference, arguments.offset)?;
-        let count = u32::try_from(arguments.count.clamp(0, MAX_READ.into())).unwrap_or(0);
+        let count: i64 = types::require(arguments, "count")?;
+        let memory: String = types::require(arguments, "memoryReference")?;
+        let ReadMemoryArguments { offset, .. } = types::read(arguments);
+        let address = address(&memory, offset)?;
+        let count = u32::try_from(count.clamp(0, MAX_READ.into())).unwrap_or(0);
         self.require_stop("memory can be read")?;
         let bytes = match count {
             0 => Vec::new(),

@@ -17,7 +17,8 @@ pub fn validate(name: &str, arguments: &Value) -> Result<(), Failure> {
     if !thread.is_null() && !thread.is_i64() {
         return Err(Failure::invalid(format!("`threadId` is {thread}; it must be a whole number")));
     }
-    match command::find(name).and_then(|spec| spec.required).filter(|key| arguments[*key].is_null()) {
+    let mut required = command::find(name).into_iter().flat_map(|spec| spec.required());
+    match required.find(|key| arguments[*key].is_null()) {
         Some(key) => Err(Failure::invalid(format!("`{name}` needs `{key}`"))),
         None => Ok(()),
     }
@@ -37,7 +38,25 @@ mod tests {
         for bad in [json!([]), json!(5), json!("x"), json!({ "threadId": "1" }), json!({ "threadId": 1.5 })] {
             assert!(validate("next", &bad).is_err(), "{bad}");
         }
-        assert!(validate("locations", &json!({})).is_err());
-        assert_eq!(validate("locations", &json!({ "locationReference": 1 })), Ok(()));
+    }
+
+    #[test]
+    fn a_request_without_a_required_argument_is_refused_by_its_name() {
+        let refusal = |name: &str, arguments: Value| validate(name, &arguments).unwrap_err().message;
+        for absent in [Value::Null, json!({}), json!({ "frameId": null })] {
+            assert_eq!(refusal("scopes", absent), "`scopes` needs `frameId`");
+        }
+        assert_eq!(refusal("variables", json!({ "count": 1 })), "`variables` needs `variablesReference`");
+        assert_eq!(refusal("readMemory", json!({ "memoryReference": "0x1" })), "`readMemory` needs `count`");
+        assert_eq!(validate("scopes", &json!({ "frameId": 0 })), Ok(()));
+        for row in &command::COMMANDS {
+            let mut arguments: Value = row.required().map(|key| (key, json!(1))).collect();
+            assert_eq!(validate(row.name, &arguments), Ok(()));
+            for key in row.required() {
+                let removed = arguments.as_object_mut().and_then(|present| present.remove(key));
+                assert_eq!(refusal(row.name, arguments.clone()), format!("`{}` needs `{key}`", row.name));
+                arguments[key] = removed.unwrap();
+            }
+        }
     }
 }

@@ -34,8 +34,8 @@ pub struct CommandSpec {
     pub started_by_user: bool,
     /// Whether the request has an expression that a user typed.
     pub typed: bool,
-    /// The argument that it must have, because some adapters crash without it.
-    pub required: Option<&'static str>,
+    /// The arguments that it must have, separated by spaces.
+    required: &'static str,
 }
 
 /// The part of Tandem that executes a request.
@@ -150,7 +150,7 @@ impl CommandSpec {
             values: BodyValues::None,
             started_by_user: false,
             typed: false,
-            required: None,
+            required: "",
         }
     }
 
@@ -194,8 +194,8 @@ impl CommandSpec {
         self
     }
 
-    const fn requires(mut self, argument: &'static str) -> Self {
-        self.required = Some(argument);
+    const fn requires(mut self, arguments: &'static str) -> Self {
+        self.required = arguments;
         self
     }
 
@@ -205,6 +205,13 @@ impl CommandSpec {
             Announcement::By(capability) => Some(capability),
             Announcement::Mandatory | Announcement::Unannounced => None,
         }
+    }
+
+    /// The arguments that the request must have: an absent one would be read as 0 or as an empty string, and
+    /// some adapters crash without it. The other required arguments of the schema have a default, such as the
+    /// stopped thread, or the code that reads them refuses the request.
+    pub fn required(&self) -> impl Iterator<Item = &'static str> {
+        self.required.split_ascii_whitespace()
     }
 
     /// Whether the request resumes the program, or makes a thread continue at another location.
@@ -235,12 +242,14 @@ pub static COMMANDS: [CommandSpec; 53] = [
     row("attach",                    Hub,    Nothing, Handshake).mandatory().user(),
     row("breakpointLocations",       Engine, Program, AskProfile).by("supportsBreakpointLocationsRequest"),
     row("cancel",                    Hub,    Nothing, Handshake).by("supportsCancelRequest"),
-    row("completions",               Engine, Stop,    AskProfile).by("supportsCompletionsRequest").typed(),
+    row("completions",               Engine, Stop,    AskProfile).by("supportsCompletionsRequest").typed()
+        .requires("text column"),
     row("configurationDone",         Hub,    Nothing,
         Handshake).by("supportsConfigurationDoneRequest").user(),
     row("continue",                  Engine, Stop,    Never).mandatory().runs(Continue).user(),
     row("dataBreakpointInfo",        Engine, Stop,    Never).by("supportsDataBreakpoints"),
-    row("disassemble",               Engine, Program, AskProfile).by("supportsDisassembleRequest"),
+    row("disassemble",               Engine, Program, AskProfile).by("supportsDisassembleRequest")
+        .requires("memoryReference instructionCount"),
     row("disconnect",                Hub,    Nothing, Handshake).mandatory().user(),
     row("evaluate",                  Engine, Stop,
         AskBinder).mandatory().typed().changes(Evaluation).values(Body),
@@ -261,12 +270,15 @@ pub static COMMANDS: [CommandSpec; 53] = [
     row("processReadOutput",         Hub,    Nothing, Always),
     row("processResizeTerminal",     Hub,    Nothing, Never),
     row("processWriteInput",         Hub,    Nothing, Never),
-    row("readMemory",                Engine, Program, AskProfile).by("supportsReadMemoryRequest"),
+    row("readMemory",                Engine, Program, AskProfile).by("supportsReadMemoryRequest")
+        .requires("memoryReference count"),
     row("restart",                   Hub,    Program, Never).by("supportsRestartRequest").user(),
-    row("restartFrame",              Engine, Stop,    Never).by("supportsRestartFrame").runs(Move).user(),
+    row("restartFrame",              Engine, Stop,    Never).by("supportsRestartFrame").runs(Move).user()
+        .requires("frameId"),
     row("reverseContinue",           Engine, Stop,    Never).by("supportsStepBack").runs(Continue).user(),
     row("runInTerminal",             Client, Nothing, Never).by("supportsRunInTerminalRequest"),
-    row("scopes",                    Engine, Stop,    AskProfile).mandatory().values(Counts("scopes")),
+    row("scopes",                    Engine, Stop,    AskProfile).mandatory().values(Counts("scopes"))
+        .requires("frameId"),
     row("sessionControl",            Hub,    Nothing, Never),
     row("sessionInfo",               Hub,    Nothing, Handshake),
     row("setBreakpoints",            Engine, Nothing, Never).mandatory().changes(Breakpoints),
@@ -281,7 +293,7 @@ pub static COMMANDS: [CommandSpec; 53] = [
         Never).by("supportsInstructionBreakpoints").changes(Breakpoints),
     row("setSourceLinkOptions",      Engine, Program, Never),
     row("setVariable",               Engine, Stop,    Never).by("supportsSetVariable").typed()
-        .changes(Value("name")).values(Body),
+        .changes(Value("name")).values(Body).requires("variablesReference name value"),
     row("source",                    Engine, Program, AskProfile).mandatory(),
     row("stackTrace",                Engine, Stop,    AskProfile).mandatory().lists("stackFrames",
         IdKind::Frame),
@@ -289,12 +301,13 @@ pub static COMMANDS: [CommandSpec; 53] = [
     row("stepBack",                  Engine, Stop,    Never).by("supportsStepBack").runs(Step).user(),
     row("stepIn",                    Engine, Stop,    Never).mandatory().runs(Step).user(),
     row("stepInTargets",             Engine, Stop,
-        Never).by("supportsStepInTargetsRequest").lists("targets", IdKind::Target),
+        Never).by("supportsStepInTargetsRequest").lists("targets", IdKind::Target).requires("frameId"),
     row("stepOut",                   Engine, Stop,    Never).mandatory().runs(Step).user(),
     row("terminate",                 Hub,    Program, Never).by("supportsTerminateRequest").user(),
     row("terminateThreads",          Engine, Program, Never).by("supportsTerminateThreadsRequest").user(),
     row("threads",                   Engine, Program, AskProfile).mandatory(),
-    row("variables",                 Engine, Stop,    AskProfile).mandatory().values(Items("variables")),
+    row("variables",                 Engine, Stop,    AskProfile).mandatory().values(Items("variables"))
+        .requires("variablesReference"),
     row("writeMemory",               Engine, Program, Never).by("supportsWriteMemoryRequest").changes(Memory),
 ];
 

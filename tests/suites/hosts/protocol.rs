@@ -47,7 +47,7 @@ fn requests_in_the_command_table_match_the_schema() -> anyhow::Result<()> {
         for list in listed.into_iter().chain(row.listed_ids.map(|(list, _)| list)) {
             ensure!(body.contains(&format!("body.{list}")), "`{}` has no `{list}` but {body:?}", row.name);
         }
-        if let Some(argument) = row.required {
+        for argument in row.required() {
             let arguments = schema.fields(&format!("{name}Arguments"))?;
             ensure!(arguments.contains(argument), "`{}` has no argument `{argument}`", row.name);
         }

@@ -2,7 +2,7 @@
 
 use csharp_expr::bind::{Effects, complete};
 use dap_wire::Failure;
-use dap_wire::types::{self, CompletionItem, CompletionsArguments, CompletionsResponseBody};
+use dap_wire::types::{self, CompletionItem, CompletionsResponseBody};
 use serde_json::Value;
 
 use super::evaluation::ExpressionEvaluation;
@@ -15,7 +15,7 @@ const MAX_SUGGESTIONS: usize = 200;
 impl ClrSession {
     pub(crate) fn completions(&mut self, arguments: &Value) -> Result<Value, Failure> {
         let text: String = types::require(arguments, "text")?;
-        let CompletionsArguments { column, .. } = types::read(arguments);
+        let column: i64 = types::require(arguments, "column")?;
         let column = types::unsigned(Some(column)).unwrap_or(1).saturating_sub(1);
         // Columns count UTF-16 units.
         let mut units = 0;

@@ -343,8 +343,8 @@ fn a_failed_launch_is_shown_to_the_user_and_a_failed_watch_is_not() {
     };
     let mut scenario = Scenario::launched();
     scenario.emit("stopped", json!({ "reason": "pause", "threadId": 1 }));
-    for command in ["evaluate", "setVariable", "completions", "variables", "someAdaptersOwn"] {
-        scenario.request(FIRST, command, json!({ "expression": "x" }));
+    for command in ["evaluate", "setExpression", "completions", "exceptionInfo", "someAdaptersOwn"] {
+        scenario.request(FIRST, command, json!({ "expression": "x", "text": "x", "column": 1 }));
         fail(&mut scenario, command);
         assert_eq!(shown(&scenario), false, "{command}");
     }
