@@ -9,38 +9,33 @@
 //! Not here: decisions about the session ([`tandem_hub::state`]).
 
 mod busy_poll;
+mod connections;
 mod deadlines;
+mod engine_slot;
 mod readers;
 mod requests;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure, Message, Response, types};
+use dap_wire::types::{self, OutputEventBody};
+use dap_wire::{ErrorCode, Event, Failure, Message, Response};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
-use tokio::task::{AbortHandle, JoinSet};
-use tokio_util::sync::CancellationToken;
 
 use super::connection::Connection;
 use super::host::{Host, HostedChild};
 use super::inbox::{Inbox, InboxItem};
-use super::proxy;
-use super::queue::{self, ClientQueue, Outgoing, QueueFull};
-use super::reverse_seqs::ReverseSeqs;
-use super::writer;
+use super::queue::Outgoing;
 use busy_poll::{BusyPoll, Sender};
-use deadlines::Deadlines;
-use requests::{FailedEngine, InFlight};
-use tandem_engine::{
-    CHILD_SESSION_REQUEST, ChildProcess, ChildSession, Engine, EngineEvent, EngineReply, JoinAttributes,
-};
+use connections::ClientConnections;
+use engine_slot::EngineSlot;
+use requests::RequestsInFlight;
+use tandem_engine::{CHILD_SESSION_REQUEST, ChildProcess, ChildSession, EngineEvent, JoinAttributes};
 use tandem_hub::access::{AgentAccess, Token};
 use tandem_hub::clients::ParentClients;
-use tandem_hub::event::{ClientId, ClientOrigin, HubEffect, HubEvent, Ticket};
+use tandem_hub::event::{ClientId, ClientOrigin, HubEffect, HubEvent};
 use tandem_hub::state::State;
 use tandem_process::Broker;
 
@@ -48,28 +43,6 @@ use tandem_process::Broker;
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long an event of the engine waits while a client has much to read.
 const BACKPRESSURE_DELAY: Duration = Duration::from_millis(1);
-/// Maximum time in which a client may read its last messages.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// The tasks of one client.
-struct ClientTasks {
-    queue: ClientQueue,
-    reader: CancellationToken,
-    writer: AbortHandle,
-}
-
-impl ClientTasks {
-    /// Reads no more from the client; closes its connection when it has read what is
-    /// queued, or after a while.
-    fn close(self) {
-        self.reader.cancel();
-        let writer = self.writer;
-        tokio::spawn(async move {
-            tokio::time::sleep(CLOSE_TIMEOUT).await;
-            writer.abort();
-        });
-    }
-}
 
 /// Runs the hub's state: feeds it events and carries out its effects.
 pub struct Actor<H> {
@@ -78,24 +51,10 @@ pub struct Actor<H> {
     broker: Broker,
     inbox: Inbox,
     items: mpsc::Receiver<InboxItem>,
-    clients: HashMap<ClientId, ClientTasks>,
-    /// Clients that are connected to another session through this process, and the way there.
-    proxied: HashMap<ClientId, mpsc::Sender<Message>>,
-    next_client: u64,
-    engine: Option<Arc<dyn Engine>>,
-    /// Counts the engines: a restart makes another.
-    engines: u64,
-    /// Receives the engine's reply to `disconnect`, which follows all events that the engine sent before.
-    disconnects: Option<mpsc::UnboundedSender<HubEvent>>,
+    clients: ClientConnections,
+    engine: EngineSlot,
     /// Requests to the engine and the broker that have no reply.
-    in_flight: HashMap<Ticket, InFlight>,
-    deadlines: Deadlines,
-    /// The engine's replies, in the order in which it sent them.
-    reply_sender: mpsc::UnboundedSender<EngineReply>,
-    replies: mpsc::UnboundedReceiver<EngineReply>,
-    writers: JoinSet<()>,
-    /// Clients that were disconnected because their queue was full, and of which the state does not know yet.
-    stalled: Vec<ClientId>,
+    requests: RequestsInFlight,
     /// For the sessions of child processes.
     parent_clients: watch::Sender<ParentClients>,
     ended: bool,
@@ -106,25 +65,15 @@ impl<H: Host> Actor<H> {
     /// [`Actor::run`] it. Must be called inside a tokio runtime.
     pub fn new(session: &str, host: H, broker: Broker) -> (Self, Inbox) {
         let (inbox, items) = Inbox::new();
-        let (reply_sender, replies) = mpsc::unbounded_channel();
         let actor = Self {
             host,
             state: State::new(session),
             broker,
             inbox: inbox.clone(),
             items,
-            clients: HashMap::new(),
-            proxied: HashMap::new(),
-            next_client: 0,
-            engine: None,
-            engines: 0,
-            disconnects: None,
-            in_flight: HashMap::new(),
-            deadlines: Deadlines::new(),
-            reply_sender,
-            replies,
-            writers: JoinSet::new(),
-            stalled: Vec::new(),
+            clients: ClientConnections::default(),
+            engine: EngineSlot::default(),
+            requests: RequestsInFlight::new(),
             parent_clients: watch::Sender::new(ParentClients::default()),
             ended: false,
         };
@@ -154,20 +103,20 @@ impl<H: Host> Actor<H> {
             // offered to others only when nothing waits.
             let item = tokio::select! {
                 biased;
-                Some(reply) = self.replies.recv() => {
-                    self.deadlines.start();
+                Some(reply) = self.requests.replies.recv() => {
+                    self.requests.deadlines.start();
                     busy_poll.start(Sender::Engine);
                     self.receive_reply(reply);
                     continue;
                 }
                 Some(item) = self.items.recv() => item,
-                late = self.deadlines.next_timeout() => {
+                late = self.requests.deadlines.next_timeout() => {
                     self.time_out(late);
                     continue;
                 }
                 () = busy_poll.poll() => continue,
             };
-            self.deadlines.start();
+            self.requests.deadlines.start();
             busy_poll.start(match &item {
                 InboxItem::Event(HubEvent::ClientMessage { .. }) => Sender::Client,
                 _ => Sender::Engine,
@@ -175,7 +124,7 @@ impl<H: Host> Actor<H> {
             match item {
                 InboxItem::Connected { origin, client } => self.accept_client(origin, client),
                 InboxItem::Event(event) => self.handle(event),
-                InboxItem::EngineEvent { engine, event } if engine == self.engines => {
+                InboxItem::EngineEvent { engine, event } if self.engine.is_current(engine) => {
                     tracing::trace!(event = event.name(), "engine event");
                     self.handle(HubEvent::EngineEvent(event));
                     self.apply_backpressure().await;
@@ -187,17 +136,13 @@ impl<H: Host> Actor<H> {
         }
         self.host.unpublish();
         self.broker.kill();
-        self.clients.clear();
-        let closing = async { while self.writers.join_next().await.is_some() {} };
-        if tokio::time::timeout(CLOSE_TIMEOUT, closing).await.is_err() {
-            tracing::debug!("a client did not read its last messages");
-        }
+        self.clients.finish().await;
     }
 
     fn handle(&mut self, event: HubEvent) {
         let event = match event {
-            HubEvent::ClientMessage { client, message } if self.proxied.contains_key(&client) => {
-                return self.forward(client, message);
+            HubEvent::ClientMessage { client, message } if self.clients.is_proxied(client) => {
+                return self.clients.forward(client, message);
             }
             HubEvent::EngineEvent(EngineEvent::ChildSession(child)) => match self.host_child(child) {
                 Some(event) => event,
@@ -211,10 +156,10 @@ impl<H: Host> Actor<H> {
         };
         match &event {
             HubEvent::EngineReplied { ticket, .. } | HubEvent::IoReplied { ticket, .. } => {
-                self.forget_request(*ticket)
+                self.requests.remove(*ticket)
             }
             HubEvent::ClientLeft { client } => {
-                self.proxied.remove(client);
+                self.clients.leave_session(*client);
                 self.close_client(*client);
             }
             _ => {}
@@ -224,7 +169,7 @@ impl<H: Host> Actor<H> {
         }
         let clients = self.state.parent_clients();
         self.parent_clients.send_if_modified(|sent| std::mem::replace(sent, clients) != clients);
-        while let Some(client) = self.stalled.pop() {
+        while let Some(client) = self.clients.take_stalled() {
             self.broker.forget_client(client.0);
             for effect in self.state.handle(HubEvent::ClientStalled { client }) {
                 self.carry_out(effect);
@@ -235,16 +180,12 @@ impl<H: Host> Actor<H> {
     /// In a burst of events, lets clients that read keep up: the next event waits a moment while some queue
     /// is half full. For a client that does not read that is two seconds in all, until it is disconnected.
     async fn apply_backpressure(&mut self) {
-        if self.is_congested() {
+        if self.clients.is_congested() {
             tokio::task::yield_now().await;
         }
-        if self.is_congested() {
+        if self.clients.is_congested() {
             tokio::time::sleep(BACKPRESSURE_DELAY).await;
         }
-    }
-
-    fn is_congested(&self) -> bool {
-        self.clients.values().any(|client| client.queue.is_congested())
     }
 
     fn host_child(&mut self, child: ChildSession) -> Option<HubEvent> {
@@ -273,7 +214,7 @@ impl<H: Host> Actor<H> {
             arguments: json!({ "request": "attach", "configuration": configuration }),
         };
         let Some(joinable) = joinable else { return Some(HubEvent::EngineEvent(request)) };
-        let (engine, inbox) = (self.engines, self.inbox.clone());
+        let (engine, inbox) = (self.engine.number(), self.inbox.clone());
         tokio::spawn(async move {
             if joinable.await {
                 inbox.engine_event(engine, request).await;
@@ -282,67 +223,47 @@ impl<H: Host> Actor<H> {
         None
     }
 
-    /// Forwards a message to another session; where that session takes no more, the client
-    /// loses its connection.
-    fn forward(&mut self, client: ClientId, message: Message) {
-        let forwarded = self.proxied.get(&client).is_some_and(|there| there.try_send(message).is_ok());
-        if !forwarded && let Some(client) = self.clients.get(&client) {
-            client.reader.cancel();
-        }
-    }
-
     fn join_session(&mut self, client: ClientId, session: &str, initialize: Value, seq: i64, child: bool) {
-        let Some(tasks) = self.clients.get(&client) else { return };
+        if !self.clients.is_connected(client) {
+            return;
+        }
         match self.host.connect(session) {
-            Ok(connection) => {
-                let there =
-                    proxy::start(connection, initialize, seq, tasks.queue.clone(), tasks.reader.clone());
-                self.proxied.insert(client, there);
-            }
+            Ok(there) => self.clients.connect_to_session(client, there, initialize, seq),
             Err(failure) => {
                 let is_over = child && failure.code == ErrorCode::NoSession;
                 let result = if is_over { Ok(Value::Null) } else { Err(failure) };
                 let response = Message::Response(Response::to(seq, "attach", result));
                 // A client that did what the hub requested gets no error for it.
-                let output = json!({ "category": "console", "output": "The program has ended already.\n" });
-                let ended = [("output", output), ("terminated", Value::Null)]
-                    .map(|(event, body)| Message::Event(dap_wire::Event::new(event, body)));
+                let output = OutputEventBody::console_line("The program has ended already.");
+                let ended = [("output", types::body(&output)), ("terminated", Value::Null)]
+                    .map(|(event, body)| Message::Event(Event::new(event, body)));
                 let messages = std::iter::once(response).chain(ended.into_iter().filter(|_| is_over));
-                messages.for_each(|message| self.queue(client, Outgoing::Message(message)));
+                messages.for_each(|message| self.clients.queue(client, Outgoing::Message(message)));
             }
         }
     }
 
     fn accept_client(&mut self, origin: ClientOrigin, connection: Connection) {
-        self.next_client += 1;
-        let id = ClientId(self.next_client);
-        let (queue, receiver) = queue::channel();
-        let reader = CancellationToken::new();
-        let seqs = ReverseSeqs::default();
-        let writer = self.writers.spawn(writer::run(connection.writer, receiver, seqs.clone()));
-        tokio::spawn(readers::read(id, connection.reader, self.inbox.clone(), reader.clone(), seqs));
-        self.clients.insert(id, ClientTasks { queue, reader, writer });
+        let id = self.clients.accept(connection, &self.inbox);
         self.handle(HubEvent::ClientJoined { client: id, origin });
     }
 
     fn close_client(&mut self, client: ClientId) {
-        if let Some(tasks) = self.clients.remove(&client) {
-            tasks.close();
-        }
+        self.clients.close(client);
         self.broker.forget_client(client.0);
     }
 
     fn carry_out(&mut self, effect: HubEffect) {
         match effect {
-            HubEffect::Send { client, message } => self.queue(client, Outgoing::Message(message)),
+            HubEffect::Send { client, message } => self.clients.queue(client, Outgoing::Message(message)),
             HubEffect::StartOutput { client } => {
                 let cursor = self.broker.cursor();
-                self.queue(client, Outgoing::StartOutput(cursor));
+                self.clients.queue(client, Outgoing::StartOutput(cursor));
             }
-            HubEffect::StopOutput { client } => self.queue(client, Outgoing::StopOutput),
+            HubEffect::StopOutput { client } => self.clients.queue(client, Outgoing::StopOutput),
             HubEffect::FlushOutput { client } => {
                 let positions = self.broker.drain_output();
-                self.queue(client, Outgoing::FlushOutput(positions));
+                self.clients.queue(client, Outgoing::FlushOutput(positions));
             }
             HubEffect::Close { client } => self.close_client(client),
             HubEffect::StartEngine { arguments } => self.start_engine(&arguments),
@@ -353,13 +274,13 @@ impl<H: Host> Actor<H> {
                 self.request_engine(ticket, request, deadline);
             }
             HubEffect::ReplyToEngine { id, result } => {
-                if let Some(engine) = &self.engine {
+                if let Some(engine) = self.engine.get() {
                     engine.reverse_reply(id, result);
                 }
             }
             HubEffect::Cancel { ticket } => {
-                if let Some(request) = self.in_flight.get(&ticket) {
-                    request.cancel.cancel();
+                if let Some(cancel) = self.requests.cancellation(ticket) {
+                    cancel.cancel();
                 }
             }
             HubEffect::Io { ticket, client, request } => self.request_io(ticket, client, request),
@@ -377,32 +298,14 @@ impl<H: Host> Actor<H> {
         }
     }
 
-    fn queue(&mut self, client: ClientId, outgoing: Outgoing) {
-        let Some(tasks) = self.clients.get(&client) else { return };
-        if let Err(QueueFull) = tasks.queue.try_send(outgoing) {
-            tracing::warn!(%client, "disconnected: its queue is full and it does not read");
-            if let Some(tasks) = self.clients.remove(&client) {
-                tasks.reader.cancel();
-                // The client must not read the unread messages later either: the connection closes now.
-                tasks.writer.abort();
-            }
-            self.stalled.push(client);
-        }
-    }
-
     fn start_engine(&mut self, arguments: &Value) {
         let (sender, events) = mpsc::unbounded_channel();
-        self.engines += 1;
-        let started = self.host.start_engine(arguments, &self.broker, sender).map(|(started, engine)| {
-            self.engine = Some(engine);
-            started
-        });
-        if let Err(failure) = &started {
-            self.engine = Some(Arc::new(FailedEngine(failure.clone())));
-        }
-        let (disconnects, disconnect) = mpsc::unbounded_channel();
-        self.disconnects = Some(disconnects);
-        let pump = readers::EventPump::new(self.engines, self.broker.clone(), self.inbox.clone());
+        let (started, engine) = match self.host.start_engine(arguments, &self.broker, sender) {
+            Ok((started, engine)) => (Ok(started), Ok(engine)),
+            Err(failure) => (Err(failure.clone()), Err(failure)),
+        };
+        let (number, disconnect) = self.engine.replace(engine);
+        let pump = readers::EventPump::new(number, self.broker.clone(), self.inbox.clone());
         tokio::spawn(pump.run(events, disconnect));
         for effect in self.state.handle(HubEvent::EngineStarted(started)) {
             self.carry_out(effect);

@@ -2,32 +2,86 @@
 //!
 //! Not here: how a reply is used ([`tandem_hub::pending`]).
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
+use serde_json::Value;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::Actor;
-use super::deadlines::{ReplyDeadline, TimedOutRequest};
+use super::deadlines::{Deadlines, ReplyDeadline, TimedOutRequest};
 use super::readers::hint_event;
 use crate::host::Host;
 use crate::message_structure::message_structure;
-use tandem_engine::{Engine, EngineAnswer, EngineReply, EngineRequest, ReplyHandle};
+use tandem_engine::{EngineAnswer, EngineReply, EngineRequest, ReplyHandle};
 use tandem_hub::event::{ClientId, HubEvent, IoAnswer, IoRequest, Ticket};
 
 /// A request without a reply.
-pub(super) struct InFlight {
-    pub(super) cancel: CancellationToken,
+struct InFlight {
+    cancel: CancellationToken,
     /// When the engine must have replied; the broker bounds its own waits.
     due: Option<ReplyDeadline>,
     /// The reply is on its way through the event pump.
     replied: bool,
 }
 
+/// The requests to the engine and the broker that have no reply.
+pub(super) struct RequestsInFlight {
+    in_flight: HashMap<Ticket, InFlight>,
+    pub(super) deadlines: Deadlines,
+    sender: mpsc::UnboundedSender<EngineReply>,
+    /// The engine's replies, in the order in which it sent them.
+    pub(super) replies: mpsc::UnboundedReceiver<EngineReply>,
+}
+
+impl RequestsInFlight {
+    /// No requests. Must be called inside a tokio runtime.
+    pub(super) fn new() -> Self {
+        let (sender, replies) = mpsc::unbounded_channel();
+        Self { in_flight: HashMap::new(), deadlines: Deadlines::new(), sender, replies }
+    }
+
+    /// Adds a request to the engine. Returns what cancels it, and what the engine replies with.
+    fn add(&mut self, ticket: Ticket, command: &str, deadline: Duration) -> (CancellationToken, ReplyHandle) {
+        let due = self.deadlines.add(ticket, command, deadline);
+        let cancel = self.insert(ticket, Some(due));
+        (cancel, ReplyHandle::new(ticket.0, command.to_owned(), self.sender.clone()))
+    }
+
+    /// Adds a request to the broker, which bounds its own waits. Returns what cancels it.
+    fn add_io(&mut self, ticket: Ticket) -> CancellationToken {
+        self.insert(ticket, None)
+    }
+
+    fn insert(&mut self, ticket: Ticket, due: Option<ReplyDeadline>) -> CancellationToken {
+        let cancel = CancellationToken::new();
+        self.in_flight.insert(ticket, InFlight { cancel: cancel.clone(), due, replied: false });
+        cancel
+    }
+
+    /// What cancels a request, unless it has its reply.
+    pub(super) fn cancellation(&self, ticket: Ticket) -> Option<CancellationToken> {
+        self.in_flight.get(&ticket).map(|request| request.cancel.clone())
+    }
+
+    /// Records that the reply is on its way; whether it was before.
+    fn note_reply(&mut self, ticket: Ticket) -> Option<bool> {
+        self.in_flight.get_mut(&ticket).map(|request| std::mem::replace(&mut request.replied, true))
+    }
+
+    /// Removes a request that has its reply.
+    pub(super) fn remove(&mut self, ticket: Ticket) {
+        if let Some(InFlight { due: Some(due), .. }) = self.in_flight.remove(&ticket) {
+            self.deadlines.remove(due);
+        }
+    }
+}
+
 impl<H: Host> Actor<H> {
     pub(super) fn request_engine(&mut self, ticket: Ticket, request: EngineRequest, deadline: Duration) {
-        let Some(engine) = self.engine.clone() else { return };
+        let Some(engine) = self.engine.get().cloned() else { return };
         let command = request.command().to_owned();
         tracing::trace!(
             number = ticket.0,
@@ -35,17 +89,14 @@ impl<H: Host> Actor<H> {
             arguments = message_structure(request.arguments()),
             "request to the engine"
         );
-        let cancel = CancellationToken::new();
-        let due = Some(self.deadlines.add(ticket, &command, deadline));
-        let reply = ReplyHandle::new(ticket.0, command, self.reply_sender.clone());
-        self.in_flight.insert(ticket, InFlight { cancel: cancel.clone(), due, replied: false });
+        let (cancel, reply) = self.requests.add(ticket, &command, deadline);
         engine.request(request, cancel, reply);
     }
 
     /// The engine has not replied in time: replies with `TIMEOUT`, and cancels the request.
     pub(super) fn time_out(&mut self, request: TimedOutRequest) {
         let TimedOutRequest { ticket, command, limit } = request;
-        let cancel = self.in_flight.get(&ticket).map(|request| request.cancel.clone());
+        let cancel = self.requests.cancellation(ticket);
         let message = format!("the engine did not answer `{command}` within {} s", limit.as_secs());
         let failure = Failure::new(ErrorCode::Timeout, message)
             .hint("wait for it, or end the session and launch again");
@@ -55,20 +106,13 @@ impl<H: Host> Actor<H> {
         }
     }
 
-    /// A request has its reply.
-    pub(super) fn forget_request(&mut self, ticket: Ticket) {
-        if let Some(InFlight { due: Some(due), .. }) = self.in_flight.remove(&ticket) {
-            self.deadlines.remove(due);
-        }
-    }
-
     /// Adds what helps a program that needs a terminal: some adapters name the message only
     /// here, not at the stop.
     fn advise(&mut self, info: &mut Value) {
         let text = |key: &str| info[key].as_str().unwrap_or_default();
         let exception = format!("{}\n{}", text("exceptionId"), text("description"));
         let Some(hint) = self.broker.terminal_hint(&exception) else { return };
-        info["hint"] = json!(hint);
+        info["hint"] = hint.into();
         if let Some(first) = self.broker.first_terminal_hint(&exception) {
             self.handle(HubEvent::EngineEvent(hint_event(first)));
         }
@@ -94,22 +138,21 @@ impl<H: Host> Actor<H> {
             }
         }
         let event = HubEvent::EngineReplied { ticket: Ticket(number), result };
-        let request = self.in_flight.get_mut(&Ticket(number)).filter(|_| command == "disconnect");
-        let Some(request) = request else { return self.handle(event) };
+        let is_disconnect = command == "disconnect";
+        let Some(replied) = is_disconnect.then(|| self.requests.note_reply(Ticket(number))).flatten() else {
+            return self.handle(event);
+        };
         // An engine that replies as its time is up replies twice. The second reply would come when the next
         // program may run already, and have that killed.
-        if std::mem::replace(&mut request.replied, true) {
-            return;
-        }
-        // It follows the events that the engine sent before, which take their time.
-        if let Some(disconnects) = &self.disconnects {
-            drop(disconnects.send(event));
+        if !replied {
+            // It follows the events that the engine sent before, which take their time.
+            self.engine.reply_after_events(event);
         }
     }
 
     pub(super) fn request_io(&mut self, ticket: Ticket, client: ClientId, request: IoRequest) {
-        let (cancel, inbox, broker) = (CancellationToken::new(), self.inbox.clone(), self.broker.clone());
-        self.in_flight.insert(ticket, InFlight { cancel: cancel.clone(), due: None, replied: false });
+        let cancel = self.requests.add_io(ticket);
+        let (inbox, broker) = (self.inbox.clone(), self.broker.clone());
         tokio::spawn(async move {
             let result = match request {
                 IoRequest::Write { data, close } => {
@@ -123,14 +166,5 @@ impl<H: Host> Actor<H> {
             };
             inbox.event(HubEvent::IoReplied { ticket, result }).await;
         });
-    }
-}
-
-/// Replaces an engine that could not be created: replies to every request with the reason.
-pub(super) struct FailedEngine(pub(super) Failure);
-
-impl Engine for FailedEngine {
-    fn request(&self, _: EngineRequest, _: CancellationToken, reply: ReplyHandle) {
-        reply.send(Err(self.0.clone()));
     }
 }

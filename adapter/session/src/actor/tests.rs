@@ -1,16 +1,19 @@
 //! The actor around a scripted engine, over connections in memory: what the pure state cannot show.
 
+use std::sync::Arc;
+
 use dap_wire::codec::DapCodec;
 use dap_wire::{ErrorCode, Failure, Request};
 use futures::{SinkExt, StreamExt};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::codec::{FramedRead, FramedWrite};
+use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::inbox::MAX_WAITING;
 use tandem_engine::condition_language::ConditionLanguage;
 use tandem_engine::result_names::ResultNames;
-use tandem_engine::{EngineRequest, LookOnlyRequests, ReplyHandle, StartedEngine};
+use tandem_engine::{Engine, EngineReply, EngineRequest, LookOnlyRequests, ReplyHandle, StartedEngine};
 use tandem_hub::event::{self, SessionDescription};
 
 /// More events than the actor's inbox holds.
