@@ -11,6 +11,9 @@ use crate::types::{OBJECT, STRING, Ty, kind};
 /// Maximum number of items of a sequence that is evaluated in the debugger.
 pub(crate) const MAX_ITEMS: usize = 10_000;
 
+/// Maximum number of elements of an array that an expression creates.
+const MAX_ARRAY_LENGTH: i64 = 1 << 24;
+
 pub(crate) struct Evaluator<'a, T: EvaluationTarget> {
     pub(crate) target: &'a T,
     text: &'a str,
@@ -377,8 +380,12 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
             all.push(length);
         }
         let total = all.iter().try_fold(1i64, |total, length| total.checked_mul((*length).max(1)));
-        if total.is_none_or(|total| total > 1 << 24) {
-            return self.fail("OutOfMemoryException: the array is too large to create here");
+        if total.is_none_or(|total| total > MAX_ARRAY_LENGTH) {
+            let shown: Vec<String> = all.iter().map(i64::to_string).collect();
+            return self.fail(format!(
+                "cannot create an array of {} elements: an expression may create at most {MAX_ARRAY_LENGTH}",
+                shown.join(" * ")
+            ));
         }
         let items = match items {
             None => None,

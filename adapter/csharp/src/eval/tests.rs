@@ -71,6 +71,8 @@ rows! {
     arrays_have_lengths: "array.Length + array.Rank" => "4";
     arrays_are_made: "new[] { 1, 2, 3 }" => "[1, 2, 3]";
     arrays_of_zeros_are_made: "new int[2]" => "[0, 0]";
+    arrays_have_a_limit: "new int[20_000_000].Length" => "! cannot create an array of 20000000 elements: an \
+        expression may create at most 16777216";
     choices_are_made: "yes ? one : real" => "1";
     choices_convert: "(no ? one : real) / two" => "1.25";
     both_are_asked: "yes && no" => "False";
