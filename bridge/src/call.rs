@@ -13,7 +13,7 @@ use crate::arguments::ToolArguments;
 use crate::arguments::schema::ObjectOrText;
 use crate::progress::ProgressReporter;
 use crate::server::Bridge;
-use crate::session::AgentSession;
+use crate::session::{AgentSession, SessionPlan};
 use crate::trigger::Trigger;
 
 /// A tool call: its arguments, and handles to cancel it and to report its progress.
@@ -79,11 +79,25 @@ impl ToolCall {
         !self.names_session() && self.bridge.is_before_a_launch()
     }
 
-    /// Makes a session that this call has started the current one.
-    pub fn add_session(&self, session: AgentSession) -> Arc<AgentSession> {
-        let session = self.bridge.add(session);
+    /// Starts a session and makes it the current one. It has the requests that were made before it, so they
+    /// are not kept for another one.
+    ///
+    /// # Errors
+    /// As [`AgentSession::start`]; then the requests stay.
+    pub async fn start_session(&self, plan: SessionPlan) -> Result<Arc<AgentSession>, Failure> {
+        let session = self.bridge.add(self.start_unlisted_session(plan).await?);
         self.started.0.lock().unwrap_or_else(PoisonError::into_inner).push(session.clone());
-        session
+        self.bridge.with_early_requests(std::mem::take);
+        Ok(session)
+    }
+
+    /// Starts a session that no other call finds: the caller ends it.
+    ///
+    /// # Errors
+    /// As [`AgentSession::start`].
+    pub async fn start_unlisted_session(&self, plan: SessionPlan) -> Result<AgentSession, Failure> {
+        let (adapter, client) = (&self.bridge.options.adapter, self.bridge.client());
+        AgentSession::start(adapter, &client, plan, &self.cancel, &self.progress).await
     }
 
     /// Starts the trigger of the call, unless it has started already.

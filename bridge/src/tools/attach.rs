@@ -150,12 +150,7 @@ async fn attach_with(call: &ToolCall, attributes: Value, breakpoints: &[Value]) 
     add_breakpoints(call, breakpoints, &mut requested, Vec::new())?;
     let (pid, core) = (attributes["processId"].as_u64(), attributes["coreFile"].is_string());
     let plan = SessionPlan { attach: true, attributes, requested, filters, ..SessionPlan::default() };
-    let bridge = &call.bridge;
-    let session =
-        AgentSession::start(&bridge.options.adapter, &bridge.client(), plan, &call.cancel, &call.progress)
-            .await?;
-    let session = call.add_session(session);
-    bridge.with_early_requests(std::mem::take);
+    let session = call.start_session(plan).await?;
     let program = pid.and_then(program_of);
     let version = wait_for_modules(&session, program.as_deref()).await;
     // A program that crashed is stopped, and so is one that a debugger holds.

@@ -164,7 +164,6 @@ async fn launch(call: &ToolCall, arguments: LaunchArguments) -> Result<Value, Fa
     let plan = plan(call, &arguments, call.bridge.early_requests())?;
     let runs = arguments.runs.continues_from_entry()?;
     let mut answer = start(call, plan, runs, arguments.runs.timeout_ms).await?;
-    call.bridge.with_early_requests(std::mem::take);
     // A server may have said where it listens before what ended the wait.
     if let Some(session) = call.bridge.current().filter(|_| answer["event"]["type"] != "listening") {
         let urls = server_urls::addresses(&session, server_urls::OUTPUT_START).await;
@@ -259,11 +258,7 @@ pub(super) async fn start(
 ) -> Result<Value, Failure> {
     let until = Instant::now() + waiting::limit(timeout_ms);
     let stop_at_entry = plan.attributes["stopOnEntry"] == true;
-    let bridge = &call.bridge;
-    let session =
-        AgentSession::start(&bridge.options.adapter, &bridge.client(), plan, &call.cancel, &call.progress)
-            .await?;
-    let session = call.add_session(session);
+    let session = call.start_session(plan).await?;
     has_process(&session).await;
     let mut answer = if runs {
         waiting::wait_for_news(call, &session, 0, until).await?

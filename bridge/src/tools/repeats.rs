@@ -91,13 +91,7 @@ async fn rerun(
     let EarlyRequests { requested, filters } = call.bridge.early_requests();
     (plan.requested, plan.filters, plan.repeat) = (requested, filters.or(plan.filters), Some(next));
     disable_build(&mut plan.attributes);
-    let bridge = &call.bridge;
-    let client = bridge.client();
-    let started =
-        AgentSession::start(&bridge.options.adapter, &client, plan, &call.cancel, &call.progress).await?;
-    let started = call.add_session(started);
-    bridge.with_early_requests(std::mem::take);
-    Ok(Some(started))
+    call.start_session(plan).await.map(Some)
 }
 
 /// A project was built for the first run.

@@ -218,7 +218,6 @@ async fn restart(call: &ToolCall, arguments: RestartArguments) -> Result<Value, 
     // The session is replaced only when the new program has started: if a build fails, the
     // same call works after a fix.
     let mut answer = launch::start(call, plan, runs, arguments.timeout_ms).await?;
-    call.bridge.with_early_requests(std::mem::take);
     call.bridge.forget(&session.id);
     answer["how"] = json!("newSession");
     Ok(answer)

@@ -101,12 +101,7 @@ pub(super) async fn start(
     add_breakpoints(call, &arguments.breakpoints, &mut requested, plan.folders())?;
     add_functions(&mut requested, &stops);
     plan.requested = requested;
-    let bridge = &call.bridge;
-    let session =
-        AgentSession::start(&bridge.options.adapter, &bridge.client(), plan, &call.cancel, &call.progress)
-            .await?;
-    let session = call.add_session(session);
-    bridge.with_early_requests(std::mem::take);
+    let session = call.start_session(plan).await?;
     session.set_test_run(run.clone());
     let pid = session.snapshot().process["systemProcessId"].as_u64().and_then(|pid| u32::try_from(pid).ok());
     if let Some(started) = launch.started.take() {

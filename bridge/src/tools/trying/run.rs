@@ -40,12 +40,10 @@ pub(super) async fn run(
     start: &ExperimentSetup,
     changed: bool,
 ) -> Result<ExperimentRun, Failure> {
-    let bridge = &call.bridge;
-    let place = bridge.next_breakpoint();
+    let place = call.bridge.next_breakpoint();
     let mut plan = start.plan.clone();
     plan.requested = experiment.run_breakpoints(place);
-    let (adapter, client) = (&bridge.options.adapter, bridge.client());
-    let session = AgentSession::start(adapter, &client, plan, &call.cancel, &call.progress).await?;
+    let session = call.start_unlisted_session(plan).await?;
     let course = ActiveRun {
         session: &session,
         experiment,
