@@ -3,7 +3,7 @@
 //!
 //! Not here: when it is sent, and the answer of the call ([`super`]).
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use dap_wire::{ErrorCode, Failure};
@@ -50,7 +50,7 @@ impl HttpRequest {
             return Err(wrong("it must begin with http://"));
         }
         let host = uri.host().ok_or_else(|| wrong("it has no host"))?;
-        if address(host).is_none() {
+        if addresses(host).is_empty() {
             return Err(Failure::new(ErrorCode::AccessDenied, format!("`{host}` is not this machine"))
                 .hint("a trigger reaches localhost, 127.0.0.1 and [::1] only"));
         }
@@ -131,30 +131,47 @@ impl HttpRequest {
 }
 
 async fn connect(uri: &Uri) -> Result<TcpStream, String> {
-    let ip = uri.host().and_then(address).ok_or("it is not an address of this machine")?;
-    let to = SocketAddr::new(ip, uri.port_u16().unwrap_or(80));
+    let port = uri.port_u16().unwrap_or(80);
+    let to: Vec<SocketAddr> =
+        uri.host().map(addresses).into_iter().flatten().map(|ip| SocketAddr::new(ip, port)).collect();
     let until = Instant::now() + LISTEN_TIMEOUT;
     loop {
-        match TcpStream::connect(to).await {
+        // It tries the addresses in their order.
+        match TcpStream::connect(to.as_slice()).await {
             Ok(stream) => return Ok(stream),
-            Err(error) if Instant::now() > until => return Err(format!("{to}: {error}")),
+            Err(error) if Instant::now() > until => {
+                let tried: Vec<String> = to.iter().map(SocketAddr::to_string).collect();
+                return Err(format!("{}: {error}", tried.join(", ")));
+            }
             Err(_) => tokio::time::sleep(RETRY_INTERVAL).await,
         }
     }
 }
 
-/// The address of loopback that a host means.
-fn address(host: &str) -> Option<IpAddr> {
+/// The addresses of loopback that a host means: a server on `localhost` may listen on one of them only.
+fn addresses(host: &str) -> Vec<IpAddr> {
     if host.eq_ignore_ascii_case("localhost") {
-        return Some(IpAddr::from([127, 0, 0, 1]));
+        return vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
     }
-    let ip: IpAddr = host.trim_matches(['[', ']']).parse().ok()?;
-    ip.is_loopback().then_some(ip)
+    let ip: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
+    ip.filter(IpAddr::is_loopback).into_iter().collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn localhost_is_reached_at_both_of_its_addresses() {
+        for ip in addresses("localhost") {
+            // A machine may have no IPv6.
+            let Ok(server) = tokio::net::TcpListener::bind((ip, 0)).await else { continue };
+            let port = server.local_addr().unwrap().port();
+            let uri = format!("http://localhost:{port}/").parse().unwrap();
+            let stream = connect(&uri).await.unwrap();
+            assert_eq!(stream.peer_addr().unwrap(), SocketAddr::new(ip, port));
+        }
+    }
 
     #[test]
     fn only_this_machine_is_reached() {
