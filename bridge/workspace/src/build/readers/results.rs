@@ -1,5 +1,4 @@
-//! Files that test runners leave: TRX (`dotnet test`), JUnit XML (ctest), the JSON of jest, vitest,
-//! mocha and RSpec.
+//! Files that test runners leave: JUnit XML (ctest), the JSON of jest, vitest, mocha and RSpec.
 //!
 //! Does not choose the file: [`crate::build::steps`] does.
 
@@ -17,9 +16,6 @@ use crate::build::report::{BuildReport, FailedTest};
 /// Larger files are not read.
 const MAX_RESULTS_BYTES: u64 = 256 << 20;
 
-static DOTNET_PLACE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r" in (?P<file>.+?):line (?P<line>\d+)").expect("the pattern is a constant, and tested")
-});
 static NODE_PLACE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"\(?(?:file://)?(?P<file>/[^():]+):(?P<line>\d+):\d+\)?")
         .expect("the pattern is a constant, and tested")
@@ -28,8 +24,6 @@ static NODE_PLACE: LazyLock<Regex> = LazyLock::new(|| {
 /// Result files to read once the step has ended.
 #[derive(Debug)]
 pub enum ResultFiles {
-    /// All `.trx` files of a folder.
-    Trx(PathBuf),
     /// A file of results in JUnit's XML.
     Junit(PathBuf),
     /// A file of results in jest's JSON.
@@ -44,13 +38,6 @@ impl ResultFiles {
     /// Reads them into the report. Where they are missing or end early, the runner did not get that far.
     pub fn read(&self, report: &mut BuildReport) {
         let is_whole = match self {
-            Self::Trx(folder) => {
-                let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|file| file.path());
-                let files = files.filter(|file| file.extension().is_some_and(|ending| ending == "trx"));
-                let read: Vec<bool> =
-                    files.map(|file| text(&file).is_some_and(|text| xml(&text, report))).collect();
-                !read.is_empty() && read.into_iter().all(|is_whole| is_whole)
-            }
             Self::Junit(file) => text(file).is_some_and(|text| xml(&text, report)),
             Self::Jest(file) => json(file).map(|results| jest(&results, report)).is_some(),
             // Before 9.2 mocha writes no file, and prints its results.
@@ -95,8 +82,7 @@ enum CaseStatus {
     Skipped,
 }
 
-/// Reads TRX and JUnit XML; their elements have different names, so one reader does for both. Returns whether
-/// the document is complete.
+/// Reads JUnit XML; returns whether the document is complete.
 pub(super) fn xml(text: &str, report: &mut BuildReport) -> bool {
     let mut reader = Reader::from_str(text);
     let mut case: Option<TestCase> = None;
@@ -145,18 +131,6 @@ fn open(element: &BytesStart<'_>, case: &mut Option<TestCase>) {
         }
     };
     match element.local_name().as_ref() {
-        "UnitTestResult" => {
-            let outcome = match attribute("outcome").as_deref() {
-                Some("Passed") => CaseStatus::Passed,
-                Some("NotExecuted") => CaseStatus::Skipped,
-                _ => CaseStatus::Failed,
-            };
-            *case = Some(TestCase {
-                name: attribute("testName").unwrap_or_default(),
-                outcome,
-                ..TestCase::default()
-            });
-        }
         "testcase" => {
             let class = attribute("classname").filter(|class| !class.is_empty());
             let own = attribute("name").unwrap_or_default();
@@ -182,10 +156,6 @@ fn open(element: &BytesStart<'_>, case: &mut Option<TestCase>) {
 fn add(case: &mut Option<TestCase>, inside: &[String], text: &str) {
     let Some(case) = case else { return };
     match inside.last().map(String::as_str) {
-        // TRX.
-        Some("Message") => case.message.push_str(text),
-        Some("StackTrace") => case.text.push_str(text),
-        // JUnit.
         Some("failure" | "error") => case.text.push_str(text),
         Some("system-out") => case.printed.push_str(text),
         _ => {}
@@ -193,7 +163,7 @@ fn add(case: &mut Option<TestCase>, inside: &[String], text: &str) {
 }
 
 fn close(name: &str, case: &mut Option<TestCase>, report: &mut BuildReport) {
-    if !matches!(name, "UnitTestResult" | "testcase") {
+    if name != "testcase" {
         return;
     }
     let Some(mut case) = case.take() else { return };
@@ -207,18 +177,10 @@ fn close(name: &str, case: &mut Option<TestCase>, report: &mut BuildReport) {
             if case.text.trim().is_empty() && matches!(case.message.as_str(), "" | "Failed") {
                 case.text = case.printed;
             }
-            let trx = DOTNET_PLACE.captures(&case.text);
-            let place = |part: &str| Some(trx.as_ref()?.name(part)?.as_str().to_owned());
-            let (mut file, mut line) = (place("file"), place("line").and_then(|line| line.parse().ok()));
-            if trx.is_none() {
-                (file, line) =
-                    python_place(&case.text, case.file.as_deref()).or(case.file.zip(case.line)).unzip();
-            }
-            let message = if case.message.is_empty() || trx.is_none() && !case.text.trim().is_empty() {
-                case.text
-            } else {
-                case.message
-            };
+            let place = python_place(&case.text, case.file.as_deref());
+            let (file, line) = place.or(case.file.zip(case.line)).unzip();
+            let is_explained = !case.message.is_empty() && case.text.trim().is_empty();
+            let message = if is_explained { case.message } else { case.text };
             report.fail(FailedTest { name: case.name, message, file, line });
         }
     }
