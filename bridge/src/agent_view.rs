@@ -4,7 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use serde_json::{Value, json};
+use dap_wire::types::DapVariable;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::bounds::cut;
 
 /// Snapshots kept to compare with.
 const MAX_SNAPSHOTS: usize = 20;
@@ -13,6 +17,18 @@ const MAX_VALUE_LEN: usize = 120;
 
 /// Values of a stop by the way to them.
 pub type Values = BTreeMap<String, String>;
+
+/// A variable of a stop that differs from the stop before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct VariableChange {
+    /// The name of the variable.
+    pub name: String,
+    /// Its value at this stop.
+    pub value: String,
+    /// Its value at the stop before, if it was in the same function.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub was: Option<String>,
+}
 
 /// One `debug_snapshot`, to compare with.
 #[derive(Debug, Clone)]
@@ -203,14 +219,8 @@ impl AgentView {
 
     /// Compares the variables of a stop with those of the last one. In the same function, what is new or
     /// different; in another, all of them, and `false`.
-    pub fn compare_variables(&self, function: &str, rows: &[Value]) -> (Vec<Value>, bool) {
-        let shown = |row: &Value| {
-            let value = crate::bounds::cut(&row["value"], MAX_VALUE_LEN);
-            (
-                row["name"].as_str().unwrap_or_default().to_owned(),
-                value.as_str().unwrap_or_default().to_owned(),
-            )
-        };
+    pub fn compare_variables(&self, function: &str, rows: &[DapVariable]) -> (Vec<VariableChange>, bool) {
+        let shown = |row: &DapVariable| (row.name.clone(), cut(&row.value, MAX_VALUE_LEN));
         let now: Vec<(String, String)> = rows.iter().map(shown).collect();
         self.with(|inner| {
             let before = inner.variables.take().filter(|(of, _)| of == function).map(|(_, values)| values);
@@ -218,8 +228,10 @@ impl AgentView {
             for (name, value) in &now {
                 match before.as_ref().map(|before| before.get(name)) {
                     Some(Some(was)) if was == value => {}
-                    Some(Some(was)) => changes.push(json!({ "name": name, "value": value, "was": was })),
-                    _ => changes.push(json!({ "name": name, "value": value })),
+                    was => {
+                        let (name, value) = (name.clone(), value.clone());
+                        changes.push(VariableChange { name, value, was: was.flatten().cloned() });
+                    }
                 }
             }
             inner.variables = Some((function.to_owned(), now.into_iter().collect()));
@@ -274,12 +286,16 @@ mod tests {
     #[test]
     fn only_what_changed_is_repeated_within_a_function() {
         let view = AgentView::default();
-        let row = |name: &str, value: &str| json!({ "name": name, "value": value });
+        let row = |name: &str, value: &str| DapVariable {
+            name: name.into(),
+            value: value.into(),
+            ..DapVariable::default()
+        };
         let all = view.compare_variables("f", &[row("a", "1"), row("b", "2")]);
         assert_eq!((all.0.len(), all.1), (2, false));
         let some = view.compare_variables("f", &[row("a", "1"), row("b", "3"), row("c", "4")]);
-        let changes = json!([{ "name": "b", "value": "3", "was": "2" }, { "name": "c", "value": "4" }]);
-        assert_eq!((json!(some.0), some.1), (changes, true));
+        let changes = r#"[{"name":"b","value":"3","was":"2"},{"name":"c","value":"4"}]"#;
+        assert_eq!((serde_json::to_string(&some.0).unwrap().as_str(), some.1), (changes, true));
         assert!(!view.compare_variables("g", &[row("a", "1")]).1);
     }
 

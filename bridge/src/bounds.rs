@@ -2,7 +2,8 @@
 //!
 //! Not here: the bounds of files, diffs and output of builds, which `workspace-tools` has.
 
-use serde_json::{Value, json};
+use dap_wire::types;
+use serde::Serialize;
 
 /// Tokens of an answer unless the agent says otherwise.
 const DEFAULT_TOKENS: u64 = 4000;
@@ -32,36 +33,38 @@ impl Budget {
     }
 
     /// Number of rows that fit, counted from the first; at least one.
-    pub fn rows(self, rows: &[Value]) -> usize {
+    pub fn rows<T: Serialize>(self, rows: &[T]) -> usize {
         let mut bytes = 0;
         let fits = rows.iter().take_while(|row| {
-            bytes += row.to_string().len() + 1;
+            bytes += types::body(row).to_string().len() + 1;
             bytes <= self.0
         });
         fits.count().max(1)
     }
 
-    /// Puts a list into an answer. When it does not fit, `next` is where to continue (as `start`), and
-    /// `omitted` how many are known to be missing here.
-    pub fn put(self, answer: &mut Value, key: &str, mut rows: Vec<Value>, start: u64) {
+    /// The part of a list that fits; `start` is the number of its first row.
+    pub fn page<T: Serialize>(self, mut rows: Vec<T>, start: u64) -> ListPage<T> {
         let fits = self.rows(&rows);
-        if fits < rows.len() {
-            let omitted = rows.len() - fits;
-            rows.truncate(fits);
-            answer["next"] = json!(start + fits as u64);
-            answer["omitted"] = json!(omitted);
-        }
-        answer[key] = json!(rows);
+        let omitted = rows.len().saturating_sub(fits);
+        rows.truncate(fits);
+        let next = (omitted > 0).then(|| start + fits as u64);
+        ListPage { rows, next, omitted: Some(omitted).filter(|omitted| *omitted > 0) }
     }
 }
 
-/// A value of at most `most` characters; a longer one says how long it is.
-pub fn cut(value: &Value, most: usize) -> Value {
-    value.as_str().map_or_else(|| value.clone(), |text| Value::String(cut_text(text, most)))
+/// The part of a list that fits into an answer.
+#[derive(Debug)]
+pub struct ListPage<T> {
+    /// The rows of the part.
+    pub rows: Vec<T>,
+    /// Where to continue, when not all of them fit.
+    pub next: Option<u64>,
+    /// How many are known to be missing then.
+    pub omitted: Option<usize>,
 }
 
 /// A string with at most `most` characters, and how many it has if these are more.
-pub fn cut_text(text: &str, most: usize) -> String {
+pub fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => {
             format!("{}… ({} characters)", text.get(..end).unwrap_or_default(), text.chars().count())
@@ -76,17 +79,18 @@ mod tests {
 
     #[test]
     fn a_truncated_list_reports_where_to_continue() {
-        let rows: Vec<Value> = (0..100).map(|number| json!({ "value": format!("{number:050}") })).collect();
-        let mut answer = json!({});
-        Budget::of(Some(250)).put(&mut answer, "rows", rows, 10);
-        let kept = answer["rows"].as_array().unwrap().len() as u64;
-        assert!(answer["rows"].to_string().len() <= 1000 && kept > 5, "{kept}");
-        assert_eq!((&answer["next"], &answer["omitted"]), (&json!(10 + kept), &json!(100 - kept)));
+        let rows: Vec<String> = (0..100).map(|number| format!("{number:050}")).collect();
+        let page = Budget::of(Some(250)).page(rows, 10);
+        let kept = page.rows.len();
+        assert!(page.rows.iter().map(|row| row.len() + 3).sum::<usize>() <= 1000 && kept > 5, "{kept}");
+        assert_eq!((page.next, page.omitted), (Some(10 + kept as u64), Some(100 - kept)));
+        let whole = Budget::of(None).page(vec![1], 0);
+        assert_eq!((whole.next, whole.omitted), (None, None));
     }
 
     #[test]
     fn a_long_value_says_how_long_it_is() {
-        assert_eq!(cut(&json!("äöü"), 3), json!("äöü"));
-        assert_eq!(cut(&json!("äöüß"), 2), json!("äö… (4 characters)"));
+        assert_eq!(cut("äöü", 3), "äöü");
+        assert_eq!(cut("äöüß", 2), "äö… (4 characters)");
     }
 }

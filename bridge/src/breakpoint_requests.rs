@@ -5,10 +5,12 @@
 use std::collections::BTreeMap;
 
 use dap_wire::Failure;
+use dap_wire::types::Breakpoint;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
+use crate::breakpoint_body::{BreakpointAttributes, BreakpointBody, BreakpointText, RequestedConditions};
 use crate::source::{SourceText, absolute, source_path};
 
 /// The place of function breakpoints; no path is empty.
@@ -82,10 +84,10 @@ pub struct AgentBreakpoint {
     pub id: u64,
     /// The session's id, once it is known.
     pub dap: Option<i64>,
-    /// DAP `SourceBreakpoint` or `FunctionBreakpoint`.
-    pub request: Value,
+    /// Attributes that the session gets.
+    pub request: BreakpointAttributes,
     /// State that the session reported last.
-    pub state: Value,
+    pub state: Breakpoint,
     /// The text of its line, when it was set by that.
     pub text: Option<String>,
     /// Purpose of the breakpoint.
@@ -97,8 +99,8 @@ pub struct AgentBreakpoint {
 pub struct RequestedBreakpoint {
     /// Source path, or [`FUNCTIONS`].
     pub file: String,
-    /// DAP `SourceBreakpoint` or `FunctionBreakpoint`.
-    pub dap: Value,
+    /// Attributes that the session gets.
+    pub dap: BreakpointAttributes,
     /// The text of its line, when it was set by that.
     pub text: Option<String>,
 }
@@ -109,27 +111,21 @@ impl RequestedBreakpoint {
     /// # Errors
     /// `INVALID_PARAMETER`, saying what is there instead.
     pub fn read(arguments: &BreakpointArguments) -> Result<Self, Failure> {
-        let mut dap = json!({});
-        let conditions = [
-            ("condition", &arguments.condition),
-            ("hitCondition", &arguments.hit_condition),
-            ("logMessage", &arguments.log_message),
-        ];
-        for (key, text) in conditions {
-            if let Some(text) = text {
-                dap[key] = json!(text);
-            }
-        }
-        if let Some(named) = &arguments.dll_path {
-            // A bare name means the assembly wherever it was loaded from.
-            dap["modulePath"] = json!(if named.contains('/') { absolute(named) } else { named.clone() });
-        }
+        // A bare name means the assembly wherever it was loaded from.
+        let assembly = |named: &String| if named.contains('/') { absolute(named) } else { named.clone() };
+        let dap = BreakpointAttributes {
+            condition: arguments.condition.clone(),
+            hit_condition: arguments.hit_condition.clone(),
+            log_message: arguments.log_message.clone(),
+            module_path: arguments.dll_path.as_ref().map(assembly),
+            ..BreakpointAttributes::default()
+        };
         let place = &arguments.place;
         if let Some(function) = &place.function {
             if function.trim().is_empty() {
                 return Err(Failure::invalid("`function` is empty; it must be the name of a function"));
             }
-            dap["name"] = json!(function);
+            let dap = BreakpointAttributes { name: Some(function.clone()), ..dap };
             return Ok(Self { file: FUNCTIONS.into(), dap, text: None });
         }
         let named = place.source_file.as_deref();
@@ -157,41 +153,42 @@ impl RequestedBreakpoint {
             return Err(Failure::invalid(format!("`{file}` has {} lines, so no line {line}", source.len()))
                 .data(json!({ "end": source.around(source.len(), 2) })));
         }
-        dap["line"] = json!(line);
-        Ok(Self { file, dap, text })
+        Ok(Self { file, dap: BreakpointAttributes { line: Some(line), ..dap }, text })
     }
 }
 
 impl AgentBreakpoint {
+    /// The line where it bound, or that was requested.
+    pub fn line(&self) -> Option<i64> {
+        self.state.line.or_else(|| i64::try_from(self.request.line?).ok())
+    }
+
+    /// The engine's reason, if it refuses the breakpoint.
+    pub fn refusal(&self) -> Option<&str> {
+        let is_refused = !self.state.verified && self.state.reason.as_deref() == Some("failed");
+        let reason = self.state.message.as_deref().unwrap_or("the engine refuses the breakpoint");
+        is_refused.then_some(reason)
+    }
+
     /// Returns the breakpoint as tools answer it.
-    pub fn body(&self, file: &str) -> Value {
-        let line = if self.state["line"].is_null() { &self.request["line"] } else { &self.state["line"] };
-        let mut body = json!({ "id": self.id });
-        if file == FUNCTIONS {
-            body["function"] = self.request["name"].clone();
-            let bound = &self.state["source"]["path"];
-            if !bound.is_null() {
-                body["file"] = bound.clone();
-            }
-        } else {
-            body["file"] = json!(file);
+    pub fn body(&self, file: &str) -> BreakpointBody {
+        let bound = || self.state.source.as_ref().and_then(|source| source.path.clone());
+        let request = self.request.clone();
+        BreakpointBody {
+            id: self.id,
+            function: request.name,
+            file: if file == FUNCTIONS { bound() } else { Some(file.to_owned()) },
+            line: self.line(),
+            verified: self.state.verified,
+            conditions: RequestedConditions {
+                condition: request.condition,
+                hit_condition: request.hit_condition,
+                log_message: request.log_message,
+                dll_path: request.module_path,
+            },
+            text: BreakpointText::default(),
+            message: self.state.message.clone(),
         }
-        if !line.is_null() {
-            body["line"] = line.clone();
-        }
-        body["verified"] = json!(self.state["verified"].as_bool().unwrap_or(false));
-        if let Some(message) = self.state["message"].as_str() {
-            body["message"] = json!(message);
-        }
-        for key in ["condition", "hitCondition", "logMessage"] {
-            if !self.request[key].is_null() {
-                body[key] = self.request[key].clone();
-            }
-        }
-        if !self.request["modulePath"].is_null() {
-            body["dllPath"] = self.request["modulePath"].clone();
-        }
-        body
     }
 }
 
@@ -212,14 +209,15 @@ impl BreakpointRequests {
     /// Adds a breakpoint under the agent's id.
     pub fn add(&mut self, request: RequestedBreakpoint, id: u64, purpose: Purpose) {
         let RequestedBreakpoint { file, dap, text } = request;
-        let breakpoint = AgentBreakpoint { id, dap: None, request: dap, state: Value::Null, text, purpose };
+        let state = Breakpoint::default();
+        let breakpoint = AgentBreakpoint { id, dap: None, request: dap, state, text, purpose };
         self.0.entry(file).or_default().push(breakpoint);
     }
 
     /// Removes the breakpoints at the location of another: its line, or its function.
     pub fn clear(&mut self, request: &RequestedBreakpoint) {
         if let Some(list) = self.0.get_mut(&request.file) {
-            let place = |dap: &Value| (dap["line"].clone(), dap["column"].clone(), dap["name"].clone());
+            let place = |dap: &BreakpointAttributes| (dap.line, dap.name.clone());
             list.retain(|breakpoint| place(&breakpoint.request) != place(&request.dap));
         }
     }
@@ -256,7 +254,7 @@ impl BreakpointRequests {
     }
 
     /// The breakpoints that the agent set, in the form that tools answer.
-    pub fn bodies(&self) -> Vec<Value> {
+    pub fn bodies(&self) -> Vec<BreakpointBody> {
         let set = self.all().filter(|(_, breakpoint)| breakpoint.purpose == Purpose::Stop);
         set.map(|(file, breakpoint)| breakpoint.body(file)).collect()
     }
@@ -292,7 +290,7 @@ impl BreakpointRequests {
         let mut copy = self.clone();
         copy.relocate();
         for breakpoint in copy.all_mut() {
-            (breakpoint.dap, breakpoint.state) = (None, Value::Null);
+            (breakpoint.dap, breakpoint.state) = (None, Breakpoint::default());
         }
         copy.sweep();
         copy
@@ -308,9 +306,9 @@ impl BreakpointRequests {
             let source = SourceText::read(file);
             for breakpoint in list {
                 if let (Some(text), Some(source)) = (&breakpoint.text, &source)
-                    && let Ok(line) = source.anchor(file, text, breakpoint.request["line"].as_u64())
+                    && let Ok(line) = source.anchor(file, text, breakpoint.request.line)
                 {
-                    breakpoint.request["line"] = json!(line);
+                    breakpoint.request.line = Some(line);
                 }
             }
         }
@@ -326,6 +324,8 @@ impl BreakpointRequests {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
     use crate::arguments::schema;
 
@@ -348,7 +348,7 @@ mod tests {
         let moved = requested.for_next_program();
         std::fs::remove_dir_all(&folder).unwrap();
         let lines: Vec<_> =
-            moved.all().map(|(_, breakpoint)| (breakpoint.id, breakpoint.request["line"].as_u64())).collect();
+            moved.all().map(|(_, breakpoint)| (breakpoint.id, breakpoint.request.line)).collect();
         assert_eq!(lines, [(1, Some(3)), (2, Some(3))]);
         assert_eq!(beyond.data["end"][2], ">   3 three");
     }
@@ -369,7 +369,8 @@ mod tests {
         }
         let plain = request(&json!({ "file": "/a.cs", "line": 3.0, "text": "", "condition": null,
             "hitCondition": 4, "logMessage": "", "function": "" }));
-        assert_eq!(plain.unwrap().dap, json!({ "hitCondition": "4", "line": 3 }));
+        let dap = serde_json::to_string(&plain.unwrap().dap).unwrap();
+        assert_eq!(dap, r#"{"hitCondition":"4","line":3}"#);
         assert_eq!(request(&json!({ "function": "Main" })).unwrap().file, FUNCTIONS);
     }
 }

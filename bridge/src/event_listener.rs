@@ -5,6 +5,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dap_wire::peer::{ArrivedResponse, Incoming, IncomingStream, Peer};
+use dap_wire::types::{self, OutputDetails, OutputEventBody};
 use dap_wire::{ErrorCode, Event, Failure};
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, watch};
@@ -54,8 +55,11 @@ impl EventListener {
 
     fn take(&self, event: Event) {
         self.event_log(|event_log| event_log.record(&event));
-        if event.event == "output" && event.body["from"] == "logMessage" {
-            self.with_logpoints(|logged| logged.push(event.body["output"].as_str().unwrap_or_default()));
+        if event.event == "output"
+            && types::read::<OutputDetails>(&event.body).from.as_deref() == Some("logMessage")
+        {
+            let body: OutputEventBody = types::read(&event.body);
+            self.with_logpoints(|logged| logged.push(&body.output));
         }
         self.snapshot.send_if_modified(|snapshot| snapshot.apply_event(&event));
         self.publish(event);
@@ -188,11 +192,11 @@ mod tests {
         let sent = send((&listener, &peer), "sessionInfo");
         let request = adapter.receive().await;
         for line in 1..=100 {
-            adapter.stop(json!({ "line": line })).await;
+            adapter.stop(json!({ "threadId": line })).await;
         }
         adapter.respond(&request, Ok(Value::Null)).await;
         let (_, snapshot) = sent.await.unwrap();
-        assert_eq!((snapshot.news, &snapshot.stop["line"]), (100, &json!(100)));
+        assert_eq!((snapshot.news, snapshot.stop.thread_id), (100, Some(100)));
     }
 
     #[tokio::test]
@@ -314,7 +318,7 @@ mod tests {
             listener.take(Event::new("output", body));
         }
         assert_eq!(listener.snapshot.borrow().advice.console, "the step waits for a call to end");
-        assert_eq!(listener.with_logpoints(LogpointBuffer::take), Some((json!(["i = 3"]), 0)));
+        assert_eq!(listener.with_logpoints(LogpointBuffer::take), Some((vec!["i = 3".to_owned()], 0)));
     }
 
     #[test]

@@ -17,6 +17,7 @@
 pub mod agent_view;
 pub mod arguments;
 pub mod bounds;
+pub mod breakpoint_body;
 pub mod breakpoint_requests;
 pub mod bridge_options;
 pub mod call;
@@ -35,6 +36,7 @@ pub mod http;
 pub mod install;
 pub mod json_rpc;
 pub mod logpoints;
+pub mod new_output;
 pub mod progress;
 pub mod prompts;
 pub mod repeat;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use dap_wire::Event;
+use dap_wire::types::{self, OutputEventBody};
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::{Peer, RoleServer};
 use tokio::sync::broadcast;
@@ -74,9 +75,9 @@ async fn engine_line(events: &mut broadcast::Receiver<Arc<Event>>) -> Option<Str
     loop {
         match events.recv().await {
             Ok(event) if event.event == "output" => {
-                let is_reported =
-                    matches!(event.body["category"].as_str(), None | Some("console" | "important"));
-                let line = event.body["output"].as_str().unwrap_or_default().trim();
+                let body: OutputEventBody = types::read(&event.body);
+                let is_reported = matches!(body.category.as_deref(), None | Some("console" | "important"));
+                let line = body.output.trim();
                 if is_reported && !line.is_empty() {
                     return Some(line.to_owned());
                 }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use dap_wire::types::SessionInfoArguments;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
@@ -11,7 +12,7 @@ use tokio::sync::broadcast::error::RecvError;
 use crate::bounds::Budget;
 use crate::server::Bridge;
 use crate::session::AgentSession;
-use crate::tools::{breakpoints, sessions, timeline};
+use crate::tools::{breakpoints, other_breakpoints, sessions, timeline};
 
 /// Prefix of every resource URI.
 const PREFIX: &str = "debug://sessions/";
@@ -122,9 +123,10 @@ pub async fn read(bridge: &Bridge, address: &ResourceUri) -> Result<Value, Failu
     match address.view().map(|view| view.name) {
         Some("threads") => session.ask("threads", json!({})).await,
         Some("breakpoints") => {
-            let info = session.ask("sessionInfo", json!({})).await?;
+            let info = session.send(&SessionInfoArguments::default()).await?;
             let own = breakpoints::bodies(&session);
-            Ok(json!({ "breakpoints": own, "others": breakpoints::others(&info) }))
+            let others = other_breakpoints::others(&info.clients.unwrap_or_default());
+            Ok(json!({ "breakpoints": own, "others": others }))
         }
         Some("output") => session.ask("processReadOutput", json!({ "maxBytes": MAX_OUTPUT_BYTES })).await,
         Some("timeline") => Ok(timeline::read(&session, 1, &[], 500, Budget::of(None))),

@@ -8,6 +8,7 @@ mod connection;
 mod exception_filters;
 mod plan;
 pub mod relation;
+pub mod requests;
 #[cfg(test)]
 pub(crate) mod test_connection;
 
@@ -17,6 +18,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use dap_wire::peer::Peer;
+use dap_wire::types::{
+    self, ChildProgram, DisconnectArguments, ExceptionInfoArguments, FollowCallBody, SessionInfoArguments,
+    SessionInfoBody,
+};
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 use session_registry::SessionRecord;
@@ -25,14 +30,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent_view::AgentView;
 use crate::event_listener::{EventListener, listen};
-use crate::logpoints::LogpointBuffer;
 use crate::progress::ProgressReporter;
 use crate::snapshot::{ProgramState, Snapshot};
 use crate::test_run::TestRun;
 use connection::{body, connect, initialize};
-use exception_filters::{exceptions, uncaught_filters};
+use exception_filters::{OfferedFilter, exceptions, uncaught_filters};
 pub use plan::SessionPlan;
 use relation::SessionRelation;
+use requests::{DapRequest, FollowCallArguments, ReadOutputArguments};
 
 /// Time limit of an ordinary request.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -121,7 +126,7 @@ impl AgentSession {
             let stops = session.with_plan(|plan| plan.stops.clone());
             let filters = filters.or_else(|| uncaught_filters(&session));
             if let Some(arguments) = exceptions(&session, filters, stops.as_ref()) {
-                session.ask("setExceptionBreakpoints", arguments).await?;
+                session.send(&arguments).await?;
             }
             session.ask("configurationDone", Value::Null).await
         };
@@ -169,7 +174,7 @@ impl AgentSession {
     }
 
     /// Returns a session's own report without joining it; `None` if it does not answer soon.
-    pub async fn query_info(entry: &SessionRecord, client: &str) -> Option<Value> {
+    pub async fn query_info(entry: &SessionRecord, client: &str) -> Option<SessionInfoBody> {
         let looking = async {
             let (reader, writer) = connect(entry).await.ok()?.into_split();
             // Dropped at the end: events are not read.
@@ -177,7 +182,7 @@ impl AgentSession {
             initialize(&peer, client, false).await.ok()?;
             let info = peer.request("sessionInfo", json!({}), LOOK_TIMEOUT).await.ok();
             peer.close();
-            info.map(body)
+            info.map(|info| types::read(&info))
         };
         tokio::time::timeout(LOOK_TIMEOUT, looking).await.ok().flatten()
     }
@@ -202,13 +207,13 @@ impl AgentSession {
 
     /// Learns its id, and subscribes to `sessionChanged`.
     async fn identify(&mut self) -> Result<(), Failure> {
-        match self.ask("sessionInfo", json!({ "subscribe": true })).await {
+        let subscribe = SessionInfoArguments { subscribe: Some(true), ..SessionInfoArguments::default() };
+        match self.send(&subscribe).await {
             Ok(info) => {
-                info["id"].as_str().unwrap_or_default().clone_into(&mut self.id);
-                info["engine"].as_str().unwrap_or_default().clone_into(&mut self.engine);
-                let children = info["children"].as_array().into_iter().flatten();
-                self.relation.children =
-                    children.filter_map(|child| child["session"].as_str().map(str::to_owned)).collect();
+                (self.id, self.engine) = (info.id, info.engine.unwrap_or_default());
+                let children = info.children.iter().map(types::read::<ChildProgram>);
+                let children = children.filter_map(|child| child.session);
+                self.relation.children = children.collect();
             }
             Err(failure) if self.peer.is_closed() => return Err(failure),
             // Any other DAP adapter, named with `--adapter`: it has no sessions to join.
@@ -220,7 +225,29 @@ impl AgentSession {
         Ok(())
     }
 
-    /// Sends a request, with the usual deadline.
+    /// Sends a request, with the usual deadline; its arguments determine the command and the body.
+    ///
+    /// # Errors
+    /// The error that the session responds with.
+    pub async fn send<R: DapRequest>(&self, request: &R) -> Result<R::Body, Failure> {
+        self.ask(R::COMMAND, types::body(request)).await.map(|body| types::read(&body))
+    }
+
+    /// Sends a request as [`send`](Self::send) does, with a deadline and a cancellation.
+    ///
+    /// # Errors
+    /// The session's own, `CANCELLED`, `TIMEOUT`.
+    pub async fn send_or_cancel<R: DapRequest>(
+        &self,
+        request: &R,
+        deadline: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<R::Body, Failure> {
+        let body = self.ask_or_cancel(R::COMMAND, types::body(request), deadline, cancel).await?;
+        Ok(types::read(&body))
+    }
+
+    /// Sends a request whose body passes through, with the usual deadline.
     ///
     /// # Errors
     /// The error that the session responds with.
@@ -228,7 +255,7 @@ impl AgentSession {
         self.peer.request(command, arguments, REQUEST_TIMEOUT).await.map(body)
     }
 
-    /// Sends a request, with a deadline and a cancellation.
+    /// Sends a request whose body passes through, with a deadline and a cancellation.
     ///
     /// # Errors
     /// The session's own, `CANCELLED`, `TIMEOUT`.
@@ -252,17 +279,19 @@ impl AgentSession {
         self.listener.snapshot.subscribe()
     }
 
-    /// Resumes the program. The snapshot shows it as running before this returns.
+    /// Resumes, steps or pauses a thread. After a resume, the snapshot shows the program as running before
+    /// this returns.
     ///
     /// # Errors
     /// The error that the session responds with.
-    pub async fn resume(
+    pub async fn control(
         &self,
         command: &str,
-        arguments: Value,
+        thread: i64,
         cancel: &CancellationToken,
-    ) -> Result<Value, Failure> {
-        self.ask_or_cancel(command, arguments, REQUEST_TIMEOUT, cancel).await
+    ) -> Result<(), Failure> {
+        let arguments = types::body(&ExceptionInfoArguments { thread_id: thread, ..Default::default() });
+        self.ask_or_cancel(command, arguments, REQUEST_TIMEOUT, cancel).await.map(drop)
     }
 
     /// Follows a call; the snapshot shows the program as running meanwhile.
@@ -271,12 +300,12 @@ impl AgentSession {
     /// The error that the session responds with, `TIMEOUT`, `CANCELLED`.
     pub async fn follow_call(
         &self,
-        arguments: Value,
+        arguments: &FollowCallArguments,
         deadline: Duration,
         cancel: &CancellationToken,
-    ) -> Result<Value, Failure> {
+    ) -> Result<FollowCallBody, Failure> {
         self.listener.begin_following();
-        self.ask_or_cancel("followCall", arguments, deadline, cancel).await
+        self.send_or_cancel(arguments, deadline, cancel).await
     }
 
     /// Accesses the launch parameters in their latest state.
@@ -297,11 +326,15 @@ impl AgentSession {
     /// The exceptions that the engine recommends to stop at, as editors do: a crash is then seen where it
     /// happens. `None` when there are none to choose.
     pub fn usual_filters(&self) -> Option<Vec<String>> {
-        let offered = self.capability("exceptionBreakpointFilters");
-        let usual = offered.as_array()?.iter().filter(|filter| filter["default"] == true);
-        let usual: Vec<String> =
-            usual.filter_map(|filter| filter["filter"].as_str().map(str::to_owned)).collect();
+        let usual = self.offered_filters().into_iter().filter(|filter| filter.default);
+        let usual: Vec<String> = usual.map(|filter| filter.filter).collect();
         Some(usual).filter(|usual| !usual.is_empty())
+    }
+
+    /// The exception filters that the engine offers.
+    pub fn offered_filters(&self) -> Vec<OfferedFilter> {
+        let offered = self.capability("exceptionBreakpointFilters");
+        offered.as_array().into_iter().flatten().map(types::read).collect()
     }
 
     /// Keeps the run of tests the program is a part of; it ends with the session.
@@ -321,49 +354,10 @@ impl AgentSession {
         self.run.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Output of the program and of log breakpoints since the agent last read it; at most
-    /// `limit` bytes per stream.
-    pub async fn new_output(&self, limit: usize) -> Value {
-        let mut output = self.take_output(limit).await;
-        if let Some((lines, dropped)) = self.listener.with_logpoints(LogpointBuffer::take) {
-            output["logged"] = lines;
-            if dropped > 0 {
-                output["loggedDropped"] = json!(dropped);
-            }
-        }
-        output
-    }
-
-    async fn take_output(&self, limit: usize) -> Value {
-        // A program that another one started has its pipes.
-        let root = self.root();
-        let since = root.agent_view.cursor();
-        let read = root.ask("processReadOutput", json!({ "since": since, "maxBytes": limit })).await;
-        let Ok(read) = read else { return Value::Null };
-        if let Some(cursor) = read["cursor"].as_str() {
-            root.agent_view.set_cursor(cursor);
-        }
-        let mut output = json!({});
-        for stream in ["stdout", "stderr"] {
-            if let Some(text) = read[stream].as_str().filter(|text| !text.is_empty()) {
-                output[stream] = json!(anstream::adapter::strip_str(text).to_string());
-                if text.len() + 4 > limit {
-                    // The cursor is after the returned part, so the next read continues there.
-                    output["more"] = json!("process_read_output {since: cursor} continues");
-                    output["cursor"] = read["cursor"].clone();
-                }
-            }
-        }
-        if read["dropped"].as_u64().is_some_and(|dropped| dropped > 0) {
-            output["dropped"] = read["dropped"].clone();
-        }
-        output
-    }
-
     /// Contents of the program's terminal, as text; `None` when Tandem does not own its terminal.
     pub async fn screen(&self) -> Option<String> {
-        let read = self.ask("processReadOutput", json!({ "maxBytes": 0, "screen": true })).await.ok()?;
-        read["screen"].as_str().map(str::to_owned)
+        let request = ReadOutputArguments { screen: true, ..ReadOutputArguments::default() };
+        self.send(&request).await.ok()?.screen
     }
 
     /// Ends the program of a session that another client launched. If the session
@@ -383,7 +377,9 @@ impl AgentSession {
         let outcome = if self.peer.is_closed() {
             Ok(Value::Null)
         } else {
-            self.ask("disconnect", json!({ "terminateDebuggee": terminate })).await
+            let arguments =
+                DisconnectArguments { terminate_debuggee: terminate, ..DisconnectArguments::default() };
+            self.ask("disconnect", types::body(&arguments)).await
         };
         drop(self.run.lock().unwrap_or_else(PoisonError::into_inner).take());
         self.peer.close();

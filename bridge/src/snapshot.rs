@@ -4,7 +4,10 @@
 use std::collections::{HashMap, HashSet};
 
 use dap_wire::command::{self, Execution};
-use dap_wire::types::{self, SetBreakpointsResponseBody};
+use dap_wire::types::{
+    self, Breakpoint, BreakpointEventBody, ChildProgram, OutputDetails, OutputEventBody, ProcessEventBody,
+    ProgramExit, SessionChangedBody, SetBreakpointsResponseBody, StopDetails, StoppedEventBody,
+};
 use dap_wire::{Event, Failure};
 use serde_json::{Map, Value};
 
@@ -52,9 +55,9 @@ pub struct Snapshot {
     /// Announcements of the adapter.
     pub adapter: AdapterState,
     /// Body of the last `stopped`.
-    pub stop: Value,
-    /// Body of the `process` event, or null.
-    pub process: Value,
+    pub stop: StoppedEventBody,
+    /// Body of the `process` event, if it has come.
+    pub process: Option<ProcessEventBody>,
     /// How the program ended.
     pub end: ProgramEnd,
     /// The client that resumed the program last, if it was another one.
@@ -66,7 +69,7 @@ pub struct Snapshot {
     /// A `followCall` of this agent is in flight, and no event says that the program runs.
     pub follows: bool,
     /// The newest programs that this one has started, as `sessionChanged` reports them, and the total number.
-    pub started: (Vec<Value>, u64),
+    pub started: (Vec<ChildProgram>, u64),
 }
 
 /// The restarts of a session.
@@ -102,7 +105,7 @@ pub struct ProgramEnd {
 #[derive(Debug, Clone, Default)]
 pub struct ReportedBreakpoints {
     /// The last event of each breakpoint that changed since it was set.
-    pub changed: HashMap<i64, Value>,
+    pub changed: HashMap<i64, Breakpoint>,
     /// This agent's breakpoints that another client removed.
     pub removed: HashSet<i64>,
 }
@@ -150,6 +153,16 @@ impl Snapshot {
         true
     }
 
+    /// The process of the program, if the session has named it.
+    pub fn process_id(&self) -> Option<i64> {
+        self.process.as_ref()?.system_process_id
+    }
+
+    /// What Tandem adds to the last `stopped`.
+    pub fn stop_details(&self) -> StopDetails {
+        types::read(&Value::Object(self.stop.rest.clone()))
+    }
+
     /// Applies an event; returns whether anything changed.
     pub(crate) fn apply_event(&mut self, event: &Event) -> bool {
         if matches!(event.event.as_str(), "stopped" | "continued" | "exited" | "terminated") {
@@ -158,7 +171,7 @@ impl Snapshot {
         match event.event.as_str() {
             "initialized" => self.adapter.is_initialized = true,
             "process" => {
-                self.process = event.body.clone();
+                self.process = Some(types::read(&event.body));
                 // Messages of the build do not explain events of the program.
                 self.advice.console.clear();
                 if self.state == ProgramState::Idle {
@@ -167,54 +180,18 @@ impl Snapshot {
             }
             "stopped" => {
                 self.state = ProgramState::Stopped;
-                self.stop = event.body.clone();
+                self.stop = types::read(&event.body);
                 self.advice.console.clear();
                 self.advice.step_lost = None;
                 self.news += 1;
             }
-            // Output of the program or of a breakpoint is not a message of the engine.
-            "output" if event.body["category"] == "console" && event.body["from"].is_null() => {
-                let text = event.body["output"].as_str().unwrap_or_default().trim();
-                self.advice.console = text.chars().take(MAX_CONSOLE_CHARS).collect();
-                if let Some(hint) = event.body["hint"].as_str() {
-                    self.advice.hint = Some(hint.to_owned());
-                }
-                if event.body["stepEndsNowhere"] != true {
-                    return false;
-                }
-                self.advice.step_lost = Some(self.news);
-            }
+            "output" => return self.apply_output(&event.body),
             "continued" => {
                 self.state = ProgramState::Running;
                 self.advice.hint = None;
             }
-            "sessionChanged" if event.body["change"] == "child" => {
-                let (newest, count) = &mut self.started;
-                newest.push(event.body["child"].clone());
-                newest.drain(..newest.len().saturating_sub(MAX_STARTED));
-                *count += 1;
-                return false;
-            }
-            "sessionChanged" if event.body["change"] == "resumed" => {
-                self.resumed_by = event.body["client"].as_str().map(str::to_owned);
-            }
-            "sessionChanged" if event.body["change"] == "restarted" => {
-                self.state = ProgramState::Running;
-                self.stop = Value::Null;
-                self.advice.console.clear();
-                self.advice.hint = None;
-                self.restarts.count += 1;
-                self.restarts.news = self.news;
-            }
-            "breakpoint" if event.body["reason"] == "changed" => {
-                let breakpoint = &event.body["breakpoint"];
-                if let Some(id) = breakpoint["id"].as_i64() {
-                    self.breakpoints.changed.insert(id, breakpoint.clone());
-                }
-            }
-            "breakpoint" if event.body["reason"] == "removed" => {
-                self.breakpoints.removed.extend(event.body["breakpoint"]["id"].as_i64());
-            }
+            "sessionChanged" => return self.apply_session_change(types::read(&event.body)),
+            "breakpoint" => return self.breakpoints.apply(types::read(&event.body)),
             "capabilities" => {
                 self.adapter
                     .capabilities
@@ -222,14 +199,66 @@ impl Snapshot {
             }
             "exited" => {
                 self.state = ProgramState::Exited;
-                self.end.exit_code = event.body["exitCode"].as_i64();
-                self.end.signal = event.body["signal"].as_str().map(str::to_owned);
+                let exit: ProgramExit = types::read(&event.body);
+                (self.end.exit_code, self.end.signal) = (exit.exit_code, exit.signal);
                 self.news += 1;
             }
             "terminated" if self.state != ProgramState::Exited => {
                 self.state = ProgramState::Exited;
                 self.news += 1;
             }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Applies an `output` event. Output of the program or of a breakpoint is not a message of the engine.
+    fn apply_output(&mut self, body: &Value) -> bool {
+        let details: OutputDetails = types::read(body);
+        let output: OutputEventBody = types::read(body);
+        if output.category.as_deref() != Some("console") || details.from.is_some() {
+            return false;
+        }
+        self.advice.console = output.output.trim().chars().take(MAX_CONSOLE_CHARS).collect();
+        self.advice.hint = details.hint.or(self.advice.hint.take());
+        let is_lost = details.step_ends_nowhere == Some(true);
+        if is_lost {
+            self.advice.step_lost = Some(self.news);
+        }
+        is_lost
+    }
+
+    fn apply_session_change(&mut self, body: SessionChangedBody) -> bool {
+        match body.change.as_str() {
+            "child" => {
+                let (newest, count) = &mut self.started;
+                newest.push(body.child.unwrap_or_default());
+                newest.drain(..newest.len().saturating_sub(MAX_STARTED));
+                *count += 1;
+                return false;
+            }
+            "resumed" => self.resumed_by = body.client,
+            "restarted" => {
+                self.state = ProgramState::Running;
+                self.stop = StoppedEventBody::default();
+                self.advice.console.clear();
+                self.advice.hint = None;
+                self.restarts.count += 1;
+                self.restarts.news = self.news;
+            }
+            _ => return false,
+        }
+        true
+    }
+}
+
+impl ReportedBreakpoints {
+    /// Applies a `breakpoint` event; returns whether anything changed.
+    fn apply(&mut self, body: BreakpointEventBody) -> bool {
+        match (body.reason.as_str(), body.breakpoint.id) {
+            ("changed", Some(id)) => drop(self.changed.insert(id, body.breakpoint)),
+            ("removed", Some(id)) => drop(self.removed.insert(id)),
+            ("changed" | "removed", None) => {}
             _ => return false,
         }
         true

@@ -6,7 +6,9 @@
 use std::path::{Path, PathBuf};
 
 use dap_wire::Failure;
-use serde_json::{Value, json};
+use dap_wire::types::{Source, StackFrame};
+use serde::Serialize;
+use serde_json::json;
 
 /// Largest file that is read, bytes.
 const MAX_SOURCE_BYTES: u64 = 16 * 1024 * 1024;
@@ -121,16 +123,35 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// Adds the file, line, function and source line of a frame.
-pub fn place(target: &mut Value, frame: &Value) {
-    target["function"] = frame["name"].clone();
-    if let Some(path) = frame["source"]["path"].as_str() {
-        target["file"] = json!(path);
-        target["line"] = frame["line"].clone();
-        let line = frame["line"].as_u64().and_then(|line| SourceText::read(path)?.line(line));
-        if let Some(line) = line {
-            target["source"] = json!(line);
-        }
+/// The place of a frame, as tools answer it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ShownPlace {
+    /// The name of the function.
+    pub function: Option<String>,
+    /// The source, if it has a path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line in that source, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<i64>,
+    /// The text of the line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+}
+
+impl ShownPlace {
+    /// The place of a function and a line in a source.
+    pub fn new(function: &str, source: Option<&Source>, line: i64) -> Self {
+        let file = source.and_then(|source| source.path.clone());
+        let text = file.as_deref().and_then(|file| SourceText::read(file)?.line(u64::try_from(line).ok()?));
+        let line = file.as_ref().map(|_| line);
+        Self { function: Some(function.to_owned()), file, line, source: text }
+    }
+}
+
+impl From<&StackFrame> for ShownPlace {
+    fn from(frame: &StackFrame) -> Self {
+        Self::new(&frame.name, frame.source.as_ref(), frame.line)
     }
 }
 

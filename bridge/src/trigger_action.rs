@@ -19,6 +19,7 @@ use crate::arguments::schema::{self, ObjectOrText};
 use crate::call::SharedArguments;
 use crate::server::Bridge;
 use crate::session::REQUEST_TIMEOUT;
+use crate::session::requests::WriteInputArguments;
 use crate::trigger::{Trigger, WAITING};
 use http::HttpRequest;
 
@@ -151,13 +152,11 @@ impl TriggerAction {
             Self::Http(request) => request.send().await,
             Self::Input { data, close } => {
                 let session = bridge.session(session).await?;
-                let bytes = json!({ "data": data, "closeAfter": close });
+                let input = WriteInputArguments { data, close_after: close, encoding: None };
                 let root = session.root();
-                let body = root
-                    .ask_or_cancel("processWriteInput", bytes, INPUT_TIMEOUT + REQUEST_TIMEOUT, &cancel)
-                    .await?;
+                let body = root.send_or_cancel(&input, INPUT_TIMEOUT + REQUEST_TIMEOUT, &cancel).await?;
                 root.agent_view.forget_input_wait();
-                Ok(json!({ "state": "ended", "bytesWritten": body["bytesWritten"] }))
+                Ok(json!({ "state": "ended", "bytesWritten": body.bytes_written }))
             }
         }
     }

@@ -58,7 +58,7 @@ const CEILINGS: [(&str, [usize; 3]); 21] = [
     ("adapter/registry", [0, 0, 0]),
     ("adapter/session", [4, 3, 0]),
     ("adapter/wire", [1, 2, 0]),
-    ("bridge", [403, 826, 0]),
+    ("bridge", [204, 347, 0]),
     ("bridge/testing", [66, 171, 6]),
     ("bridge/workspace", [8, 49, 0]),
 ];

@@ -7,11 +7,14 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use dap_wire::types::{Breakpoint, Source, StackTraceArguments};
 use dap_wire::{ErrorCode, Event, Failure};
 use serde_json::{Value, json};
 use workspace_tools::roots::Roots;
 
 use super::AgentSession;
+use super::requests::{LoadedSourcesArguments, SetBreakpointsArguments, SetFunctionBreakpointsArguments};
+use crate::breakpoint_body::{BreakpointAttributes, BreakpointBody};
 use crate::breakpoint_requests::{
     BreakpointArguments, BreakpointRequests, FUNCTIONS, Purpose, RequestedBreakpoint,
 };
@@ -51,14 +54,15 @@ impl AgentSession {
     pub async fn send_breakpoints(&self, file: &str) -> Result<(), Failure> {
         // A list that is built later must not arrive earlier.
         let _in_order = self.sending_breakpoints.lock().await;
-        let (ids, list): (Vec<u64>, Vec<Value>) = self.with_requested(|requested| {
+        let (ids, breakpoints): (Vec<u64>, Vec<BreakpointAttributes>) = self.with_requested(|requested| {
             requested.of(file).iter().map(|breakpoint| (breakpoint.id, breakpoint.request.clone())).unzip()
         });
         let answer = if file != FUNCTIONS {
-            let source = json!({ "path": file, "name": file.rsplit('/').next() });
-            self.ask("setBreakpoints", json!({ "source": source, "breakpoints": list })).await?
+            let name = file.rsplit('/').next().map(str::to_owned);
+            let source = Source { path: Some(file.to_owned()), name, ..Source::default() };
+            self.send(&SetBreakpointsArguments { source, breakpoints }).await?
         } else if self.can("supportsFunctionBreakpoints") {
-            self.ask("setFunctionBreakpoints", json!({ "breakpoints": list })).await?
+            self.send(&SetFunctionBreakpointsArguments { breakpoints }).await?
         } else {
             return Err(Failure::new(
                 ErrorCode::Unsupported,
@@ -67,12 +71,10 @@ impl AgentSession {
             .hint("set it by `sourceFile` and `line` or `text`"));
         };
         self.with_requested(|requested| {
-            let answers = answer["breakpoints"].as_array().into_iter().flatten();
-            let states: HashMap<u64, &Value> = ids.into_iter().zip(answers).collect();
+            let mut states: HashMap<u64, Breakpoint> = ids.into_iter().zip(answer.breakpoints).collect();
             for breakpoint in requested.of(file) {
-                if let Some(state) = states.get(&breakpoint.id) {
-                    breakpoint.dap = state["id"].as_i64();
-                    breakpoint.state = (*state).clone();
+                if let Some(state) = states.remove(&breakpoint.id) {
+                    (breakpoint.dap, breakpoint.state) = (state.id, state);
                 }
             }
             requested.sweep();
@@ -89,12 +91,10 @@ impl AgentSession {
     /// `INVALID_PARAMETER`, with the engine's reason.
     pub fn check_accepted(&self, id: u64) -> Result<(), Failure> {
         self.with_requested(|requested| {
-            let Some((_, breakpoint)) = requested.find(id) else { return Ok(()) };
-            if breakpoint.state["verified"] != true && breakpoint.state["reason"] == "failed" {
-                let why = breakpoint.state["message"].as_str().unwrap_or("the engine refuses the breakpoint");
-                return Err(Failure::invalid(format!("the program cannot stop there: {why}")));
+            match requested.find(id).and_then(|(_, breakpoint)| breakpoint.refusal()) {
+                Some(why) => Err(Failure::invalid(format!("the program cannot stop there: {why}"))),
+                None => Ok(()),
             }
-            Ok(())
         })
     }
 
@@ -150,22 +150,21 @@ impl AgentSession {
 
     /// Lists the files of a breakpoint that names only the end of a path: engines bind
     /// it in each matching source.
-    pub fn name_files(&self, body: &mut Value) {
-        let is_end = |named: &&str| !named.is_empty() && Path::new(named).is_relative();
-        let Some(named) = body["file"].as_str().filter(is_end).map(str::to_owned) else { return };
+    pub fn name_files(&self, body: &mut BreakpointBody) {
+        let is_end = |named: &String| !named.is_empty() && Path::new(named).is_relative();
+        let Some(named) = body.file.clone().filter(is_end) else { return };
         let folders = self.root().with_plan(|plan| plan.folders());
         let files = below(&named, folders.iter().map(PathBuf::as_path));
-        if body["verified"] != true || files.len() < 2 {
+        if !body.verified || files.len() < 2 {
             return;
         }
-        body["files"] = json!(files);
-        if body["message"].is_null() {
-            let message = format!(
+        body.text.files = Some(files);
+        body.message.get_or_insert_with(|| {
+            format!(
                 "it stops in each source of the program that ends in `{named}`; pass more of the path for \
                     one of them"
-            );
-            body["message"] = json!(message);
-        }
+            )
+        });
     }
 
     /// Paths of sources as the debugger knows them.
@@ -173,17 +172,20 @@ impl AgentSession {
         let mut known = self.with_requested(|requested| requested.files());
         let snapshot = self.snapshot();
         if snapshot.state == ProgramState::Stopped {
-            let arguments = json!({ "threadId": snapshot.stop["threadId"], "startFrame": 0, "levels": 200 });
-            if let Ok(stack) = self.ask("stackTrace", arguments).await {
-                let frames = stack["stackFrames"].as_array().into_iter().flatten();
-                known.extend(frames.filter_map(|frame| frame["source"]["path"].as_str().map(str::to_owned)));
+            let arguments = StackTraceArguments {
+                thread_id: snapshot.stop.thread_id.unwrap_or_default(),
+                start_frame: Some(0),
+                levels: Some(200),
+                ..StackTraceArguments::default()
+            };
+            if let Ok(stack) = self.send(&arguments).await {
+                known.extend(stack.stack_frames.into_iter().filter_map(|frame| frame.source?.path));
             }
         }
         if self.can("supportsLoadedSourcesRequest")
-            && let Ok(loaded) = self.ask("loadedSources", json!({})).await
+            && let Ok(loaded) = self.send(&LoadedSourcesArguments {}).await
         {
-            let sources = loaded["sources"].as_array().into_iter().flatten();
-            known.extend(sources.filter_map(|source| source["path"].as_str().map(str::to_owned)));
+            known.extend(loaded.sources.into_iter().filter_map(|source| source.path));
         }
         known
     }
@@ -257,7 +259,8 @@ mod tests {
     const FILE: &str = "/src/app.py";
 
     fn add(session: &AgentSession, id: u64, line: u64) {
-        let request = RequestedBreakpoint { file: FILE.into(), dap: json!({ "line": line }), text: None };
+        let dap = BreakpointAttributes { line: Some(line), ..BreakpointAttributes::default() };
+        let request = RequestedBreakpoint { file: FILE.into(), dap, text: None };
         session.with_requested(|requested| requested.add(request, id, Purpose::Stop));
     }
 

@@ -3,14 +3,21 @@
 //! Declares no tool: [`super::inspect`] does.
 
 use dap_wire::Failure;
+use dap_wire::types::{
+    EvaluateArguments, EvaluateResponseBody, SetVariableArguments, SetVariableResponseBody,
+    VariablesArguments,
+};
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::answer;
 use super::frames::{frame_of, scope};
 use super::shown_frame::locals_scopes;
+use super::values::scopes_of;
 use crate::call::ToolCall;
+use crate::session::requests::SetExpressionArguments;
 use crate::session::{AgentSession, REQUEST_TIMEOUT};
 
 /// Maximum number of scopes around a function that are inspected.
@@ -27,6 +34,15 @@ pub(super) struct SetArguments {
     scope: Option<String>,
 }
 
+/// The answer of `debug_set_variable`.
+#[derive(Serialize)]
+struct AssignedVariable {
+    name: String,
+    value: String,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<String>,
+}
+
 /// `debug_set_variable`.
 pub(super) async fn set_variable(call: &ToolCall, arguments: SetArguments) -> Result<Value, Failure> {
     let session = call.session().await?;
@@ -35,16 +51,12 @@ pub(super) async fn set_variable(call: &ToolCall, arguments: SetArguments) -> Re
     session.agent_view.forget_event();
     let response = match split(&name) {
         None => {
-            let scopes = scope(scope_name.as_deref(), &session, &frame).await?;
-            set_in(&session, &frame, &scopes, &name, &value, &call.cancel).await?
+            let scopes = scope(scope_name.as_deref(), &session, frame).await?;
+            set_in(&session, frame, &scopes, &name, &value, &call.cancel).await?
         }
-        Some(_) => set(&session, &frame, &name, &value, &call.cancel).await?,
+        Some(_) => set(&session, frame, &name, &value, &call.cancel).await?,
     };
-    let mut answer = json!({ "name": name, "value": response["value"] });
-    if let Some(kind) = response["type"].as_str() {
-        answer["type"] = json!(kind);
-    }
-    Ok(answer)
+    answer(&AssignedVariable { name, value: response.value, kind: response.kind })
 }
 
 /// Assigns a value to a variable, or to a member or element such as `a.b`, as seen from a frame.
@@ -53,38 +65,47 @@ pub(super) async fn set_variable(call: &ToolCall, arguments: SetArguments) -> Re
 /// The error that the engine responds with.
 pub(super) async fn set(
     session: &AgentSession,
-    frame: &Value,
+    frame: Option<i64>,
     name: &str,
     value: &str,
     cancel: &CancellationToken,
-) -> Result<Value, Failure> {
+) -> Result<SetVariableResponseBody, Failure> {
     match split(name) {
         None => {
-            let scopes = session.ask("scopes", json!({ "frameId": frame })).await?;
+            let scopes = session.send(&scopes_of(frame)).await?.scopes;
             set_in(session, frame, &locals_scopes(&scopes), name, value, cancel).await
         }
         Some(_) if session.can("supportsSetExpression") => {
-            let set = json!({ "expression": name, "value": value, "frameId": frame });
-            session.ask_or_cancel("setExpression", set, REQUEST_TIMEOUT, cancel).await
+            let (expression, value) = (name.to_owned(), value.to_owned());
+            let set = SetExpressionArguments { expression, value, frame_id: frame };
+            session.send_or_cancel(&set, REQUEST_TIMEOUT, cancel).await
         }
         Some((above, member)) => {
             let parent = evaluate(session, frame, above, cancel).await?;
-            let reference = &parent["variablesReference"];
-            let set = json!({ "variablesReference": reference, "name": member, "value": value });
-            session.ask_or_cancel("setVariable", set, REQUEST_TIMEOUT, cancel).await
+            let set = assignment(parent.variables_reference, member, value);
+            session.send_or_cancel(&set, REQUEST_TIMEOUT, cancel).await
         }
+    }
+}
+
+fn assignment(reference: i64, name: &str, value: &str) -> SetVariableArguments {
+    SetVariableArguments {
+        variables_reference: reference,
+        name: name.to_owned(),
+        value: value.to_owned(),
+        ..SetVariableArguments::default()
     }
 }
 
 /// Sets a variable of one of these scopes.
 async fn set_in(
     session: &AgentSession,
-    frame: &Value,
-    scopes: &[Value],
+    frame: Option<i64>,
+    scopes: &[i64],
     name: &str,
     value: &str,
     cancel: &CancellationToken,
-) -> Result<Value, Failure> {
+) -> Result<SetVariableResponseBody, Failure> {
     let reference = match holder(session, scopes, name).await? {
         Some(scope) => scope,
         None => {
@@ -92,41 +113,50 @@ async fn set_in(
             // new variable for a typo.
             evaluate(session, frame, name, cancel).await?;
             let others = outer_scopes(session, frame).await?;
-            holder(session, &others, name).await?.or_else(|| scopes.first().cloned()).unwrap_or_default()
+            holder(session, &others, name).await?.or_else(|| scopes.first().copied()).unwrap_or_default()
         }
     };
-    let set = json!({ "variablesReference": reference, "name": name, "value": value });
-    session.ask_or_cancel("setVariable", set, REQUEST_TIMEOUT, cancel).await
+    session.send_or_cancel(&assignment(reference, name, value), REQUEST_TIMEOUT, cancel).await
 }
 
 /// The scopes without arguments and locals, such as the globals of a module, as far as they cost little.
-async fn outer_scopes(session: &AgentSession, frame: &Value) -> Result<Vec<Value>, Failure> {
-    let scopes = session.ask("scopes", json!({ "frameId": frame })).await?;
-    let list = scopes["scopes"].as_array().into_iter().flatten();
-    let outer = list.filter(|scope| scope["expensive"] != true && scope["presentationHint"] != "registers");
-    Ok(outer.map(|scope| scope["variablesReference"].clone()).take(MAX_OUTER_SCOPES).collect())
+async fn outer_scopes(session: &AgentSession, frame: Option<i64>) -> Result<Vec<i64>, Failure> {
+    let scopes = session.send(&scopes_of(frame)).await?.scopes;
+    let outer = scopes
+        .iter()
+        .filter(|scope| !scope.expensive && scope.presentation_hint.as_deref() != Some("registers"));
+    Ok(outer.map(|scope| scope.variables_reference).take(MAX_OUTER_SCOPES).collect())
 }
 
-/// Returns the response to `evaluate` without fields that Tandem adds.
+/// Evaluates an expression in a frame.
 ///
 /// # Errors
 /// The error that the engine responds with.
 pub(super) async fn evaluate(
     session: &AgentSession,
-    frame: &Value,
+    frame: Option<i64>,
     expression: &str,
     cancel: &CancellationToken,
-) -> Result<Value, Failure> {
-    let arguments = json!({ "expression": expression, "frameId": frame, "context": "watch" });
-    session.ask_or_cancel("evaluate", arguments, REQUEST_TIMEOUT, cancel).await
+) -> Result<EvaluateResponseBody, Failure> {
+    session.send_or_cancel(&watch(frame, expression), REQUEST_TIMEOUT, cancel).await
+}
+
+/// The request for the value of an expression in a frame.
+pub(super) fn watch(frame: Option<i64>, expression: &str) -> EvaluateArguments {
+    EvaluateArguments {
+        expression: expression.to_owned(),
+        frame_id: frame,
+        context: Some("watch".to_owned()),
+        ..EvaluateArguments::default()
+    }
 }
 
 /// The innermost of these scopes that has a variable of this name.
-async fn holder(session: &AgentSession, scopes: &[Value], name: &str) -> Result<Option<Value>, Failure> {
+async fn holder(session: &AgentSession, scopes: &[i64], name: &str) -> Result<Option<i64>, Failure> {
     for scope in scopes {
-        let rows = session.ask("variables", json!({ "variablesReference": scope })).await?;
-        if rows["variables"].as_array().into_iter().flatten().any(|row| row["name"] == name) {
-            return Ok(Some(scope.clone()));
+        let all = VariablesArguments { variables_reference: *scope, ..VariablesArguments::default() };
+        if session.send(&all).await?.variables.iter().any(|row| row.name == name) {
+            return Ok(Some(*scope));
         }
     }
     Ok(None)

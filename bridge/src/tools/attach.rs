@@ -9,17 +9,19 @@ use std::path::Path;
 use std::time::Duration;
 
 use dap_wire::Failure;
+use dap_wire::types::{DapModule, DapModulesArguments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
+use super::answer;
 use super::launch_breakpoints::add_breakpoints;
-use super::session_summary::drop_null;
 use super::stops;
 use super::waiting::ENTRY_STOP_TIMEOUT;
 use crate::arguments::attributes::{self, AttachNames, PassedAttributes};
 use crate::arguments::schema::{ObjectOrText, TextOrObject};
+use crate::breakpoint_body::BreakpointBody;
 use crate::breakpoint_requests::EarlyRequests;
 use crate::call::ToolCall;
 use crate::session::{AgentSession, SessionPlan};
@@ -157,23 +159,42 @@ async fn attach_with(call: &ToolCall, attributes: Value, breakpoints: &[Value]) 
     if core {
         stops::wait_until_settled(&session, ENTRY_STOP_TIMEOUT).await;
     }
-    let process = session.snapshot().process;
-    let reported_pid = process["systemProcessId"].as_u64();
-    let name = program.or_else(|| process["name"].as_str().map(str::to_owned));
+    let process = session.snapshot().process.unwrap_or_default();
+    let pid = pid.or(process.system_process_id.and_then(|pid| u64::try_from(pid).ok()));
+    let name = program.or(Some(process.name).filter(|name| !name.is_empty()));
     let name = name.map(|name| name.rsplit('/').next().unwrap_or_default().to_owned());
-    let mut answer = json!({ "state": session.snapshot().state.as_str(), "session": session.id,
-        "pid": pid.or(reported_pid), "processName": name, "runtimeVersion": version });
-    if session.snapshot().state == ProgramState::Stopped {
-        answer["event"] = stops::report(&session).await["event"].clone();
-    }
-    let set = session.with_requested(|requested| requested.bodies());
-    if !set.is_empty() {
-        answer["breakpoints"] = json!(set);
-    }
-    for key in ["pid", "processName", "runtimeVersion"] {
-        drop_null(&mut answer, key);
-    }
-    Ok(answer)
+    let state = session.snapshot().state;
+    let event = match state {
+        ProgramState::Stopped => Some(stops::report(&session).await["event"].clone()),
+        _ => None,
+    };
+    answer(&AttachAnswer {
+        state: state.as_str(),
+        session: session.id.clone(),
+        pid,
+        process_name: name,
+        runtime_version: version,
+        event,
+        breakpoints: session.with_requested(|requested| requested.bodies()),
+    })
+}
+
+/// The answer of `debug_attach`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AttachAnswer {
+    state: &'static str,
+    session: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pid: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    process_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runtime_version: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    event: Option<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    breakpoints: Vec<BreakpointBody>,
 }
 
 /// The program that a process runs, where its executable does not say: the assembly after `dotnet`.
@@ -191,24 +212,23 @@ fn program_of(pid: u64) -> Option<String> {
 /// Waits until a running .NET process has reported its modules, so that a breakpoint set now binds at once;
 /// returns the version of its runtime, from the path of its core library (`…/Microsoft.NETCore.App/9.0.1/…`).
 /// Other engines report it themselves.
-async fn wait_for_modules(session: &AgentSession, program: Option<&str>) -> Value {
+async fn wait_for_modules(session: &AgentSession, program: Option<&str>) -> Option<String> {
     let until = Instant::now() + if session.engine == "coreclr" { MODULES_TIMEOUT } else { Duration::ZERO };
     let assembly = program.and_then(|program| program.rsplit('/').next());
     loop {
-        let modules = session.ask("modules", json!({})).await.unwrap_or_default();
-        let list = modules["modules"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let version = runtime_version(list);
-        let has_program = assembly.is_none_or(|name| list.iter().any(|module| module["name"] == name));
+        let list = session.send(&DapModulesArguments::default()).await.unwrap_or_default().modules;
+        let version = runtime_version(&list);
+        let has_program = assembly.is_none_or(|name| list.iter().any(|module| module.name == name));
         let over = session.snapshot().state == ProgramState::Exited || Instant::now() >= until;
         if over || version.is_some() && has_program {
-            return json!(version);
+            return version;
         }
         tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
-fn runtime_version(modules: &[Value]) -> Option<String> {
-    modules.iter().filter_map(|module| module["path"].as_str()).find_map(|path| {
+fn runtime_version(modules: &[DapModule]) -> Option<String> {
+    modules.iter().filter_map(|module| module.path.as_deref()).find_map(|path| {
         let folder = path.strip_suffix("/System.Private.CoreLib.dll")?;
         let version = folder.rsplit('/').next()?;
         version.starts_with(|first: char| first.is_ascii_digit()).then(|| version.to_owned())

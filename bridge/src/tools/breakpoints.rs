@@ -5,12 +5,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use dap_wire::types::{SessionInfoArguments, SetExceptionBreakpointsArguments};
 use dap_wire::{ErrorCode, Failure};
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use super::answer;
+use super::other_breakpoints::{OtherBreakpoint, others};
 use crate::arguments::schema::{ArgumentSchema, NoArguments};
+use crate::breakpoint_body::{BreakpointBody, RequestedLine};
 use crate::breakpoint_requests::{
     AgentBreakpoint, BreakpointArguments, BreakpointRequests, FUNCTIONS, PlaceArguments, Purpose,
     RequestedBreakpoint,
@@ -119,6 +123,44 @@ struct FilterArguments {
     filters: Vec<String>,
 }
 
+/// The answer of `debug_set_breakpoint`.
+#[derive(Serialize)]
+struct SetAnswer {
+    #[serde(flatten)]
+    breakpoint: Option<BreakpointBody>,
+    /// Arguments that this engine does not know.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ignored: Option<[&'static str; 1]>,
+}
+
+/// The answer of `debug_remove_breakpoint` about one breakpoint.
+#[derive(Serialize)]
+struct RemovedBreakpoint {
+    id: u64,
+}
+
+/// The answer of `debug_remove_breakpoint` about all of them.
+#[derive(Serialize)]
+struct RemovedBreakpoints {
+    removed: usize,
+}
+
+/// The answer of `debug_list_breakpoints`.
+#[derive(Serialize)]
+struct ListedBreakpoints {
+    breakpoints: Vec<BreakpointBody>,
+    exceptions: Option<Vec<String>>,
+    others: Vec<OtherBreakpoint>,
+}
+
+/// The answer of `debug_set_exception_breakpoints`.
+#[derive(Serialize)]
+struct ChosenFilters {
+    filters: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'static str>,
+}
+
 /// The session that has the breakpoints: those of a program hold in every program that it starts.
 async fn owner(call: &ToolCall) -> Result<Arc<AgentSession>, Failure> {
     let session = call.session().await?;
@@ -134,17 +176,20 @@ async fn set(call: &ToolCall, arguments: BreakpointArguments) -> Result<Value, F
             early.requested.add(request, id, Purpose::Stop);
             early.requested.find(id).map(|(_, breakpoint)| breakpoint.clone())
         });
-        let mut answer = describe(&location, breakpoint.as_ref());
         let kept = DEFERRED_NOTE;
-        answer["message"] = json!(if location.0 == FUNCTIONS || Path::new(&location.0).exists() {
+        let message = if location.0 == FUNCTIONS || Path::new(&location.0).exists() {
             kept.to_owned()
         } else {
             format!(
                 "{kept}; there is no file `{}` here: if the breakpoint does not bind, pass the full path",
                 location.0
             )
-        });
-        return Ok(answer);
+        };
+        let mut breakpoint = describe(&location, breakpoint.as_ref());
+        if let Some(body) = &mut breakpoint {
+            body.message = Some(message);
+        }
+        return answer(&SetAnswer { breakpoint, ignored: None });
     }
     let session = owner(call).await?;
     let mut request = session.request(&arguments, &call.bridge.options.roots).await?;
@@ -155,26 +200,22 @@ async fn set(call: &ToolCall, arguments: BreakpointArguments) -> Result<Value, F
         session.with_requested(|requested| requested.take(id));
         return Err(failure);
     }
-    let mut answer = explain(describe(&location, find(&session, id).as_ref()), &location.0);
-    session.name_files(&mut answer);
-    if ignored {
-        answer["ignored"] = json!(["dllPath"]);
+    let mut breakpoint = describe(&location, find(&session, id).as_ref());
+    if let Some(body) = &mut breakpoint {
+        explain(body, &location.0);
+        session.name_files(body);
     }
-    Ok(answer)
+    answer(&SetAnswer { breakpoint, ignored: ignored.then_some(["dllPath"]) })
 }
 
 /// Removes `dllPath` for engines other than .NET, which have no assemblies. Returns whether it was set.
 fn forget_assembly(session: &AgentSession, request: &mut RequestedBreakpoint) -> bool {
-    let named = session.engine != "coreclr" && !request.dap["modulePath"].is_null();
-    if let Some(request) = request.dap.as_object_mut().filter(|_| named) {
-        request.shift_remove("modulePath");
-    }
-    named
+    session.engine != "coreclr" && request.dap.module_path.take().is_some()
 }
 
 /// The file and line of a request.
 fn location_of(request: &RequestedBreakpoint) -> (String, Option<u64>) {
-    (request.file.clone(), request.dap["line"].as_u64())
+    (request.file.clone(), request.dap.line)
 }
 
 fn find(session: &AgentSession, id: u64) -> Option<AgentBreakpoint> {
@@ -183,39 +224,39 @@ fn find(session: &AgentSession, id: u64) -> Option<AgentBreakpoint> {
 
 /// A breakpoint with the source line where it bound. If it bound at another line, or did not bind, the
 /// lines around it are included.
-fn describe((file, requested_line): &(String, Option<u64>), breakpoint: Option<&AgentBreakpoint>) -> Value {
-    let Some(breakpoint) = breakpoint else { return Value::Null };
+fn describe(
+    (file, requested_line): &(String, Option<u64>),
+    breakpoint: Option<&AgentBreakpoint>,
+) -> Option<BreakpointBody> {
+    let breakpoint = breakpoint?;
     let mut body = breakpoint.body(file);
-    let source = body["file"].as_str().and_then(SourceText::read);
-    let (Some(source), Some(line)) = (source, body["line"].as_u64()) else { return body };
-    if let Some(text) = source.line(line) {
-        body["source"] = json!(text);
-    }
-    match requested_line {
-        Some(requested_line) if *requested_line != line => {
-            body["asked"] = json!({ "line": requested_line, "source": source.line(*requested_line) });
-            let moved = format!("line {requested_line} has no code; it stops at line {line}");
-            body["message"] = json!(moved);
+    let source = body.file.as_deref().and_then(SourceText::read);
+    let line = body.line.and_then(|line| u64::try_from(line).ok());
+    let (Some(source), Some(line)) = (source, line) else { return Some(body) };
+    body.text.source = source.line(line);
+    match *requested_line {
+        Some(requested) if requested != line => {
+            body.text.asked = Some(RequestedLine { line: requested, source: source.line(requested) });
+            body.message = Some(format!("line {requested} has no code; it stops at line {line}"));
         }
-        Some(requested_line) if body["verified"] == false && breakpoint.state["reason"] == "failed" => {
-            body["lines"] = json!(source.around(*requested_line, 2));
+        Some(requested) if breakpoint.refusal().is_some() => {
+            body.text.lines = Some(source.around(requested, 2));
         }
         _ => {}
     }
-    body
+    Some(body)
 }
 
 /// Says why one that did not bind may not have, where the engine does not.
-fn explain(mut body: Value, file: &str) -> Value {
-    if body["verified"] == false && body.get("message").is_none() {
+fn explain(body: &mut BreakpointBody, file: &str) {
+    if !body.verified && body.message.is_none() {
         let there = file == FUNCTIONS || Path::new(file).exists();
-        body["message"] = json!(if there {
+        body.message = Some(if there {
             "no loaded code is there yet; it binds when such code is loaded".to_owned()
         } else {
             format!("there is no file `{file}` here; if the breakpoint does not bind, pass the full path")
         });
     }
-    body
 }
 
 async fn set_function(call: &ToolCall, arguments: FunctionArguments) -> Result<Value, Failure> {
@@ -253,7 +294,7 @@ async fn remove_all(call: &ToolCall) -> Result<Value, Failure> {
             }
         }
     }
-    Ok(json!({ "removed": removed }))
+    answer(&RemovedBreakpoints { removed })
 }
 
 async fn remove_one(call: &ToolCall, id: u64) -> Result<Value, Failure> {
@@ -263,7 +304,7 @@ async fn remove_one(call: &ToolCall, id: u64) -> Result<Value, Failure> {
     };
     let before = call.is_before_a_launch();
     if before && call.bridge.with_early_requests(|early| early.requested.take(id)).is_some() {
-        return Ok(json!({ "id": id }));
+        return answer(&RemovedBreakpoint { id });
     }
     if before && call.bridge.current().is_none() {
         return Err(unknown());
@@ -274,7 +315,7 @@ async fn remove_one(call: &ToolCall, id: u64) -> Result<Value, Failure> {
     if !before {
         session.send_breakpoints(&file).await?;
     }
-    Ok(json!({ "id": id }))
+    answer(&RemovedBreakpoint { id })
 }
 
 async fn list(call: &ToolCall, _: NoArguments) -> Result<Value, Failure> {
@@ -283,112 +324,59 @@ async fn list(call: &ToolCall, _: NoArguments) -> Result<Value, Failure> {
         false => (Vec::new(), None),
     };
     if !call.names_session() && call.bridge.current().is_none() {
-        return Ok(json!({ "breakpoints": early, "exceptions": early_filters, "others": [] }));
+        let others = Vec::new();
+        return answer(&ListedBreakpoints { breakpoints: early, exceptions: early_filters, others });
     }
     for one in &mut early {
-        one["message"] = json!(DEFERRED_NOTE);
+        one.message = Some(DEFERRED_NOTE.to_owned());
     }
     let session = owner(call).await?;
     // Another client may have removed one just now: its event comes before this response. The last state of
     // an ended session stays readable.
-    let info = session.ask("sessionInfo", json!({})).await;
+    let info = session.send(&SessionInfoArguments::default()).await;
     let (own, filters) = (bodies(&session), session.with_plan(|plan| plan.filters.clone()));
     // An agent that chose no filters has the default ones of the programs that it starts, and none in
     // sessions of others.
     let filters = filters.or_else(|| session.launched.then(|| session.usual_filters()).flatten());
-    let own: Vec<Value> = own.into_iter().chain(early).collect();
-    let mut answer = json!({ "breakpoints": own, "exceptions": early_filters.or(filters), "others": [] });
-    if let Ok(info) = info {
-        answer["others"] = json!(others(&info));
-    }
-    Ok(answer)
+    let breakpoints = own.into_iter().chain(early).collect();
+    let clients = info.ok().and_then(|info| info.clients).unwrap_or_default();
+    answer(&ListedBreakpoints {
+        breakpoints,
+        exceptions: early_filters.or(filters),
+        others: others(&clients),
+    })
 }
 
 /// This agent's breakpoints in a session. Where the program has ended nothing is bound any more.
-pub fn bodies(session: &AgentSession) -> Vec<Value> {
+pub fn bodies(session: &AgentSession) -> Vec<BreakpointBody> {
     let mut own = session.with_requested(|requested| requested.bodies());
     own.iter_mut().for_each(|one| session.name_files(one));
     if session.snapshot().state == ProgramState::Exited {
         for one in &mut own {
-            one["verified"] = json!(false);
-            one["message"] = json!(DEFERRED_NOTE);
+            one.verified = false;
+            one.message = Some(DEFERRED_NOTE.to_owned());
         }
     }
     own
-}
-
-/// Breakpoints of the other clients.
-pub fn others(info: &Value) -> Vec<Value> {
-    let clients = info["clients"].as_array().into_iter().flatten();
-    clients
-        .filter(|client| client["you"] != true)
-        .flat_map(|client| {
-            let owner = client["name"].clone();
-            client["breakpoints"].as_array().cloned().unwrap_or_default().into_iter().map(move |one| {
-                let mut shown = json!({ "owner": owner, "verified": one["verified"] });
-                // A function breakpoint has a name, an exception filter its id, and a
-                // location only once it is known.
-                let fields = [
-                    ("file", &one["source"]["path"]),
-                    ("line", &one["line"]),
-                    ("function", &one["name"]),
-                    ("filter", &one["filterId"]),
-                    ("data", &one["dataId"]),
-                    ("instruction", &one["instructionReference"]),
-                    ("condition", &one["condition"]),
-                    ("logMessage", &one["logMessage"]),
-                ];
-                for (key, value) in fields.into_iter().filter(|(_, value)| !value.is_null()) {
-                    shown[key] = value.clone();
-                }
-                shown
-            })
-        })
-        .collect()
 }
 
 async fn set_exception(call: &ToolCall, arguments: FilterArguments) -> Result<Value, Failure> {
     let filters = arguments.filters;
     if call.is_before_a_launch() {
         call.bridge.with_early_requests(|early| early.filters = Some(filters.clone()));
-        return Ok(json!({ "filters": filters, "message": DEFERRED_NOTE }));
+        return answer(&ChosenFilters { filters, message: Some(DEFERRED_NOTE) });
     }
     let session = owner(call).await?;
-    let known = known_filters(&session);
+    let known: Vec<String> = session.offered_filters().into_iter().map(|filter| filter.filter).collect();
     if let Some(unknown) = filters.iter().find(|name| !known.is_empty() && !known.contains(name)) {
         return Err(Failure::invalid(format!("this engine has no exception filter `{unknown}`"))
             .hint(format!("it has {}", known.join(", "))));
     }
-    session.ask("setExceptionBreakpoints", json!({ "filters": filters })).await?;
+    let arguments = SetExceptionBreakpointsArguments {
+        filters: filters.clone(),
+        ..SetExceptionBreakpointsArguments::default()
+    };
+    session.send(&arguments).await?;
     session.with_plan(|plan| plan.filters = Some(filters.clone()));
-    Ok(json!({ "filters": filters }))
-}
-
-fn known_filters(session: &AgentSession) -> Vec<String> {
-    let filters = session.capability("exceptionBreakpointFilters");
-    let filters = filters.as_array().into_iter().flatten();
-    filters.filter_map(|filter| filter["filter"].as_str().map(str::to_owned)).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn breakpoints_of_others_are_listed_with_their_details() {
-        let info = json!({ "clients": [
-            { "name": "me", "you": true, "breakpoints": [{ "line": 1, "verified": true }] },
-            { "name": "ann", "breakpoints": [
-                { "line": 3, "verified": true, "source": { "path": "/w/a.cs" }, "condition": "i > 2" },
-                { "name": "Main", "verified": false },
-                { "filterId": "all", "verified": true } ] } ] });
-        assert_eq!(
-            json!(others(&info)),
-            json!([
-                { "owner": "ann", "verified": true, "file": "/w/a.cs", "line": 3, "condition": "i > 2" },
-                { "owner": "ann", "verified": false, "function": "Main" },
-                { "owner": "ann", "verified": true, "filter": "all" }
-            ])
-        );
-    }
+    answer(&ChosenFilters { filters, message: None })
 }

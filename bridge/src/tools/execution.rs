@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use dap_wire::Failure;
+use dap_wire::types::{SessionInfoArguments, StoppedEventBody};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -19,9 +20,10 @@ use super::waiting::{
 use crate::arguments::schema::{ArgumentSchema, ObjectOrText};
 use crate::breakpoint_requests::{BreakpointArguments, Purpose};
 use crate::call::ToolCall;
-use crate::session::{AgentSession, REQUEST_TIMEOUT};
+use crate::session::AgentSession;
+use crate::session::requests::ReadOutputArguments;
 use crate::snapshot::ProgramState;
-use crate::source::place;
+use crate::source::ShownPlace;
 use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
 
 /// Time that a plain continue waits for a program that waits for input.
@@ -226,7 +228,7 @@ async fn run(call: &ToolCall, arguments: StepArguments, command: &str) -> Result
     loop {
         let before = session.snapshot();
         let thread = thread(thread_id, &session, &before.stop).await?;
-        session.resume(command, json!({ "threadId": thread }), &call.cancel).await?;
+        session.control(command, thread, &call.cancel).await?;
         let is_last = walked.len() as u64 + 1 == count;
         let outcome = if is_last {
             let brief = if command == "continue" { INPUT_CHECK_TIMEOUT } else { STEP_INPUT_CHECK_TIMEOUT };
@@ -246,13 +248,12 @@ async fn run(call: &ToolCall, arguments: StepArguments, command: &str) -> Result
 
 /// The number and text of the line where a step ended; the function where there is no source.
 async fn line_of(session: &AgentSession) -> String {
-    let thread = session.snapshot().stop["threadId"].clone();
-    let frame = stack(session, &thread, 0, 1).await.map(|body| body["stackFrames"][0].clone());
-    let mut at = json!({});
-    place(&mut at, &frame.unwrap_or_default());
-    match (at["line"].as_u64(), at["source"].as_str()) {
-        (Some(line), Some(source)) => format!("{line} {source}"),
-        _ => at["function"].as_str().unwrap_or_default().to_owned(),
+    let thread = session.snapshot().stop.thread_id.unwrap_or_default();
+    let stack = stack(session, thread, 0, 1).await;
+    let frame = stack.ok().and_then(|stack| stack.stack_frames.into_iter().next());
+    match frame.as_ref().map(ShownPlace::from).unwrap_or_default() {
+        ShownPlace { line: Some(line), source: Some(source), .. } => format!("{line} {source}"),
+        ShownPlace { function, .. } => function.unwrap_or_default(),
     }
 }
 
@@ -268,10 +269,9 @@ async fn limit_input_wait(
     if !session.agent_view.has_reported_input_wait() || timeout_ms.is_some() {
         return Ok(until);
     }
-    let read = session
-        .ask("processReadOutput", json!({ "since": session.agent_view.cursor(), "maxBytes": 0 }))
-        .await;
-    let waits = read.is_ok_and(|read| read["waitingForInput"] == true);
+    let since = session.agent_view.cursor();
+    let read = session.send(&ReadOutputArguments { since, ..ReadOutputArguments::default() }).await;
+    let waits = read.is_ok_and(|read| read.wait.waiting_for_input);
     Ok(if waits { until.min(Instant::now() + INPUT_WAIT_TIMEOUT) } else { until })
 }
 
@@ -289,12 +289,12 @@ pub(super) async fn unseen_event(session: &AgentSession) -> Option<Value> {
     Some(prepend_message(UNSEEN_STOP_PREFIX, answer))
 }
 
-async fn thread(thread_id: Option<u64>, session: &AgentSession, stop: &Value) -> Result<Value, Failure> {
-    Ok(match named_thread(thread_id, session).await? {
-        Some(thread) => thread,
-        None if stop["threadId"].is_null() => json!(0),
-        None => stop["threadId"].clone(),
-    })
+async fn thread(
+    thread_id: Option<u64>,
+    session: &AgentSession,
+    stop: &StoppedEventBody,
+) -> Result<i64, Failure> {
+    Ok(named_thread(thread_id, session).await?.or(stop.thread_id).unwrap_or_default())
 }
 
 /// Between two steps of one call: nothing is reported if the step ended as a step.
@@ -310,8 +310,7 @@ async fn wait_brief(
         return wait_for_news(call, session, seen, until).await.map(Some);
     }
     let now = session.snapshot();
-    let continues =
-        now.state == ProgramState::Stopped && now.stop["reason"] == "step" && Instant::now() < until;
+    let continues = now.state == ProgramState::Stopped && now.stop.reason == "step" && Instant::now() < until;
     Ok(if continues { None } else { Some(report(session).await) })
 }
 
@@ -324,7 +323,7 @@ async fn pause(call: &ToolCall, arguments: PauseArguments) -> Result<Value, Fail
         return Ok(report(&session).await);
     }
     let thread = thread(thread_id, &session, &before.stop).await?;
-    session.ask_or_cancel("pause", json!({ "threadId": thread }), REQUEST_TIMEOUT, &call.cancel).await?;
+    session.control("pause", thread, &call.cancel).await?;
     // Some engines pause a program that reads its input only once it has read it.
     let until = limit_input_wait(timeout_ms, &session, Instant::now() + limit(timeout_ms)).await?;
     wait_for_news(call, &session, before.news, until).await
@@ -335,7 +334,7 @@ async fn wait(call: &ToolCall, WaitArguments { timeout_ms }: WaitArguments) -> R
     // Another client may have resumed the program a moment ago: its event comes before this response. A
     // session that is gone has already reported its end.
     if session.snapshot().state == ProgramState::Stopped
-        && let Err(failure) = session.ask("sessionInfo", json!({})).await
+        && let Err(failure) = session.send(&SessionInfoArguments::default()).await
     {
         tracing::debug!(%failure, "the session is gone");
     }
@@ -379,7 +378,7 @@ async fn run_to(call: &ToolCall, arguments: RunToArguments) -> Result<Value, Fai
     let resumed = async {
         session.send_breakpoints(&file).await?;
         let thread = thread(thread_id, &session, &before.stop).await?;
-        session.resume("continue", json!({ "threadId": thread }), &call.cancel).await
+        session.control("continue", thread, &call.cancel).await
     };
     if let Err(failure) = resumed.await {
         session.drop_breakpoints(Purpose::RunTo).await?;

@@ -4,9 +4,9 @@
 
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure};
+use dap_wire::{ErrorCode, Failure, types};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -20,6 +20,7 @@ use crate::bounds::Budget;
 use crate::breakpoint_requests::{BreakpointArguments, Purpose, RequestedBreakpoint};
 use crate::call::ToolCall;
 use crate::functions;
+use crate::session::requests::FollowCallArguments;
 use crate::session::{AgentSession, REQUEST_TIMEOUT};
 use crate::snapshot::ProgramState;
 use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
@@ -77,7 +78,7 @@ async fn follow(call: &ToolCall, arguments: FollowArguments) -> Result<Value, Fa
     }
     let named = arguments.to.place.is_given();
     if session.snapshot().state == ProgramState::Exited {
-        return stopped_thread(&session);
+        stopped_thread(&session)?;
     }
     if let Some(answer) = unseen_event(&session).await.filter(|_| named) {
         return Ok(answer);
@@ -109,8 +110,8 @@ async fn run_to_call(
     let resumed = async {
         set_breakpoint(call, &arguments.to, session, number).await?;
         if before.state == ProgramState::Stopped {
-            let thread = json!({ "threadId": before.stop["threadId"] });
-            session.resume("continue", thread, &call.cancel).await?;
+            let thread = before.stop.thread_id.unwrap_or_default();
+            session.control("continue", thread, &call.cancel).await?;
         }
         wait_for_news(call, session, before.news, until).await
     };
@@ -144,7 +145,7 @@ async fn set_breakpoint(
     if function.is_none() || session.can("supportsFunctionBreakpoints") {
         let id = add(call, session, session.request(arguments, roots).await?, number).await?;
         let bound = session.with_requested(|requested| {
-            requested.find(id).is_some_and(|(_, breakpoint)| breakpoint.state["verified"] == true)
+            requested.find(id).is_some_and(|(_, breakpoint)| breakpoint.state.verified)
         });
         if function.is_none() || bound {
             return session.check_accepted(id);
@@ -175,7 +176,7 @@ async fn add(
     number: u64,
 ) -> Result<u64, Failure> {
     if number > 1 {
-        request.dap["hitCondition"] = json!(number.to_string());
+        request.dap.hit_condition = Some(number.to_string());
     }
     let (file, id) = (request.file.clone(), call.bridge.next_breakpoint());
     session.with_requested(|requested| requested.add(request, id, Purpose::RunTo));
@@ -192,30 +193,37 @@ async fn follow_call(
 ) -> Result<Value, Failure> {
     let thread = stopped_thread(session)?;
     let time = arguments.timeout_ms.map_or(DEFAULT_TIMEOUT, Duration::from_millis);
-    let mut request = json!({ "threadId": thread, "timeoutMs": time.as_millis() as u64 });
-    for (key, number) in [("depth", arguments.depth), ("maxSteps", arguments.max_steps)] {
-        if let Some(number) = number {
-            request[key] = json!(number);
-        }
-    }
+    let request = FollowCallArguments {
+        thread_id: thread,
+        timeout_ms: u64::try_from(time.as_millis()).unwrap_or(u64::MAX),
+        depth: arguments.depth,
+        max_steps: arguments.max_steps,
+    };
     call.fire();
-    let following = session.follow_call(request, time + REQUEST_TIMEOUT, &call.cancel);
+    let following = session.follow_call(&request, time + REQUEST_TIMEOUT, &call.cancel);
     let body = call.progress.during("following the call", None, following).await?;
-    let (head, lines) = (life::head(&body["call"]), life::lines(&body, budget));
-    let ended = body["ended"].as_str().unwrap_or_default().to_owned();
-    let can_go_on = matches!(ended.as_str(), "steps" | "timeout");
+    let (head, lines) = (life::head(&body.call), life::lines(&body, budget));
+    let can_go_on = matches!(body.ended.as_str(), "steps" | "timeout");
     let open = can_go_on.then(|| session.snapshot().news);
     session.agent_view.with_followed(|followed| *followed = FollowedCall { lines, head, open });
     let mut answer = page(session, 0, budget);
-    answer["ended"] = json!(ended);
-    for key in ["returned", "message"] {
-        if !body[key].is_null() {
-            answer[key] = body[key].clone();
-        }
-    }
-    answer["steps"] = json!(body["statements"].as_array().map_or(0, Vec::len));
+    let steps = body.statements.len();
+    let outcome = FollowOutcome { ended: body.ended, returned: body.returned, message: body.message, steps };
+    types::extend(&mut answer, &outcome);
     add_event(session, &mut answer).await;
     Ok(answer)
+}
+
+/// How a call ended that was followed.
+#[derive(Serialize)]
+struct FollowOutcome {
+    ended: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    returned: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+    /// The number of statements.
+    steps: usize,
 }
 
 /// The lines from one on, as many as fit.

@@ -1,17 +1,20 @@
 //! The call stack as tools answer it: the user's frames, with runs of frames of libraries folded into a row
 //! each; and which frame and scope a call means. Variables of a frame are not here.
 
+use dap_wire::types::StackFrame;
 use dap_wire::{ErrorCode, Failure};
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use super::answer;
 use super::shown_frame::{has_ended, locals_scopes, shown_frame, stack};
 use super::stops::{named_thread, stopped_thread};
+use super::values::scopes_of;
 use crate::bounds::Budget;
 use crate::call::ToolCall;
 use crate::session::AgentSession;
-use crate::source::place;
+use crate::source::ShownPlace;
 
 /// Scopes that other engines call so; here they are among the locals.
 const LOCALS_ALIASES: [&str; 4] = ["locals", "arguments", "args", "this"];
@@ -28,14 +31,39 @@ pub(super) struct CallStack {
     /// The number of the first frame after the part.
     end: u64,
     /// Frames of the whole stack, where the engine says that.
-    total: Option<u64>,
+    total: Option<i64>,
 }
 
 /// A frame, or a run of them.
 struct FrameRow {
     /// Number of its first frame, from 0 at the top.
     at: u64,
-    body: Value,
+    shown: ShownFrames,
+}
+
+/// A row of a stack, as tools answer it.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum ShownFrames {
+    Frame {
+        id: i64,
+        #[serde(flatten)]
+        place: ShownPlace,
+    },
+    /// Frames of libraries: their number, and the number of the first.
+    Folded { folded: usize, start: u64 },
+}
+
+/// A part of a call stack in an answer.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct StackPage {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) total_frames: Option<i64>,
+    /// The number of the frame where the stack continues.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) next: Option<u64>,
+    pub(super) frames: Vec<ShownFrames>,
 }
 
 impl CallStack {
@@ -43,74 +71,72 @@ impl CallStack {
     ///
     /// # Errors
     /// The error that the session responds with.
-    async fn read(session: &AgentSession, thread: &Value, start: u64, count: u64) -> Result<Self, Failure> {
-        let stack_body = stack(session, thread, start, count).await?;
-        let frames = stack_body["stackFrames"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let rows = (start..).zip(frames).map(|(at, frame)| FrameRow { at, body: body(frame) });
-        Ok(Self {
-            rows: rows.collect(),
-            end: start + frames.len() as u64,
-            total: stack_body["totalFrames"].as_u64(),
-        })
+    async fn read(session: &AgentSession, thread: i64, start: u64, count: u64) -> Result<Self, Failure> {
+        let body = stack(session, thread, start, count).await?;
+        let frames = body.stack_frames;
+        let rows = (start..).zip(&frames).map(|(at, frame)| FrameRow { at, shown: frame.into() });
+        Ok(Self { rows: rows.collect(), end: start + frames.len() as u64, total: body.total_frames })
     }
 
     /// Reads a thread's stack from the top and folds frames outside the user's code.
     ///
     /// # Errors
     /// The error that the session responds with.
-    pub(super) async fn read_folded(session: &AgentSession, thread: &Value) -> Result<Self, Failure> {
-        let stack_body = stack(session, thread, 0, MAX_FRAMES).await?;
-        let frames = stack_body["stackFrames"].as_array().map(Vec::as_slice).unwrap_or_default();
-        Ok(Self {
-            rows: fold_frames(frames),
-            end: frames.len() as u64,
-            total: stack_body["totalFrames"].as_u64(),
-        })
+    pub(super) async fn read_folded(session: &AgentSession, thread: i64) -> Result<Self, Failure> {
+        let body = stack(session, thread, 0, MAX_FRAMES).await?;
+        let frames = body.stack_frames;
+        Ok(Self { rows: fold_frames(&frames), end: frames.len() as u64, total: body.total_frames })
     }
 
-    /// Puts at most `count` rows into an answer, with `next` where the stack continues.
-    pub(super) fn put(self, answer: &mut Value, budget: Budget, count: u64) {
-        let Self { mut rows, end, total } = self;
-        let bodies: Vec<Value> = rows.iter().map(|row| row.body.clone()).collect();
-        let fits = budget.rows(&bodies).min(usize::try_from(count).unwrap_or(usize::MAX));
-        let goes_on = total.is_some_and(|total| end < total).then_some(end);
-        let next = rows.get(fits).map(|row| row.at).or(goes_on);
-        rows.truncate(fits);
-        if let Some(total) = total {
-            answer["totalFrames"] = json!(total);
-        }
-        if let Some(next) = next {
-            answer["next"] = json!(next);
-        }
-        answer["frames"] = rows.into_iter().map(|row| row.body).collect();
+    /// At most `count` of its rows, with `next` where the stack continues.
+    pub(super) fn page(self, budget: Budget, count: u64) -> StackPage {
+        let Self { rows, end, total } = self;
+        let (starts, mut frames): (Vec<u64>, Vec<ShownFrames>) =
+            rows.into_iter().map(|row| (row.at, row.shown)).unzip();
+        let fits = budget.rows(&frames).min(usize::try_from(count).unwrap_or(usize::MAX));
+        let has_more = total.is_some_and(|total| i64::try_from(end).is_ok_and(|end| end < total));
+        let next = starts.get(fits).copied().or(has_more.then_some(end));
+        frames.truncate(fits);
+        StackPage { total_frames: total, next, frames }
     }
 }
 
 /// The rows of a stack from its top. Where no frame is the user's nothing is folded: then these frames are
 /// what there is to see.
-fn fold_frames(frames: &[Value]) -> Vec<FrameRow> {
-    let is_foreign = |frame: &Value| frame["presentationHint"] == "subtle";
-    let any = frames.iter().any(|frame| !is_foreign(frame) && frame["presentationHint"] != "label");
+fn fold_frames(frames: &[StackFrame]) -> Vec<FrameRow> {
+    let hint = |frame: &StackFrame, hint: &str| frame.presentation_hint.as_deref() == Some(hint);
+    let is_foreign = |frame: &StackFrame| hint(frame, "subtle");
+    let any = frames.iter().any(|frame| !is_foreign(frame) && !hint(frame, "label"));
     let mut rows = Vec::new();
     let mut at = 0;
     for run in frames.chunk_by(|one, other| is_foreign(one) && is_foreign(other)) {
         let top = usize::from(at == 0);
         let is_run = any && run.len() >= MAX_UNFOLDED_FRAMES + top;
         let shown = if is_run { top } else { run.len() };
-        rows.extend((at..).zip(run).take(shown).map(|(at, frame)| FrameRow { at, body: body(frame) }));
+        rows.extend((at..).zip(run).take(shown).map(|(at, frame)| FrameRow { at, shown: frame.into() }));
         if is_run {
             let start = at + shown as u64;
-            rows.push(FrameRow { at: start, body: json!({ "folded": run.len() - shown, "start": start }) });
+            let folded = ShownFrames::Folded { folded: run.len() - shown, start };
+            rows.push(FrameRow { at: start, shown: folded });
         }
         at += run.len() as u64;
     }
     rows
 }
 
-fn body(frame: &Value) -> Value {
-    let mut shown = json!({ "id": frame["id"] });
-    place(&mut shown, frame);
-    shown
+impl From<&StackFrame> for ShownFrames {
+    fn from(frame: &StackFrame) -> Self {
+        Self::Frame { id: frame.id, place: frame.into() }
+    }
+}
+
+/// The answer of `debug_stacktrace`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StackAnswer {
+    thread_id: i64,
+    #[serde(flatten)]
+    page: StackPage,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -135,52 +161,50 @@ pub(super) async fn stacktrace(call: &ToolCall, arguments: StackArguments) -> Re
     let budget = Budget::of(arguments.max_tokens);
     let news = session.snapshot().news;
     let stack = match arguments.start {
-        Some(start) => CallStack::read(&session, &thread, start, count).await?,
-        None => CallStack::read_folded(&session, &thread).await?,
+        Some(start) => CallStack::read(&session, thread, start, count).await?,
+        None => CallStack::read_folded(&session, thread).await?,
     };
     if arguments.start.unwrap_or(0) == 0 {
         session.agent_view.record_seen(news);
     }
-    let mut answer = json!({ "threadId": thread });
-    stack.put(&mut answer, budget, count);
-    Ok(answer)
+    answer(&StackAnswer { thread_id: thread, page: stack.page(budget, count) })
 }
 
 /// The frame with the id that a call names, else the one whose variables and place the agent was shown.
-pub(super) async fn frame_of(frame_id: Option<u64>, session: &AgentSession) -> Result<Value, Failure> {
+pub(super) async fn frame_of(frame_id: Option<u64>, session: &AgentSession) -> Result<Option<i64>, Failure> {
     if let Some(frame) = frame_id {
-        return Ok(json!(frame));
+        // No engine has a frame with a larger id.
+        return Ok(Some(i64::try_from(frame).unwrap_or(i64::MAX)));
     }
-    let (top, shown) = shown_frame(session, &stopped_thread(session)?).await?;
+    let found = shown_frame(session, stopped_thread(session)?).await?;
     // A frame that has ended has no variables; `$exception` is the thread's.
-    Ok(if has_ended(&shown) { top["id"].clone() } else { shown["id"].clone() })
+    Ok(found.map(|(top, shown)| if has_ended(&shown) { top.id } else { shown.id }))
 }
 
 /// The named scope, else those with arguments and locals.
 pub(super) async fn scope(
     scope_name: Option<&str>,
     session: &AgentSession,
-    frame: &Value,
-) -> Result<Vec<Value>, Failure> {
-    let scopes = session.ask("scopes", json!({ "frameId": frame })).await?;
-    let list = scopes["scopes"].as_array().cloned().unwrap_or_default();
+    frame: Option<i64>,
+) -> Result<Vec<i64>, Failure> {
+    let list = session.send(&scopes_of(frame)).await?.scopes;
     let named = |prefix: &str| {
         list.iter()
-            .find(|scope| scope["name"].as_str().is_some_and(|name| name.to_lowercase().starts_with(prefix)))
-            .map(|scope| vec![scope["variablesReference"].clone()])
+            .find(|scope| scope.name.to_lowercase().starts_with(prefix))
+            .map(|scope| vec![scope.variables_reference])
     };
     match scope_name.map(str::to_lowercase).filter(|name| name != "all") {
         Some(name) => {
             // Many engines have arguments and `this` among the locals.
             let found = named(&name)
-                .or_else(|| LOCALS_ALIASES.contains(&name.as_str()).then(|| locals_scopes(&scopes)));
+                .or_else(|| LOCALS_ALIASES.contains(&name.as_str()).then(|| locals_scopes(&list)));
             found.ok_or_else(|| {
-                let names: Vec<&str> = list.iter().filter_map(|scope| scope["name"].as_str()).collect();
+                let names: Vec<&str> = list.iter().map(|scope| scope.name.as_str()).collect();
                 Failure::invalid(format!("this frame has no scope `{name}`"))
                     .hint(format!("it has {}", names.join(", ")))
             })
         }
-        None => Some(locals_scopes(&scopes))
+        None => Some(locals_scopes(&list))
             .filter(|found| !found.is_empty())
             .ok_or_else(|| Failure::new(ErrorCode::EngineFailed, "this frame has no variables").quiet()),
     }
@@ -190,15 +214,20 @@ pub(super) async fn scope(
 mod tests {
     use super::*;
 
+    fn frames(hints: &[&str]) -> Vec<StackFrame> {
+        let frame = |(id, hint): (i64, &&str)| StackFrame {
+            id,
+            presentation_hint: Some((*hint).into()),
+            ..StackFrame::default()
+        };
+        (0..).zip(hints).map(frame).collect()
+    }
+
     fn shown_rows(hints: &[&str]) -> Vec<String> {
-        let frames: Vec<Value> = (0..)
-            .zip(hints)
-            .map(|(id, hint)| json!({ "id": id, "name": "f", "presentationHint": hint }))
-            .collect();
-        let rows = fold_frames(&frames);
-        let row = |row: &FrameRow| match row.body["folded"].as_u64() {
-            Some(count) => format!("{count} from {}", row.at),
-            None => row.body["id"].to_string(),
+        let rows = fold_frames(&frames(hints));
+        let row = |row: &FrameRow| match &row.shown {
+            ShownFrames::Folded { folded, start } => format!("{folded} from {start}"),
+            ShownFrames::Frame { id, .. } => id.to_string(),
         };
         rows.iter().map(row).collect()
     }
@@ -223,18 +252,14 @@ mod tests {
 
     #[test]
     fn a_page_ends_where_the_next_frame_is() {
-        let frames: Vec<Value> = ["normal", "subtle", "subtle", "normal", "normal"]
-            .iter()
-            .map(|hint| json!({ "id": 1, "name": "f", "presentationHint": hint }))
-            .collect();
+        let frames = frames(&["normal", "subtle", "subtle", "normal", "normal"]);
         let page = |count| {
-            let mut answer = json!({});
             let stack = CallStack { rows: fold_frames(&frames), end: 5, total: Some(9) };
-            stack.put(&mut answer, Budget::of(None), count);
-            (answer["frames"].as_array().unwrap().len(), answer["next"].clone())
+            let page = stack.page(Budget::of(None), count);
+            (page.frames.len(), page.next)
         };
-        assert_eq!(page(1), (1, json!(1)));
-        assert_eq!(page(2), (2, json!(3)));
-        assert_eq!(page(9), (4, json!(5)));
+        assert_eq!(page(1), (1, Some(1)));
+        assert_eq!(page(2), (2, Some(3)));
+        assert_eq!(page(9), (4, Some(5)));
     }
 }

@@ -3,20 +3,20 @@
 //!
 //! Not here: assignments ([`super::assignment`]), and a whole stop in one answer ([`super::snapshot`]).
 
-use dap_wire::{ErrorCode, Failure};
+use dap_wire::types::{DapModule, DapModulesArguments, EvaluationEffects};
+use dap_wire::{ErrorCode, Failure, types};
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::shown_frame::stack;
+use super::stop_exception::exception_of;
 use super::stops::{named_thread, stopped_thread};
-use super::values::{MAX_VALUE_LEN, VariableReader};
-use super::{assignment, frames, source_lines};
+use super::values::{MAX_VALUE_LEN, VariableReader, VariableRow};
+use super::{answer, assignment, frames, source_lines, threads};
 use crate::arguments::schema::ArgumentSchema;
 use crate::bounds::{Budget, cut};
 use crate::call::ToolCall;
 use crate::session::{AgentSession, REQUEST_TIMEOUT};
-use crate::source::place;
 use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
 
 /// Rows of one answer, over all depths.
@@ -28,9 +28,6 @@ const MAX_CHILDREN: u64 = 20;
 /// Variables of one answer by default, and at most.
 const DEFAULT_VARIABLES: u64 = 100;
 const MAX_VARIABLES: u64 = 300;
-/// Threads of one answer by default, and at most.
-const DEFAULT_THREADS: u64 = 50;
-const MAX_THREADS: u64 = 500;
 /// Modules of one answer by default, and at most.
 const DEFAULT_MODULES: u64 = 100;
 const MAX_MODULES: u64 = 1000;
@@ -86,9 +83,9 @@ pub const GROUP: ToolGroup = ToolGroup {
             core: false,
             effect: ToolEffect::ReadOnly,
             description: "Threads; places adds each one's location.",
-            input: ArgumentSchema::of::<ThreadsArguments>,
+            input: ArgumentSchema::of::<threads::ThreadsArguments>,
             output: &[AnswerField::list("threads"), AnswerField::integer("next")],
-            run: run!(threads),
+            run: run!(threads::threads),
         },
         Tool {
             name: "debug_exception_info",
@@ -167,16 +164,6 @@ struct ExpressionArguments {
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct ThreadsArguments {
-    #[serde(default)]
-    places: bool,
-    #[serde(default)]
-    start: u64,
-    #[schemars(extend("default" = DEFAULT_THREADS))]
-    count: Option<u64>,
-}
-
-#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-unlisted" = ["threadId"]))]
 struct ThreadArguments {
@@ -196,6 +183,57 @@ struct ModulesArguments {
     max_tokens: Option<u64>,
 }
 
+/// The answer of `debug_variables`.
+#[derive(Serialize)]
+struct VariablesAnswer {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    omitted: Option<usize>,
+    variables: Vec<VariableRow>,
+}
+
+/// The answer of `debug_evaluate` about one expression.
+#[derive(Debug, Default, Serialize)]
+struct EvaluatedExpression {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<String>,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    children: Option<Vec<VariableRow>>,
+    /// How to read the other children.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    more: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<EvaluationError>,
+    /// The expression, among several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expression: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct EvaluationError {
+    code: &'static str,
+    message: String,
+}
+
+/// The answer of `debug_evaluate` about several expressions.
+#[derive(Serialize)]
+struct EvaluatedExpressions {
+    results: Vec<EvaluatedExpression>,
+}
+
+/// The answer of `debug_modules`.
+#[derive(Serialize)]
+struct ModuleList {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    omitted: Option<usize>,
+    modules: Vec<DapModule>,
+}
+
 async fn variables(call: &ToolCall, arguments: ListVariablesArguments) -> Result<Value, Failure> {
     let session = call.session().await?;
     let (depth, start) = (arguments.depth.unwrap_or(1).clamp(1, 5), arguments.start);
@@ -204,25 +242,22 @@ async fn variables(call: &ToolCall, arguments: ListVariablesArguments) -> Result
     let frame = frames::frame_of(arguments.frame_id, &session).await?;
     let references = match arguments.path {
         Some(path) => {
-            let arguments = json!({ "expression": path, "frameId": frame, "context": "watch" });
-            let value = session.ask_or_cancel("evaluate", arguments, REQUEST_TIMEOUT, &call.cancel).await?;
-            if value["variablesReference"].as_i64().unwrap_or(0) == 0 {
-                let row = json!({ "name": path, "value": cut(&value["result"], MAX_VALUE_LEN),
-                    "type": value["type"] });
-                return Ok(json!({ "variables": [row] }));
+            let value = assignment::evaluate(&session, frame, &path, &call.cancel).await?;
+            if value.variables_reference == 0 {
+                let text = cut(&value.result, MAX_VALUE_LEN);
+                let row = VariableRow { name: path, value: text, kind: value.kind, ..VariableRow::default() };
+                return answer(&VariablesAnswer { next: None, omitted: None, variables: vec![row] });
             }
-            vec![value["variablesReference"].clone()]
+            vec![value.variables_reference]
         }
-        None => frames::scope(arguments.scope.as_deref(), &session, &frame).await?,
+        None => frames::scope(arguments.scope.as_deref(), &session, frame).await?,
     };
     let (rows, more) =
         VariableReader::new(&session, MAX_ROWS).read_scopes(&references, start, count, depth).await?;
-    let mut answer = json!({});
-    if more {
-        answer["next"] = json!(start + rows.len() as u64);
-    }
-    budget.put(&mut answer, "variables", rows, start);
-    Ok(answer)
+    let continues = more.then(|| start + rows.len() as u64);
+    let page = budget.page(rows, start);
+    let next = page.next.or(continues);
+    answer(&VariablesAnswer { next, omitted: page.omitted, variables: page.rows })
 }
 
 async fn evaluate(call: &ToolCall, arguments: ExpressionArguments) -> Result<Value, Failure> {
@@ -233,7 +268,7 @@ async fn evaluate(call: &ToolCall, arguments: ExpressionArguments) -> Result<Val
         let expression =
             expression.ok_or_else(|| Failure::invalid("`expression` is missing; it must be a string"))?;
         let frame = frames::frame_of(frame_id, &session).await?;
-        return evaluate_one(call, &session, &expression, &frame, allow_side_effects).await;
+        return answer(&evaluate_one(call, &session, &expression, frame, allow_side_effects).await?);
     }
     if list.len() > MAX_EXPRESSIONS {
         return Err(Failure::invalid(format!(
@@ -244,76 +279,41 @@ async fn evaluate(call: &ToolCall, arguments: ExpressionArguments) -> Result<Val
     let frame = frames::frame_of(frame_id, &session).await?;
     let mut results = Vec::new();
     for expression in list {
-        let mut row = match evaluate_one(call, &session, &expression, &frame, allow_side_effects).await {
+        let row = match evaluate_one(call, &session, &expression, frame, allow_side_effects).await {
             Ok(row) => row,
             Err(failure) if failure.code == ErrorCode::Cancelled => return Err(failure),
-            Err(failure) => json!({ "error": { "code": failure.code.as_str(), "message": failure.message } }),
+            Err(failure) => {
+                let error = EvaluationError { code: failure.code.as_str(), message: failure.message };
+                EvaluatedExpression { error: Some(error), ..EvaluatedExpression::default() }
+            }
         };
-        row["expression"] = json!(expression);
-        results.push(row);
+        results.push(EvaluatedExpression { expression: Some(expression), ..row });
     }
-    Ok(json!({ "results": results }))
+    answer(&EvaluatedExpressions { results })
 }
 
 async fn evaluate_one(
     call: &ToolCall,
     session: &AgentSession,
     expression: &str,
-    frame: &Value,
+    frame: Option<i64>,
     allow_side_effects: bool,
-) -> Result<Value, Failure> {
-    let mut arguments = json!({ "expression": expression, "frameId": frame, "context": "watch" });
+) -> Result<EvaluatedExpression, Failure> {
+    let mut arguments = assignment::watch(frame, expression);
     if !allow_side_effects {
-        arguments["allowSideEffects"] = json!(false);
+        let effects = EvaluationEffects { allow_side_effects: Some(false) };
+        arguments.rest = types::fields(&effects);
     }
-    let body = session.ask_or_cancel("evaluate", arguments, REQUEST_TIMEOUT, &call.cancel).await?;
-    let mut answer = json!({ "result": cut(&body["result"], MAX_VALUE_LEN) });
-    if let Some(kind) = body["type"].as_str() {
-        answer["type"] = json!(kind);
-    }
-    if body["variablesReference"].as_i64().is_some_and(|reference| reference > 0) {
+    let body = session.send_or_cancel(&arguments, REQUEST_TIMEOUT, &call.cancel).await?;
+    let result = Some(cut(&body.result, MAX_VALUE_LEN));
+    let mut evaluation = EvaluatedExpression { result, kind: body.kind, ..EvaluatedExpression::default() };
+    if body.variables_reference > 0 {
         let mut rows = VariableReader::new(session, MAX_ROWS);
-        let (children, more) = rows.read(&body["variablesReference"], 0, MAX_CHILDREN, 1).await?;
-        answer["children"] = json!(children);
-        if more {
-            answer["more"] = json!("debug_variables with this path continues");
-        }
+        let (children, more) = rows.read(body.variables_reference, 0, MAX_CHILDREN, 1).await?;
+        evaluation.children = Some(children);
+        evaluation.more = more.then_some("debug_variables with this path continues");
     }
-    Ok(answer)
-}
-
-async fn threads(call: &ToolCall, arguments: ThreadsArguments) -> Result<Value, Failure> {
-    let session = call.session().await?;
-    let ThreadsArguments { places, start, count } = arguments;
-    let count = count.unwrap_or(DEFAULT_THREADS).clamp(1, MAX_THREADS);
-    let body = session.ask("threads", json!({})).await?;
-    let all = body["threads"].as_array().cloned().unwrap_or_default();
-    let stopped = stopped_thread(&session).ok();
-    let mut shown = Vec::new();
-    for thread in all.iter().skip(usize::try_from(start).unwrap_or(usize::MAX)) {
-        if shown.len() as u64 == count {
-            break;
-        }
-        let mut row = json!({ "id": thread["id"], "name": thread["name"] });
-        if stopped.as_ref() == Some(&thread["id"]) {
-            row["stopped"] = json!(true);
-        }
-        if places && stopped.is_some() {
-            // A thread without managed frames has no place.
-            if let Ok(stack) = stack(&session, &thread["id"], 0, 1).await
-                && let Some(frame) = stack["stackFrames"].get(0)
-            {
-                place(&mut row, frame);
-            }
-        }
-        shown.push(row);
-    }
-    let next = start + shown.len() as u64;
-    let mut answer = json!({ "threads": shown });
-    if next < all.len() as u64 {
-        answer["next"] = json!(next);
-    }
-    Ok(answer)
+    Ok(evaluation)
 }
 
 async fn modules(call: &ToolCall, arguments: ModulesArguments) -> Result<Value, Failure> {
@@ -321,24 +321,17 @@ async fn modules(call: &ToolCall, arguments: ModulesArguments) -> Result<Value, 
     let ModulesArguments { name, start, count, max_tokens } = arguments;
     let count = count.unwrap_or(DEFAULT_MODULES).clamp(1, MAX_MODULES);
     let name = name.unwrap_or_default().to_lowercase();
-    let body = session.ask("modules", json!({})).await?;
-    let list = body["modules"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter(|module| module["name"].as_str().unwrap_or_default().to_lowercase().contains(&name));
-    let mut rows: Vec<Value> = list
+    let all = session.send(&DapModulesArguments::default()).await?.modules;
+    let list = all.into_iter().filter(|module| module.name.to_lowercase().contains(&name));
+    let mut rows: Vec<DapModule> = list
         .skip(usize::try_from(start).unwrap_or(usize::MAX))
         .take(usize::try_from(count).unwrap_or(usize::MAX).saturating_add(1))
-        .cloned()
         .collect();
-    let mut answer = json!({});
-    if rows.len() as u64 > count {
-        rows.pop();
-        answer["next"] = json!(start + count);
-    }
-    Budget::of(max_tokens).put(&mut answer, "modules", rows, start);
-    Ok(answer)
+    let continues = (rows.len() as u64 > count).then(|| start + count);
+    rows.truncate(usize::try_from(count).unwrap_or(usize::MAX));
+    let page = Budget::of(max_tokens).page(rows, start);
+    let next = page.next.or(continues);
+    answer(&ModuleList { next, omitted: page.omitted, modules: page.rows })
 }
 
 async fn exception_info(call: &ToolCall, arguments: ThreadArguments) -> Result<Value, Failure> {
@@ -349,11 +342,11 @@ async fn exception_info(call: &ToolCall, arguments: ThreadArguments) -> Result<V
     };
     let stop = session.snapshot().stop;
     // Some engines make one up, or print to the program's stderr that they have none.
-    if let Some(reason) =
-        stop["reason"].as_str().filter(|reason| stop["threadId"] == thread && NO_EXCEPTION.contains(reason))
-    {
+    let reason = stop.reason.as_str();
+    if stop.thread_id == Some(thread) && NO_EXCEPTION.contains(&reason) {
         return Err(Failure::invalid(format!("the program stopped for `{reason}`, not at an exception"))
             .hint("debug_set_exception_breakpoints chooses the exceptions that stop it"));
     }
-    session.ask("exceptionInfo", json!({ "threadId": thread })).await
+    // The engine's own answer, with fields that no schema knows.
+    session.ask("exceptionInfo", types::body(&exception_of(thread))).await
 }

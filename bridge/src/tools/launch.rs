@@ -277,7 +277,7 @@ pub(super) async fn start(
 /// Waits a moment until the session has reported the program's process, which the answer names.
 async fn has_process(session: &AgentSession) {
     let mut snapshot = session.watch_snapshot();
-    let known = snapshot.wait_for(|now| !now.process.is_null() || now.state == ProgramState::Exited);
+    let known = snapshot.wait_for(|now| now.process.is_some() || now.state == ProgramState::Exited);
     // An adapter that is not Tandem's may never report it.
     drop(tokio::time::timeout(PROCESS_TIMEOUT, known).await);
 }

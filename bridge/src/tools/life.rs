@@ -7,7 +7,7 @@ mod signature;
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use dap_wire::types::{FollowCallBody, FollowedFunction, NamedValue, Source};
 
 use crate::source::SourceText;
 use fold::{ExecutedStatement, FoldedItem, Loop, fold, parse};
@@ -35,9 +35,9 @@ pub(super) struct StatementWriter {
 
 /// The lines of a followed call, as long as they may be: where they do not fit with the text of the source,
 /// they have its numbers only.
-pub(super) fn lines(body: &Value, most_bytes: usize) -> Vec<String> {
-    let path = body["call"]["source"]["path"].as_str().unwrap_or_default().to_owned();
-    let items = fold(parse(body["statements"].as_array().map(Vec::as_slice).unwrap_or_default()));
+pub(super) fn lines(body: &FollowCallBody, most_bytes: usize) -> Vec<String> {
+    let path = path_of(body.call.source.as_ref()).to_owned();
+    let items = fold(parse(&body.statements));
     let mut writer = StatementWriter { sources: BTreeMap::new(), path, with_source: true, lines: Vec::new() };
     writer.items(&items, 0);
     if bytes(&writer.lines) > most_bytes {
@@ -49,7 +49,7 @@ pub(super) fn lines(body: &Value, most_bytes: usize) -> Vec<String> {
 }
 
 /// The call itself: its function and arguments.
-pub(super) fn head(call: &Value) -> String {
+pub(super) fn head(call: &FollowedFunction) -> String {
     let mut writer = StatementWriter {
         sources: BTreeMap::new(),
         path: String::new(),
@@ -70,23 +70,22 @@ impl StatementWriter {
     }
 
     /// `name(argument=value, …)`, and the value that it returned.
-    fn call(&mut self, call: &Value) -> String {
-        let name = signature::base(call["name"].as_str().unwrap_or_default());
-        let path = call["source"]["path"].as_str().unwrap_or_default().to_owned();
-        let line = call["line"].as_u64().unwrap_or_default();
-        let names = self.source(&path).and_then(|source| signature::parameters(source, name, line));
-        let variables = call["variables"].as_array().into_iter().flatten();
-        let arguments = variables.filter(|row| {
-            let name = row["name"].as_str().unwrap_or_default();
-            names.as_ref().is_none_or(|names| names.iter().any(|one| one == name))
-        });
-        let arguments: Vec<String> = arguments
+    fn call(&mut self, call: &FollowedFunction) -> String {
+        let name = signature::base(&call.name);
+        let line = u64::try_from(call.line).unwrap_or_default();
+        let source = self.source(path_of(call.source.as_ref()));
+        let names = source.and_then(|source| signature::parameters(source, name, line));
+        let is_argument = |row: &&NamedValue| names.as_ref().is_none_or(|names| names.contains(&row.name));
+        let arguments: Vec<String> = call
+            .variables
+            .iter()
+            .filter(is_argument)
             .take(8)
-            .map(|row| format!("{}={}", text(&row["name"]), cut(text(&row["value"]), MAX_VALUE_CHARS)))
+            .map(|row| format!("{}={}", row.name, cut(&row.value, MAX_VALUE_CHARS)))
             .collect();
         let name = if name.is_empty() { "(anonymous)" } else { name };
         let mut call_text = format!("{name}({})", arguments.join(", "));
-        if let Some(value) = call["returned"].as_str() {
+        if let Some(value) = &call.returned {
             call_text.push_str(&format!(" = {}", cut(value, MAX_VALUE_CHARS)));
         }
         call_text
@@ -121,8 +120,8 @@ impl StatementWriter {
             line.push_str(&format!(" ({} times)", statement.times));
         }
         let mut effects: Vec<String> = Vec::new();
-        let followed = statement.calls.iter().any(|call| call["followed"] == true);
-        for call in statement.calls.iter().filter(|call| call["followed"] != true) {
+        let followed = statement.calls.iter().any(|call| call.followed);
+        for call in statement.calls.iter().filter(|call| !call.followed) {
             effects.push(self.call(call));
         }
         for (name, value) in &statement.changes {
@@ -140,8 +139,8 @@ impl StatementWriter {
     /// The statements of the calls of a statement.
     fn inner(&mut self, statement: &ExecutedStatement, indent: usize) {
         let mut inner = statement.inner.iter();
-        let followed: Vec<&Value> = statement.calls.iter().filter(|call| call["followed"] == true).collect();
-        let is_block = |call: &&Value| call["name"].as_str().is_some_and(|name| name.starts_with("block "));
+        let followed: Vec<&FollowedFunction> = statement.calls.iter().filter(|call| call.followed).collect();
+        let is_block = |call: &&FollowedFunction| call.name.starts_with("block ");
         if followed.len() > 1 && followed.iter().all(is_block) {
             let rounds = statement.inner.iter().map(|statements| fold(statements.clone()));
             return self.rounds(&Loop { line: statement.line, rounds: rounds.collect() }, indent + 1);
@@ -240,8 +239,9 @@ fn column(cells: &[Option<String>]) -> String {
     format!("{} … {}", first.join(","), last.join(","))
 }
 
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
+/// The path of a source; empty without one.
+fn path_of(source: Option<&Source>) -> &str {
+    source.and_then(|source| source.path.as_deref()).unwrap_or_default()
 }
 
 fn cut(text: &str, most: usize) -> String {
@@ -254,7 +254,8 @@ fn cut(text: &str, most: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use dap_wire::types;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -265,7 +266,7 @@ mod tests {
     }
 
     fn write_lines(statements: &[Value]) -> Vec<String> {
-        lines(&json!({ "call": {}, "statements": statements }), 100_000)
+        lines(&types::read(&json!({ "call": {}, "statements": statements })), 100_000)
     }
 
     #[test]

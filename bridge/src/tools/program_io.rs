@@ -5,13 +5,16 @@
 use std::time::Duration;
 
 use dap_wire::Failure;
+use dap_wire::types::ReadOutputBody;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::answer;
 use crate::arguments::schema::ArgumentSchema;
 use crate::call::ToolCall;
 use crate::session::REQUEST_TIMEOUT;
+use crate::session::requests::{ReadOutputArguments, WriteInputArguments};
 use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
 
 /// Output in one answer by default, bytes per stream: some 4,000 tokens.
@@ -72,39 +75,44 @@ struct OutputArguments {
     screen: bool,
 }
 
-/// Arguments of the session's `processReadOutput`.
+/// The answer of `process_write_input`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct OutputRequest<'a> {
-    max_bytes: u64,
-    screen: bool,
+struct WrittenInput {
+    bytes_written: usize,
+    stdin_closed: bool,
+}
+
+/// The answer of `process_read_output` about the screen of a terminal.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ScreenAnswer {
+    screen: Option<String>,
+    cursor: String,
+    waiting_for_input: bool,
+}
+
+/// The answer of `process_read_output`.
+#[derive(Serialize)]
+struct OutputAnswer {
+    #[serde(flatten)]
+    read: ReadOutputBody,
+    /// How to read the rest.
     #[serde(skip_serializing_if = "Option::is_none")]
-    stream: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    since: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    wait_for: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    clear: Option<bool>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    newest: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    timeout_ms: Option<u64>,
+    more: Option<&'static str>,
 }
 
 async fn write(call: &ToolCall, arguments: InputArguments) -> Result<Value, Failure> {
     let session = call.session().await?;
     // A program that another one started reads what that one was given.
     let session = session.root();
-    let mut input = json!({ "data": arguments.data, "closeAfter": arguments.close_after });
-    if let Some(encoding) = arguments.encoding {
-        input["encoding"] = json!(encoding);
-    }
+    let InputArguments { data, close_after, encoding } = arguments;
+    let input = WriteInputArguments { data, close_after, encoding };
     // A program that does not read lets its writers wait.
-    let writing = session.ask_or_cancel("processWriteInput", input, REQUEST_TIMEOUT, &call.cancel);
+    let writing = session.send_or_cancel(&input, REQUEST_TIMEOUT, &call.cancel);
     let body = call.progress.during("the program does not read its input", None, writing).await?;
     session.agent_view.forget_input_wait();
-    Ok(json!({ "bytesWritten": body["bytesWritten"], "stdinClosed": body["stdinClosed"] }))
+    answer(&WrittenInput { bytes_written: body.bytes_written, stdin_closed: body.stdin_closed })
 }
 
 async fn read(call: &ToolCall, arguments: OutputArguments) -> Result<Value, Failure> {
@@ -115,37 +123,34 @@ async fn read(call: &ToolCall, arguments: OutputArguments) -> Result<Value, Fail
     // A call that names where to begin, or what to wait for, reads on from there. Any other call wants the
     // newest output: the oldest part would be the same each time.
     let newest = since.is_none() && clear.is_none() && wait_for.is_none();
-    let request = OutputRequest {
+    let request = ReadOutputArguments {
         max_bytes: if screen { 0 } else { most },
         screen,
-        stream: stream.as_deref(),
-        since: since.as_deref(),
-        wait_for: wait_for.as_deref(),
+        stream: stream.clone(),
+        since: since.clone(),
+        wait_for,
         clear,
         newest,
         timeout_ms,
     };
     let deadline = Duration::from_millis(timeout_ms.unwrap_or(0)).saturating_add(REQUEST_TIMEOUT * 2);
-    let reading =
-        session.ask_or_cancel("processReadOutput", super::answer(&request)?, deadline, &call.cancel);
-    let mut body = call.progress.during("waiting for output", None, reading).await?;
-    if let Some(body) = body.as_object_mut() {
-        // For waits; it would only cost an agent tokens.
-        body.shift_remove("waitId");
-    }
+    let reading = session.send_or_cancel(&request, deadline, &call.cancel);
+    let mut read = call.progress.during("waiting for output", None, reading).await?;
+    // For waits; it would only cost an agent tokens.
+    read.wait.wait_id = None;
     if screen {
-        return Ok(json!({ "screen": body["screen"], "cursor": body["cursor"],
-                "waitingForInput": body["waitingForInput"] }));
+        let ReadOutputBody { screen, cursor, wait, .. } = read;
+        return answer(&ScreenAnswer { screen, cursor, waiting_for_input: wait.waiting_for_input });
     }
-    if let Some(cursor) = body["cursor"].as_str() {
-        session.agent_view.read_up_to(cursor, since.as_deref(), stream.as_deref());
-    }
+    session.agent_view.read_up_to(&read.cursor, since.as_deref(), stream.as_deref());
     // A character may not have fitted any more.
-    let full = |key: &str| body[key].as_u64().is_some_and(|bytes| bytes > 0 && bytes + 4 > most);
-    if body["skipped"].is_u64() {
-        body["more"] = json!("this is the newest; since: \"o0.e0\" reads from the start");
-    } else if !newest && (full("stdoutBytes") || full("stderrBytes")) {
-        body["more"] = json!("perhaps: read on with since: cursor");
-    }
-    Ok(body)
+    let is_full = |bytes: &Option<usize>| bytes.is_some_and(|bytes| bytes > 0 && bytes as u64 + 4 > most);
+    let more = if read.skipped > 0 {
+        Some("this is the newest; since: \"o0.e0\" reads from the start")
+    } else if !newest && (is_full(&read.stdout_bytes) || is_full(&read.stderr_bytes)) {
+        Some("perhaps: read on with since: cursor")
+    } else {
+        None
+    };
+    answer(&OutputAnswer { read, more })
 }

@@ -1,8 +1,9 @@
 //! Addresses at which a server listens, found in what it prints. Nothing here connects to them.
 
-use serde_json::{Value, json};
+use dap_wire::types::ReadOutputBody;
 
 use crate::session::AgentSession;
+use crate::session::requests::ReadOutputArguments;
 
 /// Output of a server that listens, as ASP.NET Core, Flask, uvicorn and many others print it.
 pub(super) const LISTENING_PATTERN: &str = r"(?i)\b(?:listening|running)(?: on| at)?:?\s+https?://\S";
@@ -11,22 +12,23 @@ const ADDRESS_PREFIXES: [&str; 2] = ["listening", "running"];
 /// Maximum number of reported addresses.
 const MAX_ADDRESSES: usize = 8;
 /// Bytes per stream that are searched for addresses: servers print them early.
-const MAX_SEARCHED_BYTES: usize = 64 * 1024;
+const MAX_SEARCHED_BYTES: u64 = 64 * 1024;
 
 /// The cursor at the start of all output.
 pub(super) const OUTPUT_START: &str = "o0.e0";
 
 /// The addresses where the program has said that it listens, in its output from a cursor on.
 pub(super) async fn addresses(session: &AgentSession, since: &str) -> Vec<String> {
-    let arguments = json!({ "since": since, "maxBytes": MAX_SEARCHED_BYTES });
-    let read = session.root().ask("processReadOutput", arguments).await;
+    let (since, max_bytes) = (Some(since.to_owned()), MAX_SEARCHED_BYTES);
+    let arguments = ReadOutputArguments { since, max_bytes, ..ReadOutputArguments::default() };
+    let read = session.root().send(&arguments).await;
     // Without its output, its addresses are unknown.
     read.map(|read| addresses_in(&read)).unwrap_or_default()
 }
 
 /// Addresses in `stdout` and `stderr` of an answer, in the order they were printed.
-fn addresses_in(output: &Value) -> Vec<String> {
-    let texts = ["stdout", "stderr"].into_iter().filter_map(|stream| output[stream].as_str());
+fn addresses_in(output: &ReadOutputBody) -> Vec<String> {
+    let texts = [&output.stdout, &output.stderr].into_iter().flatten().map(String::as_str);
     let mut found: Vec<String> = Vec::new();
     for address in texts.flat_map(str::lines).filter_map(address) {
         if !found.contains(&address) {
@@ -78,10 +80,15 @@ mod tests {
     #[test]
     fn each_address_is_reported_once_and_not_too_many() {
         let twice = "listening on http://a:1\nlistening on http://a:1\n";
-        let output = json!({ "stdout": twice, "stderr": "running on http://b:2\n" });
+        let read = |stdout: &str, stderr: &str| ReadOutputBody {
+            stdout: Some(stdout.into()),
+            stderr: Some(stderr.into()),
+            ..ReadOutputBody::default()
+        };
+        let output = read(twice, "running on http://b:2\n");
         assert_eq!(addresses_in(&output), ["http://a:1", "http://b:2"]);
         let many: String = (0..100).map(|port| format!("listening on http://a:{port}\n")).collect();
-        assert_eq!(addresses_in(&json!({ "stdout": many })).len(), MAX_ADDRESSES);
-        assert!(addresses_in(&Value::Null).is_empty());
+        assert_eq!(addresses_in(&read(&many, "")).len(), MAX_ADDRESSES);
+        assert!(addresses_in(&ReadOutputBody::default()).is_empty());
     }
 }

@@ -4,7 +4,7 @@
 //! Not here: the session of this agent ([`super::sessions`]), the files of the list (`session-registry`).
 
 use dap_wire::Failure;
-use dap_wire::types::{self, SessionInfoBody, SessionPlace};
+use dap_wire::types::{SessionInfoArguments, SessionInfoBody, SessionPlace};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -134,7 +134,7 @@ async fn live_sessions(call: &ToolCall) -> Vec<PublishedRow> {
         let client = client.clone();
         asking.spawn(async move {
             let info = match ours {
-                Some(session) => session.ask("sessionInfo", json!({})).await.ok(),
+                Some(session) => session.send(&SessionInfoArguments::default()).await.ok(),
                 None => AgentSession::query_info(&entry, &client).await,
             };
             (at, info)
@@ -144,7 +144,7 @@ async fn live_sessions(call: &ToolCall) -> Vec<PublishedRow> {
         if let Ok((at, Some(info))) = done
             && let Some(row) = list.get_mut(at)
         {
-            row.add_info(types::read(&info));
+            row.add_info(info);
         }
     }
     list
@@ -184,6 +184,8 @@ impl PublishedRow {
 
 #[cfg(test)]
 mod tests {
+    use dap_wire::types;
+
     use super::*;
 
     #[test]

@@ -30,7 +30,7 @@ impl SessionSummary {
 /// Adds which session it is, its process and the breakpoints in it.
 pub(super) fn describe(answer: &mut Value, session: &AgentSession) {
     answer["session"] = json!(session.id);
-    answer["pid"] = session.snapshot().process["systemProcessId"].clone();
+    answer["pid"] = json!(session.snapshot().process_id());
     // Those of a program hold in every program that it starts.
     let mut set = session.root().with_requested(|requested| requested.bodies());
     set.iter_mut().for_each(|one| session.name_files(one));

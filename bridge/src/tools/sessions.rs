@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use dap_wire::{ErrorCode, Failure};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::session_state::{SessionState, query_state};
 use super::session_summary::{SessionSummary, describe};
 use super::waiting::{self, ENTRY_STOP_TIMEOUT};
-use super::{launch, stops, test_launch};
+use super::{answer, launch, stops, test_launch};
 use crate::arguments::schema::{ArgumentSchema, NoArguments};
 use crate::call::ToolCall;
 use crate::repeat::Repeat;
@@ -98,23 +99,18 @@ impl RestartArguments {
 async fn status(call: &ToolCall, _: NoArguments) -> Result<Value, Failure> {
     let named = call.names_session();
     if !named && call.bridge.current().is_none() {
-        return Ok(json!({ "state": "idle" }));
+        return answer(&SessionState::idle());
     }
     let session = call.session().await?;
-    let (mut answer, news) = query_state(&session).await;
-    if let Some(parent) = &session.relation.parent {
-        answer["parent"] = json!(parent);
-    }
+    let (mut state, news) = query_state(&session).await;
+    state.parent.clone_from(&session.relation.parent);
     let related = call.bridge.related_sessions(&session);
-    let related: Vec<_> = related.iter().map(|other| SessionSummary::of(other)).collect();
-    if !related.is_empty() {
-        answer["related"] = json!(related);
-    }
+    state.related = related.iter().map(|other| SessionSummary::of(other)).collect();
     // An agent that received the place has seen the stop.
-    if answer["place"].is_object() {
+    if state.place.is_some() {
         session.agent_view.record_seen(news);
     }
-    Ok(answer)
+    answer(&state)
 }
 
 /// The state of a session in the form of `debug_status`.
@@ -122,55 +118,7 @@ async fn status(call: &ToolCall, _: NoArguments) -> Result<Value, Failure> {
 /// # Errors
 /// None at present: a session that is gone is `exited`.
 pub async fn state_of(session: &AgentSession) -> Result<Value, Failure> {
-    Ok(query_state(session).await.0)
-}
-
-/// The state of a session, and the number of stops and ends up to then. The snapshot is read after the
-/// session's own report, so it has every event that came before.
-async fn query_state(session: &AgentSession) -> (Value, u64) {
-    let info = session.ask("sessionInfo", json!({})).await;
-    let snapshot = session.snapshot();
-    let mut answer = json!({ "state": snapshot.state.as_str(), "session": session.id });
-    if let Some(code) = snapshot.end.exit_code {
-        answer["exitCode"] = json!(code);
-    }
-    if let Some(signal) = &snapshot.end.signal {
-        answer["signal"] = json!(signal);
-    }
-    if snapshot.state == ProgramState::Stopped {
-        answer["reason"] = snapshot.stop["reason"].clone();
-        answer["threadId"] = snapshot.stop["threadId"].clone();
-    }
-    let Ok(info) = info else { return (answer, snapshot.news) };
-    for key in ["state", "reason", "threadId", "agentAccess", "exitCode", "signal", "engine"] {
-        if !info[key].is_null() {
-            answer[key] = info[key].clone();
-        }
-    }
-    if !info["place"].is_null() {
-        // Where the stop is shown, not where the thread is in a library.
-        let shown =
-            super::shown_frame::shown_frame(session, &info["threadId"]).await.ok().map(|(_, shown)| shown);
-        let mut at = json!({});
-        crate::source::place(&mut at, shown.as_ref().unwrap_or(&info["place"]));
-        answer["place"] = at;
-    }
-    if !info["process"]["systemProcessId"].is_null() {
-        answer["pid"] = info["process"]["systemProcessId"].clone();
-    }
-    let clients = info["clients"].as_array().into_iter().flatten();
-    answer["clients"] = clients
-        .map(|client| {
-            let mut shown = json!({ "name": client["name"], "kind": client["kind"] });
-            for key in ["launched", "you"] {
-                if client[key] == true {
-                    shown[key] = json!(true);
-                }
-            }
-            shown
-        })
-        .collect();
-    (answer, snapshot.news)
+    answer(&query_state(session).await.0)
 }
 
 /// Starts the program again: in the same session when that can be, so that every client and every breakpoint
@@ -278,7 +226,7 @@ async fn disconnect(call: &ToolCall, arguments: LeaveArguments) -> Result<Value,
     let session = match call.session().await {
         Ok(session) => session,
         // Having nothing to leave is a success.
-        Err(_) if !call.names_session() => return Ok(json!({ "state": "idle" })),
+        Err(_) if !call.names_session() => return answer(&LeftSession::idle(None)),
         Err(failure) => return Err(failure),
     };
     // Without `session`, the agent leaves the program and its children; with it, only that one.
@@ -318,18 +266,39 @@ async fn disconnect(call: &ToolCall, arguments: LeaveArguments) -> Result<Value,
         (!words.is_empty()).then(|| words.join("; "))
     };
     // A remaining session becomes the current one.
-    Ok(match call.bridge.current() {
+    answer(&match call.bridge.current() {
         Some(now) => {
             let message = format!(
                 "left {}; the current session is now {} ({})",
                 session.id, now.id, now.relation.title
             );
-            json!({ "state": now.snapshot().state.as_str(), "session": now.id, "left": session.id,
-                "message": with(Some(message)) })
+            LeftSession {
+                state: now.snapshot().state.as_str(),
+                session: Some(now.id.clone()),
+                left: Some(session.id.clone()),
+                message: with(Some(message)),
+            }
         }
-        None => match with(None) {
-            Some(message) => json!({ "state": "idle", "message": message }),
-            None => json!({ "state": "idle" }),
-        },
+        None => LeftSession::idle(with(None)),
     })
+}
+
+/// The answer of `debug_disconnect`.
+#[derive(Serialize)]
+struct LeftSession {
+    /// The state of the session that is the current one now.
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+}
+
+impl LeftSession {
+    /// The answer when no session is left.
+    fn idle(message: Option<String>) -> Self {
+        Self { state: ProgramState::Idle.as_str(), session: None, left: None, message }
+    }
 }

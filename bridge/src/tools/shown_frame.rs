@@ -6,13 +6,15 @@
 use std::path::Path;
 
 use dap_wire::Failure;
+use dap_wire::types::{
+    self, DapScope, DapVariable, SourceAvailability, StackFrame, StackTraceArguments, StackTraceResponseBody,
+};
 use serde_json::{Value, json};
 
 use super::unreadable::UnreadableParts;
-use super::values::{MAX_VALUE_LEN, add_visible};
-use crate::bounds::cut;
+use super::values::{VariableRow, add_visible, children, scopes_of};
 use crate::session::AgentSession;
-use crate::source::{SourceText, place};
+use crate::source::{ShownPlace, SourceText};
 
 /// Lines on each side of a stop.
 const LINES_AROUND: u64 = 2;
@@ -30,78 +32,93 @@ const MAX_FRAME_DEPTH: u64 = 200;
 
 /// The top frame of a thread, and the frame to show: the nearest with a readable source, in the user's own
 /// code if there is one, because frames of a framework, a library or native code explain little; else the
-/// nearest that names a source; else the top one.
+/// nearest that names a source; else the top one. `None` if the thread has no frames.
 ///
 /// # Errors
 /// The error that the session responds with.
-pub(super) async fn shown_frame(session: &AgentSession, thread: &Value) -> Result<(Value, Value), Failure> {
-    let top = stack(session, thread, 0, 1).await?["stackFrames"][0].clone();
+pub(super) async fn shown_frame(
+    session: &AgentSession,
+    thread: i64,
+) -> Result<Option<(StackFrame, StackFrame)>, Failure> {
+    let Some(top) = stack(session, thread, 0, 1).await?.stack_frames.into_iter().next() else {
+        return Ok(None);
+    };
     let own = session.own_folder();
     if has_source(&top) && own.as_ref().map_or_else(|| !is_library(&top), |own| is_project_frame(&top, own)) {
-        return Ok((top.clone(), top));
+        return Ok(Some((top.clone(), top)));
     }
-    let deeper = stack(session, thread, 0, MAX_FRAME_DEPTH).await?;
-    let frames = deeper["stackFrames"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let frames = stack(session, thread, 0, MAX_FRAME_DEPTH).await?.stack_frames;
     if let Some(shown) = own.and_then(|own| frames.iter().find(|frame| is_project_frame(frame, &own))) {
-        return Ok((top, shown.clone()));
+        return Ok(Some((top, shown.clone())));
     }
-    let shown = nearest(frames).unwrap_or(&top).clone();
-    Ok((top, shown))
+    let shown = nearest(&frames).unwrap_or(&top).clone();
+    Ok(Some((top, shown)))
 }
 
 /// The frame of these that helps most. A library's frame may name a source of the machine it was built on.
-fn nearest(frames: &[Value]) -> Option<&Value> {
-    let is_users = |frame: &&Value| has_source(frame) && !is_library(frame);
-    let named = |frame: &&Value| !frame["source"]["path"].is_null();
+fn nearest(frames: &[StackFrame]) -> Option<&StackFrame> {
+    let is_users = |frame: &&StackFrame| has_source(frame) && !is_library(frame);
+    let named = |frame: &&StackFrame| path_of(frame).is_some();
     let readable = || frames.iter().find(|frame| has_source(frame));
     frames.iter().find(is_users).or_else(readable).or_else(|| frames.iter().find(named))
 }
 
+/// The path of a frame's source, if it has one.
+pub(super) fn path_of(frame: &StackFrame) -> Option<&str> {
+    frame.source.as_ref()?.path.as_deref()
+}
+
 /// Whether a frame is outside the user's code. Some adapters mark only its source.
-fn is_library(frame: &Value) -> bool {
-    frame["presentationHint"] == "subtle" || frame["source"]["presentationHint"] == "deemphasize"
+fn is_library(frame: &StackFrame) -> bool {
+    let source = frame.source.as_ref().and_then(|source| source.presentation_hint.as_deref());
+    frame.presentation_hint.as_deref() == Some("subtle") || source == Some("deemphasize")
 }
 
 /// Folders of a project that have others' sources.
 const LIBRARY_FOLDERS: [&str; 3] = ["node_modules", "site-packages", "vendor"];
 
 /// Whether a frame is in a source below a folder, and of the project's own.
-fn is_project_frame(frame: &Value, folder: &Path) -> bool {
-    let path = frame["source"]["path"].as_str().unwrap_or_default();
+fn is_project_frame(frame: &StackFrame, folder: &Path) -> bool {
+    let path = path_of(frame).unwrap_or_default();
     let own = |below: &Path| !below.iter().any(|part| LIBRARY_FOLDERS.iter().any(|name| part == *name));
     has_source(frame) && Path::new(path).strip_prefix(folder).is_ok_and(own)
 }
 
 /// Whether the lines of a frame can be read here at once: some sources must be fetched or decompiled first.
-pub(super) fn has_source(frame: &Value) -> bool {
-    frame["source"]["path"].as_str().is_some_and(|path| Path::new(path).is_file())
-        || frame["source"]["sourceReference"].as_i64().unwrap_or(0) > 0
-            && frame["source"]["adapterData"]["notHere"] != true
+pub(super) fn has_source(frame: &StackFrame) -> bool {
+    let Some(source) = &frame.source else { return false };
+    let is_available = || {
+        let data = source.adapter_data.as_ref().map(types::read::<SourceAvailability>).unwrap_or_default();
+        data.not_here != Some(true)
+    };
+    source.path.as_ref().is_some_and(|path| Path::new(path).is_file())
+        || source.source_reference.is_some_and(|reference| reference > 0) && is_available()
 }
 
 /// Whether the method of a frame has ended, so that it has no variables: it threw an exception that
 /// another stack throws again.
-pub(super) fn has_ended(frame: &Value) -> bool {
-    frame["hasEnded"] == true
+pub(super) fn has_ended(frame: &StackFrame) -> bool {
+    frame.rest.get("hasEnded").is_some_and(|ended| *ended == true)
 }
 
 /// Place, lines around it and changed variables of the frame that is shown.
-pub(super) async fn add_place(
-    session: &AgentSession,
-    thread: &Value,
-    event: &mut Value,
-) -> Result<(), Failure> {
-    let (top, frame) = shown_frame(session, thread).await?;
-    event["topFrame"] = json!({ "id": top["id"] });
-    place(event, &frame);
+pub(super) async fn add_place(session: &AgentSession, thread: i64, event: &mut Value) -> Result<(), Failure> {
+    let Some((top, frame)) = shown_frame(session, thread).await? else {
+        event["topFrame"] = json!({ "id": null, "function": null });
+        event["function"] = Value::Null;
+        return Ok(());
+    };
+    let place = ShownPlace::from(&frame);
+    event["topFrame"] = json!({ "id": top.id });
     // If the top frame is the one that is shown, its function and file are already in the answer.
-    if top["source"]["path"].is_null() || top["id"] != frame["id"] {
-        event["topFrame"]["function"] = top["name"].clone();
+    if path_of(&top).is_none() || top.id != frame.id {
+        event["topFrame"]["function"] = json!(top.name);
     } else {
-        event["topFrame"]["line"] = event["line"].clone();
+        event["topFrame"]["line"] = json!(place.line);
     }
-    let read = frame["source"]["path"].as_str().and_then(SourceText::read);
-    if let (Some(source), Some(line)) = (read, frame["line"].as_u64()) {
+    types::extend(event, &place);
+    let read = path_of(&frame).and_then(SourceText::read);
+    if let (Some(source), Ok(line)) = (read, u64::try_from(frame.line)) {
         event["lines"] = json!(source.around(line, LINES_AROUND));
     }
     let details = json!({ "function": event["function"], "file": event["file"], "line": event["line"] });
@@ -117,37 +134,32 @@ pub(super) async fn add_place(
     Ok(())
 }
 
-async fn add_variables(session: &AgentSession, frame: &Value, event: &mut Value) -> Result<(), Failure> {
-    let scopes = session.ask("scopes", json!({ "frameId": frame["id"] })).await?;
+async fn add_variables(session: &AgentSession, frame: &StackFrame, event: &mut Value) -> Result<(), Failure> {
+    let scopes = session.send(&scopes_of(Some(frame.id))).await?.scopes;
     let (mut rows, mut returned) = (Vec::new(), Vec::new());
     for reference in locals_scopes(&scopes) {
-        let arguments =
-            json!({ "variablesReference": reference, "start": 0, "count": MAX_COMPARED_VARIABLES });
-        let body = session.ask("variables", arguments).await?;
-        let mut variables = body["variables"].as_array().cloned().unwrap_or_default();
+        let body = session.send(&children(reference, 0, MAX_COMPARED_VARIABLES)).await?;
+        let mut variables = body.variables;
         // Of one name there may be several, and none hides another.
         returned.extend(take_returned(&mut variables));
-        add_visible(&mut rows, variables);
+        add_visible(&mut rows, variables, |row| &row.name);
     }
+    let hint = |row: &DapVariable| row.presentation_hint.clone().unwrap_or_default();
     // Code without a source rarely has readable variables, so an error says nothing about the stop.
     if !has_source(frame) {
-        let failed = |row: &Value| {
-            let attributes = row["presentationHint"]["attributes"].as_array().into_iter().flatten();
-            attributes.clone().any(|attribute| attribute == "failedEvaluation")
-        };
-        rows.retain(|row| !failed(row));
+        let failed = |attribute: &String| attribute == "failedEvaluation";
+        rows.retain(|row| !hint(row).attributes.iter().flatten().any(failed));
     }
     // Groups an adapter makes up (`special variables`) have no value that could change, nor have static
     // members.
-    let is_group = |row: &Value| row["value"] == "" || row["presentationHint"]["kind"] == "class";
-    rows.retain(|row| !is_group(row) || row["variablesReference"].as_i64().unwrap_or(0) == 0);
+    let is_group = |row: &DapVariable| row.value.is_empty() || hint(row).kind.as_deref() == Some("class");
+    rows.retain(|row| !is_group(row) || row.variables_reference == 0);
     // Variables that pytest adds to explain an assertion.
-    rows.retain(|row| !row["name"].as_str().is_some_and(|name| name.starts_with("@py_")));
+    rows.retain(|row| !row.name.starts_with("@py_"));
     if !returned.is_empty() {
         event["returned"] = json!(returned);
     }
-    let (mut comparison, same) =
-        session.agent_view.compare_variables(frame["name"].as_str().unwrap_or_default(), &rows);
+    let (mut comparison, same) = session.agent_view.compare_variables(&frame.name, &rows);
     if comparison.len() > MAX_VARIABLES {
         event["more"] = json!(format!("{} more: debug_variables", comparison.len() - MAX_VARIABLES));
         comparison.truncate(MAX_VARIABLES);
@@ -160,40 +172,43 @@ async fn add_variables(session: &AgentSession, frame: &Value, event: &mut Value)
 
 /// Removes the values that the calls of a step returned from the variables of a frame: rows such as `Total
 /// returned`, which is not a valid variable name.
-fn take_returned(rows: &mut Vec<Value>) -> Vec<Value> {
-    let name = |row: &Value| row["name"].as_str()?.strip_suffix(RETURNED).map(str::to_owned);
-    let taken = rows.extract_if(.., |row| name(row).is_some());
+fn take_returned(rows: &mut Vec<DapVariable>) -> Vec<VariableRow> {
+    let taken = rows.extract_if(.., |row| row.name.ends_with(RETURNED));
     taken
         .map(|row| {
-            json!({ "name": name(&row), "value": cut(&row["value"], MAX_VALUE_LEN),
-            "type": row["type"] })
+            let name = row.name.strip_suffix(RETURNED).unwrap_or(&row.name).to_owned();
+            VariableRow { name, ..VariableRow::from(&row) }
         })
         .collect()
 }
 
 /// The scopes with arguments and locals, the innermost first: JavaScript has one for each block, and gdb
 /// keeps arguments apart.
-pub(super) fn locals_scopes(scopes: &Value) -> Vec<Value> {
-    let list = scopes["scopes"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let is_local = |scope: &&Value| {
-        matches!(scope["presentationHint"].as_str(), Some("locals" | "arguments"))
-            && scope["expensive"] != true
+pub(super) fn locals_scopes(scopes: &[DapScope]) -> Vec<i64> {
+    let is_local = |scope: &&DapScope| {
+        matches!(scope.presentation_hint.as_deref(), Some("locals" | "arguments")) && !scope.expensive
     };
-    let mut found: Vec<&Value> = list.iter().filter(is_local).take(MAX_SCOPES).collect();
+    let mut found: Vec<&DapScope> = scopes.iter().filter(is_local).take(MAX_SCOPES).collect();
     if found.is_empty() {
-        found.extend(list.first());
+        found.extend(scopes.first());
     }
-    found.into_iter().map(|scope| scope["variablesReference"].clone()).collect()
+    found.into_iter().map(|scope| scope.variables_reference).collect()
 }
 
 /// `levels` frames of a thread from `start` on.
 pub(super) async fn stack(
     session: &AgentSession,
-    thread: &Value,
+    thread: i64,
     start: u64,
     levels: u64,
-) -> Result<Value, Failure> {
-    session.ask("stackTrace", json!({ "threadId": thread, "startFrame": start, "levels": levels })).await
+) -> Result<StackTraceResponseBody, Failure> {
+    let arguments = StackTraceArguments {
+        thread_id: thread,
+        start_frame: i64::try_from(start).ok(),
+        levels: i64::try_from(levels).ok(),
+        ..StackTraceArguments::default()
+    };
+    session.send(&arguments).await
 }
 
 #[cfg(test)]
@@ -203,16 +218,17 @@ mod tests {
     #[test]
     fn the_frame_that_is_shown_is_the_nearest_of_the_users_whose_source_is_here() {
         let here = std::env::current_exe().unwrap().display().to_string();
-        let at = |id: u64, path: &str, hint: Value| {
-            json!({ "id": id, "source": { "path": path },
-            "presentationHint": hint })
+        let at = |id: i64, path: &str, hint: Option<&str>| {
+            types::read::<StackFrame>(&json!({ "id": id, "source": { "path": path },
+                "presentationHint": hint }))
         };
-        let shown = |frames: &[Value]| nearest(frames).map(|frame| frame["id"].clone()).unwrap_or_default();
-        let (bare, gone) = (json!({ "id": 1 }), at(2, "/_/src/EqualityAsserts.cs", Value::Null));
-        let (library, own) = (at(3, &here, json!("subtle")), at(4, &here, Value::Null));
+        let shown = |frames: &[StackFrame]| nearest(frames).map(|frame| frame.id).unwrap_or_default();
+        let bare = StackFrame { id: 1, ..StackFrame::default() };
+        let gone = at(2, "/_/src/EqualityAsserts.cs", None);
+        let (library, own) = (at(3, &here, Some("subtle")), at(4, &here, None));
         assert_eq!(shown(&[bare.clone(), gone.clone(), library.clone(), own.clone()]), 4);
-        let mut runtime = at(5, &here, Value::Null);
-        runtime["source"]["presentationHint"] = json!("deemphasize");
+        let mut runtime = at(5, &here, None);
+        runtime.source.as_mut().unwrap().presentation_hint = Some("deemphasize".into());
         assert_eq!(shown(&[runtime, own]), 4);
         assert_eq!(
             shown(&[bare.clone(), gone.clone(), library]),
@@ -224,11 +240,11 @@ mod tests {
             2,
             "sources of another machine: the name of one is better than none"
         );
-        assert_eq!(shown(&[bare]), Value::Null);
-        let remote = json!({ "source": { "path": "/_/a.cs", "sourceReference": 3, "adapterData": {
-            "notHere": true } } });
-        assert!(!has_source(&remote));
-        let embedded = json!({ "source": { "path": "/_/a.cs", "sourceReference": 3 } });
-        assert!(has_source(&embedded) && !has_source(&json!({ "source": { "path": "/_/a.cs" } })));
+        assert_eq!(shown(&[bare]), 0);
+        let with = |source: Value| types::read::<StackFrame>(&json!({ "source": source }));
+        let remote = json!({ "path": "/_/a.cs", "sourceReference": 3, "adapterData": { "notHere": true } });
+        assert!(!has_source(&with(remote)));
+        let embedded = with(json!({ "path": "/_/a.cs", "sourceReference": 3 }));
+        assert!(has_source(&embedded) && !has_source(&with(json!({ "path": "/_/a.cs" }))));
     }
 }

@@ -2,16 +2,17 @@
 //!
 //! Not here: one variable or expression at a time ([`super::inspect`]).
 
-use dap_wire::Failure;
+use dap_wire::{Failure, types};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::frames::{CallStack, frame_of};
+use super::frames::{CallStack, ShownFrames, frame_of};
 use super::shown_frame::locals_scopes;
+use super::stop_exception::exception_of;
 use super::stops::{report, stopped_thread};
 use super::unreadable::UnreadableParts;
-use super::values::{VariableReader, flatten};
+use super::values::{VariableReader, VariableRow, flatten, scopes_of};
 use crate::agent_view::{StoredSnapshot, Values};
 use crate::arguments::schema::ArgumentSchema;
 use crate::bounds::Budget;
@@ -68,7 +69,7 @@ pub const GROUP: ToolGroup = ToolGroup {
 };
 
 /// Rows of variables, and whether there are more.
-type VariableRows = (Vec<Value>, bool);
+type VariableRows = (Vec<VariableRow>, bool);
 
 /// What could be read of a stop.
 struct StopContents {
@@ -102,7 +103,7 @@ struct SnapshotDiffArguments {
 async fn take(session: &AgentSession, frame_id: Option<u64>, depth: u64) -> Result<StopContents, Failure> {
     let thread = stopped_thread(session)?;
     let mut unreadable = UnreadableParts::default();
-    let stack = CallStack::read_folded(session, &thread).await;
+    let stack = CallStack::read_folded(session, thread).await;
     let stack = unreadable.take(session, "frames", stack)?;
     let variables = read_variables(session, frame_id, depth).await;
     let variables = unreadable.take(session, "variables", variables)?;
@@ -114,7 +115,7 @@ async fn read_variables(
     frame_id: Option<u64>,
     depth: u64,
 ) -> Result<VariableRows, Failure> {
-    let scopes = session.ask("scopes", json!({ "frameId": frame_of(frame_id, session).await? })).await?;
+    let scopes = session.send(&scopes_of(frame_of(frame_id, session).await?)).await?.scopes;
     VariableReader::new(session, MAX_ROWS).read_scopes(&locals_scopes(&scopes), 0, 100, depth).await
 }
 
@@ -146,49 +147,67 @@ async fn snapshot(call: &ToolCall, arguments: SnapshotArguments) -> Result<Value
     let is_exception = event["type"] == "exception";
     let place = json!({ "function": event["function"], "file": event["file"], "line": event["line"] });
     if is_exception {
-        let info = session.ask("exceptionInfo", json!({ "threadId": stopped_thread(&session)? })).await;
+        let info = session.ask("exceptionInfo", types::body(&exception_of(stopped_thread(&session)?))).await;
         if let Some(info) = taken.unreadable.take(&session, "exception", info)? {
             answer["exception"] = info;
         }
     }
-    let mut omitted = json!({});
-    let mut values = None;
+    let mut contents = SnapshotContents::default();
+    let (mut more_variables, mut more_frames) = (None, None);
     if let Some((rows, more)) = taken.variables {
-        flatten(&rows, "", values.insert(Values::new()));
-        let mut part = json!({});
-        budget.part(60).put(&mut part, "variables", rows, 0);
-        match part["omitted"].as_u64() {
-            Some(count) => {
-                omitted["variables"] =
-                    json!(format!("{count} more or so; continue with start {}", part["next"]));
-            }
-            None if more => omitted["variables"] = json!("there are more"),
-            None => {}
-        }
-        answer["variables"] = part["variables"].take();
+        let mut values = Values::new();
+        flatten(&rows, "", &mut values);
+        let page = budget.part(60).page(rows, 0);
+        more_variables = match (page.omitted, page.next) {
+            (Some(count), Some(next)) => Some(format!("{count} more or so; continue with start {next}")),
+            _ => more.then(|| "there are more".to_owned()),
+        };
+        contents.variables = Some(page.rows);
+        // Without variables there is nothing to compare later.
+        contents.snapshot = Some(session.agent_view.keep(depth, place, values));
     }
-    let mut part = json!({});
     if let Some(stack) = taken.stack {
-        stack.put(&mut part, budget.part(30), MAX_FRAMES);
+        let page = stack.page(budget.part(30), MAX_FRAMES);
+        more_frames = page.next.map(|next| format!("continue with start {next}"));
+        (contents.frames, contents.total_frames) = (Some(page.frames), page.total_frames);
     }
-    if part["next"].is_u64() {
-        omitted["frames"] = json!(format!("continue with start {}", part["next"]));
+    if more_variables.is_some() || more_frames.is_some() {
+        contents.omitted = Some(OmittedRows {
+            variables: more_variables,
+            frames: more_frames,
+            how: "debug_variables and debug_stacktrace take start; or raise maxTokens",
+        });
     }
-    for key in ["frames", "totalFrames"] {
-        if !part[key].is_null() {
-            answer[key] = part[key].take();
-        }
-    }
-    if omitted != json!({}) {
-        omitted["how"] = json!("debug_variables and debug_stacktrace take start; or raise maxTokens");
-        answer["omitted"] = omitted;
-    }
+    types::extend(&mut answer, &contents);
     taken.unreadable.put(&mut answer);
-    // Without variables there is nothing to compare later.
-    if let Some(values) = values {
-        answer["snapshot"] = json!(session.agent_view.keep(depth, place, values));
-    }
     Ok(answer)
+}
+
+/// The fields that a snapshot adds to the answer about a stop.
+#[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SnapshotContents {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    variables: Option<Vec<VariableRow>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frames: Option<Vec<ShownFrames>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_frames: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    omitted: Option<OmittedRows>,
+    /// Its id, to compare with later.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    snapshot: Option<u64>,
+}
+
+/// The rows that do not fit into a snapshot, and how to read them.
+#[derive(Serialize)]
+struct OmittedRows {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    variables: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frames: Option<String>,
+    how: &'static str,
 }
 
 async fn diff(call: &ToolCall, arguments: SnapshotDiffArguments) -> Result<Value, Failure> {
@@ -257,7 +276,7 @@ mod tests {
         let (session, adapter, mut requests) = connect();
         session.listener.snapshot.send_modify(|snapshot| {
             snapshot.state = ProgramState::Stopped;
-            snapshot.stop = json!({ "threadId": 1 });
+            snapshot.stop = types::StoppedEventBody { thread_id: Some(1), ..Default::default() };
         });
         let answering = async {
             loop {

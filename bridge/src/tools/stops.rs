@@ -3,26 +3,27 @@
 //!
 //! Not here: the location and the variables ([`super::shown_frame`]).
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dap_wire::types::{self, ChildProgram, StopDetails, StoppedEventBody};
 use dap_wire::{ErrorCode, Failure};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::shown_frame::add_place;
+use super::stop_exception::{exception_of, name_exception};
 use crate::breakpoint_requests::{AgentBreakpoint, Purpose};
 use crate::call::ToolCall;
+use crate::new_output::NewOutput;
 use crate::session::AgentSession;
+use crate::session::requests::DapThreadsArguments;
 use crate::snapshot::{ProgramState, Snapshot};
-use crate::source::place;
 
 /// New output in an answer, bytes per stream; more is read with `process_read_output`.
 const MAX_OUTPUT_BYTES: usize = 4096;
 /// Maximum number of started programs in one answer.
 const MAX_STARTED: usize = 10;
-/// Maximum number of inner exceptions in one answer.
-const MAX_CAUSES: usize = 5;
 /// Time limit for the snapshot to follow a response.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -34,7 +35,7 @@ pub(super) async fn report(session: &AgentSession) -> Value {
         ProgramState::Stopped => {
             // The engine works one by one; the output is the host's and does not wait for it.
             let (event, output) =
-                tokio::join!(stop_event(session, &snapshot), session.new_output(MAX_OUTPUT_BYTES));
+                tokio::join!(stop_event(session, &snapshot), NewOutput::take(session, MAX_OUTPUT_BYTES));
             return finish_report(session, &snapshot, answer, event, output).await;
         }
         ProgramState::Exited => {
@@ -45,11 +46,11 @@ pub(super) async fn report(session: &AgentSession) -> Value {
             event
         }
         ProgramState::Idle | ProgramState::Running => {
-            add_output(&mut answer, session.new_output(MAX_OUTPUT_BYTES).await);
+            add_output(&mut answer, NewOutput::take(session, MAX_OUTPUT_BYTES).await);
             return answer;
         }
     };
-    add_output(&mut event, session.new_output(MAX_OUTPUT_BYTES).await);
+    add_output(&mut event, NewOutput::take(session, MAX_OUTPUT_BYTES).await);
     session.agent_view.record_report(snapshot.news);
     answer["event"] = event;
     answer
@@ -60,7 +61,7 @@ async fn finish_report(
     snapshot: &Snapshot,
     mut answer: Value,
     mut event: Value,
-    output: Value,
+    output: NewOutput,
 ) -> Value {
     add_output(&mut event, output);
     session.agent_view.record_report(snapshot.news);
@@ -80,10 +81,11 @@ async fn finish_report(
 fn name_program(session: &AgentSession, event: &mut Value) {
     event["session"] = json!(session.id);
     event["program"] = json!(session.relation.title);
-    let pid = &session.snapshot().process["systemProcessId"];
     // A forked process that shares the session has been named already.
-    if event["pid"].is_null() && !pid.is_null() {
-        event["pid"] = pid.clone();
+    if event["pid"].is_null()
+        && let Some(pid) = session.snapshot().process_id()
+    {
+        event["pid"] = json!(pid);
     }
 }
 
@@ -129,10 +131,9 @@ pub(super) fn add_other_stops(answer: &mut Value, call: &ToolCall, session: &Age
             continue;
         }
         let mut one = json!({ "session": other.id, "program": other.relation.title,
-            "reason": snapshot.stop["reason"] });
-        let pid = [&snapshot.stop["processId"], &snapshot.process["systemProcessId"]];
-        if let Some(pid) = pid.into_iter().find(|pid| !pid.is_null()) {
-            one["pid"] = pid.clone();
+            "reason": snapshot.stop.reason });
+        if let Some(pid) = snapshot.stop_details().process_id.or(snapshot.process_id()) {
+            one["pid"] = json!(pid);
         }
         let event = other.agent_view.event(snapshot.news);
         for key in ["file", "line"] {
@@ -160,7 +161,7 @@ pub(super) fn add_started(answer: &mut Value, session: &AgentSession) {
     if new > shown {
         answer["startedMore"] = json!(new - shown);
     }
-    let is_not_debugged = newest.iter().rev().take(new).any(|child| child["session"].is_null());
+    let is_not_debugged = newest.iter().rev().take(new).any(|child| child.session.is_none());
     if is_not_debugged && answer["message"].is_null() && root.agent_view.record_explanation() {
         answer["message"] = json!(
             "a .NET program that this one started is not debugged; use debug_launch {followChildren: true}"
@@ -168,23 +169,23 @@ pub(super) fn add_started(answer: &mut Value, session: &AgentSession) {
     }
 }
 
-fn describe_started(child: &Value) -> Value {
-    match child["session"].as_str() {
-        Some(session) => json!({ "program": child["name"], "session": session }),
-        None => json!({ "program": child["name"], "processId": child["processId"], "debugged": false }),
+fn describe_started(child: &ChildProgram) -> Value {
+    match &child.session {
+        Some(session) => json!({ "program": child.name, "session": session }),
+        None => json!({ "program": child.name, "processId": child.process_id, "debugged": false }),
     }
 }
 
 /// Adds what the program printed, if it did.
-pub(super) fn add_output(target: &mut Value, output: Value) {
-    if output.as_object().is_some_and(|output| !output.is_empty()) {
-        target["output"] = output;
+pub(super) fn add_output(target: &mut Value, output: NewOutput) {
+    if let Some(output) = output.some() {
+        target["output"] = json!(output);
     }
 }
 
 /// The output since the agent last saw it.
-pub(super) async fn output(session: &AgentSession) -> Value {
-    session.new_output(MAX_OUTPUT_BYTES).await
+pub(super) async fn output(session: &AgentSession) -> NewOutput {
+    NewOutput::take(session, MAX_OUTPUT_BYTES).await
 }
 
 fn exit_event(snapshot: &Snapshot) -> Value {
@@ -209,31 +210,27 @@ async fn stop_event(session: &AgentSession, snapshot: &Snapshot) -> Value {
         return event;
     }
     let stop = &snapshot.stop;
-    let kind = match stop["reason"].as_str() {
-        Some("breakpoint" | "function breakpoint") => "breakpointHit",
-        Some("exception") => "exception",
+    let kind = match stop.reason.as_str() {
+        "breakpoint" | "function breakpoint" => "breakpointHit",
+        "exception" => "exception",
         _ => "stopped",
     };
-    let mut event = json!({ "type": kind, "reason": stop["reason"], "threadId": stop["threadId"] });
-    if let Some(text) = stop["text"].as_str() {
+    let mut event = json!({ "type": kind, "reason": stop.reason, "threadId": stop.thread_id });
+    if let Some(text) = &stop.text {
         event["message"] = json!(text);
     }
-    if let Some(pid) = stop["processId"].as_u64() {
-        event["pid"] = json!(pid);
-    }
-    if let Some(signal) = stop["signal"].as_str() {
-        event["signal"] = json!(signal);
-    }
+    types::extend(&mut event, &EventProcess::from(snapshot.stop_details()));
     name_breakpoint(session, stop, &mut event);
     if let Some(by) = &snapshot.resumed_by
         && *by != session.client
     {
         event["resumedBy"] = json!(by);
     }
+    let thread = stop.thread_id.unwrap_or_default();
     let mut whole = true;
     if kind == "exception" {
-        match session.ask("exceptionInfo", json!({ "threadId": stop["threadId"] })).await {
-            Ok(info) => name_exception(&info, &mut event),
+        match session.send(&exception_of(thread)).await {
+            Ok(info) => name_exception(info, &mut event),
             Err(_) => whole = false,
         }
     }
@@ -242,7 +239,7 @@ async fn stop_event(session: &AgentSession, snapshot: &Snapshot) -> Value {
     {
         event["hint"] = json!(hint);
     }
-    let placed = add_place(session, &stop["threadId"], &mut event).await;
+    let placed = add_place(session, thread, &mut event).await;
     // A location that is shown anyway is not repeated.
     let is_here = ["file", "line"].iter().all(|key| event["thrownAt"][*key] == event[*key]);
     if let Some(fields) = event.as_object_mut().filter(|_| is_here) {
@@ -257,10 +254,24 @@ async fn stop_event(session: &AgentSession, snapshot: &Snapshot) -> Value {
     event
 }
 
+/// The process and the signal of a stop.
+#[derive(Serialize)]
+struct EventProcess {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pid: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signal: Option<String>,
+}
+
+impl From<StopDetails> for EventProcess {
+    fn from(details: StopDetails) -> Self {
+        Self { pid: details.process_id, signal: details.signal }
+    }
+}
+
 /// The agent's own id for what was hit, or whose it is.
-fn name_breakpoint(session: &AgentSession, stop: &Value, event: &mut Value) {
-    let hits: Vec<i64> =
-        stop["hitBreakpointIds"].as_array().into_iter().flatten().filter_map(Value::as_i64).collect();
+fn name_breakpoint(session: &AgentSession, stop: &StoppedEventBody, event: &mut Value) {
+    let hits = stop.hit_breakpoint_ids.as_deref().unwrap_or_default();
     if hits.is_empty() {
         return;
     }
@@ -287,9 +298,9 @@ fn name_own(id: u64, purpose: Purpose, event: &mut Value) {
 
 /// Names the agent's breakpoint at the line of a stop without an id of the agent's: breakpoints in a child
 /// session have other ids, and some adapters (bash-dap, rdbg) report no ids.
-fn name_by_place(session: &AgentSession, stop: &Value, event: &mut Value) {
+fn name_by_place(session: &AgentSession, stop: &StoppedEventBody, event: &mut Value) {
     let inherited = event["byOther"] == true;
-    let unnamed = event["type"] == "breakpointHit" && stop["hitBreakpointIds"].is_null();
+    let unnamed = event["type"] == "breakpointHit" && stop.hit_breakpoint_ids.is_none();
     let owner = match &session.relation.root {
         Some(root) if inherited || unnamed => &**root,
         None if unnamed => session,
@@ -297,12 +308,7 @@ fn name_by_place(session: &AgentSession, stop: &Value, event: &mut Value) {
     };
     let found = owner.with_requested(|requested| {
         let here = |(file, breakpoint): &(&str, &AgentBreakpoint)| {
-            let line = if breakpoint.state["line"].is_null() {
-                &breakpoint.request["line"]
-            } else {
-                &breakpoint.state["line"]
-            };
-            event["file"].as_str() == Some(file) && event["line"] == *line
+            event["file"].as_str() == Some(file) && event["line"].as_i64() == breakpoint.line()
         };
         requested.all().find(here).map(|(_, breakpoint)| (breakpoint.id, breakpoint.purpose))
     });
@@ -314,45 +320,14 @@ fn name_by_place(session: &AgentSession, stop: &Value, event: &mut Value) {
     }
 }
 
-fn name_exception(info: &Value, event: &mut Value) {
-    event["exceptionType"] = info["exceptionId"].clone();
-    if !info["description"].is_null() {
-        event["message"] = info["description"].clone();
-    }
-    event["isUnhandled"] = json!(info["breakMode"] == "unhandled");
-    if info["breakMode"] == "userUnhandled" {
-        event["isUserUnhandled"] = json!(true);
-    }
-    if info["hint"].is_string() {
-        event["hint"] = info["hint"].clone();
-    }
-    if info["thrownAt"].is_object() {
-        let mut thrown = json!({});
-        place(&mut thrown, &info["thrownAt"]);
-        event["thrownAt"] = thrown;
-    }
-    let mut causes = Vec::new();
-    let mut waiting = VecDeque::from([&info["details"]]);
-    while let Some(outer) = waiting.pop_front() {
-        for inner in outer["innerException"].as_array().into_iter().flatten().take(MAX_CAUSES - causes.len())
-        {
-            causes.push(json!({ "type": inner["fullTypeName"], "message": inner["message"] }));
-            waiting.push_back(inner);
-        }
-    }
-    if !causes.is_empty() {
-        event["causes"] = json!(causes);
-    }
-}
-
 /// The thread that stopped.
 ///
 /// # Errors
 /// `NOT_STOPPED`, `NO_SESSION`.
-pub(super) fn stopped_thread(session: &AgentSession) -> Result<Value, Failure> {
+pub(super) fn stopped_thread(session: &AgentSession) -> Result<i64, Failure> {
     let snapshot = session.snapshot();
     match snapshot.state {
-        ProgramState::Stopped => Ok(snapshot.stop["threadId"].clone()),
+        ProgramState::Stopped => Ok(snapshot.stop.thread_id.unwrap_or_default()),
         ProgramState::Exited => Err(Failure::new(ErrorCode::NoSession, "the program has ended").hint(
             "its output can still be read (process_read_output); debug_restart or debug_launch starts \
                 it again",
@@ -373,21 +348,21 @@ pub(super) fn stopped_thread(session: &AgentSession) -> Result<Value, Failure> {
 pub(super) async fn named_thread(
     thread_id: Option<u64>,
     session: &AgentSession,
-) -> Result<Option<Value>, Failure> {
+) -> Result<Option<i64>, Failure> {
     let Some(thread_id) = thread_id else { return Ok(None) };
-    let stopped = session.snapshot().stop["threadId"].as_u64();
-    if stopped != Some(thread_id)
-        && let Ok(body) = session.ask("threads", json!({})).await
+    // No program has a thread with a larger id.
+    let thread_id = i64::try_from(thread_id).unwrap_or(i64::MAX);
+    if session.snapshot().stop.thread_id != Some(thread_id)
+        && let Ok(body) = session.send(&DapThreadsArguments {}).await
     {
-        let threads = body["threads"].as_array().into_iter().flatten();
-        let ids: Vec<u64> = threads.filter_map(|thread| thread["id"].as_u64()).collect();
+        let ids: Vec<i64> = body.threads.iter().map(|thread| thread.id).collect();
         if !ids.is_empty() && !ids.contains(&thread_id) {
-            let some: Vec<String> = ids.iter().take(10).map(u64::to_string).collect();
+            let some: Vec<String> = ids.iter().take(10).map(i64::to_string).collect();
             return Err(Failure::invalid(format!("the program has no thread {thread_id}"))
                 .hint(format!("debug_threads lists them: {}", some.join(", "))));
         }
     }
-    Ok(Some(json!(thread_id)))
+    Ok(Some(thread_id))
 }
 
 /// Waits a moment until the program is stopped or has ended.

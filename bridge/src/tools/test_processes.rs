@@ -11,12 +11,15 @@ use tokio::time::Instant;
 use workspace_tools::process::ProcessExit;
 
 use super::launch_breakpoints::add_breakpoints;
+use super::server_urls::OUTPUT_START;
 use crate::arguments::attributes;
 
+use crate::breakpoint_body::BreakpointAttributes;
 use crate::breakpoint_requests::{
     BreakpointRequests, EarlyRequests, FUNCTIONS, Purpose, RequestedBreakpoint,
 };
 use crate::call::ToolCall;
+use crate::session::requests::ReadOutputArguments;
 use crate::session::{AgentSession, SessionPlan};
 use crate::snapshot::ProgramState;
 use crate::test_run::{LaunchRequest, ProcessResult, RESULTS_TIMEOUT, RunUpdate, TestRun};
@@ -103,7 +106,7 @@ pub(super) async fn start(
     plan.requested = requested;
     let session = call.start_session(plan).await?;
     session.set_test_run(run.clone());
-    let pid = session.snapshot().process["systemProcessId"].as_u64().and_then(|pid| u32::try_from(pid).ok());
+    let pid = session.snapshot().process_id().and_then(|pid| u32::try_from(pid).ok());
     if let Some(started) = launch.started.take() {
         started.send(pid.unwrap_or(0)).unwrap_or_default();
     }
@@ -114,10 +117,11 @@ pub(super) async fn start(
 /// Breakpoints in what frameworks call for a check that failed; no agent sees them in its lists.
 fn add_functions(requested: &mut BreakpointRequests, stops: &Stops) {
     for (function, condition) in &stops.functions {
-        let mut dap = json!({ "name": function });
-        if let Some(condition) = condition {
-            dap["condition"] = json!(condition);
-        }
+        let dap = BreakpointAttributes {
+            name: Some((*function).to_owned()),
+            condition: condition.map(str::to_owned),
+            ..BreakpointAttributes::default()
+        };
         let request = RequestedBreakpoint { file: FUNCTIONS.into(), dap, text: None };
         requested.clear(&request);
         requested.add(request, 0, Purpose::Failure);
@@ -134,11 +138,11 @@ fn watch(session: &Arc<AgentSession>, ended: oneshot::Sender<ProcessResult>) {
         let code = code.and_then(|code| i32::try_from(code).ok()).unwrap_or(-1);
         let mut output = [String::new(), String::new()];
         if let Some(session) = session.upgrade() {
-            let read = session
-                .ask("processReadOutput", json!({ "since": "o0.e0", "maxBytes": MAX_OUTPUT_BYTES }))
-                .await;
-            let read = read.unwrap_or_default();
-            output = ["stdout", "stderr"].map(|stream| read[stream].as_str().unwrap_or_default().to_owned());
+            let since = Some(OUTPUT_START.to_owned());
+            let max_bytes = MAX_OUTPUT_BYTES;
+            let whole = ReadOutputArguments { since, max_bytes, ..ReadOutputArguments::default() };
+            let read = session.send(&whole).await.unwrap_or_default();
+            output = [read.stdout, read.stderr].map(Option::unwrap_or_default);
         }
         drop(ended.send((ProcessExit { code }, output)));
     });

@@ -53,7 +53,8 @@ pub(super) async fn handle_first_event(
             at.filter(|_| is_another(answer, known) && run.count_passed_exception() <= MAX_PASSED)
         {
             let before = at.snapshot();
-            at.resume("continue", json!({ "threadId": before.stop["threadId"] }), &call.cancel).await?;
+            let thread = before.stop.thread_id.unwrap_or_default();
+            at.control("continue", thread, &call.cancel).await?;
             return Ok(FirstStop::Wait(at, before.news));
         }
     } else if let Some(known) = rethrown_exception(answer).or_else(|| caught_exception(answer, session)) {

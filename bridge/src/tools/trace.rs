@@ -9,24 +9,26 @@ use std::time::Duration;
 
 use dap_wire::{ErrorCode, Event, Failure};
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 
+use super::answer;
 use super::execution::unseen_event;
 use super::stops::{add_output, output, report, stopped_thread};
 use super::waiting::{limit, wait_for_trigger};
 use crate::arguments::schema::{self, ArgumentSchema};
 use crate::bounds::Budget;
+use crate::breakpoint_body::{BreakpointBody, TraceAttributes};
 use crate::breakpoint_requests::{BreakpointArguments, FUNCTIONS, Purpose};
 use crate::call::ToolCall;
 use crate::functions;
 use crate::session::AgentSession;
 use crate::snapshot::ProgramState;
 use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
-use table::{RowSelection, TraceTable, Tracepoint};
+use table::{RowSelection, TracePage, TraceTable, Tracepoint};
 
 /// Hits: the default, and the limit.
 const HIT_BOUNDS: (u64, u64) = (20, 1000);
@@ -96,7 +98,7 @@ struct TracepointRequest {
 async fn trace(call: &ToolCall, arguments: TraceArguments) -> Result<Value, Failure> {
     let session = call.session().await?;
     if session.snapshot().state == ProgramState::Exited {
-        return stopped_thread(&session);
+        stopped_thread(&session)?;
     }
     if !session.can("supportsTracePoints") {
         return Err(Failure::new(ErrorCode::Unsupported, "this debug adapter does not support traces")
@@ -120,12 +122,12 @@ async fn trace(call: &ToolCall, arguments: TraceArguments) -> Result<Value, Fail
         let before = session.snapshot();
         call.fire();
         if before.state == ProgramState::Stopped {
-            let thread = json!({ "threadId": before.stop["threadId"] });
-            session.resume("continue", thread, &call.cancel).await?;
+            let thread = before.stop.thread_id.unwrap_or_default();
+            session.control("continue", thread, &call.cancel).await?;
         }
         let collecting = collect(&mut table, call, &session, events, before.news, hits, until);
         let ended = call.progress.during("tracing", None, collecting).await?;
-        answer(&session, std::mem::take(&mut table), single, bound, ended, budget).await
+        report_trace(&session, std::mem::take(&mut table), single, bound, ended, budget).await
     }
     .await;
     let taken = session.drop_breakpoints(Purpose::Trace).await;
@@ -191,9 +193,7 @@ async fn set(
     for one in requests {
         let Some(function) = &one.arguments.place.function else { continue };
         let bound = session.with_requested(|requested| {
-            requested
-                .find(one.id)
-                .is_some_and(|(file, own)| file != FUNCTIONS || own.state["verified"] == true)
+            requested.find(one.id).is_some_and(|(file, own)| file != FUNCTIONS || own.state.verified)
         });
         if !bound && let Ok(arguments) = in_sources(session, &one.arguments, function).await {
             session.with_requested(|requested| requested.take(one.id));
@@ -227,7 +227,8 @@ async fn add(
     group: &str,
 ) -> Result<String, Failure> {
     let mut request = session.request(arguments, &call.bridge.options.roots).await?;
-    request.dap["trace"] = json!({ "expressions": one.columns, "hits": hits, "group": group });
+    request.dap.trace =
+        Some(TraceAttributes { expressions: one.columns.clone(), hits, group: group.to_owned() });
     let file = request.file.clone();
     session.with_requested(|requested| requested.add(request, one.id, Purpose::Trace));
     Ok(file)
@@ -237,21 +238,18 @@ async fn add(
 fn tracepoints(
     session: &AgentSession,
     requests: &[TracepointRequest],
-) -> Result<(Vec<Tracepoint>, Vec<Value>), Failure> {
+) -> Result<(Vec<Tracepoint>, Vec<BreakpointBody>), Failure> {
     session.with_requested(|requested| {
         let (mut places, mut bodies) = (Vec::new(), Vec::new());
         for one in requests {
             let Some((file, breakpoint)) = requested.find(one.id) else { continue };
-            if breakpoint.state["verified"] != true && breakpoint.state["reason"] == "failed" {
-                let why = breakpoint.state["message"].as_str().unwrap_or("the engine refuses the breakpoint");
+            if let Some(why) = breakpoint.refusal() {
                 return Err(Failure::invalid(format!("nothing can be traced there: {why}")));
             }
             let body = breakpoint.body(file);
             let name = file.rsplit('/').next().unwrap_or(file);
-            let at = match body["function"].as_str() {
-                Some(function) => function.to_owned(),
-                None => format!("{name}:{}", body["line"]),
-            };
+            let at =
+                body.function.clone().unwrap_or_else(|| format!("{name}:{}", body.line.unwrap_or_default()));
             places.push(Tracepoint::new(at, one.columns.clone(), breakpoint.dap));
             bodies.push(body);
         }
@@ -259,24 +257,39 @@ fn tracepoints(
     })
 }
 
-async fn answer(
+/// The answer of `debug_trace`.
+#[derive(Serialize)]
+struct TraceAnswer {
+    #[serde(flatten)]
+    table: TracePage,
+    /// The reason why the trace ended.
+    ended: &'static str,
+    /// The breakpoint, if it was never reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    breakpoint: Option<BreakpointBody>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    breakpoints: Option<Vec<BreakpointBody>>,
+    state: &'static str,
+}
+
+async fn report_trace(
     session: &AgentSession,
     table: TraceTable,
     single: bool,
-    mut bound: Vec<Value>,
-    ended: &str,
+    mut bound: Vec<BreakpointBody>,
+    ended: &'static str,
     budget: Budget,
 ) -> Result<Value, Failure> {
     let state = session.snapshot().state;
-    let mut answer = json!({ "columns": [], "hits": 0, "ended": ended });
+    let (mut breakpoint, mut breakpoints) = (None, None);
     if table.is_empty() {
         match single {
-            true => answer["breakpoint"] = bound.pop().unwrap_or_default(),
-            false => answer["breakpoints"] = json!(bound),
+            true => breakpoint = bound.pop(),
+            false => breakpoints = Some(bound),
         }
     }
-    table.put(&mut answer, single, budget.part(80));
-    answer["state"] = json!(state.as_str());
+    let (table, state_name) = (table.page(single, budget.part(80)), state.as_str());
+    let mut answer = answer(&TraceAnswer { table, ended, breakpoint, breakpoints, state: state_name })?;
     if matches!(state, ProgramState::Stopped | ProgramState::Exited) {
         // The rows say what there is to see of the place.
         let mut event = report(session).await["event"].clone();

@@ -271,7 +271,7 @@ async fn place(call: &ToolCall, session: &AgentSession, given: HitArguments) -> 
             .hint("pass `sourceFile` with the `text` or `line` of its first statement"));
     }
     let request = session.request(&of, &call.bridge.options.roots).await?;
-    let name = match (function, request.dap["line"].as_u64()) {
+    let name = match (function, request.dap.line) {
         (Some(function), _) => function,
         (None, line) => {
             format!("{}:{}", request.file.rsplit('/').next().unwrap_or_default(), line.unwrap_or_default())
@@ -294,7 +294,7 @@ impl TargetHit {
     fn to_request(&self) -> RequestedBreakpoint {
         let mut request = self.request.clone();
         if self.hit > MAX_COUNTED_HITS {
-            request.dap["hitCondition"] = json!(self.hit.to_string());
+            request.dap.hit_condition = Some(self.hit.to_string());
         }
         request
     }

@@ -35,20 +35,9 @@ impl UnreadableParts {
 
     /// Adds the reasons to an answer, if a part is missing.
     pub(super) fn put(self, answer: &mut Value) {
-        if !self.0.is_empty() {
-            add(answer, Value::Object(self.0));
+        if let Some(fields) = answer.as_object_mut().filter(|_| !self.0.is_empty()) {
+            fields.insert("unreadable".into(), Value::Object(self.0));
         }
-    }
-}
-
-/// Marks a row whose children cannot be read.
-pub(super) fn mark_row(row: &mut Value, failure: &Failure) {
-    add(row, Value::String(reason(failure)));
-}
-
-fn add(to: &mut Value, why: Value) {
-    if let Some(fields) = to.as_object_mut() {
-        fields.insert("unreadable".into(), why);
     }
 }
 
@@ -67,7 +56,7 @@ pub(super) fn is_of_part(session: &AgentSession, failure: &Failure) -> bool {
 }
 
 /// Why a part is missing, and what to do.
-fn reason(failure: &Failure) -> String {
+pub(super) fn reason(failure: &Failure) -> String {
     match &failure.hint {
         Some(hint) => format!("{}; {hint}", failure.message),
         None => failure.message.clone(),

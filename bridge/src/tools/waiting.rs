@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use dap_wire::types::{InputWaitBody, ReadOutputBody};
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -16,6 +17,7 @@ use super::test_stops::FirstStop;
 use super::{repeats, server_urls, test_processes, test_stops};
 use crate::agent_view::InputWait;
 use crate::call::ToolCall;
+use crate::session::requests::ReadOutputArguments;
 use crate::session::{AgentSession, REQUEST_TIMEOUT};
 use crate::snapshot::ProgramState;
 
@@ -188,20 +190,31 @@ async fn wait_until_idle_once(
 ) -> Result<WaitOutcome, Failure> {
     let left = until.saturating_duration_since(Instant::now());
     let pattern = if call.shared.wait_for.is_some() { MATCH_NOTHING } else { server_urls::LISTENING_PATTERN };
-    let arguments = json!({ "since": session.agent_view.cursor(), "waitFor": pattern, "maxBytes": 0,
-        "timeoutMs": u64::try_from(left.as_millis()).unwrap_or(u64::MAX) });
-    match session.ask_or_cancel("processReadOutput", arguments, left + REQUEST_TIMEOUT, &call.cancel).await {
-        Ok(read) if !read["matched"].is_null() => {
+    let arguments = wait_for_output(session, pattern, left);
+    match session.send_or_cancel(&arguments, left + REQUEST_TIMEOUT, &call.cancel).await {
+        Ok(read) if read.matched.is_some() => {
             tokio::time::sleep(SERVING_SETTLE_TIMEOUT).await;
             Ok(WaitOutcome::Serving)
         }
-        Ok(read) if read["waitingForInput"] == true => {
-            let id = read["waitId"].as_str().unwrap_or_default().to_owned();
-            let wait = InputWait { news: session.snapshot().news, id };
-            Ok(WaitOutcome::Input { keys: read["takesKeys"] == true, wait })
+        Ok(ReadOutputBody {
+            wait: InputWaitBody { waiting_for_input: true, takes_keys, wait_id }, ..
+        }) => {
+            let wait = InputWait { news: session.snapshot().news, id: wait_id.unwrap_or_default() };
+            Ok(WaitOutcome::Input { keys: takes_keys, wait })
         }
         // Its output is not readable here, or it has ended: only the events count.
         _ => std::future::pending().await,
+    }
+}
+
+/// A read that returns no output, and ends when something matches, the program waits for input or the time is
+/// over.
+fn wait_for_output(session: &AgentSession, pattern: &str, limit: Duration) -> ReadOutputArguments {
+    ReadOutputArguments {
+        since: session.agent_view.cursor(),
+        wait_for: Some(pattern.to_owned()),
+        timeout_ms: Some(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
+        ..ReadOutputArguments::default()
     }
 }
 
@@ -213,19 +226,16 @@ pub(super) async fn wait_for_trigger(call: &ToolCall) {
 }
 
 /// Returns what of the output matches the call's `waitFor`, if it has one.
-async fn wait_for_match(call: &ToolCall, session: &AgentSession, until: Instant) -> Result<Value, Failure> {
+async fn wait_for_match(call: &ToolCall, session: &AgentSession, until: Instant) -> Result<String, Failure> {
     let session = session.root();
     let Some(pattern) = &call.shared.wait_for else { return std::future::pending().await };
     loop {
         let left = until.saturating_duration_since(Instant::now());
-        let arguments = json!({ "since": session.agent_view.cursor(), "waitFor": pattern, "maxBytes": 0,
-            "timeoutMs": u64::try_from(left.as_millis()).unwrap_or(u64::MAX) });
-        let read =
-            session.ask_or_cancel("processReadOutput", arguments, left + REQUEST_TIMEOUT, &call.cancel).await;
-        match read {
-            Ok(read) if !read["matched"].is_null() => return Ok(read["matched"].clone()),
+        let arguments = wait_for_output(session, pattern, left);
+        match session.send_or_cancel(&arguments, left + REQUEST_TIMEOUT, &call.cancel).await {
+            Ok(ReadOutputBody { matched: Some(matched), .. }) => return Ok(matched),
             // It may print more after it has read something.
-            Ok(read) if read["waitingForInput"] == true => tokio::time::sleep(INPUT_CHECK_TIMEOUT).await,
+            Ok(read) if read.wait.waiting_for_input => tokio::time::sleep(INPUT_CHECK_TIMEOUT).await,
             Err(failure) if failure.code == ErrorCode::InvalidParameter => return Err(failure),
             // Its output is not readable here, or it has ended: only the events count.
             _ => return std::future::pending().await,
@@ -295,7 +305,7 @@ enum WaitOutcome {
     /// The program has said where it listens.
     Serving,
     /// The program printed what `waitFor` matches.
-    Printed(Value),
+    Printed(String),
     /// The trigger has ended, and the program has not stopped.
     Triggered,
     /// The timeout has passed.

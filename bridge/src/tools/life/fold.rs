@@ -2,7 +2,7 @@
 //!
 //! Not here: the text of an answer ([`super`]).
 
-use serde_json::Value;
+use dap_wire::types::{FollowedFunction, FollowedStatement};
 
 /// A statement, with those of the calls it made.
 #[derive(Debug, Clone)]
@@ -12,7 +12,7 @@ pub(super) struct ExecutedStatement {
     /// Number of consecutive executions of this line.
     pub(super) times: usize,
     pub(super) changes: Vec<(String, String)>,
-    pub(super) calls: Vec<Value>,
+    pub(super) calls: Vec<FollowedFunction>,
     /// The statements of each call that was followed.
     pub(super) inner: Vec<Vec<ExecutedStatement>>,
 }
@@ -41,15 +41,18 @@ impl FoldedItem {
 }
 
 /// Reads the statements of a `followCall` body.
-pub(super) fn parse(statements: &[Value]) -> Vec<ExecutedStatement> {
+pub(super) fn parse(statements: &[FollowedStatement]) -> Vec<ExecutedStatement> {
     let mut rows = statements.iter().peekable();
     level(&mut rows, 0)
 }
 
-fn level(rows: &mut std::iter::Peekable<std::slice::Iter<'_, Value>>, depth: u64) -> Vec<ExecutedStatement> {
+fn level(
+    rows: &mut std::iter::Peekable<std::slice::Iter<'_, FollowedStatement>>,
+    depth: usize,
+) -> Vec<ExecutedStatement> {
     let mut found: Vec<ExecutedStatement> = Vec::new();
     while let Some(row) = rows.peek() {
-        let own = row["depth"].as_u64().unwrap_or(0);
+        let own = row.depth;
         if own < depth {
             break;
         }
@@ -61,7 +64,7 @@ fn level(rows: &mut std::iter::Peekable<std::slice::Iter<'_, Value>>, depth: u64
             continue;
         }
         // The next call of the same statement.
-        if depth > 0 && row["begins"] == true && !found.is_empty() {
+        if depth > 0 && row.begins && !found.is_empty() {
             break;
         }
         found.push(statement(row));
@@ -70,15 +73,13 @@ fn level(rows: &mut std::iter::Peekable<std::slice::Iter<'_, Value>>, depth: u64
     found
 }
 
-fn statement(row: &Value) -> ExecutedStatement {
-    let changes = row["changes"].as_array().into_iter().flatten();
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+fn statement(row: &FollowedStatement) -> ExecutedStatement {
     ExecutedStatement {
-        line: row["line"].as_u64().unwrap_or_default(),
-        path: row["source"]["path"].as_str().map(str::to_owned),
+        line: u64::try_from(row.line).unwrap_or_default(),
+        path: row.source.as_ref().and_then(|source| source.path.clone()),
         times: 1,
-        changes: changes.map(|change| (text(&change["name"]), text(&change["value"]))).collect(),
-        calls: row["calls"].as_array().cloned().unwrap_or_default(),
+        changes: row.changes.iter().map(|change| (change.name.clone(), change.value.clone())).collect(),
+        calls: row.calls.clone(),
         inner: Vec::new(),
     }
 }
@@ -182,9 +183,9 @@ pub(super) fn changes(round: &[FoldedItem]) -> Vec<(String, String)> {
         match item {
             FoldedItem::Statement(statement) => {
                 for call in &statement.calls {
-                    if let Some(value) = call["returned"].as_str() {
-                        let name = super::signature::base(call["name"].as_str().unwrap_or_default());
-                        set(&mut found, format!("{name}()"), value.to_owned());
+                    if let Some(value) = &call.returned {
+                        let name = super::signature::base(&call.name);
+                        set(&mut found, format!("{name}()"), value.clone());
                     }
                 }
                 for (name, value) in &statement.changes {

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use dap_wire::{Event, Failure};
-use serde_json::{Value, json};
+use dap_wire::{Event, Failure, types};
+use serde::{Deserialize, Serialize};
 
 use crate::bounds::{Budget, cut};
 use crate::tools::values::MAX_VALUE_LEN;
@@ -58,7 +58,73 @@ pub(super) struct Tracepoint {
     breakpoint: Option<i64>,
     hits: u64,
     threads: BTreeMap<i64, u64>,
-    last: BTreeMap<i64, Value>,
+    last: BTreeMap<i64, Vec<TraceCell>>,
+}
+
+/// Body of the event `traced`: a hit of a breakpoint that collects values.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct TracedBody {
+    breakpoint_id: Option<i64>,
+    thread_id: i64,
+    values: Vec<TracedValue>,
+}
+
+/// The value of an expression at a hit, or the reason why it has none.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct TracedValue {
+    value: String,
+    error: Option<String>,
+}
+
+/// A value in a row of an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+enum TraceCell {
+    Value(String),
+    Error { error: String },
+    Number(u64),
+    Thread(i64),
+}
+
+/// A traced place in an answer.
+#[derive(Debug, Serialize)]
+struct PlaceSummary {
+    at: String,
+    columns: Vec<String>,
+    hits: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    threads: Option<BTreeMap<i64, u64>>,
+}
+
+/// The rows and columns of an answer.
+#[derive(Debug, Serialize)]
+pub(super) struct TracePage {
+    columns: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    places: Option<Vec<PlaceSummary>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    threads: Option<BTreeMap<i64, u64>>,
+    hits: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missed: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dropped: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    omitted: Option<usize>,
+    rows: Vec<Vec<TraceCell>>,
+}
+
+impl From<TracedValue> for TraceCell {
+    fn from(traced: TracedValue) -> Self {
+        match traced.error {
+            Some(error) => Self::Error { error: cut(&error, MAX_VALUE_LEN) },
+            None => Self::Value(cut(&traced.value, MAX_VALUE_LEN)),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -67,7 +133,7 @@ struct TraceRow {
     thread: i64,
     /// Number of the hit over all places, from 1.
     hit: u64,
-    values: Value,
+    values: Vec<TraceCell>,
     /// Number of hits with these values.
     count: u64,
 }
@@ -104,18 +170,10 @@ impl TraceTable {
         if event.event != "traced" {
             return;
         }
-        let id = event.body["breakpointId"].as_i64();
+        let TracedBody { breakpoint_id: id, thread_id: thread, values } = types::read(&event.body);
         let found = self.places.iter().position(|place| place.breakpoint.is_some() && place.breakpoint == id);
         let Some((at, place)) = found.and_then(|at| Some((at, self.places.get_mut(at)?))) else { return };
-        let thread = event.body["threadId"].as_i64().unwrap_or_default();
-        let cells = event.body["values"].as_array().into_iter().flatten();
-        let values: Vec<Value> = cells
-            .map(|cell| match &cell["error"] {
-                Value::Null => json!(cut(&cell["value"], MAX_VALUE_LEN)),
-                error => json!({ "error": cut(error, MAX_VALUE_LEN) }),
-            })
-            .collect();
-        let values = json!(values);
+        let values: Vec<TraceCell> = values.into_iter().map(TraceCell::from).collect();
         self.hits += 1;
         place.hits += 1;
         if place.threads.len() < MAX_THREADS || place.threads.contains_key(&thread) {
@@ -136,7 +194,7 @@ impl TraceTable {
                 self.rows.push(row);
             }
             RowSelection::Distinct => {
-                let key = format!("{at} {whose} {}", row.values);
+                let key = format!("{at} {whose} {:?}", row.values);
                 match self.known.get(&key).and_then(|known| self.rows.get_mut(*known)) {
                     Some(known) => known.count += 1,
                     None => {
@@ -161,28 +219,20 @@ impl TraceTable {
         self.hits == 0
     }
 
-    /// Puts rows and columns into an answer. With `single`, the call named one place, so its
+    /// The rows and columns that fit into an answer. With `single`, the call named one place, so its
     /// rows contain only the values.
-    pub(super) fn put(self, answer: &mut Value, single: bool, budget: Budget) {
+    pub(super) fn page(self, single: bool, budget: Budget) -> TracePage {
         let numbered = matches!(self.keep, RowSelection::Changes | RowSelection::Ends);
         let shown = |row: &TraceRow| {
             let mut cells = Vec::new();
-            if numbered {
-                cells.push(json!(row.hit));
-            }
-            if !single {
-                cells.push(json!(row.place));
-            }
-            if self.per_thread {
-                cells.push(json!(row.thread));
-            }
-            cells.extend(row.values.as_array().into_iter().flatten().cloned());
-            if self.keep == RowSelection::Distinct {
-                cells.push(json!(row.count));
-            }
-            json!(cells)
+            cells.extend(numbered.then_some(TraceCell::Number(row.hit)));
+            cells.extend((!single).then_some(TraceCell::Number(row.place as u64)));
+            cells.extend(self.per_thread.then_some(TraceCell::Thread(row.thread)));
+            cells.extend(row.values.iter().cloned());
+            cells.extend((self.keep == RowSelection::Distinct).then_some(TraceCell::Number(row.count)));
+            cells
         };
-        let rows: Vec<Value> = self.rows.iter().map(shown).collect();
+        let rows: Vec<Vec<TraceCell>> = self.rows.iter().map(shown).collect();
         let mut columns: Vec<&str> = Vec::new();
         columns.extend(numbered.then_some("hit"));
         columns.extend((!single).then_some("place"));
@@ -193,33 +243,34 @@ impl TraceTable {
             columns.push("values");
         }
         columns.extend((self.keep == RowSelection::Distinct).then_some("hits"));
-        answer["columns"] = json!(columns);
-        if !single {
-            let places = self.places.iter().map(|place| {
-                let mut body = json!({ "at": place.at, "columns": place.columns, "hits": place.hits });
-                if self.per_thread {
-                    body["threads"] = json!(place.threads);
-                }
-                body
-            });
-            answer["places"] = places.collect();
-        } else if self.per_thread
-            && let Some(place) = self.places.first()
-        {
-            answer["threads"] = json!(place.threads);
+        let columns = columns.into_iter().map(str::to_owned).collect();
+        let summary = |place: &Tracepoint| PlaceSummary {
+            at: place.at.clone(),
+            columns: place.columns.clone(),
+            hits: place.hits,
+            threads: self.per_thread.then(|| place.threads.clone()),
+        };
+        let only = self.places.first().filter(|_| single && self.per_thread);
+        let above_zero = |number: u64| Some(number).filter(|number| *number > 0);
+        let page = budget.page(rows, 0);
+        TracePage {
+            columns,
+            places: (!single).then(|| self.places.iter().map(summary).collect()),
+            threads: only.map(|place| place.threads.clone()),
+            hits: self.hits,
+            missed: above_zero(self.missed),
+            dropped: above_zero(self.dropped),
+            next: page.next,
+            omitted: page.omitted,
+            rows: page.rows,
         }
-        answer["hits"] = json!(self.hits);
-        for (key, number) in [("missed", self.missed), ("dropped", self.dropped)] {
-            if number > 0 {
-                answer[key] = json!(number);
-            }
-        }
-        budget.put(answer, "rows", rows, 0);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     fn table(keep: RowSelection, places: &[i64]) -> TraceTable {
@@ -241,9 +292,7 @@ mod tests {
     }
 
     fn answer(table: TraceTable, single: bool) -> Value {
-        let mut answer = json!({});
-        table.put(&mut answer, single, Budget::of(None));
-        answer
+        types::body(&table.page(single, Budget::of(None)))
     }
 
     #[test]

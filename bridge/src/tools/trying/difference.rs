@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::Experiment;
 use super::outcome::ExperimentRun;
-use crate::bounds::{Budget, cut_text};
+use crate::bounds::{Budget, cut};
 
 /// Maximum characters of a value or line in a difference.
 const MAX_TEXT_CHARS: usize = 120;
@@ -134,17 +134,17 @@ struct RunOutput {
 
 /// A run, with as much of its output as fits.
 fn describe_run(run: &ExperimentRun, bytes: usize) -> RunAnswer<'_> {
-    let text = |text: &Option<String>| text.as_ref().map(|text| cut_text(text, 4 * MAX_TEXT_CHARS));
+    let text = |text: &Option<String>| text.as_ref().map(|text| cut(text, 4 * MAX_TEXT_CHARS));
     let rows = [&run.set, &run.values, &run.at_place];
     let count = rows.iter().map(|rows| rows.len()).sum::<usize>().max(1);
     // Both runs have values and output.
     let longest = (bytes / 4 / count).max(20);
     let values = |rows: &[(String, String)]| {
-        let rows = rows.iter().map(|(name, value)| (name.clone(), cut_text(value, longest).into()));
+        let rows = rows.iter().map(|(name, value)| (name.clone(), cut(value, longest).into()));
         rows.collect::<Map<_, _>>()
     };
     let most = (bytes / 8).max(100);
-    let stream = |text: &str| (!text.is_empty()).then(|| cut_text(text, most));
+    let stream = |text: &str| (!text.is_empty()).then(|| cut(text, most));
     let [stdout, stderr] = &run.after;
     let output = RunOutput { stdout: stream(stdout), stderr: stream(stderr) };
     RunAnswer {

@@ -3,9 +3,9 @@
 //! Records nothing: the session's host does. Not here: writing it to a run ([`mod@super::run`]).
 
 use dap_wire::{ErrorCode, Failure};
-use serde_json::json;
 
 use crate::session::AgentSession;
+use crate::session::requests::ReadInputArguments;
 
 /// Bytes of one write: a pipe accepts that many atomically.
 const MAX_BLOCK_BYTES: usize = 4096;
@@ -23,7 +23,7 @@ pub(super) struct RecordedInput {
 impl RecordedInput {
     /// Reads the input so far from the session.
     pub(super) async fn of(session: &AgentSession) -> Result<Self, Failure> {
-        let body = match session.ask("processReadInput", json!({})).await {
+        let body = match session.send(&ReadInputArguments {}).await {
             Ok(body) => body,
             // It has no input that clients write.
             Err(failure) if matches!(failure.code, ErrorCode::IoNotOwned | ErrorCode::NoSession) => {
@@ -31,17 +31,11 @@ impl RecordedInput {
             }
             Err(failure) => return Err(failure),
         };
-        let text = |key: &str| body[key].as_str().unwrap_or_default().to_owned();
-        let given = Self {
-            data: text("data"),
-            encoding: text("encoding"),
-            closed: body["closed"] == true,
-            note: None,
-        };
-        if body["complete"] == false {
+        let given = Self { data: body.data, encoding: body.encoding, closed: body.closed, note: None };
+        if !body.complete {
             let note = format!(
                 "of the {} bytes of input only the first {} are kept: the runs get those",
-                body["bytes"],
+                body.bytes,
                 given.data.len()
             );
             return Ok(Self { note: Some(note), closed: false, ..given });

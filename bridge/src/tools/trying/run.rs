@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
+use dap_wire::types::StackFrame;
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -15,8 +16,11 @@ use super::stopped_run::{StoppedRun, name_place};
 use super::{Experiment, ExperimentSetup, SkipTarget, TargetHit};
 use crate::breakpoint_requests::Purpose;
 use crate::call::ToolCall;
+use crate::session::requests::{ReadOutputArguments, WriteInputArguments};
 use crate::session::{AgentSession, REQUEST_TIMEOUT};
 use crate::snapshot::ProgramState;
+use crate::tools::shown_frame::path_of;
+use crate::tools::stop_exception::exception_of;
 use crate::tools::stops::report;
 
 /// Output that is compared, bytes per stream.
@@ -118,9 +122,13 @@ impl ActiveRun<'_> {
             writes.push(("", true));
         }
         for (data, close) in writes {
-            let arguments = json!({ "data": data, "encoding": given.encoding, "closeAfter": close });
+            let input = WriteInputArguments {
+                data: data.to_owned(),
+                close_after: close,
+                encoding: Some(given.encoding.clone()),
+            };
             loop {
-                match self.session.ask("processWriteInput", arguments.clone()).await {
+                match self.session.send(&input).await {
                     // The pipe stayed full.
                     Err(failure)
                         if failure.code == ErrorCode::Timeout && failure.data["bytesWritten"] == 0 => {}
@@ -161,9 +169,9 @@ impl ActiveRun<'_> {
         }
         if news == WaitEnd::Stopped {
             let frame = self.stopped().frame().await?;
-            run.values = self.stopped().values(&frame["id"], &self.experiment.expressions).await?;
+            run.values = self.stopped().values(frame.id, &self.experiment.expressions).await?;
         }
-        run.after = self.output(cursor.as_ref()).await.0;
+        run.after = self.output(cursor).await.0;
         Ok(run)
     }
 
@@ -196,26 +204,26 @@ impl ActiveRun<'_> {
     async fn apply_change(&self, run: &mut ExperimentRun, changed: bool) -> Result<bool, Failure> {
         let experiment = self.experiment;
         let mut frame = self.stopped().frame().await?;
-        run.end.at = name_place(&frame);
+        run.end.at = Some(name_place(&frame));
         for (name, _) in &experiment.set {
-            run.was.push((name.clone(), self.stopped().value(&frame["id"], name).await?));
+            run.was.push((name.clone(), self.stopped().value(frame.id, name).await?));
         }
         let mut is_there = false;
         if changed {
             for (name, value) in &experiment.set {
-                let now = self.stopped().set(&frame["id"], name, value).await?;
+                let now = self.stopped().set(frame.id, name, value).await?;
                 run.set.push((name.clone(), now));
             }
             if experiment.skip != SkipTarget::Nothing {
-                let thread = self.session.snapshot().stop["threadId"].clone();
-                skip(self.session, &thread, &frame, experiment.skip).await?;
+                let thread = self.session.snapshot().stop.thread_id.unwrap_or_default();
+                skip(self.session, thread, &frame, experiment.skip).await?;
                 frame = self.stopped().frame().await?;
-                run.went_to = frame["line"].as_u64();
+                run.went_to = u64::try_from(frame.line).ok();
                 is_there = experiment.until.as_ref().is_some_and(|until| until.is_first_hit(&frame));
             }
         }
         if experiment.until.is_none() {
-            run.at_place = self.stopped().values(&frame["id"], &experiment.expressions).await?;
+            run.at_place = self.stopped().values(frame.id, &experiment.expressions).await?;
         }
         Ok(is_there)
     }
@@ -287,52 +295,51 @@ impl ActiveRun<'_> {
     /// Returns when the program has read all its input and waits for more.
     async fn waits_for_input(&self) {
         let left = self.limit.saturating_duration_since(Instant::now());
-        let arguments = json!({ "waitFor": MATCH_NOTHING, "maxBytes": 0,
-            "timeoutMs": u64::try_from(left.as_millis()).unwrap_or(u64::MAX) });
-        let reading = self
-            .session
-            .ask_or_cancel("processReadOutput", arguments, left + REQUEST_TIMEOUT, self.cancel)
-            .await;
-        if !reading.is_ok_and(|read| read["waitingForInput"] == true) {
+        let arguments = ReadOutputArguments {
+            wait_for: Some(MATCH_NOTHING.to_owned()),
+            timeout_ms: Some(u64::try_from(left.as_millis()).unwrap_or(u64::MAX)),
+            ..ReadOutputArguments::default()
+        };
+        let reading = self.session.send_or_cancel(&arguments, left + REQUEST_TIMEOUT, self.cancel).await;
+        if !reading.is_ok_and(|read| read.wait.waiting_for_input) {
             // Its output is not readable here, or it has ended: only the events count.
             std::future::pending::<()>().await;
         }
     }
 
     async fn resume(&self) -> Result<(), Failure> {
-        let stop = self.session.snapshot().stop;
-        let thread = if stop["threadId"].is_null() { json!(0) } else { stop["threadId"].clone() };
-        self.session.resume("continue", json!({ "threadId": thread }), self.cancel).await.map(drop)
+        let thread = self.session.snapshot().stop.thread_id.unwrap_or_default();
+        self.session.control("continue", thread, self.cancel).await
     }
 
     /// Whether the program is stopped at this breakpoint. The run sets no other, and
     /// some adapters report no ids.
     fn is_at(&self, id: u64) -> bool {
         let stop = self.session.snapshot().stop;
-        let Some(hits) = stop["hitBreakpointIds"].as_array().filter(|hits| !hits.is_empty()) else {
+        let Some(hits) = stop.hit_breakpoint_ids.filter(|hits| !hits.is_empty()) else {
             let set = self.session.with_requested(|requested| requested.find(id).is_some());
-            return set && matches!(stop["reason"].as_str(), Some("breakpoint" | "function breakpoint"));
+            return set && matches!(stop.reason.as_str(), "breakpoint" | "function breakpoint");
         };
         let own = self.session.with_requested(|requested| requested.find(id).and_then(|(_, own)| own.dap));
-        own.is_some_and(|own| hits.iter().any(|hit| hit.as_i64() == Some(own)))
+        own.is_some_and(|own| hits.contains(&own))
     }
 
     /// Whether it is stopped at what Python's `sys.exit` throws, which ends the program with a code.
     async fn is_exiting(&self) -> bool {
         let stop = self.session.snapshot().stop;
-        if stop["reason"] != "exception" {
+        if stop.reason != "exception" {
             return false;
         }
-        let body = self.session.ask("exceptionInfo", json!({ "threadId": stop["threadId"] })).await;
-        body.is_ok_and(|body| body["exceptionId"] == "SystemExit")
+        let body = self.session.send(&exception_of(stop.thread_id.unwrap_or_default())).await;
+        body.is_ok_and(|body| body.exception_id == "SystemExit")
     }
 
     /// The engine's reason for not setting a breakpoint.
     fn unbound_reason(&self) -> Option<String> {
         self.session.with_requested(|requested| {
             let (_, own) = requested.find(self.place)?;
-            let is_set = own.state["verified"] == true;
-            (!is_set).then(|| own.state["message"].as_str().unwrap_or("no code was found there").to_owned())
+            let reason = own.state.message.as_deref().unwrap_or("no code was found there");
+            (!own.state.verified).then(|| reason.to_owned())
         })
     }
 
@@ -355,7 +362,7 @@ impl ActiveRun<'_> {
                 let reason = event["reason"].as_str().unwrap_or_default();
                 run.end.why = Some(if words.is_empty() { reason.to_owned() } else { words.join(": ") });
                 if let Ok(frame) = self.stopped().frame().await {
-                    run.end.at = name_place(&frame);
+                    run.end.at = Some(name_place(&frame));
                 }
             }
             WaitEnd::Input | WaitEnd::Timeout => run.end.at = None,
@@ -364,25 +371,23 @@ impl ActiveRun<'_> {
 
     /// stdout and stderr from a position on, and the position after it. Without one it is what was printed
     /// until now, the newest.
-    async fn output(&self, since: Option<&Value>) -> ([String; 2], Option<Value>) {
-        let mut arguments = json!({ "maxBytes": MAX_OUTPUT_BYTES });
-        match since {
-            Some(since) => arguments["since"] = since.clone(),
-            None => arguments["newest"] = json!(true),
-        }
-        let Ok(read) = self.session.ask("processReadOutput", arguments).await else {
-            return Default::default();
+    async fn output(&self, since: Option<String>) -> ([String; 2], Option<String>) {
+        let newest = since.is_none();
+        let max_bytes = MAX_OUTPUT_BYTES;
+        let arguments = ReadOutputArguments { max_bytes, since, newest, ..ReadOutputArguments::default() };
+        let Ok(read) = self.session.send(&arguments).await else { return Default::default() };
+        let strip = |text: Option<String>| {
+            anstream::adapter::strip_str(text.as_deref().unwrap_or_default()).to_string()
         };
-        let stream =
-            |key: &str| anstream::adapter::strip_str(read[key].as_str().unwrap_or_default()).to_string();
-        ([stream("stdout"), stream("stderr")], Some(read["cursor"].clone()))
+        ([read.stdout, read.stderr].map(strip), Some(read.cursor))
     }
 }
 
 impl TargetHit {
     /// Whether a frame is at this location, if the first hit counts.
-    fn is_first_hit(&self, frame: &Value) -> bool {
-        let here = frame["source"]["path"] == self.request.file && frame["line"] == self.request.dap["line"];
-        here && self.hit == 1 && self.request.dap["condition"].is_null()
+    fn is_first_hit(&self, frame: &StackFrame) -> bool {
+        let dap = &self.request.dap;
+        let here = path_of(frame) == Some(&self.request.file) && u64::try_from(frame.line).ok() == dap.line;
+        here && self.hit == 1 && dap.condition.is_none()
     }
 }

@@ -4,12 +4,14 @@
 
 use std::time::Duration;
 
+use dap_wire::types::{GotoTargetsArguments, Source, StackFrame};
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
 
 use super::SkipTarget;
 use crate::session::AgentSession;
+use crate::session::requests::GotoArguments;
 use crate::source::SourceText;
+use crate::tools::shown_frame::path_of;
 
 /// Number of lines below a statement that are searched for the next one.
 const MAX_LINES_BELOW: u64 = 40;
@@ -22,11 +24,11 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 /// `UNSUPPORTED` when there is no such statement, or the engine refuses it.
 pub(super) async fn skip(
     session: &AgentSession,
-    thread: &Value,
-    frame: &Value,
+    thread: i64,
+    frame: &StackFrame,
     skip: SkipTarget,
 ) -> Result<(), Failure> {
-    let (Some(path), Some(line)) = (frame["source"]["path"].as_str(), frame["line"].as_u64()) else {
+    let (Some(path), Ok(line)) = (path_of(frame), u64::try_from(frame.line)) else {
         return Err(Failure::new(ErrorCode::Unsupported, "cannot skip a statement without a source"));
     };
     let lines = match skip {
@@ -44,10 +46,9 @@ pub(super) async fn skip(
             .hint("set `skipTo` to the line to continue at")
     };
     for line in lines {
-        let targets = json!({ "source": { "path": path }, "line": line });
-        let body = session.ask("gotoTargets", targets).await?;
-        if let Some(target) = body["targets"].get(0) {
-            let went = jump_to(session, thread, &target["id"]).await;
+        let targets = session.send(&targets_at(path, line)).await?.targets;
+        if let Some(target) = targets.first() {
+            let went = jump_to(session, thread, target.id).await;
             return went.map_err(|failure| cannot(&failure.message));
         }
     }
@@ -56,14 +57,23 @@ pub(super) async fn skip(
 
 /// The last line of the statement that begins there, if the engine reports it.
 async fn end_line(session: &AgentSession, path: &str, line: u64) -> u64 {
-    let targets = json!({ "source": { "path": path }, "line": line });
-    let body = session.ask("gotoTargets", targets).await.unwrap_or_default();
-    body["targets"][0]["endLine"].as_u64().unwrap_or(line).max(line)
+    let body = session.send(&targets_at(path, line)).await.unwrap_or_default();
+    let end = body.targets.first().and_then(|target| u64::try_from(target.end_line?).ok());
+    end.unwrap_or(line).max(line)
 }
 
-async fn jump_to(session: &AgentSession, thread: &Value, target: &Value) -> Result<(), Failure> {
+/// The request for the statements at a line to which a thread can move.
+fn targets_at(path: &str, line: u64) -> GotoTargetsArguments {
+    GotoTargetsArguments {
+        source: Source { path: Some(path.to_owned()), ..Source::default() },
+        line: i64::try_from(line).unwrap_or(i64::MAX),
+        ..GotoTargetsArguments::default()
+    }
+}
+
+async fn jump_to(session: &AgentSession, thread: i64, target: i64) -> Result<(), Failure> {
     let seen = session.snapshot().news;
-    session.ask("goto", json!({ "threadId": thread, "targetId": target })).await?;
+    session.send(&GotoArguments { thread_id: thread, target_id: target }).await?;
     let mut snapshot = session.watch_snapshot();
     let stopped = snapshot.wait_for(|snapshot| snapshot.news > seen);
     match tokio::time::timeout(STOP_TIMEOUT, stopped).await {

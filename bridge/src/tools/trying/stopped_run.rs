@@ -1,13 +1,13 @@
 //! A run of an experiment at a stop: its frame, and reading and setting values there.
 
+use dap_wire::types::StackFrame;
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::bounds::cut;
 use crate::session::AgentSession;
 use crate::tools::assignment;
-use crate::tools::shown_frame::{has_ended, shown_frame};
+use crate::tools::shown_frame::{has_ended, path_of, shown_frame};
 use crate::tools::values::MAX_VALUE_LEN;
 
 /// The program of a run, which is stopped.
@@ -18,16 +18,16 @@ pub(super) struct StoppedRun<'a> {
 
 impl StoppedRun<'_> {
     /// The frame that tools show at this stop.
-    pub(super) async fn frame(&self) -> Result<Value, Failure> {
-        let thread = self.session.snapshot().stop["threadId"].clone();
-        let (top, shown) = shown_frame(self.session, &thread).await?;
+    pub(super) async fn frame(&self) -> Result<StackFrame, Failure> {
+        let thread = self.session.snapshot().stop.thread_id.unwrap_or_default();
+        let (top, shown) = shown_frame(self.session, thread).await?.unwrap_or_default();
         Ok(if has_ended(&shown) { top } else { shown })
     }
 
     /// The values of expressions, each with its expression.
     pub(super) async fn values(
         &self,
-        frame: &Value,
+        frame: i64,
         expressions: &[String],
     ) -> Result<Vec<(String, String)>, Failure> {
         let mut values = Vec::new();
@@ -38,16 +38,17 @@ impl StoppedRun<'_> {
     }
 
     /// The value of an expression, or the reason why it has none.
-    pub(super) async fn value(&self, frame: &Value, expression: &str) -> Result<String, Failure> {
-        match assignment::evaluate(self.session, frame, expression, self.cancel).await {
-            Ok(response) => Ok(text(&cut(&response["result"], MAX_VALUE_LEN))),
+    pub(super) async fn value(&self, frame: i64, expression: &str) -> Result<String, Failure> {
+        match assignment::evaluate(self.session, Some(frame), expression, self.cancel).await {
+            Ok(response) => Ok(cut(&response.result, MAX_VALUE_LEN)),
             Err(failure) if failure.code == ErrorCode::Cancelled => Err(failure),
-            Err(failure) => Ok(text(&cut(&json!(format!("error: {}", failure.message)), MAX_VALUE_LEN))),
+            Err(failure) => Ok(cut(&format!("error: {}", failure.message), MAX_VALUE_LEN)),
         }
     }
 
     /// Sets a value. Where an engine sets only constants, the expression is evaluated first.
-    pub(super) async fn set(&self, frame: &Value, name: &str, value: &str) -> Result<String, Failure> {
+    pub(super) async fn set(&self, frame: i64, name: &str, value: &str) -> Result<String, Failure> {
+        let frame = Some(frame);
         let refused = |failure: Failure| match failure.code {
             ErrorCode::Cancelled => failure,
             _ => Failure {
@@ -61,7 +62,7 @@ impl StoppedRun<'_> {
                 let Ok(result) = assignment::evaluate(self.session, frame, value, self.cancel).await else {
                     return Err(refused(failure));
                 };
-                let constant = text(&result["result"]);
+                let constant = result.result;
                 if constant == value {
                     return Err(refused(failure));
                 }
@@ -69,20 +70,15 @@ impl StoppedRun<'_> {
                 set.map_err(|_| refused(failure))?
             }
         };
-        Ok(text(&cut(&assigned["value"], MAX_VALUE_LEN)))
+        Ok(cut(&assigned.value, MAX_VALUE_LEN))
     }
 }
 
-fn text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
 /// A frame as `file:line in function`.
-pub(super) fn name_place(frame: &Value) -> Option<String> {
-    let name = frame["name"].as_str()?;
-    let file = frame["source"]["path"].as_str().and_then(|path| path.rsplit('/').next());
-    Some(match (file, frame["line"].as_u64()) {
-        (Some(file), Some(line)) => format!("{file}:{line} in {name}"),
-        _ => name.to_owned(),
-    })
+pub(super) fn name_place(frame: &StackFrame) -> String {
+    let name = &frame.name;
+    match path_of(frame).and_then(|path| path.rsplit('/').next()) {
+        Some(file) => format!("{file}:{} in {name}", frame.line),
+        None => name.clone(),
+    }
 }
