@@ -280,6 +280,16 @@ async fn memory_is_read_where_values_are(runtime: Runtime) -> anyhow::Result<()>
     let read = editor.ok("readMemory", json!({ "memoryReference": address, "count": 4 })).await?;
     // 77, four bytes, little end first.
     assert_eq!(read["data"], "TQAAAA==");
+    for (expression, expected) in [
+        ("blank == null", "true"),
+        ("blank != null", "false"),
+        ("blank == (void*)null", "true"),
+        ("pointer == null", "false"),
+        ("pointer != null", "true"),
+    ] {
+        let body = editor.ok("evaluate", json!({ "expression": expression, "frameId": frame })).await?;
+        assert_eq!(text(&body, "result"), expected, "{expression}");
+    }
     let bad = json!({ "memoryReference": "here", "count": 4 });
     assert_eq!(editor.refused("readMemory", bad).await?, "INVALID_PARAMETER");
     let nothing = editor.ok("readMemory", json!({ "memoryReference": "0x10", "count": 4 })).await?;

@@ -131,7 +131,7 @@ impl StopContext<'_> {
 
     pub(crate) fn is_null_val(&self, val: &TypedValue) -> Result<bool, Failure> {
         Ok(match &val.data {
-            ValueLocation::Constant(constant) => *constant == Constant::Null,
+            ValueLocation::Constant(constant) => is_null_constant(constant, &val.ty),
             ValueLocation::At(Path { root: PathRoot::Memory { .. }, .. }) => false,
             ValueLocation::At(path) => {
                 let value = match self.fetch(path) {
@@ -140,6 +140,11 @@ impl StopContext<'_> {
                 };
                 match bare(&value) {
                     None => true,
+                    // A pointer is never removed, not even a null pointer.
+                    Some(bare) if matches!(bare.element_type(), Ok(element::PTR | element::FNPTR)) => {
+                        let pointer = bare.as_reference();
+                        pointer.is_some_and(|pointer| pointer.target().is_ok_and(|address| address == 0))
+                    }
                     Some(_) => {
                         self.types.nullable(&val.ty).is_some()
                             && self.types.constant_of(&value) == Some(Constant::Null)
@@ -219,5 +224,24 @@ impl ClrTypeSystem {
             }
             _ => None,
         }
+    }
+}
+
+/// Whether a constant of this type is null. A pointer may be held as a number.
+fn is_null_constant(constant: &Constant, ty: &Ty) -> bool {
+    *constant == Constant::Null || matches!((constant, ty), (Constant::Int(_, 0), Ty::Pointer(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::ty::INT;
+
+    #[test]
+    fn pointer_held_as_zero_is_null() {
+        let zero = Constant::Int(element::U8, 0);
+        assert!(is_null_constant(&zero, &Ty::Pointer(Box::new(INT))));
+        assert!(!is_null_constant(&zero, &INT));
+        assert!(!is_null_constant(&Constant::Int(element::U8, 8), &Ty::Pointer(Box::new(INT))));
     }
 }
