@@ -279,6 +279,19 @@ impl BreakpointRequests {
         self.0.values_mut().for_each(|list| list.retain(&stay));
     }
 
+    /// Moves breakpoints under a name, or the end of a path, to the file that it means.
+    pub fn resolve_files(&mut self, find: impl Fn(&str) -> Option<String>) {
+        for named in self.files() {
+            if named != FUNCTIONS
+                && !std::path::Path::new(&absolute(&named)).exists()
+                && let Some(file) = find(&named)
+                && let Some(list) = self.0.remove(&named)
+            {
+                self.0.entry(file).or_default().extend(list);
+            }
+        }
+    }
+
     /// Forgets files with nothing left.
     pub fn sweep(&mut self) {
         self.0.retain(|_, list| !list.is_empty());
@@ -331,6 +344,17 @@ mod tests {
 
     fn request(given: &Value) -> Result<RequestedBreakpoint, Failure> {
         RequestedBreakpoint::read(&schema::read(given.as_object().cloned().unwrap())?)
+    }
+
+    #[test]
+    fn names_of_files_are_resolved_when_the_program_is_known() {
+        let mut requested = BreakpointRequests::default();
+        for (id, file) in [(1, "menu.sh"), (2, "unknown.sh"), (3, "/p/menu.sh")] {
+            requested.add(request(&json!({ "file": file, "line": 2 })).unwrap(), id, Purpose::Stop);
+        }
+        requested.resolve_files(|named| (named == "menu.sh").then(|| "/p/menu.sh".to_owned()));
+        let files: Vec<_> = requested.all().map(|(file, breakpoint)| (file, breakpoint.id)).collect();
+        assert_eq!(files, [("/p/menu.sh", 3), ("/p/menu.sh", 1), ("unknown.sh", 2)]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::launch_breakpoints::add_breakpoints;
+use super::launch_breakpoints::{add_breakpoints, find_source};
 use super::session_summary::{SessionSummary, describe};
 use super::waiting::{self, ENTRY_STOP_TIMEOUT};
 use super::{attach, repeats, server_urls, session_list, stops};
@@ -213,6 +213,7 @@ fn plan(call: &ToolCall, arguments: &LaunchArguments, kept: EarlyRequests) -> Re
     let EarlyRequests { mut requested, filters } = kept;
     let repeat = Repeat::of(&runs.repeat)?;
     let mut plan = SessionPlan { attributes, filters, repeat, ..SessionPlan::default() };
+    requested.resolve_files(|named| find_source(call, named, plan.folders()));
     add_breakpoints(call, &runs.breakpoints, &mut requested, plan.folders())?;
     plan.requested = requested;
     Ok(plan)

@@ -9,7 +9,15 @@ use crate::arguments::schema;
 use crate::breakpoint_requests::{BreakpointArguments, BreakpointRequests, Purpose, RequestedBreakpoint};
 use crate::call::ToolCall;
 use crate::session::breakpoints::locate_text;
-use crate::source::{absolute, in_folders};
+use crate::source::{absolute, below, in_folders};
+
+/// The file that a name means: below a folder of the program, else the only one below the agent's roots.
+pub(super) fn find_source(call: &ToolCall, named: &str, folders: Vec<PathBuf>) -> Option<String> {
+    in_folders(named, folders.into_iter()).or_else(|| {
+        let found = below(named, call.bridge.options.roots.paths());
+        if let [one] = found.as_slice() { Some(one.clone()) } else { None }
+    })
+}
 
 /// Adds the `breakpoints` of a launch: objects in the form of `debug_set_breakpoint`. A file that does not
 /// exist by its path is searched for in the folders. They replace earlier ones at the same location.
