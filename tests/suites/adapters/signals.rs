@@ -46,10 +46,11 @@ const RUBY: Source = (
     "$stdout.sync = true\ntrap('INT') { puts 'saving'; exit 5 } if ARGV.any?\nputs 'ready'\n\
      3000.times { sleep 0.02 }\n",
 );
+/// It waits without a child: bash ignores a signal if the child that it waits for ends by itself.
 const BASH: Source = (
     "waits.sh",
-    "if [ $# -gt 0 ]; then trap 'echo saving; exit 5' INT; fi\necho ready\n\
-     for ((i = 0; i < 3000; i++)); do sleep 0.02; done\n",
+    "exec 3<> <(:)\nif [ $# -gt 0 ]; then trap 'echo saving; exit 5' INT; fi\necho ready\n\
+     for ((i = 0; i < 600; i++)); do read -r -t 0.1 -u 3; done\n",
 );
 const PERL: Source = (
     "waits.pl",
