@@ -8,8 +8,6 @@ from .paths import CACHE
 UNUSED_DAYS = 14
 HASH_DIGITS = 12
 locks, failures, used, scratches = {}, {}, set(), set()
-# Builds inherit these handles, so that the lock is held until the builds have ended.
-lock_handles = []
 
 
 def verify_hash(path, wanted, algorithm="sha256"):
@@ -99,16 +97,3 @@ def remove_unused():
         if match and match[1] in labels and folder.name not in used and folder.stat().st_mtime < oldest:
             log_progress(f"removing {folder.name}, which nothing has used for {UNUSED_DAYS} days")
             shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def lock_setup():
-    """Locks the cache: waits for another set-up, and for builds of one that was killed."""
-    with (CACHE / "running.lock").open("w") as file:
-        lock_handles.append(file.fileno())
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            log_progress(f"waiting for another set-up of {CACHE}")
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield

@@ -2,9 +2,10 @@
 import hashlib, json, os, pathlib, shutil
 
 from . import one_file
-from .cache import lock_handles, scratch_folder
+from .cache import scratch_folder
 from .commands import run, log_progress, run_command
 from .dotnet import parse_version
+from .lock import lock_handles
 from .paths import CACHE, ROOT, get_cache_variables
 
 # Runs a build and then ends the compiler's server that it left, also where set-up itself was killed: the server inherits the lock of the cache,
