@@ -29,6 +29,15 @@ pub struct AccessPolicy {
     pub by_person: bool,
 }
 
+/// Who may take part in a session, and what agents may do in it.
+#[derive(Debug, Default)]
+pub struct SessionAccess {
+    /// The token that the first client must present.
+    pub token: Option<Token>,
+    /// The access of agents; before the launch, the default for a launch that does not set it.
+    pub policy: AccessPolicy,
+}
+
 impl AgentAccess {
     /// As it is spelled in `launch`, `sessionControl` and `--agent-access`.
     ///

@@ -73,9 +73,33 @@ pub struct BreakpointStore {
     scopes: BTreeMap<BreakpointScope, ScopeBreakpoints>,
     /// Owners that left with `keepBreakpoints`.
     kept: BTreeSet<ClientId>,
+    /// Clients that changed breakpoints to which the engine has not replied.
+    changed_by: BTreeSet<ClientId>,
+    /// Data ids that are valid only at one stop, with the number of that stop.
+    data_ids: BTreeMap<String, u64>,
 }
 
 impl BreakpointStore {
+    /// Records that a client changed breakpoints, until the engine has replied.
+    pub fn note_changed_by(&mut self, client: ClientId) {
+        self.changed_by.insert(client);
+    }
+
+    /// The clients that changed breakpoints since the last call.
+    pub fn take_changed_by(&mut self) -> BTreeSet<ClientId> {
+        std::mem::take(&mut self.changed_by)
+    }
+
+    /// Records a data id that is valid only at this stop.
+    pub fn record_data_id(&mut self, id: &str, stop: u64) {
+        self.data_ids.insert(id.to_owned(), stop);
+    }
+
+    /// Whether a data id is from another stop than this one.
+    pub fn is_stale_data_id(&self, id: &str, stop: u64) -> bool {
+        self.data_ids.get(id).is_some_and(|known| *known != stop)
+    }
+
     /// Replaces one client's breakpoints of one scope.
     pub fn set(
         &mut self,

@@ -4,15 +4,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dap_wire::Failure;
 use dap_wire::types::{self, InitializeRequestArguments};
+use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 
-use super::access::AgentAccess;
+use super::access::{AccessPolicy, AgentAccess, Token};
 use super::client_capabilities::ClientCapabilities;
 use super::convention::ClientConventions;
 use super::event::{ClientId, ClientOrigin};
-use super::ids::IdTable;
+use super::ids::{IdCounter, IdTable};
 
 /// Maximum length of a client's name, characters.
 const MAX_NAME: usize = 80;
@@ -53,44 +53,123 @@ impl ClientKind {
     }
 }
 
+/// How a client introduced itself with `initialize`.
 #[derive(Debug)]
-pub struct Client {
-    pub id: ClientId,
-    pub origin: ClientOrigin,
-    pub stage: HandshakeStage,
-    /// It presented the token, or needed none.
-    pub admitted: bool,
-    /// Its launch or attach made the session.
-    pub launched: bool,
+pub struct ClientIdentity {
     /// `clientName`, else `clientID`, else `client N`.
     pub name: String,
-    /// `clientID` of its `initialize`.
     pub client_id: Option<String>,
     pub kind: ClientKind,
-    /// The most access that it requests, even if it may have more.
-    pub requested_access: AgentAccess,
-    /// The commands it was refused since its access changed last: each is reported to the others once.
-    pub refused: BTreeSet<String>,
-    /// The arguments of its `initialize`, to repeat them when it joins another session through this one.
+    /// All arguments, to repeat them when it joins another session through this one.
     pub initialize_arguments: Value,
+}
+
+impl ClientIdentity {
+    /// Reads `initialize`. Without a name in it, the client keeps its own.
+    fn introduce(&mut self, initialize: &InitializeRequestArguments, arguments: &Value) {
+        let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+        self.client_id = given(&initialize.client_id);
+        if let Some(name) = given(&initialize.client_name).as_ref().or(self.client_id.as_ref()) {
+            self.name = name.chars().filter(|letter| !letter.is_control()).take(MAX_NAME).collect();
+        }
+        let is_bridge = self.client_id.as_ref().is_some_and(|id| id.starts_with("tandem-mcp"));
+        let is_agent = is_bridge || arguments["tandemKind"] == "agent";
+        self.kind = if is_agent { ClientKind::Agent } else { ClientKind::Editor };
+        self.initialize_arguments = arguments.clone();
+    }
+}
+
+/// The access that a client has presented and requested, and what it was refused.
+#[derive(Debug)]
+pub struct ClientAccess {
+    /// It presented the token, or needed none.
+    pub is_admitted: bool,
+    /// The most access that it requests, even if it may have more.
+    pub requested: AgentAccess,
+    /// The commands it was refused since its access changed last: each is reported to the others once.
+    refused: BTreeSet<String>,
+}
+
+impl ClientAccess {
+    /// Records that a command was refused; `false` if it was before, or if there are `most` already.
+    pub fn note_refused(&mut self, command: &str, most: usize) -> bool {
+        self.refused.len() < most && self.refused.insert(command.to_owned())
+    }
+
+    /// Forgets the refused commands: the access has changed.
+    pub fn forget_refused(&mut self) {
+        self.refused.clear();
+    }
+}
+
+/// The form of DAP that a client speaks.
+#[derive(Debug)]
+pub struct ClientProtocol {
     /// Lines, columns and paths as it wants them.
     pub convention: ClientConventions,
     /// The optional events and fields that it supports.
     pub supports: ClientCapabilities,
     /// The session's capabilities as they were last sent to it.
     pub sent_capabilities: Value,
+    /// Its ids of frames, variables and sources.
+    pub ids: IdTable,
+}
+
+impl ClientProtocol {
+    /// Rewrites the body of a response, whose ids are the client's already.
+    pub fn finish_response(&self, command: &str, body: &mut Value) {
+        self.supports.mask(command, body);
+        self.convention.to_client(body);
+    }
+
+    /// Rewrites the body of an event with the engine's ids.
+    pub fn to_event(&mut self, counter: &mut IdCounter, event: &str, body: &mut Value) {
+        self.ids.to_client(counter, event, body);
+        self.supports.mask(event, body);
+        self.convention.to_client(body);
+    }
+}
+
+/// The events about others, and about child sessions, that a client receives.
+#[derive(Debug, Default)]
+pub struct Subscription {
     /// It subscribed to `sessionChanged` and `inputClosed`.
-    pub subscribed: bool,
+    pub is_active: bool,
     /// It did not open the child session that it was last requested to open.
     pub refuses_children: bool,
     /// It subscribed, but no user learns of child sessions through it.
     pub overlooks_children: bool,
-    /// Its ids of frames, variables and sources.
-    pub ids: IdTable,
-    /// When it leaves in any way, another client takes over its role as the owner.
+}
+
+impl Subscription {
+    /// Whether a user learns of child sessions through the events of this client.
+    pub fn shows_children(&self) -> bool {
+        self.is_active && !self.overlooks_children
+    }
+}
+
+/// What stays when a client leaves in any way.
+#[derive(Debug, Default)]
+pub struct Departure {
+    /// Another client takes over its role as the owner.
     pub hands_over: bool,
-    /// Its breakpoints stay when it leaves.
+    /// Its breakpoints stay.
     pub keeps_breakpoints: bool,
+}
+
+/// A client of the session.
+#[derive(Debug)]
+pub struct Client {
+    pub id: ClientId,
+    pub origin: ClientOrigin,
+    pub stage: HandshakeStage,
+    pub identity: ClientIdentity,
+    pub access: ClientAccess,
+    pub protocol: ClientProtocol,
+    pub subscription: Subscription,
+    pub departure: Departure,
+    /// Its launch or attach made the session.
+    pub launched: bool,
     /// It puts mirrors into its own list of breakpoints.
     pub echoes_mirrors: bool,
     /// It was sent `terminated`.
@@ -106,23 +185,26 @@ impl Client {
             id,
             origin,
             stage: HandshakeStage::Connected,
-            admitted: true,
+            identity: ClientIdentity {
+                name: id.to_string(),
+                client_id: None,
+                kind: ClientKind::Editor,
+                initialize_arguments: Value::Null,
+            },
+            access: ClientAccess {
+                is_admitted: true,
+                requested: AgentAccess::Full,
+                refused: BTreeSet::new(),
+            },
+            protocol: ClientProtocol {
+                convention: ClientConventions::default(),
+                supports: ClientCapabilities::default(),
+                sent_capabilities: Value::Null,
+                ids: IdTable::default(),
+            },
+            subscription: Subscription::default(),
+            departure: Departure::default(),
             launched: false,
-            name: id.to_string(),
-            client_id: None,
-            kind: ClientKind::Editor,
-            requested_access: AgentAccess::Full,
-            refused: BTreeSet::new(),
-            initialize_arguments: Value::Null,
-            convention: ClientConventions::default(),
-            supports: ClientCapabilities::default(),
-            sent_capabilities: Value::Null,
-            subscribed: false,
-            refuses_children: false,
-            overlooks_children: false,
-            ids: IdTable::default(),
-            hands_over: false,
-            keeps_breakpoints: false,
             echoes_mirrors: false,
             terminated_sent: false,
             open_requests: Vec::new(),
@@ -136,30 +218,60 @@ impl Client {
     /// invalid `tandemAccess`.
     pub fn initialize(&mut self, arguments: &Value) -> Result<(), Failure> {
         let initialize: InitializeRequestArguments = types::read(arguments);
-        self.convention = ClientConventions::from_initialize(&initialize)?;
+        self.protocol.convention = ClientConventions::from_initialize(&initialize)?;
         let access = &arguments["tandemAccess"];
         if !access.is_null() {
-            self.requested_access = AgentAccess::parse(access)?;
+            self.access.requested = AgentAccess::parse(access)?;
         }
-        self.supports = ClientCapabilities::from_initialize(&initialize);
-        let given = |text: Option<String>| text.filter(|text| !text.is_empty());
-        self.client_id = given(initialize.client_id);
-        if let Some(name) = given(initialize.client_name).as_ref().or(self.client_id.as_ref()) {
-            self.name = name.chars().filter(|letter| !letter.is_control()).take(MAX_NAME).collect();
-        }
-        let is_bridge = self.client_id.as_ref().is_some_and(|id| id.starts_with("tandem-mcp"));
-        let is_agent = is_bridge || arguments["tandemKind"] == "agent";
-        self.kind = if is_agent { ClientKind::Agent } else { ClientKind::Editor };
-        self.initialize_arguments = arguments.clone();
+        self.protocol.supports = ClientCapabilities::from_initialize(&initialize);
+        self.identity.introduce(&initialize, arguments);
         self.stage = HandshakeStage::Initialized;
         Ok(())
+    }
+
+    /// Admits it with the token that a request presents. `disconnect` needs none, nor does `initialize`: the
+    /// token may come with `launch` or `attach`.
+    ///
+    /// # Errors
+    /// `ACCESS_DENIED` without the token, or with a wrong one: then the client must leave.
+    pub fn admit(&mut self, token: &Token, command: &str, presented: Option<&Value>) -> Result<(), Failure> {
+        if self.access.is_admitted {
+            return Ok(());
+        }
+        let denied = |what: &str| {
+            Err(Failure::new(ErrorCode::AccessDenied, what).hint(
+                "put `\"token\": \"…\"` into the launch configuration; the listener printed it, or \
+                    its user chose it",
+            ))
+        };
+        match presented.map(Value::as_str) {
+            Some(Some(presented)) if token.is(presented) => {
+                self.access.is_admitted = true;
+                Ok(())
+            }
+            Some(_) => {
+                self.stage = HandshakeStage::Leaving;
+                denied("this is not the token of this adapter")
+            }
+            None if matches!(command, "initialize" | "disconnect") => Ok(()),
+            None => denied("authentication required: pass `token` in `initialize`, `launch` or `attach`"),
+        }
+    }
+
+    /// Its access. Only a person's decision binds the agent that launched.
+    pub fn access_under(&self, policy: &AccessPolicy) -> AgentAccess {
+        let may = match self.identity.kind {
+            ClientKind::Agent if !self.launched || policy.by_person => policy.agents,
+            _ => AgentAccess::Full,
+        };
+        may.min(self.access.requested)
     }
 
     /// Whether it carries out a reverse request of this name.
     pub fn supports_reverse_request(&self, command: &str) -> bool {
         match command {
-            "runInTerminal" => self.supports.terminal,
-            "startDebugging" => self.supports.start_debugging,
+            "runInTerminal" => self.protocol.supports.terminal,
+            "startDebugging" => self.protocol.supports.start_debugging,
             _ => false,
         }
     }
@@ -167,8 +279,8 @@ impl Client {
     /// Whether it gets an event of this name.
     pub fn accepts_event(&self, event: &str) -> bool {
         match event {
-            "sessionChanged" | "inputClosed" => self.subscribed,
-            _ => self.supports.accepts_event(event),
+            "sessionChanged" | "inputClosed" => self.subscription.is_active,
+            _ => self.protocol.supports.accepts_event(event),
         }
     }
 }

@@ -3,24 +3,21 @@
 //! variables of the stops on the way. It requests nothing itself, knows no client and no clock; that is
 //! [`super::state`]'s work. Nothing is folded here: a body has one row for each statement.
 
+mod end;
 mod frames;
+mod limits;
 mod record;
 
 use dap_wire::types::{self, NamedValue, StackFrame, StackTraceResponseBody};
 use dap_wire::{ErrorCode, Failure};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
+pub use end::FollowEnd;
 use frames::{Caller, StepEnd, as_caller, locate};
+use limits::FollowLimits;
 use record::{Record, ScopeRef, call_of, local_scopes, take_own, take_returned, visible};
 use tandem_engine::result_names::ResultNames;
 
-/// Default and maximum number of statements.
-const STEP_LIMITS: (usize, usize) = (200, 5000);
-/// Default and maximum time limit, milliseconds.
-const TIMEOUT_LIMITS_MS: (u64, u64) = (10_000, 60_000);
-/// Deepest calls that are followed statement by statement.
-const MAX_DEPTH: usize = 5;
 /// Most calls of one statement that are entered; the rest are stepped over.
 const MAX_CALLS: usize = 16;
 /// Most bytes of a body.
@@ -34,17 +31,6 @@ const CALLBACK_LEVELS: usize = 60;
 /// The same if a function calls itself: then frames are distinguished by their number.
 const MAX_LEVELS: usize = 20_000;
 
-/// Arguments of `followCall`, as a client sends them.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Arguments {
-    thread_id: Option<i64>,
-    depth: Option<u64>,
-    max_steps: Option<u64>,
-    timeout_ms: Option<u64>,
-    enter_calls: Option<bool>,
-}
-
 #[derive(Debug, PartialEq)]
 pub enum FollowAction {
     /// A query about the stop: command and arguments.
@@ -53,46 +39,6 @@ pub enum FollowAction {
     Step(&'static str),
     /// No further request: the call has ended.
     End(FollowEnd),
-}
-
-/// The reason why following a call ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FollowEnd {
-    /// The call has returned.
-    Returned,
-    /// The program stopped at an exception.
-    Exception,
-    /// The call is no longer on the stack and did not return to its caller: an exception left it.
-    Unwound,
-    /// The program stopped for another reason.
-    Stopped,
-    /// The program has ended.
-    Exited,
-    /// As many statements were executed as were requested, or their values are too large.
-    Steps,
-    /// `timeoutMs` has passed.
-    Timeout,
-    /// The client cancelled it.
-    Cancelled,
-    /// The engine refuses to step or to show the stack.
-    Failed,
-}
-
-impl FollowEnd {
-    /// Its name in response bodies.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Returned => "returned",
-            Self::Exception => "exception",
-            Self::Unwound => "unwound",
-            Self::Stopped => "stopped",
-            Self::Exited => "exited",
-            Self::Steps => "steps",
-            Self::Timeout => "timeout",
-            Self::Cancelled => "cancelled",
-            Self::Failed => "failed",
-        }
-    }
 }
 
 /// A frame that is followed statement by statement.
@@ -120,37 +66,63 @@ enum AwaitedResponse {
     Variables { left: Vec<ScopeRef>, are_returned: bool, rows: Vec<NamedValue> },
 }
 
+/// The last stack that the engine has shown.
+#[derive(Debug, Default)]
+struct LastStack {
+    top: StackFrame,
+    /// The caller of the frame on top.
+    caller: Option<Caller>,
+    /// The number of frames, where they are counted.
+    height: usize,
+}
+
+/// How many frames a stack has at most, and whether their number distinguishes them.
+#[derive(Debug)]
+struct StackRequest {
+    /// How many frames the next stack has at most.
+    max_levels: usize,
+    /// Frames are distinguished by their number.
+    is_recursive: bool,
+    /// Frames are distinguished by their number from the next stack on.
+    counts_next: bool,
+}
+
+impl StackRequest {
+    /// A new stop: the usual number of frames, or all of them if they are counted.
+    fn reset(&mut self) {
+        self.max_levels = if self.is_recursive { MAX_LEVELS } else { USUAL_LEVELS };
+    }
+
+    /// Counts frames from the next stack on, which has all of them.
+    fn begin_counting(&mut self) {
+        *self = Self { max_levels: MAX_LEVELS, is_recursive: true, counts_next: true };
+    }
+}
+
+/// The last step, and the calls of the statement in which it ended.
+#[derive(Debug)]
+struct LastStep {
+    /// The place where it ended.
+    end: StepEnd,
+    /// It ended in the middle of a statement: a call of it has returned.
+    within: bool,
+    /// It was one into calls.
+    was_into: bool,
+    /// Calls of the current statement that were entered.
+    entered: usize,
+}
+
 /// A call that is followed: its statements, and the state of the search for the next one.
 #[derive(Debug)]
 pub struct Follow {
     thread: i64,
-    depth: usize,
-    max_steps: usize,
-    enter_calls: bool,
-    /// The limit in milliseconds.
-    pub timeout: u64,
+    limits: FollowLimits,
     levels: Vec<FollowedFrame>,
     record: Record,
     look: AwaitedResponse,
-    /// The place where the last step ended.
-    place: StepEnd,
-    top: StackFrame,
-    /// Frames of the last stack, where they are counted.
-    height: usize,
-    /// How many frames the next stack has at most.
-    max_levels: usize,
-    /// Frames are distinguished by their number.
-    recursive: bool,
-    /// Frames are distinguished by their number from the next stack on.
-    counts: bool,
-    /// The caller of the frame on top.
-    caller: Option<Caller>,
-    /// The last step ended in the middle of a statement: a call of it has returned.
-    within: bool,
-    /// Calls of the current statement that were entered.
-    entered: usize,
-    /// The last step was one into calls.
-    stepped_in: bool,
+    stack: LastStack,
+    request: StackRequest,
+    step: LastStep,
 }
 
 impl Follow {
@@ -160,44 +132,25 @@ impl Follow {
     /// # Errors
     /// `INVALID_PARAMETER` when an argument has the wrong type or is out of range.
     pub fn parse(arguments: &Value, stopped: Option<i64>, results: ResultNames) -> Result<Self, Failure> {
-        let read: Arguments = serde_json::from_value(arguments.clone()).map_err(|error| {
-            Failure::invalid(format!("the arguments of `followCall` do not fit: {error}"))
-        })?;
-        let Some(thread) = read.thread_id.or(stopped) else {
+        let (thread, limits) = FollowLimits::parse(arguments)?;
+        let Some(thread) = thread.or(stopped) else {
             return Err(Failure::invalid("`followCall` needs `threadId`"));
         };
-        let depth = usize::try_from(read.depth.unwrap_or(0)).unwrap_or(usize::MAX);
-        if depth > MAX_DEPTH {
-            return Err(Failure::invalid(format!("`depth` is {depth}; it must be 0 to {MAX_DEPTH}")));
-        }
-        let steps =
-            read.max_steps.map_or(STEP_LIMITS.0, |steps| usize::try_from(steps).unwrap_or(usize::MAX));
-        if steps == 0 || steps > STEP_LIMITS.1 {
-            return Err(Failure::invalid(format!(
-                "`maxSteps` is {steps}; it must be 1 to {}",
-                STEP_LIMITS.1
-            )));
-        }
         Ok(Self {
             thread,
-            depth,
-            max_steps: steps,
-            enter_calls: read.enter_calls.unwrap_or(true),
-            timeout: read.timeout_ms.unwrap_or(TIMEOUT_LIMITS_MS.0).clamp(1, TIMEOUT_LIMITS_MS.1),
+            limits,
             levels: Vec::new(),
             record: Record::new(results),
             look: AwaitedResponse::Stack,
-            place: StepEnd::Gone,
-            top: StackFrame::default(),
-            height: 0,
-            max_levels: USUAL_LEVELS,
-            recursive: false,
-            counts: false,
-            caller: None,
-            within: false,
-            entered: 0,
-            stepped_in: false,
+            stack: LastStack::default(),
+            request: StackRequest { max_levels: USUAL_LEVELS, is_recursive: false, counts_next: false },
+            step: LastStep { end: StepEnd::Gone, within: false, was_into: false, entered: 0 },
         })
+    }
+
+    /// The time limit, in milliseconds.
+    pub fn timeout_ms(&self) -> u64 {
+        self.limits.timeout_ms
     }
 
     /// The thread that is followed.
@@ -208,13 +161,13 @@ impl Follow {
     /// The program has stopped, with this thread, in the call or on the way there: requests the stack.
     pub fn stopped(&mut self, thread: Option<i64>) -> FollowAction {
         self.thread = thread.unwrap_or(self.thread);
-        self.max_levels = if self.recursive { MAX_LEVELS } else { USUAL_LEVELS };
-        self.stack()
+        self.request.reset();
+        self.request_stack()
     }
 
-    fn stack(&mut self) -> FollowAction {
+    fn request_stack(&mut self) -> FollowAction {
         self.look = AwaitedResponse::Stack;
-        let arguments = types::top_frames(Some(self.thread), self.max_levels);
+        let arguments = types::top_frames(Some(self.thread), self.request.max_levels);
         FollowAction::Query("stackTrace", arguments)
     }
 
@@ -250,13 +203,13 @@ impl Follow {
 
     fn receive_stack(&mut self, frames: &[StackFrame]) -> FollowAction {
         let Some(top) = frames.first() else { return FollowAction::End(FollowEnd::Unwound) };
-        self.top = top.clone();
-        self.caller = frames.get(1).map(as_caller);
-        self.height = frames.len();
-        if std::mem::take(&mut self.counts) {
+        self.stack.top = top.clone();
+        self.stack.caller = frames.get(1).map(as_caller);
+        self.stack.height = frames.len();
+        if std::mem::take(&mut self.request.counts_next) {
             self.count_levels(frames);
         }
-        let mut place = locate(&self.levels, frames, self.recursive);
+        let mut place = locate(&self.levels, frames, self.request.is_recursive);
         if place == StepEnd::Same && self.levels.last().is_some_and(|level| level.returns.is_some()) {
             // It has returned, and its caller, which has no frame here, has called it again.
             if self.levels.len() == 1 {
@@ -271,18 +224,18 @@ impl Follow {
             StepEnd::Called => self.levels.iter().any(|level| level.name == top.name),
             _ => false,
         };
-        if !self.recursive && calls_itself {
-            (self.recursive, self.counts, self.max_levels) = (true, true, MAX_LEVELS);
-            return self.stack();
+        if !self.request.is_recursive && calls_itself {
+            self.request.begin_counting();
+            return self.request_stack();
         }
-        if place == StepEnd::Gone && self.max_levels < CALLBACK_LEVELS {
-            self.max_levels = CALLBACK_LEVELS;
-            return self.stack();
+        if place == StepEnd::Gone && self.request.max_levels < CALLBACK_LEVELS {
+            self.request.max_levels = CALLBACK_LEVELS;
+            return self.request_stack();
         }
-        self.place = place;
-        match self.place {
+        self.step.end = place;
+        match self.step.end {
             // At the first instruction of a library's function some debuggers miss its caller.
-            StepEnd::Gone if self.stepped_in && !frames::is_users(top) => self.leave_call(),
+            StepEnd::Gone if self.step.was_into && !frames::is_users(top) => self.leave_call(),
             StepEnd::Gone => FollowAction::End(FollowEnd::Unwound),
             StepEnd::Called if !frames::is_users(top) => self.leave_call(),
             StepEnd::Library => self.leave_call(),
@@ -298,15 +251,15 @@ impl Follow {
     fn count_levels(&mut self, frames: &[StackFrame]) {
         let Some(last) = self.levels.last() else { return };
         let below = frames.iter().skip(1).position(|frame| frames::is(frame, last)).unwrap_or_default() + 1;
-        let own = self.height.saturating_sub(below);
+        let own = self.stack.height.saturating_sub(below);
         for (back, level) in self.levels.iter_mut().rev().enumerate() {
             level.height = own.saturating_sub(back);
         }
     }
 
     fn leave_call(&mut self) -> FollowAction {
-        self.entered += 1;
-        self.stepped_in = false;
+        self.step.entered += 1;
+        self.step.was_into = false;
         FollowAction::Step("stepOut")
     }
 
@@ -314,9 +267,9 @@ impl Follow {
     fn record_step_end(&mut self, mut rows: Vec<NamedValue>) -> FollowAction {
         let returned = take_returned(&mut rows, &self.record.results);
         let own = take_own(&mut rows, &self.record.results);
-        match self.place {
+        match self.step.end {
             StepEnd::Start => {
-                self.record.begin(&self.top, &rows);
+                self.record.begin(&self.stack.top, &rows);
                 self.push(rows);
             }
             StepEnd::Same => {
@@ -328,15 +281,15 @@ impl Follow {
             }
             StepEnd::Back { to } => {
                 self.pop_to(to + 1);
-                self.within = true;
+                self.step.within = true;
                 self.record.returned(self.statement(), &returned);
                 self.changed(rows);
             }
             StepEnd::Called => {
-                let is_followed = self.levels.len() <= self.depth || frames::is_block(&self.top);
-                self.record.call(self.statement(), call_of(&self.top, &rows, is_followed));
+                let is_followed = self.levels.len() <= self.limits.depth || frames::is_block(&self.stack.top);
+                self.record.call(self.statement(), call_of(&self.stack.top, &rows, is_followed));
                 if !is_followed {
-                    self.within = true;
+                    self.step.within = true;
                     return self.leave_call();
                 }
                 self.push(rows);
@@ -347,12 +300,12 @@ impl Follow {
             }
             StepEnd::Gone | StepEnd::Library => return FollowAction::End(FollowEnd::Unwound),
         }
-        if self.record.statements() > self.max_steps || self.record.bytes > MAX_BYTES {
+        if self.record.statements() > self.limits.max_steps || self.record.bytes > MAX_BYTES {
             self.record.unfinished();
             return FollowAction::End(FollowEnd::Steps);
         }
-        let enters = self.enter_calls && self.entered < MAX_CALLS;
-        self.stepped_in = enters;
+        let enters = self.limits.enter_calls && self.step.entered < MAX_CALLS;
+        self.step.was_into = enters;
         FollowAction::Step(if enters { "stepIn" } else { "next" })
     }
 
@@ -382,17 +335,17 @@ impl Follow {
     /// Takes up a call: its first statement begins.
     fn push(&mut self, rows: Vec<NamedValue>) {
         let depth = self.levels.len();
-        let statement = self.record.add(&self.top, depth, true);
+        let statement = self.record.add(&self.stack.top, depth, true);
         self.levels.push(FollowedFrame {
-            name: self.top.name.clone(),
-            path: frames::path(&self.top),
-            caller: self.caller.clone(),
-            height: self.height,
+            name: self.stack.top.name.clone(),
+            path: frames::path(&self.stack.top),
+            caller: self.stack.caller.clone(),
+            height: self.stack.height,
             rows,
             statement: Some(statement),
             returns: None,
         });
-        (self.within, self.entered) = (false, 0);
+        (self.step.within, self.step.entered) = (false, 0);
     }
 
     /// A step has ended in the call: records the changes and the next statement.
@@ -401,12 +354,12 @@ impl Follow {
         let Some(level) = self.levels.last_mut() else { return };
         self.record.changed(level.statement, &level.rows, &rows);
         level.rows = rows;
-        let is_same = level.statement.is_some_and(|at| self.record.is_at(at, self.top.line));
-        if std::mem::take(&mut self.within) && is_same {
+        let is_same = level.statement.is_some_and(|at| self.record.is_at(at, self.stack.top.line));
+        if std::mem::take(&mut self.step.within) && is_same {
             return;
         }
-        self.entered = 0;
-        level.statement = Some(self.record.add(&self.top, depth, false));
+        self.step.entered = 0;
+        level.statement = Some(self.record.add(&self.stack.top, depth, false));
     }
 
     /// The body of the response.

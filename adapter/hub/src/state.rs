@@ -9,6 +9,7 @@
 //! [`open_requests`] (requests without a response), [`engine_events`], [`follow_call`] (the life of a call),
 //! [`reverse`] (reverse requests of the engine).
 
+mod bodies;
 mod breakpoints;
 mod conditions;
 mod control;
@@ -18,44 +19,44 @@ mod hit_output;
 mod inspect;
 mod lifecycle;
 mod open_requests;
+mod program;
 mod program_io;
 #[cfg(test)]
 mod races;
 mod restart;
 mod reverse;
 mod session_changes;
+mod session_engine;
 mod session_info;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
+mod start_up;
 mod terminate;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use dap_wire::command::{self, ChangedState, CommandSpec};
-use dap_wire::types::{self, InvalidatedEventBody, OutputEventBody, StoppedEventBody};
 use dap_wire::{ErrorCode, Failure, Message, Request, Response};
 use serde_json::Value;
 
-use super::access::{AccessPolicy, AgentAccess, Token};
+use super::access::{AgentAccess, SessionAccess, Token};
 use super::arguments;
 use super::breakpoints::BreakpointStore;
-use super::capabilities::Capabilities;
-use super::clients::{Client, ClientKind, Clients, HandshakeStage, ParentClients};
+use super::clients::{Client, Clients, HandshakeStage, ParentClients};
 use super::event::{ClientId, ClientOrigin, ClientRequest, HubEffect, HubEvent, IoRequest, Ticket, Timer};
 use super::ids::IdCounter;
-use super::launch::Launch;
 use super::look_only;
-use super::pending::{PendingRequests, ReplyAction};
-use super::replay_state::ReplayState;
+use super::pending::ReplyAction;
+use bodies::{invalidated, output_line, unset_show_user};
 use conditions::ConditionChecks;
-use follow_call::FollowRequest;
-use restart::Restart;
-use reverse::ReverseRequests;
-use tandem_engine::{EngineAnswer, EngineRequest, StartedEngine};
-use terminate::Termination;
+use follow_call::Following;
+use program::{Phase, SessionProgram};
+use session_engine::SessionEngine;
+use start_up::{Configuration, StartUp};
+use tandem_engine::{EngineAnswer, EngineRequest};
+use terminate::SessionEnd;
 
 /// Maximum time in which a client must present the token, or on the socket send `initialize`.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(20);
@@ -64,81 +65,20 @@ pub const ENGINE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The same for the source of an engine that may have to fetch or decompile it first.
 pub(super) const SOURCE_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// The phase of the session. It decides which requests are legal.
-#[derive(Debug, Clone, PartialEq)]
-enum Phase {
-    /// No client has launched or attached.
-    Idle,
-    /// The engine builds, starts or attaches.
-    Starting,
-    Running,
-    Stopped {
-        /// The `stopped` event as clients got it.
-        stop: StoppedEventBody,
-    },
-    /// The program has ended, or the engine has detached from it.
-    Over {
-        /// Body of the engine's `exited`; null if it did not report an exit code.
-        exited: Value,
-        /// Body of the engine's `terminated`.
-        terminated: Value,
-    },
-}
-
-/// Whether the clients, and the engine, are configured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Configuration {
-    /// The client that launched has not sent `configurationDone`.
-    Open,
-    /// The client has sent it, and the engine has received it.
-    Done,
-    /// The client has sent it, but the engine of a restart has not received it yet.
-    Repeat,
-}
-
 /// The state of a debug session.
 #[derive(Debug)]
 pub struct State {
     session: String,
     clients: Clients,
-    phase: Phase,
-    /// The engine, when it has been created.
-    engine: Option<StartedEngine>,
-    /// Counts engines, so that a reply of an earlier engine is recognised.
-    engines: u64,
-    capabilities: Capabilities,
-    /// The engine sent `initialized`.
-    engine_initialized: bool,
-    configuration: Configuration,
-    /// The token that the first client must present.
-    token: Option<Token>,
-    /// The access of agents; before the launch, the default for a launch that does not set it.
-    policy: AccessPolicy,
-    launch: Launch,
-    /// The launch or attach succeeded before the engine was initialized; its response waits for that.
-    early_launch_reply: Option<(ClientRequest, Value)>,
+    program: SessionProgram,
+    engine: SessionEngine,
+    access: SessionAccess,
+    start: StartUp,
     counter: IdCounter,
-    pending: PendingRequests,
     breakpoints: BreakpointStore,
-    /// Clients that changed breakpoints to which the engine has not replied.
-    changed_by: BTreeSet<ClientId>,
-    /// Data ids that are valid only at one stop, with the number of that stop.
-    data_ids: BTreeMap<String, u64>,
     checks: ConditionChecks,
-    following: Option<FollowRequest>,
-    /// Counts calls that were followed.
-    followed: u64,
-    replay_state: ReplayState,
-    reverse: ReverseRequests,
-    restart: Option<Restart>,
-    /// The program was asked to end.
-    terminating: Option<Termination>,
-    /// Counts stops and resumes: a request at one stop is invalid at the next.
-    stops: u64,
-    /// The client that resumed the program last, named to a client that resumes too late.
-    resumed_by: Option<String>,
-    /// The session ends; everything else is refused.
-    ending: bool,
+    following: Following,
+    end: SessionEnd,
     /// The effects that [`State::handle`] returns.
     effects: Vec<HubEffect>,
 }
@@ -149,31 +89,15 @@ impl State {
         Self {
             session: session.into(),
             clients: Clients::default(),
-            phase: Phase::Idle,
-            engine: None,
-            engines: 0,
-            capabilities: Capabilities::default(),
-            engine_initialized: false,
-            configuration: Configuration::Open,
-            token: None,
-            policy: AccessPolicy::default(),
-            launch: Launch::default(),
-            early_launch_reply: None,
+            program: SessionProgram::default(),
+            engine: SessionEngine::default(),
+            access: SessionAccess::default(),
+            start: StartUp::default(),
             counter: IdCounter::default(),
-            pending: PendingRequests::default(),
             breakpoints: BreakpointStore::default(),
-            changed_by: BTreeSet::new(),
-            data_ids: BTreeMap::new(),
             checks: ConditionChecks::default(),
-            following: None,
-            followed: 0,
-            replay_state: ReplayState::default(),
-            reverse: ReverseRequests::default(),
-            restart: None,
-            terminating: None,
-            stops: 0,
-            resumed_by: None,
-            ending: false,
+            following: Following::default(),
+            end: SessionEnd::default(),
             effects: Vec::new(),
         }
     }
@@ -213,31 +137,31 @@ impl State {
     /// Requires the first client to present this token; the session's socket is private to
     /// the user and needs none.
     pub fn require_token(&mut self, token: Token) {
-        self.token = Some(token);
+        self.access.token = Some(token);
     }
 
     /// Sets the access of agents for a launch that does not set it.
     pub fn allow_agents(&mut self, access: AgentAccess) {
-        self.policy.agents = access;
+        self.access.policy.agents = access;
     }
 
     /// What child sessions follow.
     pub fn parent_clients(&self) -> ParentClients {
         ParentClients {
-            agent_access: self.policy.agents,
+            agent_access: self.access.policy.agents,
             notice_children: self.clients.iter().any(|client| self.notices_children(client)),
         }
     }
 
     /// Sets the exception filters that the engine will most likely have.
     pub fn expect_exception_filters(&mut self, exception_filters: Value) {
-        self.capabilities.expect_exception_filters(exception_filters);
+        self.engine.capabilities.expect_exception_filters(exception_filters);
     }
 
     fn add_client(&mut self, id: ClientId, origin: ClientOrigin) {
         let mut client = Client::new(id, origin);
-        client.admitted = self.token.is_none() || origin != ClientOrigin::First;
-        if !client.admitted || origin == ClientOrigin::Socket {
+        client.access.is_admitted = self.access.token.is_none() || origin != ClientOrigin::First;
+        if !client.access.is_admitted || origin == ClientOrigin::Socket {
             self.effects
                 .push(HubEffect::StartTimer { timer: Timer::Handshake(id), after: HANDSHAKE_TIMEOUT });
         }
@@ -253,39 +177,14 @@ impl State {
             ("initialize" | "launch" | "attach", Some(arguments)) => arguments.shift_remove("token"),
             _ => None,
         };
-        let (Some(token), Some(client)) = (&self.token, self.clients.get_mut(request.client)) else {
-            return Ok(());
-        };
-        if client.admitted {
-            return Ok(());
-        }
-        let denied = |what: &str| {
-            Err(Failure::new(ErrorCode::AccessDenied, what).hint(
-                "put `\"token\": \"…\"` into the launch configuration; the listener printed it, or \
-                    its user chose it",
-            ))
-        };
-        match presented.as_ref().map(Value::as_str) {
-            Some(Some(presented)) if token.is(presented) => {
-                client.admitted = true;
-                Ok(())
-            }
-            Some(_) => {
-                client.stage = HandshakeStage::Leaving;
-                denied("this is not the token of this adapter")
-            }
-            None if matches!(request.command.as_str(), "initialize" | "disconnect") => Ok(()),
-            None => denied("authentication required: pass `token` in `initialize`, `launch` or `attach`"),
+        match (&self.access.token, self.clients.get_mut(request.client)) {
+            (Some(token), Some(client)) => client.admit(token, &request.command, presented.as_ref()),
+            _ => Ok(()),
         }
     }
 
-    /// A client's access. Only a person's decision binds the agent that launched.
     fn access_of(&self, client: &Client) -> AgentAccess {
-        let may = match client.kind {
-            ClientKind::Agent if !client.launched || self.policy.by_person => self.policy.agents,
-            _ => AgentAccess::Full,
-        };
-        may.min(client.requested_access)
+        client.access_under(&self.access.policy)
     }
 
     fn receive_request(&mut self, id: ClientId, request: Request) {
@@ -316,7 +215,7 @@ impl State {
     /// Checks that a client may send this now, and rewrites lines, columns and paths of the arguments.
     fn validate(&self, request: &ClientRequest, arguments: &mut Value) -> Result<(), Failure> {
         let Some(client) = self.clients.get(request.client) else { return Ok(()) };
-        client.convention.to_hub(arguments);
+        client.protocol.convention.to_hub(arguments);
         match (client.stage, request.command.as_str()) {
             (HandshakeStage::Leaving, _) => Err(Failure::invalid("this client has disconnected").quiet()),
             (HandshakeStage::Connected, "initialize" | "disconnect") => Ok(()),
@@ -326,7 +225,7 @@ impl State {
             (_, command) => {
                 arguments::validate(command, arguments)?;
                 let access = self.access_of(client);
-                access.check(command, self.engine.as_ref())?;
+                access.check(command, self.engine.started.as_ref())?;
                 if access != AgentAccess::Full {
                     look_only::restrict(command, arguments);
                 }
@@ -367,7 +266,7 @@ impl State {
     }
 
     fn receive_engine_reply(&mut self, ticket: Ticket, result: Result<EngineAnswer, Failure>) {
-        let action = self.pending.take(ticket);
+        let action = self.engine.pending.take(ticket);
         let is_signal_pending = matches!(result, Ok(EngineAnswer::SignalPending));
         let result = result.map(EngineAnswer::into_body);
         match action {
@@ -406,8 +305,7 @@ impl State {
         if !response.success && !command::find(&request.command).is_some_and(|spec| spec.started_by_user) {
             unset_show_user(&mut response.body);
         }
-        client.supports.mask(&request.command, &mut response.body);
-        client.convention.to_client(&mut response.body);
+        client.protocol.finish_response(&request.command, &mut response.body);
         self.effects.push(HubEffect::Send { client: request.client, message: Message::Response(response) });
     }
 
@@ -421,13 +319,13 @@ impl State {
 
     /// Sends a request that may hold more than DAP does.
     fn send_to_engine(&mut self, action: ReplyAction, request: EngineRequest, deadline: Duration) {
-        let ticket = self.pending.add(action);
+        let ticket = self.engine.pending.add(action);
         self.effects.push(HubEffect::RequestEngine { ticket, request, deadline });
     }
 
     fn request_io(&mut self, request: ClientRequest, io: IoRequest) {
         let client = request.client;
-        let ticket = self.pending.add(match &io {
+        let ticket = self.engine.pending.add(match &io {
             IoRequest::Write { data, close } => ReplyAction::Write {
                 request,
                 text: session_changes::excerpt(&String::from_utf8_lossy(data)),
@@ -452,9 +350,7 @@ impl State {
             return;
         }
         let mut body = body.clone();
-        client.ids.to_client(&mut self.counter, event, &mut body);
-        client.supports.mask(event, &mut body);
-        client.convention.to_client(&mut body);
+        client.protocol.to_event(&mut self.counter, event, &mut body);
         let message = Message::Event(dap_wire::Event::new(event, body));
         self.effects.push(HubEffect::Send { client: id, message });
     }
@@ -489,68 +385,6 @@ impl State {
     }
 
     fn name_of(&self, id: ClientId) -> String {
-        self.clients.get(id).map_or_else(|| id.to_string(), |client| client.name.clone())
-    }
-
-    /// Whether a program exists and has not ended.
-    fn is_live(&self) -> bool {
-        matches!(self.phase, Phase::Starting | Phase::Running | Phase::Stopped { .. })
-    }
-
-    fn is_stopped(&self) -> bool {
-        matches!(self.phase, Phase::Stopped { .. })
-    }
-
-    fn is_over(&self) -> bool {
-        matches!(self.phase, Phase::Over { .. })
-    }
-
-    fn is_configured(&self) -> bool {
-        self.configuration != Configuration::Open
-    }
-
-    fn need_program(&self) -> Result<(), Failure> {
-        match self.phase {
-            Phase::Idle => Err(Failure::new(ErrorCode::NoSession, "there is no program in this session yet")
-                .hint("send `launch` or `attach` first")),
-            Phase::Over { .. } => Err(Failure::new(ErrorCode::NoSession, "the program has ended")
-                .hint("its output can still be read; launch again to continue")
-                .quiet()),
-            _ => Ok(()),
-        }
-    }
-
-    fn need_stop(&self, command: &str) -> Result<(), Failure> {
-        self.need_program()?;
-        match self.phase {
-            Phase::Stopped { .. } => Ok(()),
-            _ => Err(Failure::new(
-                ErrorCode::NotStopped,
-                format!("`{command}` needs a stopped program; it runs"),
-            )
-            .hint("pause it, or wait for a breakpoint")
-            .quiet()),
-        }
-    }
-}
-
-/// The body of an `output` event with a line.
-fn output_line(category: &str, line: &str) -> Value {
-    let (category, output) = (Some(category.to_owned()), format!("{line}\n"));
-    types::body(&OutputEventBody { category, output, ..OutputEventBody::default() })
-}
-
-/// The body of an `invalidated` event.
-fn invalidated(area: &str) -> Value {
-    let areas = Some(vec![area.to_owned()]);
-    types::body(&InvalidatedEventBody { areas, ..InvalidatedEventBody::default() })
-}
-
-/// Takes DAP `showUser` back from the body of an error response. Editors evaluate watches and hovers, ask
-/// for completions and read variables at each stop without a user's request: a failure there is a row of
-/// a table, not a dialog.
-fn unset_show_user(body: &mut Value) {
-    if let Some(show) = body.get_mut("error").and_then(|error| error.get_mut("showUser")) {
-        *show = Value::Bool(false);
+        self.clients.get(id).map_or_else(|| id.to_string(), |client| client.identity.name.clone())
     }
 }

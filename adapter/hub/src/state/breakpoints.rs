@@ -31,13 +31,14 @@ impl State {
     /// `setBreakpoints` and its kin: replaces this client's breakpoints of one scope.
     pub(super) fn set_breakpoints(&mut self, request: ClientRequest, mut arguments: Value) {
         let Some(client) = self.clients.get(request.client) else { return };
-        let known = client.client_id.as_deref().is_some_and(|id| ECHOING.contains(&id));
-        let echoes_mirrors = match client.kind {
+        let known = client.identity.client_id.as_deref().is_some_and(|id| ECHOING.contains(&id));
+        let echoes_mirrors = match client.identity.kind {
             ClientKind::Agent => EchoesMirrors::Never,
             ClientKind::Editor if known || client.echoes_mirrors => EchoesMirrors::Always,
             ClientKind::Editor => EchoesMirrors::Maybe,
         };
-        let source = arguments.get_mut("source").map_or(Ok(()), |source| client.ids.to_engine(source));
+        let source =
+            arguments.get_mut("source").map_or(Ok(()), |source| client.protocol.ids.to_engine(source));
         let requested = source.and_then(|()| parse(&request.command, &arguments)).and_then(|requested| {
             self.can_hold(&requested.scope, requested.breakpoints.is_empty())?;
             Ok(requested)
@@ -58,7 +59,7 @@ impl State {
             client.echoes_mirrors = true;
         }
         if outcome.changed {
-            self.changed_by.insert(request.client);
+            self.breakpoints.note_changed_by(request.client);
         }
         let takes = self.takes_breakpoints();
         let Some(in_scope) = self.breakpoints.scope_mut(&scope) else { return };
@@ -91,7 +92,8 @@ impl State {
             let held = self.breakpoints.requests(&BreakpointScope::Data);
             for (at, request) in requested.breakpoints.iter().enumerate() {
                 let id = request.data_id.as_ref();
-                let stale = id.and_then(|id| self.data_ids.get(id)).is_some_and(|stop| *stop != self.stops);
+                let stale =
+                    id.is_some_and(|id| self.breakpoints.is_stale_data_id(id, self.program.stops.count));
                 if stale && !held.iter().any(|held| held.data_id == request.data_id) {
                     requested.stale.insert(at);
                 }
@@ -104,18 +106,18 @@ impl State {
     pub(super) fn record_data_id(&mut self, info: &Value) {
         let info: DataBreakpointInfoResponseBody = types::read(info);
         if let Some(id) = info.data_id.as_str().filter(|_| info.can_persist != Some(true)) {
-            self.data_ids.insert(id.to_owned(), self.stops);
+            self.breakpoints.record_data_id(id, self.program.stops.count);
         }
     }
 
     /// Whether the engine takes breakpoints now.
     fn takes_breakpoints(&self) -> bool {
-        self.engine_initialized && self.is_live()
+        self.engine.is_initialized && self.program.is_live()
     }
 
     fn can_hold(&self, scope: &BreakpointScope, nothing: bool) -> Result<(), Failure> {
         match scope.capability() {
-            Some(name) if !nothing && !self.capabilities.engine_has(name) => {
+            Some(name) if !nothing && !self.engine.capabilities.engine_has(name) => {
                 Err(Failure::new(ErrorCode::Unsupported, format!("the engine has no `{}`", scope.command()))
                     .hint(format!("its capabilities do not have `{name}`")))
             }
@@ -124,16 +126,16 @@ impl State {
     }
 
     fn support(&self) -> BreakpointSupport {
-        let several = self.engine.as_ref().is_none_or(|engine| engine.several_per_line);
-        let language = self.engine.as_ref().map(|engine| engine.conditions);
+        let several = self.engine.started.as_ref().is_none_or(|engine| engine.several_per_line);
+        let language = self.engine.started.as_ref().map(|engine| engine.conditions);
         BreakpointSupport {
             several,
-            conditions: self.capabilities.engine_has("supportsConditionalBreakpoints"),
-            hit_conditions: self.capabilities.engine_has("supportsHitConditionalBreakpoints"),
+            conditions: self.engine.capabilities.engine_has("supportsConditionalBreakpoints"),
+            hit_conditions: self.engine.capabilities.engine_has("supportsHitConditionalBreakpoints"),
             // Other adapters treat `{expression}` in different ways, and some print it as the program's own
             // output.
-            log_messages: several && self.capabilities.engine_has("supportsLogPoints"),
-            filter_options: self.capabilities.engine_has("supportsExceptionFilterOptions"),
+            log_messages: several && self.engine.capabilities.engine_has("supportsLogPoints"),
+            filter_options: self.engine.capabilities.engine_has("supportsExceptionFilterOptions"),
             language: language.unwrap_or(ConditionLanguage::OTHER),
         }
     }
@@ -160,7 +162,7 @@ impl State {
             }
         };
         let ids = engine_breakpoints.into_iter().map(|sent| sent.ids).collect();
-        let action = ReplyAction::Breakpoints { scope: scope.clone(), ids, engine: self.engines };
+        let action = ReplyAction::Breakpoints { scope: scope.clone(), ids, engine: self.engine.count };
         self.send_to_engine(action, request, ENGINE_TIMEOUT);
     }
 
@@ -173,7 +175,7 @@ impl State {
         {
             return Vec::new();
         }
-        let filters = self.capabilities.offered()["exceptionBreakpointFilters"].as_array();
+        let filters = self.engine.capabilities.offered()["exceptionBreakpointFilters"].as_array();
         let defaults = filters.into_iter().flatten().filter(|filter| filter["default"] == true);
         let ids = defaults.filter_map(|filter| filter["filter"].as_str());
         ids.map(BreakpointRequest::filter).collect()
@@ -191,11 +193,11 @@ impl State {
 
     /// Adds where a launched test stops when it fails, as one more owner's, as far as the engine knows it.
     pub(super) fn add_failure_stops(&mut self) {
-        let mut stops = self.launch.failure_stops.clone();
+        let mut stops = self.start.launch.failure_stops.clone();
         if stops.is_null() {
             return;
         }
-        let offered = self.capabilities.offered()["exceptionBreakpointFilters"].clone();
+        let offered = self.engine.capabilities.offered()["exceptionBreakpointFilters"].clone();
         let has =
             |name: &Value| offered.as_array().is_some_and(|all| all.iter().any(|one| one["filter"] == *name));
         if let Some(filters) = stops["filters"].as_array_mut() {
@@ -235,7 +237,7 @@ impl State {
         engine: u64,
         result: Result<Value, Failure>,
     ) {
-        if engine != self.engines {
+        if engine != self.engine.count {
             return;
         }
         let Some(in_scope) = self.breakpoints.scope_mut(scope) else { return };
@@ -281,7 +283,7 @@ impl State {
     /// The engine is gone: what it reported of breakpoints is void, and requests that wait for it get their
     /// response. The next engine gets everything again.
     pub(super) fn forget_engine_breakpoints(&mut self) {
-        self.engines += 1;
+        self.engine.count += 1;
         self.abandon_checks();
         self.checks.last_resume.clear();
         for (scope, pending) in self.breakpoints.forget_engine() {
@@ -291,7 +293,7 @@ impl State {
 
     fn respond_with_breakpoints(&mut self, request: &ClientRequest, mut body: Value) {
         if let Some(client) = self.clients.get_mut(request.client) {
-            client.ids.to_client(&mut self.counter, &request.command, &mut body);
+            client.protocol.ids.to_client(&mut self.counter, &request.command, &mut body);
         }
         self.respond(request, Ok(body));
     }
@@ -318,7 +320,7 @@ impl State {
 
     /// Brings every client's mirrors up to date.
     fn update_mirrors(&mut self) {
-        let by = std::mem::take(&mut self.changed_by);
+        let by = self.breakpoints.take_changed_by();
         for client in self.viewers() {
             self.send_mirrors(client);
             // Function, data and exception breakpoints of others have no mirrors.
@@ -348,7 +350,7 @@ impl State {
             .map(|owner| {
                 self.clients
                     .get(*owner)
-                    .map_or_else(|| "a client that left".into(), |client| client.name.clone())
+                    .map_or_else(|| "a client that left".into(), |client| client.identity.name.clone())
             })
             .collect();
         let mut text = format!("set by {}", names.join(", "));
@@ -395,7 +397,7 @@ impl State {
     /// A client left: its breakpoints are removed, unless it asked to keep them.
     pub(super) fn remove_client_breakpoints(&mut self, left: &Client) {
         let client = left.id;
-        if left.keeps_breakpoints {
+        if left.departure.keeps_breakpoints {
             return self.breakpoints.keep(client);
         }
         let changes =
@@ -408,7 +410,7 @@ impl State {
             scopes.iter().for_each(|scope| self.sync_breakpoints(scope));
         }
         if !scopes.is_empty() {
-            self.changed_by.insert(client);
+            self.breakpoints.note_changed_by(client);
         }
         self.update_mirrors();
     }

@@ -100,7 +100,7 @@ impl State {
         if self.checks.current.is_none() {
             // If clients know of another stop the program is stopped, even if no client wants this one.
             if let Some(stop) = self.checks.unwanted.take()
-                && !matches!(self.phase, Phase::Stopped { .. })
+                && !matches!(self.program.phase, Phase::Stopped { .. })
             {
                 self.resume_unwanted(stop);
             }
@@ -234,7 +234,8 @@ impl State {
     }
 
     fn receive_condition(&mut self, mut check: ConditionCheck, reply: Result<Value, Failure>) {
-        let language = self.engine.as_ref().map_or(ConditionLanguage::OTHER, |engine| engine.conditions);
+        let language =
+            self.engine.started.as_ref().map_or(ConditionLanguage::OTHER, |engine| engine.conditions);
         match reply.map(|body| types::read::<EvaluateResponseBody>(&body)) {
             Ok(value) if !language.is_true(&value.result) => {
                 check.candidates.get_or_insert_default().pop_front();
@@ -342,7 +343,7 @@ impl State {
         // A stop while stopped (another thread) is a new stop: what was requested before it is stale.
         self.leave_stop(None);
         let event = body(&stop);
-        self.phase = Phase::Stopped { stop };
+        self.program.phase = Phase::Stopped { stop };
         self.broadcast_after_output("stopped", &event);
     }
 
@@ -353,7 +354,7 @@ impl State {
             Execution::Step => "step",
             _ => {
                 let arguments = json!({ "threadId": stop.thread_id });
-                let action = ReplyAction::Resumption { stop, stops: self.stops };
+                let action = ReplyAction::Resumption { stop, stops: self.program.stops.count };
                 return self.request_engine(action, "continue", arguments, ENGINE_TIMEOUT);
             }
         };
@@ -372,10 +373,10 @@ impl State {
         result: Result<Value, Failure>,
     ) {
         if let Err(failure) = result
-            && self.is_live()
-            && self.stops == stops
+            && self.program.is_live()
+            && self.program.stops.count == stops
             && self.checks.current.is_none()
-            && !matches!(self.phase, Phase::Stopped { .. })
+            && !matches!(self.program.phase, Phase::Stopped { .. })
         {
             tracing::warn!(%failure, "the program did not resume after a stop that no owner wants");
             self.report_stop(stop, &[]);

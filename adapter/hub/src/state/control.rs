@@ -19,7 +19,8 @@ use crate::pending::ReplyAction;
 impl State {
     /// `continue`, the steps, and other requests that resume the program.
     pub(super) fn resume(&mut self, request: ClientRequest, mut arguments: Value) {
-        let first = match (self.pending.resume(), &self.phase, &self.resumed_by) {
+        let first = match (self.engine.pending.resume(), &self.program.phase, &self.program.stops.resumed_by)
+        {
             (Some((_, first)), _, _) => Some(self.name_of(first.client)),
             (None, Phase::Running, Some(first)) => Some(first.clone()),
             _ => None,
@@ -45,11 +46,11 @@ impl State {
             }
             Ok(body) => body,
             // The program has ended, as requested.
-            Err(_) if terminates && !self.is_live() => Value::Null,
+            Err(_) if terminates && !self.program.is_live() => Value::Null,
             Err(failure) => return self.refuse(request, failure),
         };
         self.respond(request, Ok(body));
-        if !self.is_stopped() {
+        if !self.program.is_stopped() {
             return;
         }
         self.abandon_checks();
@@ -69,12 +70,12 @@ impl State {
     /// paused until an event says otherwise.
     fn assumes_one_thread_steps(&self, client: ClientId) -> bool {
         let client = self.clients.get(client).filter(|client| client.stage == HandshakeStage::Ready);
-        client.is_some_and(|client| client.client_id.as_deref() == Some("vscode"))
+        client.is_some_and(|client| client.identity.client_id.as_deref() == Some("vscode"))
     }
 
     /// The thread of the current stop.
     pub(super) fn stopped_thread(&self) -> Option<i64> {
-        match &self.phase {
+        match &self.program.phase {
             Phase::Stopped { stop } => stop.thread_id,
             _ => None,
         }
@@ -97,17 +98,17 @@ impl State {
 
     /// The same, when the next stop is reported at once.
     pub(super) fn leave_stop(&mut self, by: Option<String>) {
-        self.phase = Phase::Running;
-        self.resumed_by = by;
-        self.stops += 1;
+        self.program.phase = Phase::Running;
+        self.program.stops.resumed_by = by;
+        self.program.stops.count += 1;
         for client in self.clients.iter_mut() {
-            client.ids.expire(&self.counter);
+            client.protocol.ids.expire(&self.counter);
         }
     }
 
     /// `pause` goes straight to the engine, past anything slow.
     pub(super) fn pause(&mut self, request: ClientRequest, mut arguments: Value) {
-        let prepared = if self.is_stopped() && self.pending.resume().is_none() {
+        let prepared = if self.program.is_stopped() && self.engine.pending.resume().is_none() {
             Err(Failure::new(ErrorCode::NotRunning, "the program is already stopped")
                 .hint("request the stack, or continue the thread")
                 .quiet())
@@ -129,7 +130,9 @@ impl State {
             self.checks.pause_wanted = false;
         }
         let result = match result {
-            Err(failure) if failure.code == ErrorCode::NotRunning && self.is_stopped() => Ok(Value::Null),
+            Err(failure) if failure.code == ErrorCode::NotRunning && self.program.is_stopped() => {
+                Ok(Value::Null)
+            }
             other => other,
         };
         let paused = result.is_ok();

@@ -29,7 +29,7 @@ impl State {
                 self.receive_reverse_request(id, command, arguments);
             }
             EngineEvent::Capabilities(all) => {
-                self.capabilities.replace(all);
+                self.engine.capabilities.replace(all);
                 self.broadcast_capabilities();
             }
             // The actor has made a session of it.
@@ -43,23 +43,25 @@ impl State {
 
     /// `failure`: the program stopped because it could not evaluate this condition.
     fn receive_dap_event(&mut self, event: &str, body: Value, failure: Option<FailedCondition>) {
-        if self.is_over() && matches!(event, "initialized" | "stopped" | "continued" | "process" | "exited") {
+        if self.program.is_over()
+            && matches!(event, "initialized" | "stopped" | "continued" | "process" | "exited")
+        {
             // A program that has ended does not come back, whatever its engine still reports.
             tracing::debug!(event, "event after the end");
             return;
         }
-        let ended = |id: &str| !self.replay_state.is_in_progress(id);
+        let ended = |id: &str| !self.program.replay.is_in_progress(id);
         if matches!(event, "progressUpdate" | "progressEnd") && body["progressId"].as_str().is_none_or(ended)
         {
             // Clients were sent its end, or nothing of it.
             return;
         }
-        self.replay_state.record(event, &body);
+        self.program.replay.record(event, &body);
         match event {
             "initialized" => self.receive_initialized(),
             "stopped" => self.receive_stop(&body, failure),
             "continued" => {
-                if self.is_stopped() && self.pending.resume().is_none() {
+                if self.program.is_stopped() && self.engine.pending.resume().is_none() {
                     self.set_running(None);
                     self.broadcast("continued", &body);
                 }
@@ -71,13 +73,13 @@ impl State {
                 self.finish_program(body);
             }
             "capabilities" => {
-                self.capabilities.update_engine(&body["capabilities"]);
+                self.engine.capabilities.update_engine(&body["capabilities"]);
                 self.broadcast_capabilities();
             }
             "process" => {
                 // The engine is attached: the program runs unless a stop is reported.
-                if self.phase == Phase::Starting {
-                    self.phase = Phase::Running;
+                if self.program.phase == Phase::Starting {
+                    self.program.phase = Phase::Running;
                 }
                 self.broadcast(event, &body);
             }
@@ -89,10 +91,10 @@ impl State {
     }
 
     fn receive_initialized(&mut self) {
-        if self.engine_initialized {
+        if self.engine.is_initialized {
             return;
         }
-        self.engine_initialized = true;
+        self.engine.is_initialized = true;
         self.add_failure_stops();
         self.sync_all_breakpoints();
         self.configure_relaunched();
@@ -106,13 +108,13 @@ impl State {
         self.finish_resume();
         self.abandon_checks();
         self.abandon_following();
-        self.phase = Phase::Over { exited: body.clone(), terminated: Value::Null };
+        self.program.phase = Phase::Over { exited: body.clone(), terminated: Value::Null };
         self.broadcast_after_output("exited", body);
     }
 
     /// Ends the operations in progress with their engine, whether or not the engine could report that.
     pub(super) fn end_progress(&mut self) {
-        for body in self.replay_state.end_progress() {
+        for body in self.program.replay.end_progress() {
             self.broadcast_to_joined("progressEnd", &body);
         }
     }
@@ -120,8 +122,8 @@ impl State {
     /// Finishes the resume in flight: its response may be overtaken by the stop it led to, and a client
     /// must see them in order.
     pub(super) fn finish_resume(&mut self) {
-        if let Some((ticket, request)) = self.pending.resume() {
-            self.pending.take(ticket);
+        if let Some((ticket, request)) = self.engine.pending.resume() {
+            self.engine.pending.take(ticket);
             self.receive_resume_reply(&request, Ok(Value::Null));
         }
     }
@@ -137,14 +139,14 @@ impl State {
     /// Sends one client what changed since its last capabilities.
     pub(super) fn send_capability_changes(&mut self, id: ClientId) {
         let Some(client) = self.clients.get_mut(id) else { return };
-        if let Some(changes) = self.capabilities.changes_since(&client.sent_capabilities) {
-            client.sent_capabilities = self.capabilities.offered().clone();
+        if let Some(changes) = self.engine.capabilities.changes_since(&client.protocol.sent_capabilities) {
+            client.protocol.sent_capabilities = self.engine.capabilities.offered().clone();
             self.send_event(id, "capabilities", &json!({ "capabilities": changes }));
         }
     }
 
     fn receive_engine_death(&mut self, failure: &Failure) {
-        if let Some((request, _)) = self.early_launch_reply.take() {
+        if let Some((request, _)) = self.start.early_reply.take() {
             // It was never configured.
             return self.receive_launch_reply(&request, Err(failure.clone()));
         }

@@ -21,7 +21,7 @@ const PAUSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A call that is followed.
 #[derive(Debug)]
-pub(super) struct FollowRequest {
+struct FollowRequest {
     request: ClientRequest,
     follow: Follow,
     /// Number of the request to the engine, so that a late reply is not mistaken for the current one's.
@@ -35,10 +35,18 @@ pub(super) struct FollowRequest {
     ending: Option<FollowEnd>,
 }
 
+/// Calls that are followed, one at a time.
+#[derive(Debug, Default)]
+pub(super) struct Following {
+    current: Option<FollowRequest>,
+    /// Counts calls that were followed.
+    count: u64,
+}
+
 impl State {
     /// Begins to follow the call in which a thread is stopped.
     pub(super) fn follow_call(&mut self, request: ClientRequest, mut arguments: Value) {
-        let follow = match self.following {
+        let follow = match self.following.current {
             Some(_) => Err(is_followed()),
             None => self
                 .prepare(&request, &mut arguments)
@@ -48,7 +56,7 @@ impl State {
             Ok(follow) => follow,
             Err(failure) => return self.refuse(&request, failure),
         };
-        let Phase::Stopped { stop } = self.phase.clone() else { return };
+        let Phase::Stopped { stop } = self.program.phase.clone() else { return };
         let by = self.name_of(request.client);
         self.abandon_checks();
         // A stop on the way that no owner wants ends the step.
@@ -57,12 +65,12 @@ impl State {
         self.set_running(Some(by));
         self.broadcast_except(Some(request.client), "continued", &continued);
         self.report_change(request.client, "resumed", &json!({ "command": request.command }));
-        self.followed += 1;
-        let after = Duration::from_millis(follow.timeout);
-        self.effects.push(HubEffect::StartTimer { timer: Timer::Follow(self.followed), after });
+        self.following.count += 1;
+        let after = Duration::from_millis(follow.timeout_ms());
+        self.effects.push(HubEffect::StartTimer { timer: Timer::Follow(self.following.count), after });
         let thread = Some(follow.thread());
         let next = follow.stopped(thread);
-        self.following = Some(FollowRequest {
+        self.following.current = Some(FollowRequest {
             request,
             follow,
             number: 0,
@@ -75,12 +83,12 @@ impl State {
     }
 
     fn result_names(&self) -> ResultNames {
-        self.engine.as_ref().map(|engine| engine.results.clone()).unwrap_or_default()
+        self.engine.started.as_ref().map(|engine| engine.results.clone()).unwrap_or_default()
     }
 
     /// Requests what is next of the engine, or ends.
     fn continue_following(&mut self, next: FollowAction) {
-        let Some(following) = &mut self.following else { return };
+        let Some(following) = &mut self.following.current else { return };
         let next = match (following.ending, next) {
             // At a stop nothing more is learnt than that it ends.
             (Some(ended), FollowAction::Step(_)) => FollowAction::End(ended),
@@ -103,7 +111,8 @@ impl State {
 
     /// The engine replied to a query or a step.
     pub(super) fn receive_follow_reply(&mut self, number: u64, result: Result<Value, Failure>) {
-        let Some(following) = self.following.as_mut().filter(|following| following.number == number) else {
+        let Some(following) = self.following.current.as_mut().filter(|following| following.number == number)
+        else {
             return;
         };
         if following.steps {
@@ -124,7 +133,7 @@ impl State {
         stop: StoppedEventBody,
         hit: &[i64],
     ) -> Option<StoppedEventBody> {
-        let Some(following) = &mut self.following else { return Some(stop) };
+        let Some(following) = &mut self.following.current else { return Some(stop) };
         let by = following.request.client;
         let is_own = |id: &i64| {
             self.breakpoints
@@ -158,7 +167,7 @@ impl State {
 
     /// Ends it: clients see where the program is stopped, and the requesting client gets its response.
     fn end_following(&mut self, ended: FollowEnd, failure: Option<&Failure>) {
-        let Some(following) = self.following.take() else { return };
+        let Some(following) = self.following.current.take() else { return };
         let FollowRequest { request, follow, stop, hit, .. } = following;
         self.abandon_checks();
         self.report_stop(stop, &hit);
@@ -167,22 +176,22 @@ impl State {
 
     /// The program has ended, or is being replaced.
     pub(super) fn abandon_following(&mut self) {
-        if let Some(FollowRequest { request, follow, .. }) = self.following.take() {
+        if let Some(FollowRequest { request, follow, .. }) = self.following.current.take() {
             self.respond(&request, Ok(follow.body(FollowEnd::Exited, None)));
         }
     }
 
     /// The time limit has passed: pauses the program.
     pub(super) fn time_out_following(&mut self, number: u64) {
-        if self.followed != number {
+        if self.following.count != number {
             return;
         }
-        match self.following.as_ref().map(|following| following.ending) {
+        match self.following.current.as_ref().map(|following| following.ending) {
             None => {}
             Some(None) => drop(self.interrupt_following(FollowEnd::Timeout)),
             // It does not stop.
             Some(Some(ended)) => {
-                if let Some(FollowRequest { request, follow, .. }) = self.following.take() {
+                if let Some(FollowRequest { request, follow, .. }) = self.following.current.take() {
                     self.respond(&request, Ok(follow.body(ended, None)));
                 }
             }
@@ -191,12 +200,12 @@ impl State {
 
     /// Ends it at the next stop, which comes at once. Returns whether a call is followed.
     pub(super) fn interrupt_following(&mut self, ended: FollowEnd) -> bool {
-        let Some(following) = &mut self.following else { return false };
+        let Some(following) = &mut self.following.current else { return false };
         if following.ending.is_some() {
             return true;
         }
         following.ending = Some(ended);
-        let timer = Timer::Follow(self.followed);
+        let timer = Timer::Follow(self.following.count);
         self.effects.push(HubEffect::StartTimer { timer, after: PAUSE_TIMEOUT });
         if following.steps {
             let arguments = json!({ "threadId": following.follow.thread() });
@@ -207,7 +216,7 @@ impl State {
 
     /// A client cancels its `followCall`, or has left.
     pub(super) fn cancel_following(&mut self, client: ClientId, seq: Option<i64>) {
-        let is_it = self.following.as_ref().is_some_and(|following| {
+        let is_it = self.following.current.as_ref().is_some_and(|following| {
             following.request.client == client && seq.is_none_or(|seq| following.request.seq == seq)
         });
         if is_it {

@@ -56,21 +56,21 @@ impl State {
     /// arguments get the engine's ids.
     pub(super) fn prepare(&self, request: &ClientRequest, arguments: &mut Value) -> Result<(), Failure> {
         match command::needs(&request.command) {
-            RequiredState::Stop => self.need_stop(&request.command)?,
-            RequiredState::Program | RequiredState::Nothing => self.need_program()?,
+            RequiredState::Stop => self.program.need_stop(&request.command)?,
+            RequiredState::Program | RequiredState::Nothing => self.program.need_program()?,
         }
         if request.command == "evaluate" && arguments["allowSideEffects"] == false {
             self.need_known_effects()?;
         }
         match self.clients.get(request.client) {
-            Some(client) => client.ids.to_engine(arguments),
+            Some(client) => client.protocol.ids.to_engine(arguments),
             None => Ok(()),
         }
     }
 
     /// Refuses an evaluation without side effects where the engine does not know what an expression does.
     fn need_known_effects(&self) -> Result<(), Failure> {
-        match &self.engine {
+        match &self.engine.started {
             Some(engine) if !engine.look_only.include("evaluate") => Err(Failure::new(
                 ErrorCode::Unsupported,
                 format!("the engine {} does not know whether an expression has side effects", engine.name),
@@ -86,7 +86,7 @@ impl State {
             return self.refuse(&request, failure);
         }
         let client = self.clients.get(request.client);
-        let kind = client.map_or(ClientKind::Editor, |client| client.kind);
+        let kind = client.map_or(ClientKind::Editor, |client| client.identity.kind);
         let is_look_only = client.is_some_and(|client| self.access_of(client) != AgentAccess::Full);
         let command = request.command.as_str();
         let engine_request = match is_look_only {
@@ -94,9 +94,9 @@ impl State {
             false => EngineRequest::dap(command, arguments),
         };
         let effect = side_effect(kind, &engine_request);
-        let stop = command::needs_stop(command).then_some(self.stops);
+        let stop = command::needs_stop(command).then_some(self.program.stops.count);
         let fetches =
-            command == "source" && self.engine.as_ref().is_some_and(|engine| engine.fetches_sources);
+            command == "source" && self.engine.started.as_ref().is_some_and(|engine| engine.fetches_sources);
         let deadline = if fetches { SOURCE_TIMEOUT } else { ENGINE_TIMEOUT };
         self.send_to_engine(ReplyAction::Inspect { request, stop, effect }, engine_request, deadline);
     }
@@ -111,7 +111,7 @@ impl State {
     ) {
         let result = result.and_then(|mut body| {
             // The stop of the request is over: its frames and variables would be stale from the start.
-            if stop.is_some_and(|stop| stop != self.stops) {
+            if stop.is_some_and(|stop| stop != self.program.stops.count) {
                 let message = format!("the program resumed before `{}` was answered", request.command);
                 return Err(Failure::new(ErrorCode::NotStopped, message).quiet());
             }
@@ -119,7 +119,7 @@ impl State {
                 self.record_data_id(&body);
             }
             if let Some(client) = self.clients.get_mut(request.client) {
-                client.ids.to_client(&mut self.counter, &request.command, &mut body);
+                client.protocol.ids.to_client(&mut self.counter, &request.command, &mut body);
             }
             Ok(body)
         });
@@ -156,8 +156,9 @@ impl State {
     /// access to end the program.
     fn cancel_build(&mut self, by: ClientId, progress_id: &str) {
         let may = self.clients.get(by).is_some_and(|client| self.access_of(client) == AgentAccess::Full);
-        if may && progress_id.starts_with(builds::PROGRESS) && self.replay_state.is_in_progress(progress_id) {
-            self.cancel_all(self.pending.launches());
+        if may && progress_id.starts_with(builds::PROGRESS) && self.program.replay.is_in_progress(progress_id)
+        {
+            self.cancel_all(self.engine.pending.launches());
         }
     }
 
@@ -165,7 +166,7 @@ impl State {
     pub(super) fn cancel(&mut self, request: &ClientRequest, arguments: &Value) {
         let cancel: CancelArguments = types::read(arguments);
         if let Some(seq) = cancel.request_id
-            && let Some(ticket) = self.pending.of_request(request.client, seq)
+            && let Some(ticket) = self.engine.pending.of_request(request.client, seq)
         {
             self.effects.push(HubEffect::Cancel { ticket });
         }

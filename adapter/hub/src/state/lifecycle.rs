@@ -31,8 +31,8 @@ impl State {
         let Some(client) = self.clients.get_mut(request.client) else { return };
         let outcome = if client.stage == HandshakeStage::Connected {
             client.initialize(arguments).map(|()| {
-                client.sent_capabilities = self.capabilities.offered().clone();
-                client.sent_capabilities.clone()
+                client.protocol.sent_capabilities = self.engine.capabilities.offered().clone();
+                client.protocol.sent_capabilities.clone()
             })
         } else {
             Err(Failure::invalid("`initialize` was sent twice; send it once per connection"))
@@ -49,13 +49,13 @@ impl State {
             client.launched = true;
             client.stage = HandshakeStage::Joined;
         }
-        self.phase = Phase::Starting;
-        self.terminating = None;
+        self.program.phase = Phase::Starting;
+        self.end.terminating = None;
         if attached {
-            self.capabilities.set_attached();
+            self.engine.capabilities.set_attached();
         }
-        self.launch = launch;
-        let (command, arguments) = (self.launch.command(), self.launch.attributes.clone());
+        self.start.launch = launch;
+        let (command, arguments) = (self.start.launch.command(), self.start.launch.attributes.clone());
         self.effects.push(HubEffect::StartEngine { arguments: arguments.clone() });
         self.request_engine(ReplyAction::Launch(request), command, arguments, LAUNCH_TIMEOUT);
     }
@@ -67,7 +67,7 @@ impl State {
         attributes: Value,
         attached: bool,
     ) -> Result<Launch, Failure> {
-        if self.phase != Phase::Idle || self.ending {
+        if self.program.phase != Phase::Idle || self.end.is_ending {
             return Err(Failure::new(
                 ErrorCode::AlreadyAttached,
                 format!("session `{}` already has a program", self.session),
@@ -78,10 +78,10 @@ impl State {
         let hands_over = launch::hand_over(&launch.attributes)?.unwrap_or(false);
         // Without the attribute it is what the adapter was started with.
         if let Some(access) = launch.agent_access()? {
-            self.policy.agents = access;
+            self.access.policy.agents = access;
         }
         if let Some(client) = self.clients.get_mut(request.client) {
-            client.hands_over = hands_over;
+            client.departure.hands_over = hands_over;
         }
         Ok(launch)
     }
@@ -89,33 +89,33 @@ impl State {
     /// The engine was made; the launch itself is already on its way to it.
     pub(super) fn receive_engine(&mut self, result: Result<StartedEngine, Failure>) {
         let Ok(engine) = result else { return };
-        if self.engine.is_none() {
-            self.capabilities.engine_chosen();
+        if self.engine.started.is_none() {
+            self.engine.capabilities.engine_chosen();
         }
-        let program = self.launch.program();
+        let program = self.start.launch.program();
         let launcher = self.clients.iter().find(|client| client.launched);
         self.effects.push(HubEffect::Publish(SessionDescription {
             title: program.rsplit('/').next().unwrap_or_default().to_owned(),
-            cwd: self.launch.cwd(),
+            cwd: self.start.launch.cwd(),
             program,
             engine: engine.name.clone(),
-            client: launcher.map(|client| client.name.clone()),
-            kind: launcher.map(|client| client.kind.as_str().to_owned()),
+            client: launcher.map(|client| client.identity.name.clone()),
+            kind: launcher.map(|client| client.identity.kind.as_str().to_owned()),
         }));
-        self.engine = Some(engine);
+        self.engine.started = Some(engine);
     }
 
     pub(super) fn receive_launch_reply(&mut self, request: &ClientRequest, result: Result<Value, Failure>) {
         // An engine that died has ended the session already.
-        if result.is_err() && !self.is_over() {
+        if result.is_err() && !self.program.is_over() {
             self.forget_launch(request.client);
         }
         let joins =
             self.clients.get(request.client).is_some_and(|client| client.stage == HandshakeStage::Joined);
         match result {
             // Events take another way than replies, which may be quicker.
-            Ok(body) if joins && self.is_live() => {
-                self.early_launch_reply = Some((request.clone(), body));
+            Ok(body) if joins && self.program.is_live() => {
+                self.start.early_reply = Some((request.clone(), body));
                 let timer = Timer::EarlyLaunchReply;
                 self.effects.push(HubEffect::StartTimer { timer, after: ENGINE_TIMEOUT });
             }
@@ -133,11 +133,11 @@ impl State {
         self.abandon_reverse_requests();
         self.abandon_following();
         self.abandon_checks();
-        self.terminating = None;
-        self.phase = Phase::Idle;
-        self.engine = None;
-        (self.engine_initialized, self.configuration) = (false, Configuration::Open);
-        self.capabilities.forget_engine();
+        self.end.terminating = None;
+        self.program.phase = Phase::Idle;
+        self.engine.started = None;
+        (self.engine.is_initialized, self.start.configuration) = (false, Configuration::Open);
+        self.engine.capabilities.forget_engine();
         self.forget_engine_breakpoints();
         self.effects.push(HubEffect::KillProgram);
         self.effects.push(HubEffect::Unpublish);
@@ -151,7 +151,7 @@ impl State {
     /// that. It does not wait for `configurationDone`, as DAP has it too: other clients configure
     /// only when they have it.
     pub(super) fn respond_to_launch(&mut self) {
-        if let Some((request, body)) = self.early_launch_reply.take() {
+        if let Some((request, body)) = self.start.early_reply.take() {
             self.respond(&request, Ok(body));
         }
     }
@@ -176,7 +176,7 @@ impl State {
     pub(super) fn attach(&mut self, request: ClientRequest, arguments: Value) {
         let names = |key: &str| !arguments[key].is_null();
         // The engine of another language may have its own attributes for the target of an attach.
-        let by_engine = self.phase == Phase::Idle && names("engine") && !names("session");
+        let by_engine = self.program.phase == Phase::Idle && names("engine") && !names("session");
         if names("processId") || names("processName") || names("connect") || by_engine {
             return self.launch(request, arguments, true);
         }
@@ -184,7 +184,7 @@ impl State {
         if !is_own {
             return self.join_other(&request, &arguments);
         }
-        if self.phase == Phase::Idle {
+        if self.program.phase == Phase::Idle {
             let failure = Failure::new(ErrorCode::NoSession, "there is no program in this session to join")
                 .hint(
                     "`launch` a program, or `attach` with `processId`, `processName`, `connect` or `session`",
@@ -204,12 +204,12 @@ impl State {
     /// Joins another session: an editor that can only start adapters does so through the one it started.
     fn join_other(&mut self, request: &ClientRequest, arguments: &Value) {
         let session = &arguments["session"];
-        let client = self.clients.get(request.client).filter(|_| self.phase == Phase::Idle);
+        let client = self.clients.get(request.client).filter(|_| self.program.phase == Phase::Idle);
         match (session.as_str(), client) {
             (Some(session), Some(client)) => self.effects.push(HubEffect::JoinSession {
                 client: request.client,
                 session: session.to_owned(),
-                initialize: client.initialize_arguments.clone(),
+                initialize: client.identity.initialize_arguments.clone(),
                 seq: request.seq,
                 child: types::read::<JoinAttributes>(arguments).is_child,
             }),
@@ -224,7 +224,7 @@ impl State {
 
     /// Sends `initialized` once the engine takes breakpoints.
     pub(super) fn send_initialized(&mut self, id: ClientId) {
-        if !self.engine_initialized {
+        if !self.engine.is_initialized {
             return;
         }
         if let Some(client) = self.clients.get_mut(id)
@@ -233,7 +233,7 @@ impl State {
             client.stage = HandshakeStage::Configuring;
             self.send_capability_changes(id);
             self.send_event(id, "initialized", &Value::Null);
-            if self.early_launch_reply.as_ref().is_some_and(|(request, _)| request.client == id) {
+            if self.start.early_reply.as_ref().is_some_and(|(request, _)| request.client == id) {
                 self.respond_to_launch();
             }
         }
@@ -251,8 +251,8 @@ impl State {
         if !knows_all {
             self.catch_up(request.client);
         }
-        if launched && !self.is_configured() {
-            self.configuration = Configuration::Done;
+        if launched && !self.start.is_configured() {
+            self.start.configuration = Configuration::Done;
             self.request_engine(ReplyAction::Ignore, "configurationDone", Value::Null, ENGINE_TIMEOUT);
         }
         self.report_joined(request.client);
@@ -261,19 +261,19 @@ impl State {
     /// Sends one client all that the others know already.
     pub(super) fn catch_up(&mut self, id: ClientId) {
         let no_access = self.clients.get(id).is_none_or(|client| self.access_of(client) == AgentAccess::None);
-        if no_access && !self.is_over() {
+        if no_access && !self.program.is_over() {
             return;
         }
-        for (event, body) in self.replay_state.replay() {
+        for (event, body) in self.program.replay.replay() {
             self.send_event(id, event, &body);
         }
         if !no_access {
             self.effects.push(HubEffect::StartOutput { client: id });
         }
-        if self.is_live() {
+        if self.program.is_live() {
             self.send_mirrors(id);
         }
-        match self.phase.clone() {
+        match self.program.phase.clone() {
             Phase::Stopped { stop } => {
                 self.effects.push(HubEffect::FlushOutput { client: id });
                 self.send_event(id, "stopped", &types::body(&stop));
@@ -292,7 +292,7 @@ impl State {
     }
 
     fn send_terminated(&mut self, id: ClientId) {
-        let body = match &self.phase {
+        let body = match &self.program.phase {
             Phase::Over { terminated, .. } => terminated.clone(),
             _ => Value::Null,
         };
@@ -309,12 +309,12 @@ impl State {
         let Some(client) = self.clients.get_mut(request.client) else { return };
         let disconnect: DisconnectArguments = types::read(arguments);
         let flag = |name: &str| disconnect.rest.get(name).and_then(Value::as_bool);
-        client.keeps_breakpoints = flag("keepBreakpoints").unwrap_or(false);
-        client.hands_over = flag("handOver").unwrap_or(client.hands_over);
-        let (launched, hands_over) = (client.launched, client.hands_over);
+        client.departure.keeps_breakpoints = flag("keepBreakpoints").unwrap_or(false);
+        client.departure.hands_over = flag("handOver").unwrap_or(client.departure.hands_over);
+        let (launched, hands_over) = (client.launched, client.departure.hands_over);
         let continues = hands_over && self.successor(request.client).is_some();
-        if launched && self.is_live() && !continues {
-            let kill = disconnect.terminate_debuggee.unwrap_or(!self.launch.attached);
+        if launched && self.program.is_live() && !continues {
+            let kill = disconnect.terminate_debuggee.unwrap_or(!self.start.launch.attached);
             return self.end_session(Some(request), kill);
         }
         self.take_back_mirrors(request.client);
@@ -339,7 +339,7 @@ impl State {
             .clients
             .iter()
             .filter(can)
-            .min_by_key(|client| (client.kind == ClientKind::Agent, client.id));
+            .min_by_key(|client| (client.identity.kind == ClientKind::Agent, client.id));
         successor.map(|client| client.id)
     }
 
@@ -361,7 +361,7 @@ impl State {
     /// Removes a client whose connection ended.
     pub(super) fn remove_client(&mut self, id: ClientId, reason: Option<&str>) {
         let Some(client) = self.clients.remove(id) else { return };
-        self.cancel_all(self.pending.of_client(id));
+        self.cancel_all(self.engine.pending.of_client(id));
         self.pass_on_reverse_requests_of(id);
         self.cancel_following(id, None);
         // A client that only looked whether the session lives never joined it.
@@ -369,13 +369,13 @@ impl State {
             let why = reason.map_or(Value::Null, |reason| json!({ "reason": reason }));
             self.broadcast("sessionChanged", &change(&self.session, "left", &client, &why));
         }
-        if client.launched && client.hands_over && self.is_live() && !self.ending {
+        if client.launched && client.departure.hands_over && self.program.is_live() && !self.end.is_ending {
             self.transfer_ownership(id);
         }
         let owner_left = client.launched && !self.clients.iter().any(|other| other.launched);
-        if (owner_left || self.clients.is_empty()) && self.is_live() && !self.ending {
-            self.end_session(None, !self.launch.attached);
-        } else if !self.ending {
+        if (owner_left || self.clients.is_empty()) && self.program.is_live() && !self.end.is_ending {
+            self.end_session(None, !self.start.launch.attached);
+        } else if !self.end.is_ending {
             self.remove_client_breakpoints(&client);
         }
         self.end_if_done();
@@ -383,14 +383,14 @@ impl State {
 
     /// Ends the program, or detaches from it, and then ends everything.
     pub(super) fn end_session(&mut self, request: Option<ClientRequest>, kill: bool) {
-        if self.ending || !self.is_live() {
-            self.ending = true;
+        if self.end.is_ending || !self.program.is_live() {
+            self.end.is_ending = true;
             if let Some(request) = request {
                 self.respond_and_close(&request);
             }
             return self.end_if_done();
         }
-        self.ending = true;
+        self.end.is_ending = true;
         self.abandon_restart();
         self.abandon_reverse_requests();
         let arguments = types::body(&DisconnectArguments {
@@ -422,10 +422,10 @@ impl State {
     pub(super) fn finish_program(&mut self, body: Value) {
         self.abandon_checks();
         self.abandon_following();
-        match &mut self.phase {
+        match &mut self.program.phase {
             Phase::Over { terminated, .. } if terminated.is_null() => *terminated = body,
             Phase::Over { .. } => {}
-            _ => self.phase = Phase::Over { exited: Value::Null, terminated: body },
+            _ => self.program.phase = Phase::Over { exited: Value::Null, terminated: body },
         }
         self.respond_to_launch();
         self.abandon_restart();
@@ -444,12 +444,12 @@ impl State {
     /// before the program was resumed there is nothing to wait for, and maybe no engine. Not a client whose
     /// launch itself will be refused.
     fn send_early_end(&mut self, id: ClientId) {
-        let Phase::Over { exited, .. } = self.phase.clone() else { return };
+        let Phase::Over { exited, .. } = self.program.phase.clone() else { return };
         let waits = self.clients.get(id).is_some_and(|client| {
             matches!(client.stage, HandshakeStage::Joined | HandshakeStage::Configuring)
                 && !client.terminated_sent
         });
-        if !waits || self.is_configured() || self.pending.has_launch_of(id) {
+        if !waits || self.start.is_configured() || self.engine.pending.has_launch_of(id) {
             return;
         }
         if self.clients.get(id).is_some_and(|client| self.access_of(client) != AgentAccess::None) {
@@ -459,12 +459,12 @@ impl State {
     }
 
     pub(super) fn end_if_done(&mut self) {
-        if self.is_live() {
+        if self.program.is_live() {
             return;
         }
         if self.clients.is_empty() {
             self.effects.push(HubEffect::End);
-        } else if self.ending {
+        } else if self.end.is_ending {
             self.effects.push(HubEffect::Unpublish);
             self.effects.push(HubEffect::StartTimer { timer: Timer::Linger, after: LINGER_TIMEOUT });
         }
@@ -481,7 +481,8 @@ impl State {
                 let silent = |client: &Client| {
                     client.origin == ClientOrigin::Socket && client.stage == HandshakeStage::Connected
                 };
-                if self.clients.get(client).is_some_and(|client| !client.admitted || silent(client)) {
+                if self.clients.get(client).is_some_and(|client| !client.access.is_admitted || silent(client))
+                {
                     self.close_client(client);
                 }
             }

@@ -33,7 +33,7 @@ impl State {
     pub(super) fn read_output(&mut self, request: ClientRequest, arguments: &Value) {
         match read_arguments(arguments) {
             Ok(mut read) => {
-                read.stopped = self.is_stopped();
+                read.stopped = self.program.is_stopped();
                 self.request_io(request, IoRequest::Read(read));
             }
             Err(failure) => self.refuse(&request, failure),
@@ -49,7 +49,7 @@ impl State {
 
     /// A line with the prefix in the debug console is for the program; everything else is for the engine.
     pub(super) fn evaluate(&mut self, request: ClientRequest, arguments: Value) {
-        let prefix = self.launch.console_input_prefix();
+        let prefix = self.start.launch.console_input_prefix();
         let typed = arguments["expression"].as_str().unwrap_or_default();
         if arguments["context"] == "repl"
             && !prefix.is_empty()
@@ -67,7 +67,7 @@ impl State {
 
     /// Sends the broker's reply to the client; reports input to the others.
     pub(super) fn receive_io_reply(&mut self, ticket: Ticket, result: Result<IoAnswer, Failure>) {
-        let action = self.pending.take(ticket);
+        let action = self.engine.pending.take(ticket);
         if let (Some(ReplyAction::Write { request, text, closes }), Ok(IoAnswer::Written(written))) =
             (&action, &result)
         {

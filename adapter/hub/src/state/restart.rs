@@ -28,9 +28,9 @@ pub(super) struct Restart {
 
 impl State {
     pub(super) fn restart(&mut self, request: ClientRequest, arguments: &Value) {
-        let checked = self.need_program().and_then(|()| match &self.restart {
+        let checked = self.program.need_program().and_then(|()| match &self.end.restart {
             // Not every engine can attach again to a process from which it detached; a new host always can.
-            None if self.launch.attached => Err(Failure::new(
+            None if self.start.launch.attached => Err(Failure::new(
                 ErrorCode::Unsupported,
                 "a process that was attached to cannot be restarted: this session did not start it",
             )
@@ -39,7 +39,10 @@ impl State {
                 let name = self.name_of(restart.request.client);
                 Err(restart_refusal(format!("{name} restarts the program already")))
             }
-            None if !self.is_configured() || self.phase == Phase::Starting || self.ending => {
+            None if !self.start.is_configured()
+                || self.program.phase == Phase::Starting
+                || self.end.is_ending =>
+            {
                 Err(restart_refusal("the program is just being started or ended".into()))
             }
             None => Ok(()),
@@ -48,17 +51,17 @@ impl State {
         // the launch.
         let new = &arguments["arguments"];
         let launches = ["program", "project"].iter().any(|key| !new[key].is_null());
-        let attributes = if launches { new } else { &self.launch.attributes };
+        let attributes = if launches { new } else { &self.start.launch.attributes };
         let launch = checked.and_then(|()| Launch::parse(attributes.clone(), false));
         let launch = match launch {
             Ok(launch) => launch,
             Err(failure) => return self.refuse(&request, failure),
         };
-        self.launch.terminate_timeout = launch.terminate_timeout;
+        self.start.launch.terminate_timeout = launch.terminate_timeout;
         let by = self.name_of(request.client);
         self.forget_program(&by);
         self.report_change(request.client, "restarted", &Value::Null);
-        self.restart = Some(Restart { request, launch, relaunched: false });
+        self.end.restart = Some(Restart { request, launch, relaunched: false });
         let disconnect = json!({ "restart": true, "terminateDebuggee": true });
         self.request_engine(ReplyAction::RestartDisconnect, "disconnect", disconnect, ENDING_TIMEOUT);
     }
@@ -68,27 +71,27 @@ impl State {
         self.abandon_reverse_requests();
         self.abandon_following();
         self.refuse_engine_requests(&format!("{by} restarted the program"));
-        self.terminating = None;
+        self.end.terminating = None;
         self.checks.stopped_at.clear();
-        if self.is_stopped() {
+        if self.program.is_stopped() {
             let continued = self.continued();
             self.broadcast("continued", &continued);
         }
         self.set_running(None);
-        self.phase = Phase::Starting;
+        self.program.phase = Phase::Starting;
         self.end_progress();
-        for (event, body) in self.replay_state.retraction_events() {
+        for (event, body) in self.program.replay.retraction_events() {
             self.broadcast(event, &body);
         }
-        self.replay_state = Default::default();
+        self.program.replay = Default::default();
         self.forget_engine_breakpoints();
-        self.engine_initialized = false;
+        self.engine.is_initialized = false;
     }
 
     /// Refuses all requests in flight after `happened`: the engine that they were sent to
     /// replies to nothing any more.
     pub(super) fn refuse_engine_requests(&mut self, happened: &str) {
-        for (ticket, action) in self.pending.take_engine_requests() {
+        for (ticket, action) in self.engine.pending.take_engine_requests() {
             self.effects.push(HubEffect::Cancel { ticket });
             match action {
                 ReplyAction::SessionInfo(request) => self.respond_with_session_info(&request, None),
@@ -105,22 +108,22 @@ impl State {
     /// Whether an event is the old engine's, and so means nothing any more. Its output does.
     pub(super) fn is_outdated(&self, event: &EngineEvent) -> bool {
         let is_output = matches!(event, EngineEvent::Dap { event, .. } if event == "output");
-        self.restart.as_ref().is_some_and(|restart| !restart.relaunched) && !is_output
+        self.end.restart.as_ref().is_some_and(|restart| !restart.relaunched) && !is_output
     }
 
     /// The old engine has ended its program; the actor has killed it when the engine did not.
     pub(super) fn relaunch(&mut self) {
-        let Some(mut restart) = self.restart.take() else { return };
+        let Some(mut restart) = self.end.restart.take() else { return };
         // Requests that came meanwhile.
         self.refuse_engine_requests(&format!(
             "{} restarted the program",
             self.name_of(restart.request.client)
         ));
         restart.relaunched = true;
-        self.configuration = Configuration::Repeat;
-        self.launch = restart.launch.clone();
-        self.restart = Some(restart);
-        let arguments = self.launch.attributes.clone();
+        self.start.configuration = Configuration::Repeat;
+        self.start.launch = restart.launch.clone();
+        self.end.restart = Some(restart);
+        let arguments = self.start.launch.attributes.clone();
         self.effects.push(HubEffect::StartEngine { arguments: arguments.clone() });
         self.request_engine(ReplyAction::RestartLaunch, "launch", arguments, LAUNCH_TIMEOUT);
     }
@@ -129,15 +132,15 @@ impl State {
     /// It may have replied to the launch already (DAP leaves the order open), and with it the
     /// restart has its response.
     pub(super) fn configure_relaunched(&mut self) {
-        if self.configuration == Configuration::Repeat {
-            self.configuration = Configuration::Done;
+        if self.start.configuration == Configuration::Repeat {
+            self.start.configuration = Configuration::Done;
             self.request_engine(ReplyAction::Ignore, "configurationDone", Value::Null, ENGINE_TIMEOUT);
         }
     }
 
     /// The new program runs, or there is none: then the session has ended, for the old one is gone.
     pub(super) fn receive_relaunch_reply(&mut self, result: Result<Value, Failure>) {
-        let Some(restart) = self.restart.take() else { return };
+        let Some(restart) = self.end.restart.take() else { return };
         if let Err(failure) = &result {
             let line = format!("the program could not be started again: {failure}");
             self.broadcast_to_joined("output", &output_line("important", &line));
@@ -153,7 +156,7 @@ impl State {
 
     /// Gives up the restart because the session ends first.
     pub(super) fn abandon_restart(&mut self) {
-        if let Some(restart) = self.restart.take() {
+        if let Some(restart) = self.end.restart.take() {
             let failure =
                 Failure::new(ErrorCode::Cancelled, "the session ends before the program was restarted");
             self.refuse(&restart.request, failure);

@@ -78,7 +78,7 @@ impl ReverseRequests {
             return open.reply(Err(failure));
         };
         let mut arguments = open.arguments.clone();
-        if !client.supports.shell
+        if !client.protocol.supports.shell
             && let Some(arguments) = arguments.as_object_mut()
         {
             arguments.shift_remove("argsCanBeInterpretedByShell");
@@ -94,7 +94,7 @@ impl ReverseRequests {
 
 impl State {
     pub(super) fn receive_reverse_request(&mut self, engine_id: i64, command: String, arguments: Value) {
-        if self.ending || self.is_over() {
+        if self.end.is_ending || self.program.is_over() {
             self.effects.push(HubEffect::ReplyToEngine { id: engine_id, result: Err(Failure::cancelled()) });
             return;
         }
@@ -102,7 +102,7 @@ impl State {
             self.announce_child_session(&arguments["configuration"]);
             self.report_unnoticed_child(&arguments["configuration"]);
         }
-        let id = self.reverse.next_id();
+        let id = self.engine.reverse.next_id();
         let open = OpenReverseRequest {
             engine_id,
             command,
@@ -111,7 +111,7 @@ impl State {
             sent_to: BTreeSet::new(),
         };
         self.send_to_next_client(id, open);
-        if self.reverse.open.contains_key(&id) {
+        if self.engine.reverse.open.contains_key(&id) {
             let timer = Timer::ReverseRequest(id);
             self.effects.push(HubEffect::StartTimer { timer, after: RESPONSE_TIMEOUT });
         }
@@ -129,18 +129,17 @@ impl State {
     /// Whether a client opens child sessions, or is notified of them. Without such a client, nobody would
     /// resume a child that stops.
     pub(super) fn notices_children(&self, client: &Client) -> bool {
-        let opens = client.supports_reverse_request("startDebugging") && !client.refuses_children;
+        let opens =
+            client.supports_reverse_request("startDebugging") && !client.subscription.refuses_children;
         (HandshakeStage::Joined..HandshakeStage::Leaving).contains(&client.stage)
             && ((opens && self.access_of(client) == AgentAccess::Full)
-                || (client.subscribed
-                    && !client.overlooks_children
-                    && self.access_of(client) != AgentAccess::None))
+                || (client.subscription.shows_children() && self.access_of(client) != AgentAccess::None))
     }
 
     /// Where no client notices a child session, users learn of the first one, and that nothing stops it.
     fn report_unnoticed_child(&mut self, configuration: &Value) {
         let is_noticed = self.parent_clients().notice_children;
-        if !is_noticed && !std::mem::replace(&mut self.reverse.has_reported_child, true) {
+        if !is_noticed && !std::mem::replace(&mut self.engine.reverse.has_reported_child, true) {
             let name = configuration["name"].as_str().unwrap_or("a child process");
             self.write_to_users(&format!(
                 "The program has started {name}. This client does not open sessions of child processes \
@@ -152,7 +151,7 @@ impl State {
 
     /// The program has started another: all subscribers are notified.
     pub(super) fn announce_child(&mut self, child: Value) {
-        self.replay_state.record_child(child.clone());
+        self.program.replay.record_child(child.clone());
         let changed = json!({ "session": self.session, "change": "child", "child": child });
         self.broadcast("sessionChanged", &changed);
     }
@@ -166,13 +165,13 @@ impl State {
                 && !open.sent_to.contains(&client.id)
         };
         let next = self.clients.iter().filter(can).min_by_key(|client| (!client.launched, client.id));
-        let effect = self.reverse.send(id, open, next);
+        let effect = self.engine.reverse.send(id, open, next);
         self.effects.push(effect);
     }
 
     /// A client responded to a reverse request. A response that is too late, or to no request, means nothing.
     pub(super) fn receive_reverse_response(&mut self, client: ClientId, response: Response) {
-        match self.reverse.take_from(ReverseRequestId(response.request_seq), client) {
+        match self.engine.reverse.take_from(ReverseRequestId(response.request_seq), client) {
             Some(open) => {
                 let result = response.into_result();
                 self.learn_of_children(&open, result.is_err());
@@ -187,12 +186,12 @@ impl State {
         if open.engine_id == CHILD_SESSION_REQUEST
             && let Some(client) = self.clients.get_mut(open.client)
         {
-            client.refuses_children = has_failed;
+            client.subscription.refuses_children = has_failed;
         }
     }
 
     pub(super) fn time_out_reverse_request(&mut self, id: ReverseRequestId) {
-        let Some(open) = self.reverse.open.remove(&id) else { return };
+        let Some(open) = self.engine.reverse.open.remove(&id) else { return };
         self.learn_of_children(&open, true);
         let message = format!(
             "{} did not answer `{}` within {} s",
@@ -205,8 +204,8 @@ impl State {
 
     /// A client left: its reverse requests go to the next one.
     pub(super) fn pass_on_reverse_requests_of(&mut self, client: ClientId) {
-        for id in self.reverse.of_client(client) {
-            if let Some(open) = self.reverse.open.remove(&id) {
+        for id in self.engine.reverse.of_client(client) {
+            if let Some(open) = self.engine.reverse.open.remove(&id) {
                 self.send_to_next_client(id, open);
             }
         }
@@ -214,7 +213,7 @@ impl State {
 
     /// Drops all requests: their responses are no longer needed.
     pub(super) fn abandon_reverse_requests(&mut self) {
-        let replies = self.reverse.abandon();
+        let replies = self.engine.reverse.abandon();
         self.effects.extend(replies);
     }
 }

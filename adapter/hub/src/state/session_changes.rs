@@ -29,8 +29,8 @@ pub(super) fn excerpt(text: &str) -> String {
 /// The body of a `sessionChanged` event about a client.
 pub(super) fn change(session: &str, change: &str, by: &Client, details: &Value) -> Value {
     debug_assert!(extensions::find_change(change).is_some(), "undocumented change `{change}`");
-    let mut body = json!({ "session": session, "change": change, "client": by.name, "clientId": by.id.0,
-        "kind": by.kind.as_str() });
+    let mut body = json!({ "session": session, "change": change, "client": by.identity.name,
+        "clientId": by.id.0, "kind": by.identity.kind.as_str() });
     if let (Some(body), Some(details)) = (body.as_object_mut(), details.as_object()) {
         body.extend(details.iter().map(|(key, value)| (key.clone(), value.clone())));
     }
@@ -49,11 +49,12 @@ impl State {
     /// learn only its length.
     pub(super) fn report_input(&mut self, request: &ClientRequest, text: &str, closes: bool, bytes: usize) {
         let Some(client) = self.clients.get(request.client) else { return };
-        let by_person = client.kind == ClientKind::Editor;
+        let by_person = client.identity.kind == ClientKind::Editor;
         let body = change(&self.session, "input", client, &json!({ "bytes": bytes, "closed": closes }));
         for id in self.clients.ready() {
             let mut body = body.clone();
-            let is_agent = self.clients.get(id).is_some_and(|client| client.kind == ClientKind::Agent);
+            let is_agent =
+                self.clients.get(id).is_some_and(|client| client.identity.kind == ClientKind::Agent);
             if !(by_person && is_agent) {
                 body["text"] = json!(text);
             }
@@ -98,13 +99,13 @@ impl State {
         let Some(client) = self.clients.get(id) else { return };
         let access = self.access_of(client);
         let body = change(&self.session, "joined", client, &json!({ "access": access.as_str() }));
-        let note = (client.kind == ClientKind::Agent).then(|| {
+        let note = (client.identity.kind == ClientKind::Agent).then(|| {
             let may = match access {
                 AgentAccess::Full => "may control the program",
                 AgentAccess::ReadOnly => "may look only",
                 AgentAccess::None => "may do nothing",
             };
-            format!("{} (an agent) joined this session; it {may}", client.name)
+            format!("{} (an agent) joined this session; it {may}", client.identity.name)
         });
         self.broadcast_except(Some(id), "sessionChanged", &body);
         if let Some(note) = note {
@@ -116,10 +117,9 @@ impl State {
     /// that tries again and again is not news.
     pub(super) fn report_refused(&mut self, request: &ClientRequest) {
         let Some(client) = self.clients.get_mut(request.client) else { return };
-        if client.kind != ClientKind::Agent
+        if client.identity.kind != ClientKind::Agent
             || client.stage != HandshakeStage::Ready
-            || client.refused.len() >= MAX_REFUSED
-            || !client.refused.insert(request.command.clone())
+            || !client.access.note_refused(&request.command, MAX_REFUSED)
         {
             return;
         }
@@ -127,7 +127,10 @@ impl State {
         let access = self.access_of(client).as_str();
         let details = json!({ "command": request.command, "access": access });
         let body = change(&self.session, "refused", client, &details);
-        let note = format!("{} was refused `{}`: `agentAccess` is `{access}`", client.name, request.command);
+        let note = format!(
+            "{} was refused `{}`: `agentAccess` is `{access}`",
+            client.identity.name, request.command
+        );
         self.broadcast_except(Some(request.client), "sessionChanged", &body);
         self.write_to_users(&note);
     }
@@ -135,7 +138,9 @@ impl State {
     /// Writes a line to the debug console of users whose editor does not subscribe to `sessionChanged`.
     pub(super) fn write_to_users(&mut self, line: &str) {
         let unaware = |client: &Client| {
-            client.kind == ClientKind::Editor && !client.subscribed && client.stage == HandshakeStage::Ready
+            client.identity.kind == ClientKind::Editor
+                && !client.subscription.is_active
+                && client.stage == HandshakeStage::Ready
         };
         for id in self.clients.ids_where(unaware) {
             self.send_event(id, "output", &output_line("console", line));

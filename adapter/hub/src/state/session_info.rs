@@ -22,14 +22,14 @@ impl State {
     pub(super) fn session_info(&mut self, request: ClientRequest, arguments: &Value) {
         let arguments: SessionInfoArguments = types::read(arguments);
         if let (Some(subscribe), Some(client)) = (arguments.subscribe, self.clients.get_mut(request.client)) {
-            client.subscribed = subscribe;
-            client.overlooks_children = arguments.notices_children == Some(false);
+            client.subscription.is_active = subscribe;
+            client.subscription.overlooks_children = arguments.notices_children == Some(false);
         }
         let has_no_access = self
             .clients
             .get(request.client)
             .is_some_and(|client| self.access_of(client) == AgentAccess::None);
-        match self.phase {
+        match self.program.phase {
             _ if has_no_access => {
                 self.respond(&request, Ok(types::body(&self.shared_info())));
             }
@@ -56,8 +56,8 @@ impl State {
             })
             .map(|client| SessionClient {
                 id: client.id.0,
-                name: client.name.clone(),
-                kind: client.kind.as_str().to_owned(),
+                name: client.identity.name.clone(),
+                kind: client.identity.kind.as_str().to_owned(),
                 access: self.access_of(client).as_str().to_owned(),
                 launched: client.launched,
                 you: client.id == request.client,
@@ -65,11 +65,11 @@ impl State {
             });
         let mut info = SessionInfoBody {
             clients: Some(clients.collect()),
-            process: self.replay_state.process.clone(),
-            children: self.replay_state.children().cloned().collect(),
+            process: self.program.replay.process.clone(),
+            children: self.program.replay.children().cloned().collect(),
             ..self.shared_info()
         };
-        match &self.phase {
+        match &self.program.phase {
             Phase::Stopped { stop } => {
                 let stack: StackTraceResponseBody =
                     stack.map(|stack| types::read(&stack)).unwrap_or_default();
@@ -98,19 +98,19 @@ impl State {
         SessionInfoBody {
             id: self.session.clone(),
             state: self.state_name().to_owned(),
-            agent_access: self.policy.agents.as_str().to_owned(),
+            agent_access: self.access.policy.agents.as_str().to_owned(),
             engine: self.engine_name().map(str::to_owned),
             ..SessionInfoBody::default()
         }
     }
 
     fn engine_name(&self) -> Option<&str> {
-        self.engine.as_ref().map(|engine| engine.name.as_str())
+        self.engine.started.as_ref().map(|engine| engine.name.as_str())
     }
 
     /// `idle`, `running`, `stopped` or `exited`.
     pub(super) fn state_name(&self) -> &'static str {
-        match self.phase {
+        match self.program.phase {
             Phase::Idle => "idle",
             Phase::Starting | Phase::Running => "running",
             Phase::Stopped { .. } => "stopped",
@@ -123,8 +123,10 @@ impl State {
     pub(super) fn session_control(&mut self, request: &ClientRequest, arguments: &Value) {
         match self.control(request, arguments) {
             Ok(()) => {
-                let hands_over = self.clients.iter().any(|client| client.launched && client.hands_over);
-                let now = json!({ "agentAccess": self.policy.agents.as_str(), "handOver": hands_over });
+                let hands_over =
+                    self.clients.iter().any(|client| client.launched && client.departure.hands_over);
+                let now =
+                    json!({ "agentAccess": self.access.policy.agents.as_str(), "handOver": hands_over });
                 self.respond(request, Ok(now));
             }
             Err(failure) => {
@@ -139,7 +141,7 @@ impl State {
     /// Passes on what may be fetched: people, and the client that launched, say so.
     pub(super) fn set_source_link_options(&mut self, request: ClientRequest, arguments: Value) {
         let client = self.clients.get(request.client);
-        if client.is_some_and(|client| client.kind == ClientKind::Editor || client.launched) {
+        if client.is_some_and(|client| client.identity.kind == ClientKind::Editor || client.launched) {
             return self.inspect(request, arguments);
         }
         self.report_refused(&request);
@@ -155,7 +157,9 @@ impl State {
         let agents: Vec<_> = self
             .clients
             .iter()
-            .filter(|client| client.kind == ClientKind::Agent && client.stage == HandshakeStage::Ready)
+            .filter(|client| {
+                client.identity.kind == ClientKind::Agent && client.stage == HandshakeStage::Ready
+            })
             .map(|client| (client.id, self.access_of(client)))
             .collect();
         for (agent, now) in agents {
@@ -178,22 +182,22 @@ impl State {
         if !client.launched && hands_over.is_some() {
             return Err(denied("only the client that launched the session can hand it over"));
         }
-        let person = client.kind == ClientKind::Editor;
+        let person = client.identity.kind == ClientKind::Editor;
         if access.is_some() && !person && !client.launched {
             return Err(denied(
                 "only people, and the client that launched the session, change what agents may do",
             ));
         }
-        if access.is_some() && !person && self.policy.by_person {
+        if access.is_some() && !person && self.access.policy.by_person {
             return Err(denied("a person decided what agents may do in this session; only people change it"));
         }
-        client.hands_over = hands_over.unwrap_or(client.hands_over);
+        client.departure.hands_over = hands_over.unwrap_or(client.departure.hands_over);
         let Some(agents) = access else { return Ok(()) };
         let before = self.accesses();
-        let was = self.policy;
-        self.policy = AccessPolicy { agents, by_person: was.by_person || person };
+        let was = self.access.policy;
+        self.access.policy = AccessPolicy { agents, by_person: was.by_person || person };
         if was.agents != agents || before != self.accesses() {
-            self.clients.iter_mut().for_each(|client| client.refused.clear());
+            self.clients.iter_mut().for_each(|client| client.access.forget_refused());
             self.update_visibility(&before);
             self.report_change(request.client, "agentAccess", &json!({ "agentAccess": agents.as_str() }));
         }
@@ -208,7 +212,8 @@ impl State {
     /// Whether this client may have this request sent to the engine.
     fn is_allowed(&self, id: ClientId, command: &str) -> bool {
         let client = self.clients.get(id);
-        client.is_some_and(|client| self.access_of(client).check(command, self.engine.as_ref()).is_ok())
+        client
+            .is_some_and(|client| self.access_of(client).check(command, self.engine.started.as_ref()).is_ok())
     }
 }
 

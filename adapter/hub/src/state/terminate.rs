@@ -14,6 +14,7 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 
 use super::lifecycle::ENDING_TIMEOUT;
+use super::restart::Restart;
 use super::{ENGINE_TIMEOUT, State, output_line};
 use crate::event::{ClientId, ClientRequest, HubEffect, Timer};
 use crate::launch::{DEFAULT_TERMINATE_TIMEOUT, TERMINATE_TIMEOUT};
@@ -31,31 +32,42 @@ pub(super) struct Termination {
     forced: bool,
 }
 
+/// The end of the program or of the session, once a client has asked for it.
+#[derive(Debug, Default)]
+pub(super) struct SessionEnd {
+    pub(super) restart: Option<Restart>,
+    /// The program was asked to end.
+    pub(super) terminating: Option<Termination>,
+    /// The session ends; everything else is refused.
+    pub(super) is_ending: bool,
+}
+
 impl State {
     pub(super) fn terminate(&mut self, request: ClientRequest) {
-        if let Err(failure) = self.need_program() {
+        if let Err(failure) = self.program.need_program() {
             return self.refuse(&request, failure);
         }
         self.report_change(request.client, "terminate", &Value::Null);
         // A program that has not begun has nothing to put in order.
-        let not_begun = !self.launch.attached && (!self.is_configured() || self.restart.is_some());
-        let known = self.terminating.as_ref();
+        let not_begun =
+            !self.start.launch.attached && (!self.start.is_configured() || self.end.restart.is_some());
+        let known = self.end.terminating.as_ref();
         let again = known.is_some_and(|known| known.by.contains(&request.client));
         let forced = known.is_some_and(|known| known.forced);
         if again && !forced {
             let by = self.name_of(request.client);
             self.write_ending(&format!("{by} asks the program again to end: it is killed."));
         }
-        if again || not_begun || self.launch.terminate_timeout == Some(Duration::ZERO) {
+        if again || not_begun || self.start.launch.terminate_timeout == Some(Duration::ZERO) {
             self.terminating_by(request.client);
             return self.end_by_force(ReplyAction::Terminate { request, stop: None });
         }
-        let stop = if self.is_stopped() {
+        let stop = if self.program.is_stopped() {
             self.skip_known_breakpoints(request.client);
             // A slow evaluation, and whatever waits behind it, would delay the end.
-            self.cancel_all(self.pending.inspections());
-            Some(self.stops)
-        } else if self.terminating.is_some() {
+            self.cancel_all(self.engine.pending.inspections());
+            Some(self.program.stops.count)
+        } else if self.end.terminating.is_some() {
             // It was asked to end, and its time runs.
             self.terminating_by(request.client);
             return self.respond(&request, Ok(Value::Null));
@@ -78,7 +90,7 @@ impl State {
     }
 
     fn terminating_by(&mut self, client: ClientId) -> &mut Termination {
-        let terminating = self.terminating.get_or_insert_default();
+        let terminating = self.end.terminating.get_or_insert_default();
         terminating.by.insert(client);
         terminating
     }
@@ -92,20 +104,20 @@ impl State {
         is_signal_pending: bool,
         result: Result<Value, Failure>,
     ) {
-        let forced = self.terminating.as_ref().is_some_and(|terminating| terminating.forced);
+        let forced = self.end.terminating.as_ref().is_some_and(|terminating| terminating.forced);
         if let Err(failure) = result
-            && self.is_live()
+            && self.program.is_live()
         {
             if forced {
                 self.effects.push(HubEffect::KillProgram);
             } else {
                 self.restore_skipped();
-                self.terminating = None;
+                self.end.terminating = None;
             }
             return self.refuse(&request, failure);
         }
-        let same_stop = self.is_stopped() && stop == Some(self.stops);
-        if !same_stop || self.pending.resume().is_some() || !is_signal_pending {
+        let same_stop = self.program.is_stopped() && stop == Some(self.program.stops.count);
+        if !same_stop || self.engine.pending.resume().is_some() || !is_signal_pending {
             return self.respond(&request, Ok(Value::Null));
         }
         let arguments = json!({ "threadId": self.stopped_thread() });
@@ -114,7 +126,7 @@ impl State {
 
     /// The breakpoints that do not stop the program on its way out.
     pub(super) fn skipped_breakpoints(&self) -> &[i64] {
-        self.terminating.as_ref().map_or(&[], |terminating| &terminating.skipped)
+        self.end.terminating.as_ref().map_or(&[], |terminating| &terminating.skipped)
     }
 
     /// Whether a stop is at one of those: it was on its way when the engine got the list without them.
@@ -124,25 +136,31 @@ impl State {
 
     /// The program continues after all: they stop it again.
     fn restore_skipped(&mut self) {
-        let skipped = self.terminating.as_mut().map(|terminating| std::mem::take(&mut terminating.skipped));
+        let skipped =
+            self.end.terminating.as_mut().map(|terminating| std::mem::take(&mut terminating.skipped));
         self.sync_again(&skipped.unwrap_or_default());
     }
 
     /// The program that was asked to end runs: its time counts from here.
     pub(super) fn start_termination_timer(&mut self) {
-        if let Some(Termination { forced: false, .. }) = self.terminating {
-            let after = self.launch.terminate_timeout.unwrap_or(DEFAULT_TERMINATE_TIMEOUT);
-            self.effects.push(HubEffect::StartTimer { timer: Timer::Terminate(self.stops), after });
+        if let Some(Termination { forced: false, .. }) = self.end.terminating {
+            let after = self.start.launch.terminate_timeout.unwrap_or(DEFAULT_TERMINATE_TIMEOUT);
+            self.effects
+                .push(HubEffect::StartTimer { timer: Timer::Terminate(self.program.stops.count), after });
         }
     }
 
     /// The program had its time; `since` is the resume from which it counts.
     pub(super) fn time_out_termination(&mut self, since: u64) {
-        let was_asked = matches!(self.terminating, Some(Termination { forced: false, .. }));
-        if !was_asked || self.is_stopped() || !self.is_live() || self.stops != since {
+        let was_asked = matches!(self.end.terminating, Some(Termination { forced: false, .. }));
+        if !was_asked
+            || self.program.is_stopped()
+            || !self.program.is_live()
+            || self.program.stops.count != since
+        {
             return;
         }
-        match self.launch.terminate_timeout {
+        match self.start.launch.terminate_timeout {
             Some(limit) => {
                 self.write_ending(&format!(
                     "The program has not ended within {} s of being asked to (`{TERMINATE_TIMEOUT}`): it is \
@@ -163,7 +181,7 @@ impl State {
     }
 
     fn end_by_force(&mut self, action: ReplyAction) {
-        if let Some(terminating) = &mut self.terminating {
+        if let Some(terminating) = &mut self.end.terminating {
             terminating.forced = true;
         }
         self.send_to_engine(action, EngineRequest::Terminate(TerminateMode::Force), ENDING_TIMEOUT);

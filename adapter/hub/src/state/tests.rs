@@ -202,8 +202,8 @@ impl Scenario {
             }
             Message::Event(event) => {
                 // An end before the program was started is received at once.
-                let ends =
-                    matches!(event.event.as_str(), "exited" | "terminated") && !self.state.is_configured();
+                let ends = matches!(event.event.as_str(), "exited" | "terminated")
+                    && !self.state.start.is_configured();
                 assert!(
                     matches!(event.event.as_str(), "initialized" | "capabilities" | "output")
                         || ends
@@ -533,7 +533,7 @@ fn a_restart_keeps_clients_and_breakpoints_and_reports_no_end() {
     let (_, command, arguments) = scenario.requests.pop().unwrap();
     assert_eq!((command.as_str(), &arguments["terminateDebuggee"]), ("disconnect", &json!(true)));
     scenario.requests.clear();
-    scenario.requests.push((scenario.state.pending.last_ticket(), command, arguments));
+    scenario.requests.push((scenario.state.engine.pending.last_ticket(), command, arguments));
     scenario.emit("exited", json!({ "exitCode": 137 }));
     scenario.emit("terminated", Value::Null);
     scenario.reply(0);
@@ -740,7 +740,7 @@ proptest! {
                 8 => scenario.request(client, "disconnect", json!({ "handOver": which % 2 == 0 })),
                 9 if scenario.present.contains(&client) => scenario.leave(client),
                 // An engine that was never made says nothing.
-                10..=14 if scenario.state.engine.is_none() => {}
+                10..=14 if scenario.state.engine.started.is_none() => {}
                 10 => scenario.emit("initialized", Value::Null),
                 11 => scenario.emit("stopped", json!({ "reason": "step", "threadId": 1 })),
                 12 if which == 0 => scenario.emit("exited", json!({ "exitCode": 1 })),
@@ -764,7 +764,8 @@ proptest! {
         while !scenario.requests.is_empty() && !scenario.ended {
             scenario.reply(0);
         }
-        if scenario.state.engine_initialized && scenario.state.is_live() && !scenario.state.ending {
+        let state = &scenario.state;
+        if state.engine.is_initialized && state.program.is_live() && !state.end.is_ending {
             let scope = crate::breakpoints::BreakpointScope::of_path("x.cs");
             let union = scenario.state.breakpoints.requests(&scope);
             prop_assert_eq!(scenario.held.clone().unwrap_or(json!([])), json!(union));

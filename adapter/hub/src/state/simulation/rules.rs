@@ -48,8 +48,8 @@ impl Simulation {
             Message::Event(event) => {
                 let early = matches!(event.event.as_str(), "initialized" | "capabilities" | "output");
                 // An end before the program was started is reported at once.
-                let ends =
-                    matches!(event.event.as_str(), "exited" | "terminated") && !self.state.is_configured();
+                let ends = matches!(event.event.as_str(), "exited" | "terminated")
+                    && !self.state.start.is_configured();
                 assert!(early || ends || view.ready, "{client} gets {} before it is ready", event.event);
                 let late = matches!(
                     event.event.as_str(),
@@ -97,7 +97,7 @@ impl Simulation {
 
     pub(super) fn check_always(&self) {
         for (client, view) in self.clients.iter().filter(|(_, view)| view.here && view.ready) {
-            let stopped = matches!(self.state.phase, Phase::Stopped { .. });
+            let stopped = matches!(self.state.program.phase, Phase::Stopped { .. });
             assert!(
                 view.terminated || view.stopped == stopped,
                 "{client} thinks stopped is {}",
@@ -123,12 +123,16 @@ impl Simulation {
         }
         assert!(self.requests.is_empty(), "the hub never stops asking: {:?}", self.requests);
         assert!(self.unanswered.is_empty(), "never answered: {:?}", self.unanswered);
-        if self.state.engine_initialized && self.state.is_live() && !self.state.ending && !self.dead {
+        if self.state.engine.is_initialized
+            && self.state.program.is_live()
+            && !self.state.end.is_ending
+            && !self.dead
+        {
             if self.state.skipped_breakpoints().is_empty() {
                 self.check_union();
             }
             self.check_views();
-            let stopped = matches!(self.state.phase, Phase::Stopped { .. });
+            let stopped = matches!(self.state.program.phase, Phase::Stopped { .. });
             assert_eq!(stopped, self.stopped, "the clients do not know whether the program is stopped");
         }
     }

@@ -1,0 +1,87 @@
+//! The program of a session: its phase, its stops, and what a client that joins later receives. Requests and
+//! events are handled elsewhere.
+
+use dap_wire::types::StoppedEventBody;
+use dap_wire::{ErrorCode, Failure};
+use serde_json::Value;
+
+use crate::replay_state::ReplayState;
+
+/// The phase of the session. It decides which requests are legal.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) enum Phase {
+    /// No client has launched or attached.
+    #[default]
+    Idle,
+    /// The engine builds, starts or attaches.
+    Starting,
+    Running,
+    Stopped {
+        /// The `stopped` event as clients got it.
+        stop: StoppedEventBody,
+    },
+    /// The program has ended, or the engine has detached from it.
+    Over {
+        /// Body of the engine's `exited`; null if it did not report an exit code.
+        exited: Value,
+        /// Body of the engine's `terminated`.
+        terminated: Value,
+    },
+}
+
+/// The program, as the engine has reported it.
+#[derive(Debug, Default)]
+pub(super) struct SessionProgram {
+    pub(super) phase: Phase,
+    pub(super) stops: StopCounter,
+    /// The reports that a client receives that joins later.
+    pub(super) replay: ReplayState,
+}
+
+/// The stops of the program.
+#[derive(Debug, Default)]
+pub(super) struct StopCounter {
+    /// Counts stops and resumes: a request at one stop is invalid at the next.
+    pub(super) count: u64,
+    /// The client that resumed the program last, named to a client that resumes too late.
+    pub(super) resumed_by: Option<String>,
+}
+
+impl SessionProgram {
+    /// Whether a program exists and has not ended.
+    pub(super) fn is_live(&self) -> bool {
+        matches!(self.phase, Phase::Starting | Phase::Running | Phase::Stopped { .. })
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        matches!(self.phase, Phase::Stopped { .. })
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Over { .. })
+    }
+
+    pub(super) fn need_program(&self) -> Result<(), Failure> {
+        match self.phase {
+            Phase::Idle => Err(Failure::new(ErrorCode::NoSession, "there is no program in this session yet")
+                .hint("send `launch` or `attach` first")),
+            Phase::Over { .. } => Err(Failure::new(ErrorCode::NoSession, "the program has ended")
+                .hint("its output can still be read; launch again to continue")
+                .quiet()),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn need_stop(&self, command: &str) -> Result<(), Failure> {
+        self.need_program()?;
+        match self.phase {
+            Phase::Stopped { .. } => Ok(()),
+            _ => Err(Failure::new(
+                ErrorCode::NotStopped,
+                format!("`{command}` needs a stopped program; it runs"),
+            )
+            .hint("pause it, or wait for a breakpoint")
+            .quiet()),
+        }
+    }
+}
