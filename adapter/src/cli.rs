@@ -173,7 +173,12 @@ pub fn main() -> ExitCode {
             Some(gate) => tandem_process::runner::exec_at_gate(gate, program.as_ref(), args, *parent),
             None => {
                 let dies_with = (!ends_by_itself).then_some(*parent);
-                tandem_process::child::exec_held(program.as_ref(), args, Pty::of(*terminal, *echo), dies_with)
+                tandem_process::held_exec::exec_held(
+                    program.as_ref(),
+                    args,
+                    Pty::of(*terminal, *echo),
+                    dies_with,
+                )
             }
         };
         eprintln!("tandem-dap: cannot start `{}`: {error}", program.display());

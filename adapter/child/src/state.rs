@@ -26,7 +26,7 @@ pub(super) use knowledge::{Correction, Knowledge};
 use reverse::AdapterRequests;
 pub(super) use reverse::Link;
 use tandem_engine::FailedCondition;
-use tandem_process::child::signal_name;
+use tandem_process::exit::signal_name;
 
 /// How often the signal that asks the program to end waits for the program to run, if it
 /// stops again and again.

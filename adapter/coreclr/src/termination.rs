@@ -21,7 +21,8 @@ use super::inbox::EngineInput;
 use super::session::ClrSession;
 use tandem_engine::exited_body;
 use tandem_process::ExitInfo;
-use tandem_process::child::{is_suspended, signal_group, signal_name};
+use tandem_process::child::{is_suspended, signal_group};
+use tandem_process::exit::signal_name;
 
 /// How long the callbacks must pause before a program counts as quiet, and the limit of waiting for
 /// that, before detaching.

@@ -13,9 +13,10 @@ use tandem_error::{ErrorCode, Failure};
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::child::{Child, ChildPipes, ExitInfo, SpawnSpec};
+use super::child::{Child, ChildPipes, SpawnSpec};
 use super::drain::{DrainedStream, wait_readable};
 use super::exec_shim::ExecShim;
+use super::exit::ExitInfo;
 use super::input_wait::{self, ObservedProgram};
 use super::named_pipes::NamedPipes;
 use super::needs_terminal;

@@ -11,7 +11,6 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -19,11 +18,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use cordebug::exit_status::{self, ChildExit};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
-use tandem_error::{ErrorCode, Failure, describe_exit};
+use tandem_error::{ErrorCode, Failure};
 use tokio::sync::{oneshot, watch};
 
 use super::executable::{self, HostSupport};
-use super::terminal::{self, PseudoTerminal, Pty};
+use super::exit::ExitInfo;
+use super::terminal::{PseudoTerminal, Pty};
 use super::watchdog;
 
 /// How long the note of an end may take to arrive.
@@ -56,77 +56,6 @@ impl SpawnSpec {
             }
             _ => Ok(()),
         }
-    }
-}
-
-/// Exit code and signal of a program that has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ExitInfo {
-    /// Its exit code; 128 + signal when a signal ended it, as shells count.
-    pub code: i32,
-    /// The signal that ended it.
-    pub signal: Option<i32>,
-}
-
-impl ExitInfo {
-    /// The name of the signal that ended it, such as `SIGSEGV`.
-    pub fn signal_name(self) -> Option<String> {
-        self.signal.map(signal_name)
-    }
-}
-
-/// `exit code 139 (SIGSEGV)`, for messages.
-impl std::fmt::Display for ExitInfo {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(&describe_exit(self.code.into(), self.signal_name().as_deref()))
-    }
-}
-
-const SIGNALS: [(Signal, &str); 31] = [
-    (Signal::HUP, "SIGHUP"),
-    (Signal::INT, "SIGINT"),
-    (Signal::QUIT, "SIGQUIT"),
-    (Signal::ILL, "SIGILL"),
-    (Signal::TRAP, "SIGTRAP"),
-    (Signal::ABORT, "SIGABRT"),
-    (Signal::BUS, "SIGBUS"),
-    (Signal::FPE, "SIGFPE"),
-    (Signal::KILL, "SIGKILL"),
-    (Signal::USR1, "SIGUSR1"),
-    (Signal::SEGV, "SIGSEGV"),
-    (Signal::USR2, "SIGUSR2"),
-    (Signal::PIPE, "SIGPIPE"),
-    (Signal::ALARM, "SIGALRM"),
-    (Signal::TERM, "SIGTERM"),
-    (Signal::STKFLT, "SIGSTKFLT"),
-    (Signal::CHILD, "SIGCHLD"),
-    (Signal::CONT, "SIGCONT"),
-    (Signal::STOP, "SIGSTOP"),
-    (Signal::TSTP, "SIGTSTP"),
-    (Signal::TTIN, "SIGTTIN"),
-    (Signal::TTOU, "SIGTTOU"),
-    (Signal::URG, "SIGURG"),
-    (Signal::XCPU, "SIGXCPU"),
-    (Signal::XFSZ, "SIGXFSZ"),
-    (Signal::VTALARM, "SIGVTALRM"),
-    (Signal::PROF, "SIGPROF"),
-    (Signal::WINCH, "SIGWINCH"),
-    (Signal::IO, "SIGIO"),
-    (Signal::POWER, "SIGPWR"),
-    (Signal::SYS, "SIGSYS"),
-];
-
-/// The number of `SIGRTMIN` in C programs: the C library keeps the real-time signals below it.
-const FIRST_REAL_TIME: i32 = 34;
-
-/// The name of a signal by its number, such as `SIGSEGV` or `SIGRTMIN+2`.
-pub fn signal_name(number: i32) -> String {
-    let known = SIGNALS.iter().find(|(signal, _)| signal.as_raw() == number);
-    match (known, number) {
-        (Some((_, name)), _) => (*name).to_owned(),
-        (None, FIRST_REAL_TIME) => "SIGRTMIN".to_owned(),
-        (None, FIRST_REAL_TIME..=64) => format!("SIGRTMIN+{}", number - FIRST_REAL_TIME),
-        (None, _) => format!("signal {number}"),
     }
 }
 
@@ -430,79 +359,9 @@ fn wait_for_exit(pid: u32) -> ExitInfo {
     }
 }
 
-/// Makes the kernel kill this process when its parent ends.
-///
-/// # Errors
-/// Also when it has another parent by now: this one was killed before, perhaps after it had opened the gate.
-pub fn die_with(parent: Option<u32>) -> std::io::Result<()> {
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-    let now = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get().cast_unsigned());
-    if parent.is_some() && parent != now {
-        return Err(std::io::Error::other("the debugger went away before the program was started"));
-    }
-    Ok(())
-}
-
-/// The stub: waits for one byte on stdin, then becomes the program, in a new process session. So it never has
-/// Tandem's own terminal, and leads a process group. Returns only when that fails. `dies_with`: a host that
-/// is killed takes the program with it, and is this process, if that is known.
-pub fn exec_held(
-    program: &Path,
-    args: &[OsString],
-    pty: Pty,
-    dies_with: Option<Option<u32>>,
-) -> std::io::Error {
-    let taken = rustix::process::setsid().and_then(|_| match pty {
-        Pty::No => Ok(()),
-        Pty::Quiet | Pty::Echoing => rustix::process::ioctl_tiocsctty(rustix::stdio::stdin()),
-    });
-    if let Err(error) = taken {
-        return error.into();
-    }
-    if let Some(parent) = dies_with
-        && let Err(error) = die_with(parent)
-    {
-        return error;
-    }
-    let mut byte = [0u8];
-    match rustix::io::read(rustix::stdio::stdin(), &mut byte) {
-        Ok(1) => {
-            // Not before: the byte would have been shown.
-            if pty == Pty::Echoing
-                && let Err(error) = terminal::show_typing(rustix::stdio::stdin())
-            {
-                return error;
-            }
-            Command::new(program).args(args).exec()
-        }
-        Ok(_) => std::io::Error::other("the debugger went away before the program was started"),
-        Err(error) => error.into(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_signal_has_the_name_that_people_know() {
-        for (number, name) in [
-            (1, "SIGHUP"),
-            (9, "SIGKILL"),
-            (11, "SIGSEGV"),
-            (15, "SIGTERM"),
-            (31, "SIGSYS"),
-            (34, "SIGRTMIN"),
-            (36, "SIGRTMIN+2"),
-            (33, "signal 33"),
-            (0, "signal 0"),
-        ] {
-            assert_eq!(signal_name(number), name);
-        }
-        assert_eq!(ExitInfo { code: 139, signal: Some(11) }.signal_name().as_deref(), Some("SIGSEGV"));
-        assert_eq!(ExitInfo { code: 139, signal: None }.signal_name(), None);
-        assert_eq!(ExitInfo { code: 139, signal: Some(11) }.to_string(), "exit code 139 (SIGSEGV)");
-    }
 
     #[test]
     fn process_that_reuses_the_id_of_an_ended_program_gets_none_of_its_signals() {

@@ -3,7 +3,8 @@
 //!
 //! In reading order: [`broker`] (what others call), [`streams`] (what it guards), [`output_read`] and
 //! [`cursor`] (output for requests and for who follows), [`ring`] (what is kept of a stream), [`text`] (bytes
-//! to text across borders), [`child`] (starting a program held, its exit, killing it), [`terminal`] and
+//! to text across borders), [`child`] (starting a program held, killing it), [`held_exec`] (the stub that
+//! becomes the program), [`exit`] (how it ended), [`terminal`] and
 //! [`terminal_answers`] (a terminal instead of pipes), [`terminal_launch`] and [`runner`] (a program in a
 //! client's terminal, from both sides), [`needs_terminal`] (messages of a program that misses one),
 //! [`named_pipes`] (pipes for a program that an adapter starts), [`exec_shim`] (such a program known from its
@@ -23,6 +24,8 @@ pub mod descendants;
 pub mod drain;
 pub mod exec_shim;
 pub mod executable;
+pub mod exit;
+pub mod held_exec;
 pub mod input_wait;
 pub mod named_pipes;
 pub mod needs_terminal;
@@ -41,9 +44,10 @@ pub mod text;
 pub mod watchdog;
 
 pub use broker::{Broker, WriteOutcome};
-pub use child::{Child, ExitInfo, SpawnSpec};
+pub use child::{Child, SpawnSpec};
 pub use cursor::{OutputChunk, OutputCursor};
 pub use exec_shim::{ExecShim, StartedProgram};
+pub use exit::ExitInfo;
 pub use named_pipes::NamedPipes;
 pub use output_read::{OutputRead, ReadRequest, WaitPattern};
 pub use redirection::Redirection;

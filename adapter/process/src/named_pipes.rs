@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::sync::watch;
 
-use super::child::{ChildPipes, ExitInfo};
+use super::child::ChildPipes;
+use super::exit::ExitInfo;
 use super::terminal::{self, PseudoTerminal, Pty};
 
 /// The offered pipes. Dropping them means that no process will open them.

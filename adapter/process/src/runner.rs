@@ -27,7 +27,8 @@ use tokio::net::UnixStream;
 use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 use tokio::sync::mpsc;
 
-use super::child::{ExitInfo, signal_group};
+use super::child::signal_group;
+use super::exit::ExitInfo;
 use super::terminal_launch::{MAX_LINE, RunnerProgram, RunnerReport};
 
 /// How long the host may take to say what is to run.
@@ -250,7 +251,7 @@ fn watch_terminal() -> anyhow::Result<mpsc::Receiver<()>> {
 /// only when that fails, after reporting it to the host. `parent`: the runner, which takes the program with
 /// it when it is killed.
 pub fn exec_at_gate(gate: &Path, program: &Path, args: &[OsString], parent: Option<u32>) -> std::io::Error {
-    if let Err(error) = super::child::die_with(parent) {
+    if let Err(error) = super::held_exec::die_with(parent) {
         return error;
     }
     let mut host = match std::os::unix::net::UnixStream::connect(gate) {

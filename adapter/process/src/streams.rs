@@ -9,8 +9,8 @@ use std::sync::Arc;
 use tandem_error::{ErrorCode, Failure};
 use tokio::sync::watch;
 
-use super::child::ExitInfo;
 use super::drain::DrainedStream;
+use super::exit::ExitInfo;
 use super::stdin::ProgramStdin;
 use super::terminal_size::TerminalSize;
 

@@ -27,7 +27,8 @@ use session_registry::ScratchFolder;
 use tandem_error::{ErrorCode, Failure};
 use tokio::sync::watch;
 
-use super::child::{Child, ExitInfo, SpawnSpec, signal_group};
+use super::child::{Child, SpawnSpec, signal_group};
+use super::exit::ExitInfo;
 
 /// How long a runner that has connected may take to start the stub.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
