@@ -164,11 +164,11 @@ pub fn summarize_result(result: &TestResult, folder: &str, room: usize) -> Value
     }
     // A message mostly has them.
     let is_in_message = |value: &String| value.is_empty() || result.message.contains(value.as_str());
-    if !(result.expected.as_ref().is_none_or(is_in_message)
-        && result.actual.as_ref().is_none_or(is_in_message))
+    if !(result.compared.expected.as_ref().is_none_or(is_in_message)
+        && result.compared.actual.as_ref().is_none_or(is_in_message))
     {
-        put("expected", json!(beginning_of(result.expected.as_deref().unwrap_or_default(), room)));
-        put("actual", json!(beginning_of(result.actual.as_deref().unwrap_or_default(), room)));
+        put("expected", json!(beginning_of(result.compared.expected.as_deref().unwrap_or_default(), room)));
+        put("actual", json!(beginning_of(result.compared.actual.as_deref().unwrap_or_default(), room)));
     }
     if let Some(file) = &result.file {
         put("file", json!(relative(file, folder)));
@@ -231,7 +231,7 @@ pub fn with_error(mut answer: Value, failure: &Failure) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::TestStatus;
+    use crate::model::{ComparedValues, TestStatus};
 
     #[test]
     fn many_long_failures_stay_bounded_and_are_counted() {
@@ -282,8 +282,7 @@ mod tests {
         let mut result = TestResult {
             id: "a".into(),
             message: "Expected: 4\nActual: 3".into(),
-            expected: Some("4".into()),
-            actual: Some("3".into()),
+            compared: ComparedValues { expected: Some("4".into()), actual: Some("3".into()) },
             file: Some("/w/src/a.cs".into()),
             stack: "at A() in /w/src/a.cs:line 3\nat B() in /lib/b.cs:line 4\nat C() in /w/c.cs:line 5"
                 .into(),

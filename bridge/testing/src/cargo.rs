@@ -220,7 +220,7 @@ async fn documentation(
     run: &mut FrameworkRun<'_>,
     programs: &[TestExecutable],
 ) -> Result<Vec<TestItem>, Failure> {
-    if run.broken || !has_documentation(programs) {
+    if run.status.broken || !has_documentation(programs) {
         return Ok(Vec::new());
     }
     let (own, _) = arguments(run);
@@ -385,7 +385,7 @@ async fn rerun_after_crash(
     }
     left.retain(|test| !run.results.has_result(test));
     run.fail_crashed_test(&left, ended, |test| test.id.clone());
-    run.code = ended.code;
+    run.status.code = ended.code;
     Ok(())
 }
 
@@ -454,7 +454,7 @@ impl TestFramework for Cargo {
                 .file
                 .as_ref()
                 .is_none_or(|file| file.extension().is_none_or(|ending| ending != "rs"));
-            if examples && !run.host.is_debugger() && !run.broken && has_documentation(&programs) {
+            if examples && !run.host.is_debugger() && !run.status.broken && has_documentation(&programs) {
                 run_documentation(run, &[], filter).await?;
             }
             Ok(())

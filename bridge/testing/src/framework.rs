@@ -33,7 +33,7 @@ pub trait TestFramework: Sync {
     ///
     /// # Errors
     /// When the runner cannot be started or is not installed. A build that fails sets
-    /// [`FrameworkRun::broken`].
+    /// [`RunStatus::broken`](crate::run::RunStatus::broken).
     fn list<'a>(&'a self, run: &'a mut FrameworkRun<'_>) -> BoxFuture<'a, Result<Vec<TestItem>, Failure>>;
 
     /// Runs tests; their results go to [`FrameworkRun::results`].

@@ -178,7 +178,7 @@ async fn test(run: &mut FrameworkRun<'_>, packages: &str, filter: Option<&str>) 
         &mut NoResultSource,
     )
     .await?;
-    run.broken |= events.broken;
+    run.status.broken |= events.broken;
     Ok(())
 }
 

@@ -54,6 +54,18 @@ pub enum TestStatus {
     Skipped,
 }
 
+/// The values that a failed check compared.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ComparedValues {
+    /// The value that it expected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
+    /// The value that it got.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub actual: Option<String>,
+}
+
 /// Result of one test, or of one row of a data-driven test.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -68,12 +80,9 @@ pub struct TestResult {
     /// Why it failed or was skipped.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// The value a comparison expected.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expected: Option<String>,
-    /// The value that the comparison got.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub actual: Option<String>,
+    /// The values that the failed check compared.
+    #[serde(flatten)]
+    pub compared: ComparedValues,
     /// Source file of the failure, in the user's code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,

@@ -234,8 +234,8 @@ impl TestFramework for Pytest {
                 run.fail_crashed_test(chosen.tests(), ended, |test| test.id.clone());
             }
             // 4: an unknown id; 5: no tests to run. Neither is a broken build.
-            if matches!(ended.code, 4 | 5) && !run.broken {
-                (run.code, run.first_code) = (0, None);
+            if matches!(ended.code, 4 | 5) && !run.status.broken {
+                (run.status.code, run.status.first_code) = (0, None);
             }
             Ok(())
         })
@@ -375,36 +375,4 @@ impl TestFramework for Unittest {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_from_the_results_is_an_id() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir(folder.path().join("tests")).unwrap();
-        std::fs::write(folder.path().join("tests/test_a.py"), "").unwrap();
-        let below = Some(folder.path().join("tests"));
-        let project = Project { kind: BuildTool::Pytest, folder: folder.path().to_owned(), file: below };
-        let id = |text| id_of(&project, text);
-        let is = |name: &str| Some(name.to_owned());
-        assert_eq!(id("tests.test_a.test_b"), is("tests/test_a.py::test_b"));
-        assert_eq!(id("tests.test_a.TestC.test_d[1.5-x]"), is("tests/test_a.py::TestC::test_d[1.5-x]"));
-        assert_eq!(id("tests/test_a.py::test_b"), is("tests/test_a.py::test_b"));
-        assert!(id("test_a.py::test_b").unwrap().ends_with("/tests/test_a.py::test_b"));
-        assert_eq!(id("test_b and not slow"), None);
-    }
-
-    #[test]
-    fn unittest_is_what_nothing_of_pytest_is_in() {
-        let folder = tempfile::tempdir().unwrap();
-        let project = Project { kind: BuildTool::Pytest, folder: folder.path().to_owned(), file: None };
-        let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
-        write("test_a.py", "import unittest\nclass A(unittest.TestCase):\n    def test_a(self): pass\n");
-        assert!(is_unittest(&project));
-        write("test_b.py", "def test_b():\n    pass\n");
-        assert!(!is_unittest(&project));
-        write("test_b.py", "");
-        write("conftest.py", "");
-        assert!(!is_unittest(&project));
-    }
-}
+mod tests;

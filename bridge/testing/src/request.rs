@@ -115,7 +115,7 @@ impl TestRequest {
         let scratch = scratch()?;
         let mut run = self.begin(scratch.path(), &DirectLauncher, cancel, say, TestResults::default());
         let tests = self.framework.list(&mut run).await?;
-        let broken = match run.broken {
+        let broken = match run.status.broken {
             true => self.answer(run, &TestResults::default()),
             false => Value::Null,
         };
@@ -144,13 +144,13 @@ impl TestRequest {
             None => return Ok(TestRunOutcome { answer: self.answer(run, &results), results }),
         };
         // Listing the tests may have started processes, too: drop their exit code.
-        run.first_code = None;
+        run.status.first_code = None;
         self.framework.run(&mut run, &chosen).await?;
         let ran = results.counts();
-        if run.code == 0 {
-            run.code = run.first_code.unwrap_or(if ran.failed > 0 { FAILED } else { 0 });
+        if run.status.code == 0 {
+            run.status.code = run.status.first_code.unwrap_or(if ran.failed > 0 { FAILED } else { 0 });
         }
-        let is_quiet = !run.broken && run.code == 0;
+        let is_quiet = !run.status.broken && run.status.code == 0;
         if is_quiet && ran.total() == 0 && self.framework.plans() && !results.is_planned() {
             let message =
                 format!("no test ran: `{}` ended before its tests were known", run.commands.join(" && "));
@@ -161,11 +161,11 @@ impl TestRequest {
                 results,
             });
         }
-        let none_ran = ran.total() == 0 || ran.total() == ran.skipped && run.code != 0;
-        if none_ran && !run.broken && chosen != ChosenTests::Everything {
+        let none_ran = ran.total() == 0 || ran.total() == ran.skipped && run.status.code != 0;
+        if none_ran && !run.status.broken && chosen != ChosenTests::Everything {
             return self.explain(run, &chosen).await;
         }
-        if ran.total() == 0 && !run.broken && run.code == 0 {
+        if ran.total() == 0 && !run.status.broken && run.status.code == 0 {
             let hint =
                 "name the project or folder of the tests in `projectPath`; `build` says whether it builds";
             let message = format!(
@@ -226,13 +226,13 @@ impl TestRequest {
             }
         }
         let tests = self.framework.list(run).await?;
-        if run.broken && tests.is_empty() {
+        if run.status.broken && tests.is_empty() {
             return Ok(None);
         }
         let everything = self.selection.is_everything();
         let picked = match self.selection.pick(tests, |filter, test| self.framework.matches(filter, test)) {
             // The selected tests may be in a source that cannot be loaded.
-            Err(_) if run.broken => return Ok(None),
+            Err(_) if run.status.broken => return Ok(None),
             picked => picked?,
         };
         Ok(Some(if everything && picked.is_empty() {
@@ -252,10 +252,10 @@ impl TestRequest {
             ChosenTests::Filter(filter) => filter.clone(),
             _ => chosen.tests().first().map(|test| test.id.clone()).unwrap_or_default(),
         };
-        let code = run.code;
+        let code = run.status.code;
         let tests = self.framework.list(&mut run).await.unwrap_or_default();
         // The code of the run counts, not that of the list.
-        run.code = code;
+        run.status.code = code;
         let results = run.results.clone();
         let mut answer = self.answer(run, &results);
         if answer["error"]["code"] != ErrorCode::BuildFailed.as_str() || !tests.is_empty() {
@@ -274,9 +274,9 @@ impl TestRequest {
             tool: self.framework.name(),
             command: run.commands.join(" && ").replace(&scratch, "TMP"),
             folder: &folder,
-            exit_code: run.code,
+            exit_code: run.status.code,
             duration_ms,
-            broken: run.broken,
+            broken: run.status.broken,
             debugged: run.host.is_debugger(),
         };
         answer::of(&ran, run.report.finish(), results)

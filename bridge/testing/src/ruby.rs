@@ -210,7 +210,7 @@ impl Minitest {
 /// `/w/a_test.rb:3: syntax error, unexpected … (SyntaxError)`, possibly after the location of the `require`,
 /// or ``…:in `require': cannot load such file -- x (LoadError)`` with the calls below it.
 fn report_load_error(run: &mut FrameworkRun<'_>, printed: &str) {
-    run.broken = true;
+    run.status.broken = true;
     let lines: Vec<&str> = printed.lines().skip_while(|line| !is_error(line)).collect();
     let first_line = lines.first().copied().unwrap_or_default();
     let folder = &run.project.folder;

@@ -90,6 +90,17 @@ impl Default for TestRunOptions {
     }
 }
 
+/// How the processes of a run ended.
+#[derive(Debug, Default)]
+pub struct RunStatus {
+    /// Exit code of the last process.
+    pub code: i32,
+    /// Exit code of the first test process that did not exit with 0.
+    pub first_code: Option<i32>,
+    /// Whether a build or a source is broken.
+    pub broken: bool,
+}
+
 /// A run of tests and its state.
 pub struct FrameworkRun<'a> {
     /// The project with the tests.
@@ -110,14 +121,10 @@ pub struct FrameworkRun<'a> {
     pub report: BuildReport,
     /// The results of the tests.
     pub results: TestResults,
-    /// The code of the last process.
-    pub code: i32,
-    /// Exit code of the first test process that did not exit with 0.
-    pub first_code: Option<i32>,
+    /// How its processes ended.
+    pub status: RunStatus,
     /// The commands that ran, without options that Tandem adds.
     pub commands: Vec<String>,
-    /// Whether a build or a source is broken.
-    pub broken: bool,
     began: Instant,
 }
 
@@ -205,23 +212,19 @@ impl<'a> FrameworkRun<'a> {
         (results, output_bytes): (TestResults, usize),
     ) -> Self {
         let report = BuildReport::new(&project.folder, output_bytes);
-        let (code, commands, broken, began) = (0, Vec::new(), false, Instant::now());
-        let framework = None;
         Self {
             project,
             options,
-            framework,
+            framework: None,
             scratch,
             host,
             cancel,
             say,
             report,
             results,
-            code,
-            first_code: None,
-            commands,
-            broken,
-            began,
+            status: RunStatus::default(),
+            commands: Vec::new(),
+            began: Instant::now(),
         }
     }
 
@@ -251,8 +254,8 @@ impl<'a> FrameworkRun<'a> {
         let left = self.time_left();
         let ended = run_step(step, &mut self.report, left, self.cancel, self.say).await?;
         self.show(shown);
-        self.code = ended.code;
-        self.broken |= !ended.success();
+        self.status.code = ended.code;
+        self.status.broken |= !ended.success();
         Ok(ended.success())
     }
 
@@ -299,9 +302,9 @@ impl<'a> FrameworkRun<'a> {
         let tail = sink.last.text();
         side.finish(&results).await;
         let ended = self.conclude(outcome, late, side.reason(), &tail)?;
-        self.code = ended.code;
+        self.status.code = ended.code;
         if !ended.success() {
-            self.first_code.get_or_insert(ended.code);
+            self.status.first_code.get_or_insert(ended.code);
         }
         Ok(ended)
     }
@@ -402,7 +405,7 @@ impl<'a> FrameworkRun<'a> {
     pub fn collect(&mut self, reports: &mut ReportPipe, source: &str) -> Vec<TestItem> {
         let collected = reports.take_collected();
         for broken in &collected.broken {
-            self.broken = true;
+            self.status.broken = true;
             self.report.add_diagnostic(&BuildDiagnostic {
                 file: &broken.file,
                 line: broken.line,

@@ -174,8 +174,8 @@ fn explain(result: &mut TestResult, lines: &[String]) {
         lines.iter().skip(at + 1).take_while(|line| !note(line)).map(String::as_str).collect();
     result.message = after.join("\n").trim().to_owned();
     if let Some(compared) = COMPARED.captures(&result.message) {
-        result.actual = Some(compared["left"].to_owned());
-        result.expected = Some(compared["right"].to_owned());
+        result.compared.actual = Some(compared["left"].to_owned());
+        result.compared.expected = Some(compared["right"].to_owned());
     }
     let before: Vec<&str> = lines.iter().take(at).map(String::as_str).collect();
     result.output = before.join("\n").trim().to_owned();
@@ -292,7 +292,7 @@ mod tests {
         assert_eq!((failed.id.as_str(), failed.name.as_deref()), ("calc tests::bad", Some("tests::bad")));
         assert_eq!(failed.message, "assertion `left == right` failed\n  left: 3\n right: 4");
         assert_eq!((failed.file.as_deref(), failed.line), (Some("src/lib.rs"), Some(16)));
-        assert_eq!((failed.expected.as_deref(), failed.output.as_str()), (Some("4"), "printed é"));
+        assert_eq!((failed.compared.expected.as_deref(), failed.output.as_str()), (Some("4"), "printed é"));
         assert_eq!(kept.skips[0].message, "not yet");
     }
 

@@ -62,7 +62,7 @@ pub(super) async fn list(
     let ended = command.run(&mut printed, run.options.run_limit, run.cancel).await?;
     let text = bounded::read(&file, MAX_LIST).unwrap_or_default();
     let Ok(all) = serde_json::from_slice::<Value>(&text) else {
-        run.broken = true;
+        run.status.broken = true;
         let message = format!("does not list its tests: it ended with {ended}");
         run.report.add_diagnostic(&BuildDiagnostic {
             file: program,
@@ -146,8 +146,8 @@ fn explain(result: &mut TestResult, lines: &[String]) {
         let value = |which: &str, text: &str| {
             found.name(which).or_else(|| found.name(text)).map(|part| part.as_str().to_owned())
         };
-        result.expected = value("left_is", "left");
-        result.actual = value("right_is", "right");
+        result.compared.expected = value("left_is", "left");
+        result.compared.actual = value("right_is", "right");
     }
 }
 
@@ -236,7 +236,10 @@ mod tests {
             (thrown.message.as_str(), thrown.file.as_deref()),
             ("C++ exception with description \"no\" thrown in the test body.", None)
         );
-        assert_eq!((failed.expected.as_deref(), failed.actual.as_deref()), (Some("4"), Some("3")));
+        assert_eq!(
+            (failed.compared.expected.as_deref(), failed.compared.actual.as_deref()),
+            (Some("4"), Some("3"))
+        );
         assert_eq!(
             (kept.skips[0].message.as_str(), results.running()),
             ("not yet", vec!["Cart.Crashes".to_owned()])

@@ -69,7 +69,7 @@ pub async fn run(
     let before = run.results.counts().failed;
     run_request(run, project, MtpRequest::Run(tests)).await?;
     if run.results.counts().failed > before {
-        run.first_code.get_or_insert(TESTS_FAILED);
+        run.status.first_code.get_or_insert(TESTS_FAILED);
     }
     Ok(())
 }
@@ -298,10 +298,11 @@ fn test_of(node: &Value, project: &TestProject) -> TestItem {
 
 fn result_of(node: &Value, state: &str, test: TestItem, project: &TestProject) -> TestResult {
     let (message, stack) = (text(node, "error.message"), text(node, "error.stacktrace"));
-    let (mut expected, mut actual) = names::compared_values(&message);
-    for (own, key) in [(&mut expected, "assert.expected"), (&mut actual, "assert.actual")] {
+    let mut compared = names::compared_values(&message);
+    let own = [(&mut compared.expected, "assert.expected"), (&mut compared.actual, "assert.actual")];
+    for (value_of, key) in own {
         if let Some(value) = node[key].as_str().filter(|value| !value.is_empty()) {
-            *own = Some(value.to_owned());
+            *value_of = Some(value.to_owned());
         }
     }
     let outcome = match state {
@@ -316,8 +317,7 @@ fn result_of(node: &Value, state: &str, test: TestItem, project: &TestProject) -
         id: test.id,
         outcome,
         message,
-        expected,
-        actual,
+        compared,
         file,
         line,
         stack,

@@ -8,6 +8,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::model::ComparedValues;
+
 static PLACE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r" in (?P<file>.+?):line (?P<line>\d+)").expect("the pattern is a constant, and tested")
 });
@@ -52,20 +54,23 @@ pub fn split(qualified: &str) -> (&str, &str) {
 }
 
 /// The values that a message compares.
-pub fn compared_values(message: &str) -> (Option<String>, Option<String>) {
+pub fn compared_values(message: &str) -> ComparedValues {
     if let Some(found) = IN_LINE.captures(message) {
-        return (Some(found["expected"].to_owned()), Some(found["actual"].to_owned()));
+        return ComparedValues {
+            expected: Some(found["expected"].to_owned()),
+            actual: Some(found["actual"].to_owned()),
+        };
     }
     let lower = message.to_lowercase();
     // The same length in bytes is what makes the places of one hold for the other.
     if lower.len() != message.len() {
-        return (None, None);
+        return ComparedValues::default();
     }
     let value = |pattern: &Regex| {
         let range = pattern.captures(&lower)?.name("value")?.range();
         message.get(range).map(|text| text.trim_end().to_owned())
     };
-    (value(&EXPECTED), value(&ACTUAL))
+    ComparedValues { expected: value(&EXPECTED), actual: value(&ACTUAL) }
 }
 
 /// The first location in a stack trace whose source file exists.
@@ -108,9 +113,10 @@ mod tests {
             ("Assert.AreEqual failed. Expected:<4>. Actual:<3>. ", "4", "3"),
             ("Expected to be 4\nbut found 3\n\nat Assert.That(sum)", "4", "3"),
         ] {
-            assert_eq!(compared_values(message), (Some(expected.into()), Some(actual.into())), "{message}");
+            let compared = ComparedValues { expected: Some(expected.into()), actual: Some(actual.into()) };
+            assert_eq!(compared_values(message), compared, "{message}");
         }
-        assert_eq!(compared_values("System.Exception : no"), (None, None));
+        assert_eq!(compared_values("System.Exception : no"), ComparedValues::default());
     }
 
     #[test]

@@ -35,6 +35,18 @@ enum VstestRequest {
 
 type HostedProcess<'a> = BoxFuture<'a, (Result<ProcessExit, Failure>, CapturedOutput)>;
 
+/// The reports of the console program, apart from results of tests.
+#[derive(Debug, Default)]
+struct VstestAnswer {
+    listed: Vec<TestItem>,
+    /// Lines that belong to no test, for the user.
+    printed: Vec<String>,
+    /// Why the run was aborted.
+    aborted: Option<String>,
+    /// All tests were listed, or have run.
+    is_complete: bool,
+}
+
 /// One conversation with the console program.
 struct VstestConnection<'a> {
     wire: Wire,
@@ -42,14 +54,11 @@ struct VstestConnection<'a> {
     project: &'a TestProject,
     settings: String,
     version: u64,
-    listed: Vec<TestItem>,
-    aborted: Option<String>,
-    done: bool,
+    answer: VstestAnswer,
     /// Starts the process with the tests, when that is a debugger.
     host: Option<&'a dyn ProcessLauncher>,
     hosted: Option<HostedProcess<'a>>,
     cancel: tokio_util::sync::CancellationToken,
-    printed: Vec<String>,
     env: Vec<(String, Option<String>)>,
     known: Option<KnownException>,
 }
@@ -73,7 +82,7 @@ pub async fn run(
 ) -> Result<(), Failure> {
     let cases = tests.iter().map(|test| test.handle["case"].clone()).collect();
     run_request(run, project, VstestRequest::Run(cases)).await?;
-    if run.code == CRASHED {
+    if run.status.code == CRASHED {
         run.fail_crashed_test(tests, ProcessExit { code: 134 }, super::call_of);
     }
     Ok(())
@@ -109,13 +118,10 @@ async fn run_request(
         project,
         settings: settings::of(run, project, "")?,
         version: MAX_PROTOCOL_VERSION,
-        listed: Vec::new(),
-        aborted: None,
-        done: false,
+        answer: VstestAnswer::default(),
         host,
         hosted: None,
         cancel: run.cancel.child_token(),
-        printed: Vec::new(),
         env: run.options.env.clone(),
         known: run.options.known.clone(),
     };
@@ -123,13 +129,13 @@ async fn run_request(
     let ended = run
         .process(&DirectLauncher, ProcessLaunch::new(command, "coreclr"), shown, &mut NullReader, &mut talk)
         .await?;
-    let VstestConnection { aborted, printed, listed, done, .. } = talk;
+    let VstestAnswer { listed, printed, aborted, is_complete } = talk.answer;
     printed.iter().for_each(|line| run.report.say(line));
     if let Some(why) = &aborted {
         run.report.say(why);
-        run.broken |= !is_run;
-        run.code = CRASHED;
-    } else if !done && run.results.counts().total() == 0 {
+        run.status.broken |= !is_run;
+        run.status.code = CRASHED;
+    } else if !is_complete && run.results.counts().total() == 0 {
         let message = format!("`{}` ended with {ended} before it answered", project.console.display());
         return Err(Failure::new(ErrorCode::LaunchFailed, message)
             .data(json!({ "output": run.report.output.text() })));
@@ -158,7 +164,7 @@ impl VstestConnection<'_> {
             "TestExecution.CustomTestHostLaunch" => self.start(payload).await,
             "TestExecution.Completed" | "TestDiscovery.Completed" => {
                 self.note(message, results);
-                self.done = true;
+                self.answer.is_complete = true;
                 self.send("TestSession.Terminate", Value::Null).await
             }
             _ => {
@@ -239,7 +245,7 @@ impl VstestConnection<'_> {
             "TestDiscovery.Completed" => {
                 self.list(&payload["LastDiscoveredTests"]);
                 if payload["IsAborted"] == true {
-                    self.aborted = Some("the tests could not be listed".into());
+                    self.answer.aborted = Some("the tests could not be listed".into());
                 }
             }
             "TestExecution.StatsChange" => self.stats(payload, results),
@@ -248,16 +254,18 @@ impl VstestConnection<'_> {
                 let ended = &payload["TestRunCompleteArgs"];
                 if ended["IsAborted"] == true {
                     let why = ended["Error"]["Message"].as_str().map(str::to_owned);
-                    self.aborted.get_or_insert_with(|| why.unwrap_or_else(|| "the run was aborted".into()));
+                    self.answer
+                        .aborted
+                        .get_or_insert_with(|| why.unwrap_or_else(|| "the run was aborted".into()));
                 }
             }
             "TestSession.Message" => {
                 let text = payload["Message"].as_str().unwrap_or_default();
                 // This message explains why a run was aborted, with the last output of the process.
                 if payload["MessageLevel"] == 2 && text.contains("aborted") {
-                    self.aborted = Some(text.to_owned());
+                    self.answer.aborted = Some(text.to_owned());
                 } else if payload["MessageLevel"] != 0 || text.starts_with("No test") {
-                    self.printed.push(text.to_owned());
+                    self.answer.printed.push(text.to_owned());
                 }
             }
             _ => {}
@@ -266,7 +274,7 @@ impl VstestConnection<'_> {
 
     fn list(&mut self, cases: &Value) {
         let found = cases.as_array().into_iter().flatten().map(|case| test_of(case, self.project));
-        self.listed.extend(found);
+        self.answer.listed.extend(found);
     }
 
     fn stats(&self, payload: &Value, results: &TestResults) {
@@ -288,7 +296,7 @@ impl ResultSource for VstestConnection<'_> {
                         message = self.wire.receive() => message,
                         (outcome, printed) = hosted => {
                             self.hosted = None;
-                            self.printed.push(printed.out.text());
+                            self.answer.printed.push(printed.out.text());
                             match outcome {
                                 Ok(_) => continue,
                                 Err(failure) => return failure,
@@ -314,18 +322,18 @@ impl ResultSource for VstestConnection<'_> {
             for message in self.wire.drain().await {
                 self.note(&message, results);
             }
-            self.aborted = self.aborted.take().filter(|_| !self.cancel.is_cancelled());
+            self.answer.aborted = self.answer.aborted.take().filter(|_| !self.cancel.is_cancelled());
             if let Some(hosted) = self.hosted.take() {
                 let ended = tokio::time::timeout(std::time::Duration::from_secs(5), hosted).await;
                 if let Ok((_, printed)) = ended {
-                    self.printed.push(printed.out.text());
+                    self.answer.printed.push(printed.out.text());
                 }
             }
         })
     }
 
     fn reason(&self) -> Option<&str> {
-        self.aborted.as_deref()
+        self.answer.aborted.as_deref()
     }
 }
 
@@ -415,7 +423,7 @@ fn result_of(result: &Value, project: &TestProject) -> TestResult {
     let words = |name: &str, id: &str| property(result, name, id).as_str().unwrap_or_default().to_owned();
     let message = words("ErrorMessage", "TestResult.ErrorMessage");
     let stack = words("ErrorStackTrace", "TestResult.ErrorStackTrace");
-    let (expected, actual) = names::compared_values(&message);
+    let compared = names::compared_values(&message);
     let place = (outcome == TestStatus::Failed).then(|| names::place(&stack)).flatten();
     let (file, line) = place.or(test.file.zip(test.line)).unzip();
     let printed = result["Messages"].as_array().into_iter().flatten();
@@ -430,8 +438,7 @@ fn result_of(result: &Value, project: &TestProject) -> TestResult {
         id,
         outcome,
         message,
-        expected,
-        actual,
+        compared,
         file,
         line,
         stack,

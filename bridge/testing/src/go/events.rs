@@ -200,7 +200,7 @@ impl GoTestEvents {
         result.output = output.join("\n").trim_end().to_owned();
         let value =
             |pattern: &Regex| pattern.captures(&result.message).map(|found| found["value"].trim().to_owned());
-        (result.expected, result.actual) = (value(&EXPECTED), value(&ACTUAL));
+        (result.compared.expected, result.compared.actual) = (value(&EXPECTED), value(&ACTUAL));
     }
 
     /// A package has ended, and some of its tests have not: its process did.

@@ -143,7 +143,7 @@ async fn file(
 
 /// A source that cannot be loaded ends Node before any test.
 fn report_load_error(run: &mut FrameworkRun<'_>, source: &str, printed: &str) {
-    run.broken = true;
+    run.status.broken = true;
     let place = PLACE.captures(printed);
     let message = ERROR.find(printed).map_or("it cannot be loaded", |found| found.as_str());
     run.report.add_diagnostic(&BuildDiagnostic {
@@ -196,11 +196,11 @@ impl TestFramework for NodeTest {
             for source in files {
                 let before = run.results.counts().total();
                 file(run, &source, &more, selected, false).await?;
-                if more.is_empty() || run.broken || run.results.counts().total() > before {
-                    worst = worst.max(run.code);
+                if more.is_empty() || run.status.broken || run.results.counts().total() > before {
+                    worst = worst.max(run.status.code);
                 }
             }
-            (run.code, run.first_code) = (worst, Some(worst).filter(|code| *code != 0));
+            (run.status.code, run.status.first_code) = (worst, Some(worst).filter(|code| *code != 0));
             Ok(())
         })
     }

@@ -63,7 +63,7 @@ async fn vitest(
     let ended = run.process(host, launch, "vitest run", &mut NullReader, &mut reports).await?;
     run.collect(&mut reports, "vitest");
     // A worker that has ended had no time to report which test it began.
-    if let Some(tests) = selected.filter(|_| ended.code != 0 && !run.broken && !debugs) {
+    if let Some(tests) = selected.filter(|_| ended.code != 0 && !run.status.broken && !debugs) {
         run.fail_crashed_test(tests, ended, |test| test.id.clone());
     }
     Ok(())
