@@ -41,6 +41,17 @@ const MAX_PARTIAL_FILE_AGE: Duration = Duration::from_secs(60);
 /// not. Older protocols are supported.
 pub const PROTOCOL: u32 = 1;
 
+/// The client that launched a session or attached, for display.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionLauncher {
+    /// The name that the client gave, or one that its session made up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
+    /// Whether it is an `editor` or an `agent`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+}
+
 /// The content of `ID.json`. Fields of a newer version are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionRecord {
@@ -68,12 +79,9 @@ pub struct SessionRecord {
     pub started: u64,
     /// The socket at which clients join.
     pub socket: PathBuf,
-    /// The client that launched or attached, for display.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub client: Option<String>,
-    /// Whether that client is an `editor` or an `agent`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kind: Option<String>,
+    /// The client that launched or attached.
+    #[serde(flatten)]
+    pub launched_by: SessionLauncher,
     /// The session whose program started this one's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,

@@ -17,8 +17,7 @@ fn entry(id: &str) -> SessionRecord {
         protocol: 0,
         started: 0,
         socket: PathBuf::new(),
-        client: None,
-        kind: None,
+        launched_by: SessionLauncher::default(),
         parent: None,
     }
 }

@@ -22,7 +22,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
-use session_registry::{PublishedSession, ReservedId};
+use session_registry::{PublishedSession, ReservedId, SessionLauncher};
 
 use super::child_hosts::{self, ChildHosts};
 use super::relay::ChildOf;
@@ -351,7 +351,7 @@ impl Host for HostProcess {
                 entry.program = description.program;
                 entry.engine = description.engine;
                 entry.cwd = description.cwd;
-                (entry.client, entry.kind) = (description.client, description.kind);
+                entry.launched_by = SessionLauncher { client: description.client, kind: description.kind };
             });
             return changed
                 .unwrap_or_else(|error| tracing::error!("the session's file is out of date: {error:#}"));
@@ -367,8 +367,7 @@ impl Host for HostProcess {
             protocol: 0,
             started: 0,
             socket: PathBuf::new(),
-            client: description.client,
-            kind: description.kind,
+            launched_by: SessionLauncher { client: description.client, kind: description.kind },
             parent: self.parent.clone(),
         };
         let listening = PublishedSession::new(&self.folder, entry).and_then(|(published, listener)| {

@@ -158,7 +158,7 @@ impl PublishedRow {
             title: entry.title.clone(),
             program: entry.program.clone(),
             engine: entry.engine.clone(),
-            launched_by: entry.client.clone(),
+            launched_by: entry.launched_by.client.clone(),
             joined: false,
             parent: entry.parent.clone(),
             state: None,

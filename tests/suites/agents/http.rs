@@ -337,8 +337,10 @@ async fn naming_a_session_of_another_agent_does_not_join_it() -> anyhow::Result<
         protocol: 0,
         started: 0,
         socket: Default::default(),
-        client: Some("another".into()),
-        kind: Some("agent".into()),
+        launched_by: session_registry::SessionLauncher {
+            client: Some("another".into()),
+            kind: Some("agent".into()),
+        },
         parent: None,
     };
     // It is running, and sends nothing to its clients.
