@@ -9,9 +9,13 @@
 use std::sync::{Mutex, PoisonError};
 
 use dap_wire::Event;
+use dap_wire::types::{
+    self, ChildProgram, OutputEventBody, ProgramExit, SessionChangedBody, StoppedEventBody,
+};
 use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam};
 use rmcp::{Peer, RoleServer};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 /// Sends log notifications to the MCP client, from the level that it has set.
 #[derive(Debug)]
@@ -74,39 +78,62 @@ fn weight(level: LoggingLevel) -> u8 {
     }
 }
 
+/// The content of a log message.
+#[derive(Debug, Serialize)]
+struct LogMessage<'s> {
+    session: &'s str,
+    event: &'s str,
+    #[serde(flatten)]
+    details: LogDetails,
+}
+
+/// The fields of a log message that depend on the event.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum LogDetails {
+    Stop {
+        reason: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+    },
+    Exit(ProgramExit),
+    End {},
+    #[serde(rename_all = "camelCase")]
+    Change {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        client: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        agent_access: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        child: Option<ChildProgram>,
+    },
+    Text {
+        text: String,
+    },
+}
+
 /// Level and content of the log message for an event; `None` when it is not worth one.
 pub fn log_message(session: &str, event: &Event) -> Option<(LoggingLevel, Value)> {
-    let body = &event.body;
-    let log = |level, what: &str, details: Value| {
-        let mut data = json!({ "session": session, "event": what });
-        if let (Some(data), Value::Object(details)) = (data.as_object_mut(), details) {
-            data.extend(details.into_iter().filter(|(_, value)| !value.is_null()));
-        }
-        Some((level, data))
-    };
+    let log =
+        |level, event: &str, details| Some((level, types::body(&LogMessage { session, event, details })));
     match event.event.as_str() {
         "stopped" => {
-            log(LoggingLevel::Info, "stopped", json!({ "reason": body["reason"], "text": body["text"] }))
+            let StoppedEventBody { reason, text, .. } = types::read(&event.body);
+            log(LoggingLevel::Info, "stopped", LogDetails::Stop { reason, text })
         }
-        "exited" => {
-            let end = json!({ "exitCode": body["exitCode"], "signal": body["signal"] });
-            log(LoggingLevel::Info, "exited", end)
-        }
-        "terminated" => log(LoggingLevel::Info, "terminated", Value::Null),
+        "exited" => log(LoggingLevel::Info, "exited", LogDetails::Exit(types::read(&event.body))),
+        "terminated" => log(LoggingLevel::Info, "terminated", LogDetails::End {}),
         "sessionChanged" => {
-            let what = body["change"].as_str().unwrap_or("changed");
-            log(
-                LoggingLevel::Info,
-                what,
-                json!({ "client": body["client"], "agentAccess": body["agentAccess"],
-                    "child": body["child"] }),
-            )
+            let SessionChangedBody { change, client, agent_access, child, .. } = types::read(&event.body);
+            log(LoggingLevel::Info, &change, LogDetails::Change { client, agent_access, child })
         }
-        "output" if body["category"] == "important" => {
-            log(LoggingLevel::Warning, "engine", json!({ "text": body["output"] }))
-        }
-        "output" if body["category"] == "console" || body["category"].is_null() => {
-            log(LoggingLevel::Debug, "console", json!({ "text": body["output"] }))
+        "output" => {
+            let OutputEventBody { category, output: text, .. } = types::read(&event.body);
+            match category.as_deref() {
+                Some("important") => log(LoggingLevel::Warning, "engine", LogDetails::Text { text }),
+                Some("console") | None => log(LoggingLevel::Debug, "console", LogDetails::Text { text }),
+                Some(_) => None,
+            }
         }
         _ => None,
     }

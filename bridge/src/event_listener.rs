@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use dap_wire::peer::{ArrivedResponse, Incoming, IncomingStream, Peer};
 use dap_wire::types::{self, OutputDetails, OutputEventBody};
 use dap_wire::{ErrorCode, Event, Failure};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::{broadcast, watch};
 
 use crate::event_log::EventLog;
@@ -97,7 +97,7 @@ impl EventListener {
             }
         });
         if ended {
-            self.event_log(|event_log| event_log.add("lost", json!({ "text": "the debug adapter is gone" })));
+            self.event_log(EventLog::record_loss);
             self.publish(Event::new("terminated", Value::Null));
         }
     }
@@ -133,6 +133,7 @@ mod tests {
     use dap_wire::codec::DapCodec;
     use dap_wire::{Message, Request, Response};
     use futures::{SinkExt, StreamExt};
+    use serde_json::json;
     use tokio::io::DuplexStream;
     use tokio_util::codec::Framed;
 
@@ -298,12 +299,9 @@ mod tests {
             (ProgramState::Exited, 2, Some(3))
         );
         assert!(!snapshot.end.is_lost);
-        let kinds: Vec<Value> = listener
-            .event_log(|event_log| event_log.read(0, &[], 99).0)
-            .into_iter()
-            .map(|entry| entry["kind"].clone())
-            .collect();
-        assert_eq!(json!(kinds), json!(["started", "stopped", "resumed", "exited", "terminated"]));
+        let entries = listener.event_log(|event_log| event_log.read(0, &[], 99).0);
+        let kinds: Vec<&str> = entries.iter().map(|entry| entry.kind.as_str()).collect();
+        assert_eq!(kinds, ["started", "stopped", "resumed", "exited", "terminated"]);
     }
 
     #[test]
@@ -339,7 +337,8 @@ mod tests {
         listener.take(Event::new("breakpoint", json!({ "reason": "removed", "breakpoint": { "id": 4 } })));
         let (entries, ..) = listener.event_log(|event_log| event_log.read(0, &[], 99));
         let entries: Vec<Value> = entries
-            .into_iter()
+            .iter()
+            .map(types::body)
             .map(|mut entry| {
                 entry.as_object_mut().unwrap().retain(|key, _| key != "ms" && key != "n");
                 entry

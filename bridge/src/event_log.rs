@@ -9,33 +9,184 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use dap_wire::Event;
-use serde_json::{Map, Value, json};
+use dap_wire::types::{
+    self, BreakpointEventBody, ChildProgram, OutputEventBody, ProcessEventBody, ProgramExit,
+    SessionChangedBody, StoppedEventBody,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::source::ShownPlace;
 
 /// Entries kept; older ones are dropped.
 const MAX_ENTRIES: usize = 2000;
 /// Text kept of one run of output, bytes; more is counted only.
 const MAX_TEXT_BYTES: usize = 400;
 
-/// Keys of a `sessionChanged` event that describe the action of a client.
-const ACTION_KEYS: [&str; 12] = [
-    "text",
-    "bytes",
-    "closed",
-    "name",
-    "value",
-    "expression",
-    "command",
-    "access",
-    "added",
-    "addedMore",
-    "removed",
-    "removedMore",
-];
+/// One entry of the log.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LogEntry {
+    /// Its number; the first of a session has 1.
+    #[serde(rename = "n")]
+    pub number: u64,
+    /// Milliseconds since the log began.
+    ms: u64,
+    /// The event, the change of the session, or the stream of output.
+    pub kind: String,
+    #[serde(flatten)]
+    details: EntryDetails,
+}
+
+/// The facts of an entry beyond its kind.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+enum EntryDetails {
+    Start(ProgramStart),
+    Stop(StopEntry),
+    Resumption(Resumption),
+    Access(AccessChange),
+    Child(ChildProgram),
+    Member(Membership),
+    /// An action of a client. Boxed, because it is much larger than the others.
+    Action(Box<ClientAction>),
+    Breakpoint(BreakpointChange),
+    Output(PrintedText),
+    Exit(ProgramExit),
+    /// The reason why the adapter is gone.
+    Loss {
+        text: &'static str,
+    },
+    End {},
+}
+
+/// A program that was started.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct ProgramStart {
+    program: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pid: Option<i64>,
+}
+
+/// A stop; the place is added when the agent's answer has found it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StopEntry {
+    reason: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thread_id: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    #[serde(flatten)]
+    place: Option<ShownPlace>,
+}
+
+/// A client that resumed the program, and the request by which it did.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Resumption {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    how: Option<String>,
+}
+
+/// A client that changed the access of agents.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AccessChange {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent_access: Option<String>,
+}
+
+/// A client that joined, left or became the owner.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Membership {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    who: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    access: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// `editor` or `agent`; an entry's own kind is the change.
+    #[serde(rename = "is", skip_serializing_if = "Option::is_none")]
+    client_kind: Option<String>,
+}
+
+/// An action of a client: input, values set, evaluations, breakpoints, refusals.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+struct ClientAction {
+    #[serde(rename(serialize = "by", deserialize = "client"))]
+    #[serde(deserialize_with = "types::optional", skip_serializing_if = "Option::is_none")]
+    by: Option<String>,
+    #[serde(deserialize_with = "types::optional", skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    #[serde(deserialize_with = "types::optional", skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+    #[serde(deserialize_with = "types::optional", skip_serializing_if = "Option::is_none")]
+    closed: Option<bool>,
+    #[serde(deserialize_with = "types::optional", skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(deserialize_with = "types::optional", skip_serializing_if = "Option::is_none")]
+    value: Option<String>,
+    #[serde(deserialize_with = "types::optional", skip_serializing_if = "Option::is_none")]
+    expression: Option<String>,
+    #[serde(deserialize_with = "types::optional", skip_serializing_if = "Option::is_none")]
+    command: Option<String>,
+    #[serde(deserialize_with = "types::optional", skip_serializing_if = "Option::is_none")]
+    access: Option<String>,
+    #[serde(flatten)]
+    breakpoints: ChangedBreakpoints,
+}
+
+/// Breakpoints that a client added and removed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ChangedBreakpoints {
+    #[serde(deserialize_with = "types::optional", skip_serializing_if = "Option::is_none")]
+    added: Option<Vec<Value>>,
+    /// How many more were added.
+    #[serde(deserialize_with = "types::optional", skip_serializing_if = "Option::is_none")]
+    added_more: Option<u64>,
+    #[serde(deserialize_with = "types::optional", skip_serializing_if = "Option::is_none")]
+    removed: Option<Vec<Value>>,
+    /// How many more were removed.
+    #[serde(deserialize_with = "types::optional", skip_serializing_if = "Option::is_none")]
+    removed_more: Option<u64>,
+}
+
+/// A breakpoint that the engine changed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct BreakpointChange {
+    change: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<i64>,
+    verified: bool,
+}
+
+/// Output of one stream that no other event interrupted.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct PrintedText {
+    text: String,
+    /// Bytes that were printed; the text may have fewer.
+    bytes: usize,
+}
+
+impl PrintedText {
+    fn append(&mut self, text: &str) {
+        self.bytes += text.len();
+        let room = MAX_TEXT_BYTES.saturating_sub(self.text.len());
+        self.text.push_str(head(text, room));
+    }
+}
 
 /// The entries of one session.
 #[derive(Debug)]
 pub struct EventLog {
-    entries: VecDeque<Map<String, Value>>,
+    entries: VecDeque<LogEntry>,
     /// Number of the first entry that is kept.
     first: u64,
     start: Instant,
@@ -50,78 +201,84 @@ impl Default for EventLog {
 impl EventLog {
     /// Adds the entry of an event, if it has one.
     pub fn record(&mut self, event: &Event) {
-        let body = &event.body;
         match event.event.as_str() {
             "process" => {
-                self.add("started", json!({ "program": body["name"], "pid": body["systemProcessId"] }))
+                let body: ProcessEventBody = types::read(&event.body);
+                let start = ProgramStart { program: body.name, pid: body.system_process_id };
+                self.add("started", EntryDetails::Start(start));
             }
             "stopped" => {
-                let kind = if body["reason"] == "exception" { "exception" } else { "stopped" };
-                let details =
-                    json!({ "reason": body["reason"], "threadId": body["threadId"], "text": body["text"] });
-                self.add(kind, details);
+                let body: StoppedEventBody = types::read(&event.body);
+                let kind = if body.reason == "exception" { "exception" } else { "stopped" };
+                let StoppedEventBody { reason, thread_id, text, .. } = body;
+                self.add(kind, EntryDetails::Stop(StopEntry { reason, thread_id, text, place: None }));
             }
-            "sessionChanged" => match body["change"].as_str() {
-                Some("resumed") => {
-                    self.add("resumed", json!({ "by": body["client"], "how": body["command"] }))
+            "sessionChanged" => self.record_change(&event.body),
+            "inputClosed" => {
+                let action: ClientAction = types::read(&event.body);
+                let closing = ClientAction { by: action.by, ..ClientAction::default() };
+                self.add("inputClosed", EntryDetails::Action(Box::new(closing)));
+            }
+            "breakpoint" => {
+                let body: BreakpointEventBody = types::read(&event.body);
+                // `sessionChanged` reports which client set or removed one, and where.
+                if body.reason == "changed" {
+                    let breakpoint = body.breakpoint;
+                    let change = BreakpointChange {
+                        change: body.reason,
+                        file: breakpoint.source.and_then(|source| source.path),
+                        line: breakpoint.line,
+                        verified: breakpoint.verified,
+                    };
+                    self.add("breakpoint", EntryDetails::Breakpoint(change));
                 }
-                Some("agentAccess") => {
-                    self.add("access", json!({ "by": body["client"], "agentAccess": body["agentAccess"] }));
-                }
-                Some("child") => self.add("child", body["child"].clone()),
-                Some(change @ ("joined" | "left" | "owner")) => {
-                    let details = json!({ "who": body["client"], "kind": body["kind"],
-                        "access": body["access"], "reason": body["reason"] });
-                    // An entry's own kind is the change.
-                    self.add(change, rename_key(details, "kind", "is"));
-                }
-                // Input, values set, evaluations, breakpoints, refusals: whose, and what.
-                Some(change) => {
-                    let mut details = json!({ "by": body["client"] });
-                    for key in ACTION_KEYS {
-                        details[key] = body[key].clone();
-                    }
-                    self.add(change, details);
-                }
-                None => {}
-            },
-            "inputClosed" => self.add("inputClosed", json!({ "by": body["client"] })),
-            // `sessionChanged` reports which client set or removed one, and where.
-            "breakpoint" if body["reason"] == "changed" => {
-                let breakpoint = &body["breakpoint"];
-                let details = json!({ "change": body["reason"], "file": breakpoint["source"]["path"],
-                    "line": breakpoint["line"],
-                    "verified": breakpoint["verified"] });
-                self.add("breakpoint", details);
             }
             "output" => {
-                let stream = body["category"].as_str().unwrap_or("console");
+                let body: OutputEventBody = types::read(&event.body);
+                let stream = body.category.as_deref().unwrap_or("console");
                 if stream != "telemetry" {
-                    self.output(stream, body["output"].as_str().unwrap_or_default());
+                    self.add_output(stream, &body.output);
                 }
             }
-            "exited" => {
-                let mut end = json!({ "exitCode": body["exitCode"] });
-                if let Some(signal) = body["signal"].as_str() {
-                    end["signal"] = json!(signal);
-                }
-                self.add("exited", end);
-            }
-            "terminated" => self.add("terminated", Value::Null),
+            "exited" => self.add("exited", EntryDetails::Exit(types::read(&event.body))),
+            "terminated" => self.add("terminated", EntryDetails::End {}),
             _ => {}
         }
     }
 
-    /// Adds an entry; `details` are its fields.
-    pub fn add(&mut self, kind: &str, details: Value) {
-        let mut entry = Map::new();
-        entry.insert("n".into(), json!(self.first + self.entries.len() as u64));
-        entry.insert("ms".into(), json!(u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)));
-        entry.insert("kind".into(), json!(kind));
-        if let Value::Object(details) = details {
-            entry.extend(details.into_iter().filter(|(_, value)| !value.is_null()));
-        }
-        self.entries.push_back(entry);
+    fn record_change(&mut self, body: &Value) {
+        let changed: SessionChangedBody = types::read(body);
+        let details = match changed.change.as_str() {
+            "" => return,
+            "resumed" => EntryDetails::Resumption(Resumption { by: changed.client, how: changed.command }),
+            "agentAccess" => {
+                let change = AccessChange { by: changed.client, agent_access: changed.agent_access };
+                return self.add("access", EntryDetails::Access(change));
+            }
+            "child" => EntryDetails::Child(changed.child.unwrap_or_default()),
+            "joined" | "left" | "owner" => EntryDetails::Member(Membership {
+                who: changed.client,
+                access: changed.access,
+                reason: changed.reason,
+                client_kind: changed.kind,
+            }),
+            _ => EntryDetails::Action(Box::new(types::read(body))),
+        };
+        self.add(&changed.change, details);
+    }
+
+    /// Records that the debug adapter is gone.
+    pub fn record_loss(&mut self) {
+        self.add("lost", EntryDetails::Loss { text: "the debug adapter is gone" });
+    }
+
+    fn add(&mut self, kind: &str, details: EntryDetails) {
+        self.entries.push_back(LogEntry {
+            number: self.next(),
+            ms: u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX),
+            kind: kind.to_owned(),
+            details,
+        });
         if self.entries.len() > MAX_ENTRIES {
             self.entries.pop_front();
             self.first += 1;
@@ -129,34 +286,30 @@ impl EventLog {
     }
 
     /// Adds output. Output that follows directly on the same stream extends that entry.
-    pub fn output(&mut self, stream: &str, text: &str) {
-        let last = self.entries.back_mut().filter(|last| last["kind"] == stream);
-        let Some(last) = last else {
-            return self.add(stream, json!({ "text": head(text, MAX_TEXT_BYTES), "bytes": text.len() }));
-        };
-        let bytes = last["bytes"].as_u64().unwrap_or(0) + text.len() as u64;
-        if let Some(Value::String(kept)) = last.get_mut("text")
-            && kept.len() < MAX_TEXT_BYTES
-        {
-            let room = MAX_TEXT_BYTES - kept.len();
-            kept.push_str(head(text, room));
+    fn add_output(&mut self, stream: &str, text: &str) {
+        let last = self.entries.back_mut().filter(|last| last.kind == stream);
+        if let Some(LogEntry { details: EntryDetails::Output(printed), .. }) = last {
+            return printed.append(text);
         }
-        last.insert("bytes".into(), json!(bytes));
+        let mut printed = PrintedText { text: String::new(), bytes: 0 };
+        printed.append(text);
+        self.add(stream, EntryDetails::Output(printed));
     }
 
-    /// Adds fields to the latest entry of one of these kinds, if it has none of them yet.
-    pub fn complete(&mut self, kinds: &[&str], details: Value) {
-        let fits = |entry: &&mut Map<String, Value>| kinds.iter().any(|kind| entry["kind"] == *kind);
-        if let (Some(entry), Value::Object(details)) = (self.entries.iter_mut().rev().find(fits), details) {
-            for (key, value) in details {
-                entry.entry(key).or_insert(value);
-            }
+    /// Adds the place, without the text of its line, to the latest stop, if it has none yet.
+    pub fn add_place(&mut self, place: &ShownPlace) {
+        let stops = self.entries.iter_mut().rev().find_map(|entry| match &mut entry.details {
+            EntryDetails::Stop(stop) => Some(stop),
+            _ => None,
+        });
+        if let Some(stop) = stops {
+            stop.place.get_or_insert_with(|| ShownPlace { source: None, ..place.clone() });
         }
     }
 
     /// Entries from number `since` on, of these kinds (all if empty), at most `count`; the number to continue
     /// from; and how many of the requested entries are no longer kept.
-    pub fn read(&self, since: u64, kinds: &[String], count: usize) -> (Vec<Value>, u64, u64) {
+    pub fn read(&self, since: u64, kinds: &[String], count: usize) -> (Vec<LogEntry>, u64, u64) {
         let mut next = since.max(self.first);
         let mut found = Vec::new();
         for entry in self.entries.iter().skip(usize::try_from(next - self.first).unwrap_or(usize::MAX)) {
@@ -164,8 +317,8 @@ impl EventLog {
                 break;
             }
             next += 1;
-            if kinds.is_empty() || kinds.iter().any(|kind| entry["kind"] == kind.as_str()) {
-                found.push(Value::Object(entry.clone()));
+            if kinds.is_empty() || kinds.contains(&entry.kind) {
+                found.push(entry.clone());
             }
         }
         (found, next, self.first.saturating_sub(since.max(1)))
@@ -175,15 +328,6 @@ impl EventLog {
     pub fn next(&self) -> u64 {
         self.first + self.entries.len() as u64
     }
-}
-
-fn rename_key(mut details: Value, from: &str, to: &str) -> Value {
-    if let Some(details) = details.as_object_mut()
-        && let Some(value) = details.shift_remove(from)
-    {
-        details.insert(to.into(), value);
-    }
-    details
 }
 
 /// The longest beginning of at most `most` bytes that ends between characters.
@@ -202,25 +346,27 @@ mod tests {
     #[test]
     fn output_of_one_stream_is_one_entry_and_bounded() {
         let mut event_log = EventLog::default();
-        event_log.output("stdout", "a");
-        event_log.output("stdout", &"ü".repeat(500));
-        event_log.output("stderr", "b");
+        event_log.add_output("stdout", "a");
+        event_log.add_output("stdout", &"ü".repeat(500));
+        event_log.add_output("stderr", "b");
         let (all, next, dropped) = event_log.read(0, &[], 10);
         assert_eq!((all.len(), next, dropped), (2, 3, 0));
-        assert_eq!(all[0]["bytes"], 1001);
-        assert!(all[0]["text"].as_str().unwrap().len() <= MAX_TEXT_BYTES);
+        let first = types::body(&all[0]);
+        assert_eq!(first["bytes"], 1001);
+        assert!(first["text"].as_str().unwrap().len() <= MAX_TEXT_BYTES);
     }
 
     #[test]
     fn old_entries_go_and_are_counted() {
         let mut event_log = EventLog::default();
         for number in 0..MAX_ENTRIES + 5 {
-            event_log.add(if number % 2 == 0 { "stopped" } else { "resumed" }, json!({ "by": null }));
+            let kind = if number % 2 == 0 { "stopped" } else { "resumed" };
+            event_log.add(kind, EntryDetails::Resumption(Resumption { by: None, how: None }));
         }
         let (some, next, dropped) = event_log.read(3, &["stopped".into()], 2);
         assert_eq!((some.len(), dropped), (2, 3));
-        assert_eq!((&some[0]["n"], &some[1]["n"], next), (&json!(7), &json!(9), 10));
-        assert!(some[0].get("by").is_none());
+        assert_eq!((some[0].number, some[1].number, next), (7, 9, 10));
+        assert!(types::body(&some[0]).get("by").is_none());
         assert_eq!(event_log.read(next, &[], usize::MAX).1, event_log.next());
     }
 }

@@ -121,8 +121,7 @@ pub(super) async fn add_place(session: &AgentSession, thread: i64, event: &mut V
     if let (Some(source), Ok(line)) = (read, u64::try_from(frame.line)) {
         event["lines"] = json!(source.around(line, LINES_AROUND));
     }
-    let details = json!({ "function": event["function"], "file": event["file"], "line": event["line"] });
-    session.listener.event_log(|event_log| event_log.complete(&["stopped", "exception"], details));
+    session.listener.event_log(|event_log| event_log.add_place(&place));
     if has_ended(&frame) {
         event["hasEnded"] = json!(true);
         return Ok(());

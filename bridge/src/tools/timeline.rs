@@ -59,7 +59,7 @@ pub fn read(session: &AgentSession, since: u64, kinds: &[String], count: u64, bu
     let fits = budget.rows(&entries);
     if fits < entries.len() {
         entries.truncate(fits);
-        next = entries.last().and_then(|entry| entry["n"].as_u64()).map_or(next, |last| last + 1);
+        next = entries.last().map_or(next, |last| last.number + 1);
     }
     json!({ "entries": entries, "next": next, "dropped": dropped })
 }
