@@ -20,6 +20,16 @@ pub use hold::{HoldResult, StartupHold, raise_thread_priority};
 /// hook keeps busy never is.
 const REST_TIMEOUT: Duration = Duration::from_millis(500);
 
+/// Maximum time for a runtime whose debugger has gone to replace its pipes. It takes 50 ms unless the machine
+/// is busy.
+const REPLACEMENT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Time between two looks at the open files of processes.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// What proc(5), `/proc/PID/fd`, adds to the name of a file that was removed.
+const REMOVED_SUFFIX: &str = " (deleted)";
+
 /// Maximum age of a process whose runtime may still be starting.
 const MAX_STARTUP_AGE: Duration = Duration::from_secs(10);
 
@@ -80,32 +90,43 @@ pub(crate) fn pipe_at(path: &Path) -> Option<PathBuf> {
     Some(temporary_folder::folder_of(StaleFile::parse(name.to_str()?)?.pid).join(name))
 }
 
-/// Waits until no debugger is connected to the runtime of a process, at most `limit`. Returns whether none is
-/// connected. A debugger that has just released the process is still closing its connection. A connection
-/// made in the meantime would be mistaken for the old one.
+/// Waits until a debugger can connect to the runtime of a process. Returns whether no other debugger is
+/// connected, for which it waits at most `limit`. A debugger that has just released the process is still
+/// closing its connection, and then the runtime replaces its pipes. A connection made in the meantime would
+/// be mistaken for the old one, and never answered (`CORDBG_E_TIMEOUT`).
 pub fn wait_until_hung_up(pid: u32, limit: Duration) -> bool {
-    let deadline = Instant::now() + limit;
-    let ours = format!("clr-debug-pipe-{pid}-");
-    // The runtime's ends may stay open after a debugger has gone; a debugger's ends do not.
     let others = || {
         let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-        processes.filter(|entry| {
-            let name = entry.file_name();
-            name.to_str().and_then(|name| name.parse::<u32>().ok()).is_some_and(|other| other != pid)
-        })
+        let number = |entry: std::fs::DirEntry| entry.file_name().to_str()?.parse::<u32>().ok();
+        processes.filter_map(number).filter(|other| *other != pid)
     };
-    let connected = |process: std::fs::DirEntry| {
-        let open = std::fs::read_dir(process.path().join("fd")).into_iter().flatten().flatten();
-        open.filter_map(|entry| std::fs::read_link(entry.path()).ok())
-            .any(|file| file.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&ours)))
-    };
-    while others().any(&connected) {
+    if !poll_until(Instant::now() + limit, || !others().any(|other| is_connected(other, pid))) {
+        return false;
+    }
+    // A runtime that does not replace them does not run: the attempt to connect reports that.
+    poll_until(Instant::now() + REPLACEMENT_TIMEOUT, || !is_connected(pid, pid));
+    true
+}
+
+/// Polls until `holds`, or until the deadline. Returns whether it held.
+fn poll_until(deadline: Instant, holds: impl Fn() -> bool) -> bool {
+    while !holds() {
         if Instant::now() > deadline {
             return false;
         }
-        std::thread::sleep(Duration::from_millis(10));
+        std::thread::sleep(POLL_INTERVAL);
     }
     true
+}
+
+/// Whether a process has a debugging pipe of `runtime` open that was not removed. The runtime keeps its ends
+/// of those that it has removed, and processes that it starts may inherit them.
+fn is_connected(process: u32, runtime: u32) -> bool {
+    let prefix = format!("clr-debug-pipe-{runtime}-");
+    let is_pipe = |name: &str| name.starts_with(&prefix) && !name.ends_with(REMOVED_SUFFIX);
+    let open = std::fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+    open.filter_map(|entry| std::fs::read_link(entry.path()).ok())
+        .any(|file| file.file_name().and_then(|name| name.to_str()).is_some_and(is_pipe))
 }
 
 /// The process of a runtime's file: `clr-debug-pipe-PID-KEY-in`, `dotnet-diagnostic-PID-KEY-socket`.
@@ -224,6 +245,22 @@ mod tests {
     use std::ffi::CString;
 
     use super::*;
+
+    #[test]
+    fn a_debugger_connects_only_once_the_runtime_has_replaced_its_pipes() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = std::process::id();
+        let pipe = folder.path().join(format!("clr-debug-pipe-{own}-1-in"));
+        let _end = std::fs::File::create(&pipe).unwrap();
+        assert!(is_connected(own, own) && !is_connected(std::os::unix::process::parent_id(), own));
+        let removed = std::thread::spawn(move || {
+            std::thread::sleep(POLL_INTERVAL * 3);
+            std::fs::remove_file(pipe)
+        });
+        assert!(wait_until_hung_up(own, Duration::ZERO), "no other process is connected");
+        assert!(!is_connected(own, own), "the pipe was removed before");
+        removed.join().unwrap().unwrap();
+    }
 
     #[test]
     fn pipes_of_dead_processes_are_removed_and_waits_for_them_end() {
