@@ -193,6 +193,11 @@ async fn a_child_of_another_user_is_reported(runtime: Runtime) -> anyhow::Result
         "--reuid=65534",
         "--regid=65534",
         "--clear-groups",
+        "sh",
+        "-c",
+        // Another program runs as that user before.
+        "sleep 0.2; exec \"$@\"",
+        "sh",
         &dotnet,
         &program,
         "child",

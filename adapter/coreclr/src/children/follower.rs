@@ -83,6 +83,17 @@ pub(super) struct Channels {
     pub(super) commands: Sender<FollowerCommand>,
 }
 
+/// The reports so far, so that a program with many child processes does not fill the debug console.
+#[derive(Debug, Default)]
+struct ReportCounter {
+    /// Processes that few users want to debug.
+    minor: usize,
+    /// It was reported that there are more processes than can be followed.
+    has_said_full: bool,
+    /// It was reported how such programs are debugged.
+    has_said_how: bool,
+}
+
 /// The state of the thread.
 pub(super) struct Follower {
     tree: Descendants,
@@ -97,11 +108,10 @@ pub(super) struct Follower {
     detach: CancellationToken,
     watchdog: Watchdog,
     ticks: u64,
-    reported: usize,
-    /// It was reported that there are more processes than can be followed.
-    reported_full: bool,
-    /// It was reported how such programs are debugged.
-    reported_how: bool,
+    reports: ReportCounter,
+    /// Processes of other users, what they run, and since when. One that changes its user, as `setpriv` and
+    /// `su` do, executes its program only afterwards.
+    of_other_users: BTreeMap<u32, (Identity, Instant)>,
 }
 
 impl Follower {
@@ -125,9 +135,8 @@ impl Follower {
             detach: CancellationToken::new(),
             watchdog,
             ticks: 0,
-            reported: 0,
-            reported_full: false,
-            reported_how: false,
+            reports: ReportCounter::default(),
+            of_other_users: BTreeMap::new(),
         }
     }
 
@@ -215,12 +224,34 @@ impl Follower {
             let next = self.next_stage(pid, stage);
             self.processes.insert(pid, next);
         }
+        self.check_other_users();
         if self.tree.is_full() && self.following.follow {
             self.report_full(
                 "The program has more child processes than the debugger follows; the further \
                 ones are not debugged.",
             );
         }
+    }
+
+    /// Reports the .NET programs that processes of other users have executed.
+    fn check_other_users(&mut self) {
+        let due = self.of_other_users.iter().filter(|(_, (_, since))| self.is_check_due(*since));
+        let due: Vec<u32> = due.map(|(pid, _)| *pid).collect();
+        for pid in due {
+            let Some((known, since)) = self.of_other_users.remove(&pid) else { continue };
+            match self.identities.of(pid) {
+                Some(now) if now == known => drop(self.of_other_users.insert(pid, (known, since))),
+                Some(now) => self.report(pid, &now),
+                // It has ended.
+                None => {}
+            }
+        }
+    }
+
+    /// Whether this tick checks for another executable in a process that has had its own since then.
+    fn is_check_due(&self, since: Instant) -> bool {
+        let ticks = if since.elapsed() < MAX_EARLY_AGE { EARLY_CHECK_TICKS } else { LATE_CHECK_TICKS };
+        self.ticks.is_multiple_of(ticks)
     }
 
     fn next_stage(&mut self, pid: u32, stage: ProcessStage) -> ProcessStage {
@@ -259,10 +290,8 @@ impl Follower {
         }
         let age = ready.since.elapsed();
         let may_change = !matches!(ready.identity, Identity::Dotnet(_));
-        let looks =
-            self.ticks.is_multiple_of(if age < MAX_EARLY_AGE { EARLY_CHECK_TICKS } else { LATE_CHECK_TICKS });
         if may_change
-            && looks
+            && self.is_check_due(ready.since)
             && let Some(now) = self.identities.of(pid).filter(|now| *now != ready.identity)
         {
             // A shell has executed its program.
@@ -311,6 +340,9 @@ impl Follower {
 
     /// Reports a process that is not debugged, if a user may want to know.
     fn report(&mut self, pid: u32, identity: &Identity) {
+        if matches!(identity, Identity::OtherUser { is_dotnet: false, .. }) {
+            self.of_other_users.insert(pid, (identity.clone(), Instant::now()));
+        }
         match identity {
             Identity::Debugger => self.tree.leave_out(pid),
             Identity::Tool(name) if self.following.follow => {
@@ -501,7 +533,7 @@ impl Follower {
     }
 
     fn report_dotnet(&mut self, pid: u32, name: &str) {
-        let how = match std::mem::replace(&mut self.reported_how, true) {
+        let how = match std::mem::replace(&mut self.reports.has_said_how, true) {
             false => "; launch with `followChildren: true` to debug such programs",
             true => "",
         };
@@ -516,16 +548,16 @@ impl Follower {
 
     /// Reports a process that few users want to debug, as long as there are few such processes.
     fn minor(&mut self, pid: u32, what: &str) {
-        match self.reported {
+        match self.reports.minor {
             ..MAX_REPORTED => self.console(&format!("Child process {pid}: {what}")),
             MAX_REPORTED => self.console("Further child processes that are not debugged are not listed."),
             _ => return,
         }
-        self.reported += 1;
+        self.reports.minor += 1;
     }
 
     fn report_full(&mut self, text: &str) {
-        if !std::mem::replace(&mut self.reported_full, true) {
+        if !std::mem::replace(&mut self.reports.has_said_full, true) {
             self.console(text);
         }
     }
