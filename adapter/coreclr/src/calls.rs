@@ -23,7 +23,7 @@ use dap_wire::{ErrorCode, Failure};
 
 use super::evaluator::{TypedValue, ValueLocation};
 use super::types::Ty;
-use super::values::{Path, PathRoot};
+use super::value_path::{Path, PathRoot};
 use crate::bare_value::bare;
 use crate::stop_context::StopContext;
 use crate::values::ValueStore;

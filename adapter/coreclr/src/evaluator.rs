@@ -34,7 +34,8 @@ pub(super) use csharp_expr::syntax::Format;
 pub(super) use prepared_expression::{BindContext, PreparedExpression};
 
 pub(super) use super::expression_syntax::failed;
-use super::values::{MAX_COPY, MAX_TEXT_LEN, Path};
+use super::value_path::Path;
+use super::values::{MAX_COPY, MAX_TEXT_LEN};
 
 /// A value: a constant here, or the path to it in the program.
 pub(super) type TypedValue = csharp_expr::eval::TypedValue<Path>;

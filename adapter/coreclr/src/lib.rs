@@ -25,6 +25,7 @@ mod disassembly;
 mod evaluator;
 mod exceptions;
 mod expression_syntax;
+mod frame_numbers;
 mod hang_watchdog;
 mod in_terminal;
 mod inbox;
@@ -54,6 +55,7 @@ mod stop_context;
 mod termination;
 mod threads;
 mod types;
+mod value_path;
 mod values;
 
 use std::path::PathBuf;

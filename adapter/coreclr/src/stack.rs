@@ -16,6 +16,7 @@ use dap_wire::types::{
 use serde_json::Value;
 
 use super::exceptions::ThrowLocation;
+use super::frame_numbers::{FIRST_AWAITING_FRAME, FIRST_ENDED_FRAME, FIRST_LABEL_FRAME, MAX_DEPTH, is_alive};
 use super::memory;
 use super::modules::LoadedModule;
 use super::session::ClrSession;
@@ -31,16 +32,8 @@ use crate::types::ClrTypeSystem;
 use crate::values::ValueStore;
 use async_callers::AwaitingMethod;
 
-/// Deepest stack that is walked.
-pub(super) const MAX_DEPTH: usize = 10_000;
 /// The last row of a stack whose walk ended early.
 const MORE: &str = "[More Frames]";
-/// Numbers of frames from here on belong to async callers; those of the thread's own frames count from 0.
-pub(super) const FIRST_AWAITING_FRAME: usize = 1 << 20;
-/// Numbers from here on belong to rows that are not frames.
-pub(super) const FIRST_LABEL_FRAME: usize = 2 << 20;
-/// Numbers from here on belong to methods that have thrown and ended.
-const FIRST_ENDED_FRAME: usize = 3 << 20;
 
 /// One row of a stack as clients see it.
 enum StackEntry {
@@ -52,15 +45,6 @@ enum StackEntry {
     Ended(usize),
     /// A transition between frames.
     Mark(&'static str),
-}
-
-/// Refuses a frame whose method has ended.
-pub(super) fn is_alive(frame: usize) -> Result<(), Failure> {
-    if frame < FIRST_ENDED_FRAME {
-        return Ok(());
-    }
-    let text = "this method has thrown the exception and ended: it has no variables any more";
-    Err(Failure::invalid(text).hint("read `$exception` in the top frame of the thread").quiet())
 }
 
 /// A position in code, and the arguments of its generic parameters.

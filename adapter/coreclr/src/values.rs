@@ -1,7 +1,7 @@
 //! Values of variables: their text, their type, and their contents.
 //!
-//! In reading order: [`path`] (paths to values), [`current_values`] (from paths to values), [`tuples`] (names
-//! of their elements), [`references`] (references that clients hold during a stop), [`locals`] and
+//! In reading order: [`path_resolution`] and [`current_values`] (from paths to values), [`tuples`] (names of
+//! their elements), [`references`] (references that clients hold during a stop), [`locals`] and
 //! [`hoisted_variables`] (starts of paths), [`constants`] (which have none), [`formatted_value`],
 //! [`primitive`], [`numbers`], [`framework`], [`reflection`] and [`composite_text`] (texts), [`members`]
 //! (fields), [`items`], [`linked_nodes`], [`bulk_read`], [`synthetic_children`] and [`inline_elements`]
@@ -27,7 +27,7 @@ pub(super) mod linked_nodes;
 pub(super) mod locals;
 pub(super) mod members;
 mod numbers;
-pub(super) mod path;
+mod path_resolution;
 pub(super) mod primitive;
 pub(super) mod properties;
 pub(super) mod references;
@@ -46,7 +46,7 @@ use cordebug::value::Value as ClrValue;
 
 use super::evaluator::{BindContext, PreparedExpression};
 use super::types::Ty;
-pub(super) use path::{Path, PathRoot, PathSegment};
+use super::value_path::{PathRoot, PathSegment};
 pub(super) use references::{Node, References, Returned};
 
 /// Replaces the expression of a value that has none: the return value of a call.

@@ -12,7 +12,7 @@
 use cordebug::frame::Function;
 
 use crate::debuggee::ClrDebuggee;
-use crate::stack::MAX_DEPTH;
+use crate::frame_numbers::MAX_DEPTH;
 use crate::types::ClrTypeSystem;
 
 /// Metadata name of a static constructor.

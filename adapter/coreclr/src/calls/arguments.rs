@@ -18,7 +18,7 @@ use crate::types::ClrTypeSystem;
 use crate::types::Ty;
 use crate::types::members::MethodInstance;
 use crate::types::ty::OBJECT;
-use crate::values::Path;
+use crate::value_path::Path;
 
 /// An argument that exists in the program.
 enum MarshalledArgument {

@@ -22,7 +22,7 @@ use crate::inbox::EngineInput;
 use crate::managed_threads::StackRange;
 use crate::session::ClrSession;
 use crate::types::ClrTypeSystem;
-use crate::values::Path;
+use crate::value_path::Path;
 
 /// How often a call checks whether the session ends.
 const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(50);

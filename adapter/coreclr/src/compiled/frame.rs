@@ -14,15 +14,15 @@ use crate::bare_value::bare;
 use crate::calls::EvalContext;
 use crate::cor;
 use crate::evaluator::{Constant, TypedValue, ValueLocation};
+use crate::frame_numbers::FIRST_AWAITING_FRAME;
 use crate::methods::find_source_name;
 use crate::modules::LoadedModule;
 use crate::names::{is_closure, is_generated};
 use crate::session::ClrSession;
-use crate::stack::FIRST_AWAITING_FRAME;
 use crate::types::Ty;
+use crate::value_path::{Path, PathRoot, PathSegment};
 use crate::values::hoisted_variables::holds_closure;
 use crate::values::locals::takes_closure;
-use crate::values::{Path, PathRoot, PathSegment};
 
 /// Name of `$exception` in compiled code, where C# does not allow that name.
 pub(super) const EXCEPTION: &str = "_exception";

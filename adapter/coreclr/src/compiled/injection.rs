@@ -16,7 +16,7 @@ use crate::session::ClrSession;
 use crate::types::Ty;
 use crate::types::members::MethodInstance;
 use crate::types::ty::{OBJECT, STRING};
-use crate::values::Path;
+use crate::value_path::Path;
 
 /// Source of the loader, which runs in the program and loads the rest.
 pub(super) const LOADER_SOURCE: &str = include_str!("in_program/Loader.cs");

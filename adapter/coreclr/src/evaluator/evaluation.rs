@@ -19,7 +19,7 @@ use crate::calls::EvalContext;
 use crate::session::ClrSession;
 use crate::types::Ty;
 use crate::types::ty::OBJECT;
-use crate::values::{Path, PathRoot};
+use crate::value_path::{Path, PathRoot};
 
 /// Most iterations of loops and items in one evaluation.
 const MAX_ROUNDS: usize = 1_000_000;

@@ -14,7 +14,7 @@ use crate::modules::LoadedModule;
 use crate::stop_context::StopContext;
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
-use crate::values::PathSegment;
+use crate::value_path::PathSegment;
 use crate::values::composite_text::GENERATED;
 
 /// Longest getter that is interpreted, bytes of IL.

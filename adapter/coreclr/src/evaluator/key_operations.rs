@@ -18,7 +18,7 @@ use crate::stop_context::StopContext;
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
 use crate::types::ty::{INT, OBJECT, STRING};
-use crate::values::Path;
+use crate::value_path::Path;
 use tokio_util::sync::CancellationToken;
 
 const LINQ: &str = "System.Linq.Enumerable";

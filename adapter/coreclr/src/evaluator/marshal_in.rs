@@ -13,7 +13,7 @@ use crate::session::ClrSession;
 use crate::stop_context::StopContext;
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
-use crate::values::{Path, PathRoot, PathSegment};
+use crate::value_path::{Path, PathRoot, PathSegment};
 
 /// Whether a path leads to a variable: a value that is only readable as an object, such as an element of a
 /// span, is not at its storage.

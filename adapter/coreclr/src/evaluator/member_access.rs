@@ -19,8 +19,8 @@ use crate::types::ClrTypeSystem;
 use crate::types::Ty;
 use crate::types::members::DeclaredProperty;
 use crate::types::ty::{BOOL, INT};
+use crate::value_path::{Path, PathSegment};
 use crate::values::members::MAX_BASE_DEPTH;
-use crate::values::{Path, PathSegment};
 
 const LIST: &str = "System.Collections.Generic.List`1";
 

@@ -12,8 +12,8 @@ use crate::debuggee::ClrDebuggee;
 use crate::stop_context::StopContext;
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
+use crate::value_path::{Path, PathRoot, PathSegment};
 use crate::values::inline_elements::InlineElements;
-use crate::values::{Path, PathRoot, PathSegment};
 
 /// Refusal for structs that the debugging library has no value for.
 pub(super) const UNREADABLE: &str = "is a struct in memory that cannot be read";

@@ -13,7 +13,7 @@ use crate::types::ClrTypeSystem;
 use crate::types::Ty;
 use crate::types::members::MethodInstance;
 use crate::types::ty::{STRING, VOID};
-use crate::values::Path;
+use crate::value_path::Path;
 
 impl ClrSession {
     /// Calls a method of a typed tree; `None` if it is `void`.

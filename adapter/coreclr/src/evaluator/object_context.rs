@@ -9,7 +9,7 @@ use super::{TypedValue, failed};
 use crate::calls::EvalContext;
 use crate::session::ClrSession;
 use crate::types::Ty;
-use crate::values::Path;
+use crate::value_path::Path;
 
 impl ClrSession {
     /// An expression whose `this` is the object at a path.

@@ -14,7 +14,7 @@ use crate::session::ClrSession;
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
 use crate::types::ty::{INT, STRING};
-use crate::values::{Path, PathSegment};
+use crate::value_path::{Path, PathSegment};
 
 pub(super) const LIST: &str = "System.Collections.Generic.List`1";
 pub(super) const SEQUENCE: &str = "System.Collections.Generic.IEnumerable`1";

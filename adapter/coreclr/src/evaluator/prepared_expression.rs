@@ -14,6 +14,7 @@ use super::request::EvaluationRequest;
 use super::scope::ResolvedScope;
 use crate::calls::EvalContext;
 use crate::expression_syntax::{diagnostic_failure, units};
+use crate::frame_numbers::FIRST_AWAITING_FRAME;
 use crate::session::ClrSession;
 use crate::stop_context::StopContext;
 use crate::types::ClrTypeSystem;
@@ -136,7 +137,7 @@ impl ClrSession {
 impl StopContext<'_> {
     /// The context of a frame; `None` for a frame whose names are looked up each time.
     pub(super) fn place_of(&self, site: &EvalContext) -> Option<BindContext> {
-        if site.frame >= crate::stack::FIRST_AWAITING_FRAME {
+        if site.frame >= FIRST_AWAITING_FRAME {
             return None;
         }
         let (loaded, method, il) = self.place_at(site.thread, site.frame)?;

@@ -18,12 +18,13 @@ use super::scope::ResolvedScope;
 use super::{Constant, Format, TypedValue, ValueLocation, failed};
 use crate::calls::{CALL_TIMEOUT, EvalContext};
 use crate::expression_syntax::diagnostic_failure;
+use crate::frame_numbers::{FIRST_LABEL_FRAME, is_alive};
 use crate::session::ClrSession;
-use crate::stack::FIRST_LABEL_FRAME;
 use crate::stop_context::StopContext;
 use crate::types::Ty;
+use crate::value_path::Path;
 use crate::values::variables::wants_hex;
-use crate::values::{Node, Path, UNNAMED};
+use crate::values::{Node, UNNAMED};
 
 /// Time limit of getters for a hover.
 const HOVER_TIMEOUT: Duration = Duration::from_secs(2);
@@ -409,7 +410,7 @@ impl StopContext<'_> {
             Value::Null => Ok((self.debuggee.thread_of(&Value::Null)?, 0)),
             id => {
                 let known = id.as_i64().and_then(|id| self.values.references.frame_of(id));
-                known.map_or(Ok(()), |(_, frame)| crate::stack::is_alive(frame))?;
+                known.map_or(Ok(()), |(_, frame)| is_alive(frame))?;
                 known
                     .filter(|(_, frame)| *frame < FIRST_LABEL_FRAME)
                     .ok_or_else(|| Failure::invalid(format!("there is no frame {id}")))

@@ -14,7 +14,7 @@ use crate::calls::EvalContext;
 use crate::modules::LoadedModule;
 use crate::names::is_generated;
 use crate::stop_context::StopContext;
-use crate::values::{Path, PathRoot, PathSegment};
+use crate::value_path::{Path, PathRoot, PathSegment};
 
 /// A scope, with the path to each of its variables.
 #[derive(Clone, Default)]

@@ -11,7 +11,7 @@ use crate::session::ClrSession;
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
 use crate::types::ty::{INT, OBJECT};
-use crate::values::{Path, PathSegment};
+use crate::value_path::{Path, PathSegment};
 
 /// Collections whose items are read from their fields in the order in which they are enumerated.
 const READ: [&str; 8] = [

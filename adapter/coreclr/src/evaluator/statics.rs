@@ -15,7 +15,7 @@ use crate::modules::LoadedModule;
 use crate::session::ClrSession;
 use crate::stop_context::StopContext;
 use crate::types::Ty;
-use crate::values::{Path, PathRoot};
+use crate::value_path::{Path, PathRoot};
 
 /// A static field with its declaring type.
 pub(super) struct StaticField<'a> {

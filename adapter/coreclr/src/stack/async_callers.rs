@@ -7,15 +7,15 @@ use clr_metadata::il::state_at_yield;
 use cordebug::frame::Frame;
 use cordebug::value::Value as ClrValue;
 
-use super::FIRST_AWAITING_FRAME;
 use crate::bare_value::bare;
+use crate::frame_numbers::FIRST_AWAITING_FRAME;
 use crate::modules::LoadedModule;
 use crate::options::SessionOptions;
 use crate::stop_context::StopContext;
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
+use crate::value_path::{Path, PathRoot};
 use crate::values::ValueStore;
-use crate::values::{Path, PathRoot};
 
 /// Longest chain that is followed.
 pub(super) const MAX_CHAIN_LEN: usize = 200;

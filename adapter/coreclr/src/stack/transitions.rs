@@ -4,9 +4,10 @@
 use cordebug::frame::{Frame, InternalFrame};
 use dap_wire::Failure;
 
-use super::{MAX_DEPTH, StackEntry};
+use super::StackEntry;
 use crate::cor;
 use crate::debuggee::ClrDebuggee;
+use crate::frame_numbers::MAX_DEPTH;
 use crate::names::LIGHTWEIGHT;
 
 /// Most runtime frames that are read.

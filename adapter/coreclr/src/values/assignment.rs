@@ -8,12 +8,12 @@ use serde_json::Value;
 use super::UNNAMED;
 use super::contents::{EVERYTHING, RowContent};
 use super::formatted_value::FormattedValue;
-use super::path::Path;
 use super::references::Node;
 use super::variables::{VariablesPage, wants_hex};
 use crate::calls::{CALL_TIMEOUT, EvalContext};
 use crate::evaluator::{Format, TypedValue, ValueLocation};
 use crate::session::ClrSession;
+use crate::value_path::Path;
 
 impl ClrSession {
     pub(crate) fn set_variable(&mut self, arguments: &Value) -> Result<Value, Failure> {

@@ -3,10 +3,10 @@
 
 use cordebug::value::element;
 
-use super::path::{Path, PathSegment};
 use crate::evaluator::{Constant, width};
 use crate::stop_context::StopContext;
 use crate::types::Ty;
+use crate::value_path::{Path, PathSegment};
 
 /// Most memory in one read, bytes.
 const MAX_READ: u32 = 1 << 20;

@@ -6,13 +6,13 @@ use clr_metadata::members::Access;
 use cordebug::value::Value as ClrValue;
 
 use super::members::source_name;
-use super::path::{Path, PathSegment};
 use crate::calls::EvalContext;
 use crate::debuggee::ClrDebuggee;
 use crate::evaluator::{Format, ValueLocation};
 use crate::session::ClrSession;
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
+use crate::value_path::{Path, PathSegment};
 
 /// Most members that are shown in a row.
 const MAX_MEMBERS: usize = 16;

@@ -9,7 +9,6 @@ use dap_wire::Failure;
 
 use super::UNNAMED;
 use super::groups::{MemberSelection, is_group, is_grouped, non_public, raw_view};
-use super::path::Path;
 use super::references::{Node, Returned};
 use super::variables::VariablesPage;
 use crate::bare_value::bare;
@@ -19,6 +18,7 @@ use crate::names::escape_keyword;
 use crate::session::ClrSession;
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
+use crate::value_path::{Path, PathSegment};
 use crate::values::ValueStore;
 
 /// DebuggerBrowsableState: never, and "its items instead of it".
@@ -144,7 +144,7 @@ impl ClrSession {
         let value = self.at_stop().fetch(path)?;
         let Some(inner) = bare(&value) else { return Ok(Vec::new()) };
         if let Ty::Pointer(_) = self.types.declared_ty(&inner) {
-            let way = path.step(super::path::PathSegment::Behind, format!("(*{})", path.name));
+            let way = path.step(PathSegment::Behind, format!("(*{})", path.name));
             return Ok(vec![VariableEntry::new(format!("*{}", path.name), RowContent::At(way), "data")]);
         }
         if format.results {
@@ -289,7 +289,7 @@ impl ClrSession {
                 continue;
             }
             let derived = match member.step {
-                super::path::PathSegment::Field { up, .. } => chain.get(..up).unwrap_or_default(),
+                PathSegment::Field { up, .. } => chain.get(..up).unwrap_or_default(),
                 _ => &[],
             };
             // The value of the property now differs from the field of the one that it overrides.
@@ -308,7 +308,7 @@ impl ClrSession {
                 continue;
             }
             let owner = match member.step {
-                super::path::PathSegment::Field { up, .. } => chain.get(up).cloned(),
+                PathSegment::Field { up, .. } => chain.get(up).cloned(),
                 _ => None,
             };
             let of = match (&owner, shared.contains(&member.name)) {

@@ -4,7 +4,7 @@ use cordebug::hresult::CORDBG_E_CLASS_NOT_LOADED;
 use cordebug::value::{Value as ClrValue, element};
 use dap_wire::Failure;
 
-use super::path::{Path, PathRoot, PathSegment, class_up};
+use super::path_resolution::class_up;
 use crate::bare_value::bare;
 use crate::cor;
 use crate::evaluator::{Constant, TypedValue, ValueLocation, failed};
@@ -12,6 +12,7 @@ use crate::stop_context::StopContext;
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
 use crate::types::ty::OBJECT;
+use crate::value_path::{Path, PathRoot, PathSegment};
 
 /// Longest string in computations, UTF-16 units.
 const MAX_TEXT_LEN: u32 = 1 << 24;

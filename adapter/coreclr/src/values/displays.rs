@@ -10,13 +10,13 @@ use clr_metadata::members::AttributeArgument;
 use dap_wire::ErrorCode;
 
 use super::formatted_value::FormattedValue;
-use super::path::{Path, PathRoot};
 use crate::bare_value::bare;
 use crate::calls::EvalContext;
 use crate::evaluator::{Constant, Format};
 use crate::session::ClrSession;
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
+use crate::value_path::{Path, PathRoot};
 
 const DISPLAY: &str = "System.Diagnostics.DebuggerDisplayAttribute";
 const PROXY: &str = "System.Diagnostics.DebuggerTypeProxyAttribute";

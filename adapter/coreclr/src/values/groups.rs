@@ -5,7 +5,6 @@ use clr_metadata::members::Access;
 use dap_wire::Failure;
 
 use super::contents::{RowContent, VariableEntry};
-use super::path::{Path, PathSegment};
 use super::references::Node;
 use crate::bare_value::bare;
 use crate::calls::EvalContext;
@@ -15,6 +14,7 @@ use crate::session::ClrSession;
 use crate::stop_context::StopContext;
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
+use crate::value_path::{Path, PathSegment};
 
 pub(super) const NON_PUBLIC: &str = "Non-Public members";
 pub(super) const RAW_VIEW: &str = "Raw View";

@@ -3,13 +3,13 @@
 
 use cordebug::value::Value as ClrValue;
 
-use super::path::{Path, PathSegment};
 use super::tuples::tuple_names;
 use crate::bare_value::bare;
 use crate::modules::LoadedModule;
 use crate::names::{escape_keyword, is_closure};
 use crate::stop_context::StopContext;
 use crate::types::ClrTypeSystem;
+use crate::value_path::{Path, PathSegment};
 
 /// Prefixes of locals and fields that hold an outer closure: in C#, in Visual Basic.
 const CLOSURES: [&str; 3] = ["CS$<>8__locals", "$VB$Closure_", "$VB$NonLocal_"];

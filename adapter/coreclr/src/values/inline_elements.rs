@@ -5,7 +5,6 @@ use cordebug::value::Value as ClrValue;
 use csharp_expr::bind::ContiguousElements;
 
 use super::contents::{RowContent, VariableEntry};
-use super::path::{Path, PathRoot, PathSegment};
 use super::references::Node;
 use super::variables::VariablesPage;
 use crate::bare_value::bare;
@@ -14,6 +13,7 @@ use crate::modules::LoadedModule;
 use crate::stop_context::StopContext;
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
+use crate::value_path::{Path, PathRoot, PathSegment};
 
 const INLINE: &str = "System.Runtime.CompilerServices.InlineArrayAttribute";
 /// Compiler-generated name of a fixed buffer's struct, and the field that it begins with.

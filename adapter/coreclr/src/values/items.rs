@@ -5,12 +5,12 @@
 use cordebug::value::{Array, Value as ClrValue};
 
 use super::linked_nodes::{CONCURRENT, LinkedNodes};
-use super::path::{Path, PathSegment};
 use super::synthetic_children::{BITS, NAMES};
 use crate::bare_value::bare;
 use crate::debuggee::ClrDebuggee;
 use crate::stop_context::StopContext;
 use crate::types::ClrTypeSystem;
+use crate::value_path::{Path, PathSegment};
 use tokio_util::sync::CancellationToken;
 
 /// Size of the pieces in which the program's memory is scanned, bytes.

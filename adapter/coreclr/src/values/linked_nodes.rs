@@ -3,11 +3,11 @@
 
 use cordebug::value::Value as ClrValue;
 
-use super::path::{Path, PathSegment};
 use crate::bare_value::bare;
 use crate::debuggee::ClrDebuggee;
 use crate::stop_context::StopContext;
 use crate::types::ClrTypeSystem;
+use crate::value_path::{Path, PathSegment};
 use tokio_util::sync::CancellationToken;
 
 pub(super) const CONCURRENT: &str = "System.Collections.Concurrent.ConcurrentDictionary`2";

@@ -12,14 +12,14 @@ use dap_wire::Failure;
 use super::ThreadStack;
 use super::contents::{RowContent, VariableEntry};
 use super::hoisted_variables::{VariablesInScope, holds_closure};
-use super::path::{Path, PathRoot, PathSegment};
 use super::references::Node;
 use super::tuples::tuple_names;
 use crate::cor;
+use crate::frame_numbers::MAX_DEPTH;
 use crate::modules::LoadedModule;
 use crate::names::{escape_keyword, is_closure};
-use crate::stack::MAX_DEPTH;
 use crate::stop_context::StopContext;
+use crate::value_path::{Path, PathRoot, PathSegment};
 
 /// Prefix of the fields of `Static` locals.
 const KEPT: &str = "$STATIC$";

@@ -9,10 +9,11 @@ use cordebug::types::Type;
 use cordebug::value::Value as ClrValue;
 
 use super::MAX_TEXT_LEN;
-use super::path::{PathSegment, class_up};
+use super::path_resolution::class_up;
 use crate::bare_value::bare;
 use crate::modules::LoadedModule;
 use crate::types::ClrTypeSystem;
+use crate::value_path::PathSegment;
 
 /// Deepest chain of base types that is followed.
 pub(crate) const MAX_BASE_DEPTH: usize = 64;

@@ -6,7 +6,6 @@ use dap_wire::Failure;
 
 use super::contents::{BROWSABLE, NEVER, RowContent, VariableEntry};
 use super::groups::{MemberSelection, NON_PUBLIC, is_grouped};
-use super::path::Path;
 use super::references::Node;
 use super::variables::VariablesPage;
 use crate::bare_value::bare;
@@ -16,6 +15,7 @@ use crate::evaluator::{Constant, Format, TypedValue};
 use crate::session::ClrSession;
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
+use crate::value_path::Path;
 
 /// Most items of a sequence that must run to enumerate them.
 const MAX_RESULTS: usize = 10_000;

@@ -1,5 +1,5 @@
 //! References that clients hold during a stop: frames, and values that open. Follows no path
-//! ([`super::path`]).
+//! ([`super::path_resolution`]).
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -8,10 +8,10 @@ use std::rc::Rc;
 use cordebug::value::Handle;
 
 use super::groups::MemberSelection;
-use super::path::Path;
 use crate::evaluator::{Format, TypedValue};
 use crate::stack::async_callers::AwaitingMethod;
 use crate::types::Ty;
+use crate::value_path::Path;
 
 /// The target of a `variablesReference`.
 #[derive(Clone)]

@@ -5,7 +5,6 @@
 use cordebug::value::Value as ClrValue;
 
 use super::contents::{RowContent, VariableEntry};
-use super::path::{Path, PathSegment};
 use super::variables::VariablesPage;
 use crate::bare_value::bare;
 use crate::calls::EvalContext;
@@ -15,6 +14,7 @@ use crate::session::ClrSession;
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
 use crate::types::ty::{BOOL, STRING};
+use crate::value_path::{Path, PathSegment};
 
 pub(super) const BITS: &str = "System.Collections.BitArray";
 pub(super) const NAMES: &str = "System.Collections.Specialized.NameValueCollection";

@@ -15,7 +15,6 @@ use serde_json::Value;
 use super::bulk_read::is_number;
 use super::contents::{RowContent, VariableEntry, rest_entry};
 use super::formatted_value::FormattedValue;
-use super::path::Path;
 use super::references::Node;
 use super::{MAX_ROWS, MAX_UNASKED, UNNAMED};
 use crate::bare_value::bare;
@@ -24,6 +23,7 @@ use crate::debuggee::RunState;
 use crate::evaluator::{Format, TypedValue, ValueLocation};
 use crate::memory;
 use crate::session::ClrSession;
+use crate::value_path::Path;
 use crate::values::ValueStore;
 
 /// Time limit of reading items for one answer, and its size limit, bytes.

@@ -1,155 +1,21 @@
-//! Paths to values.
-//!
-//! References to values of the program are invalid after it runs, even for an evaluation. So everything that
-//! is remembered is a *path* (a start and steps), which is walked again on each use. Not here: types and
-//! constants of the values ([`super::current_values`]).
-
-use std::rc::Rc;
+//! Resolution of paths: the current value at the end of one. Not here: types and constants of the values
+//! ([`super::current_values`]).
 
 use cordebug::module::Class;
-use cordebug::types::Type;
-use cordebug::value::{Handle, Value as ClrValue};
+use cordebug::value::Value as ClrValue;
 use dap_wire::Failure;
 
 use super::CachedPath;
 use crate::bare_value::bare;
 use crate::cor;
-use crate::stack::FIRST_AWAITING_FRAME;
+use crate::frame_numbers::FIRST_AWAITING_FRAME;
 use crate::stop_context::StopContext;
 use crate::types::ClrTypeSystem;
-use crate::types::Ty;
+use crate::value_path::{Path, PathRoot, PathSegment};
 use crate::values::ValueStore;
 
 /// Longest path whose values are kept for the next one with the same beginning, steps.
 const MAX_KEPT_LEN: usize = 64;
-
-/// The variable or object in which a path begins.
-#[derive(Clone)]
-pub(crate) enum PathRoot {
-    Argument {
-        thread: u32,
-        frame: usize,
-        index: u32,
-    },
-    Local {
-        thread: u32,
-        frame: usize,
-        slot: u32,
-    },
-    /// An object that an evaluation returned.
-    Handle(Rc<Handle>),
-    /// The exception that a thread throws.
-    Exception {
-        thread: u32,
-    },
-    /// A static field; the frame selects the thread, for thread-static fields.
-    Static {
-        thread: u32,
-        frame: usize,
-        ty: Type,
-        token: u32,
-    },
-    /// A number in memory without a variable; it is read and written as bytes.
-    Memory {
-        address: u64,
-        ty: Rc<Ty>,
-    },
-}
-
-/// One step of a path, into a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PathSegment {
-    /// A field declared `up` base types above.
-    Field { up: usize, token: u32 },
-    /// An element of an array, in row-major order.
-    Element(u32),
-    /// The target of a pointer.
-    Behind,
-}
-
-/// A path to a value in the program.
-#[derive(Clone)]
-pub(crate) struct Path {
-    pub(crate) root: PathRoot,
-    pub(crate) steps: Vec<PathSegment>,
-    /// The expression that evaluates to the same value.
-    pub(crate) name: String,
-    /// Names of its elements, if it is a tuple with names.
-    pub(crate) tuple: Option<Rc<Vec<Option<String>>>>,
-    /// Whether it is a variable declared as `dynamic`.
-    pub(crate) is_dynamic: bool,
-    /// It leads into a copy of the named value: assignments use the name.
-    pub(crate) is_copy: bool,
-}
-
-impl Path {
-    pub(crate) fn new(root: PathRoot, name: &str) -> Self {
-        Self {
-            root,
-            steps: Vec::new(),
-            name: name.to_owned(),
-            tuple: None,
-            is_dynamic: false,
-            is_copy: false,
-        }
-    }
-
-    pub(crate) fn step(&self, step: PathSegment, name: String) -> Self {
-        let mut steps = self.steps.clone();
-        steps.push(step);
-        let (root, is_copy) = (self.root.clone(), self.is_copy);
-        Self { root, steps, name, tuple: None, is_dynamic: false, is_copy }
-    }
-
-    /// The same for a struct that a call returned: a copy, not the program's own.
-    pub(crate) fn into_call_result(self, ty: &Ty) -> Self {
-        let is_copy = self.is_copy
-            || matches!(self.root, PathRoot::Handle(_)) && self.steps.is_empty() && ty.is_value();
-        Self { is_copy, ..self }
-    }
-
-    /// The frame it starts in.
-    pub(crate) fn frame(&self) -> Option<(u32, usize)> {
-        match self.root {
-            PathRoot::Argument { thread, frame, .. }
-            | PathRoot::Local { thread, frame, .. }
-            | PathRoot::Static { thread, frame, .. } => Some((thread, frame)),
-            PathRoot::Handle(_) | PathRoot::Exception { .. } | PathRoot::Memory { .. } => None,
-        }
-    }
-
-    /// The address of a number without a variable.
-    pub(crate) fn memory(&self) -> Option<u64> {
-        match self.root {
-            PathRoot::Memory { address, .. } => Some(address),
-            _ => None,
-        }
-    }
-}
-
-impl std::fmt::Debug for Path {
-    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        to.debug_struct("Path").field("name", &self.name).field("steps", &self.steps).finish_non_exhaustive()
-    }
-}
-
-impl PathRoot {
-    /// Whether both have the same start, as far as that is cheap to determine.
-    fn is_same(&self, other: &Self) -> bool {
-        match (self, other) {
-            (
-                Self::Argument { thread, frame, index },
-                Self::Argument { thread: other, frame: other_frame, index: other_index },
-            )
-            | (
-                Self::Local { thread, frame, slot: index },
-                Self::Local { thread: other, frame: other_frame, slot: other_index },
-            ) => (thread, frame, index) == (other, other_frame, other_index),
-            (Self::Handle(handle), Self::Handle(other)) => Rc::ptr_eq(handle, other),
-            _ => false,
-        }
-    }
-}
 
 impl StopContext<'_> {
     /// Walks a path to its value.
