@@ -260,6 +260,7 @@ fn owners_of_the_net_engine_do_not_use_the_engine() {
         "types/relations",
         "types/runtime",
         "types/ty",
+        "typed_value",
         "value_path",
         "values",
         "values/bulk_read",

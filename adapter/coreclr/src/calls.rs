@@ -21,7 +21,7 @@ use std::time::Duration;
 use cordebug::value::Value as ClrValue;
 use dap_wire::{ErrorCode, Failure};
 
-use super::evaluator::{TypedValue, ValueLocation};
+use super::typed_value::{Constant, TypedValue, ValueLocation};
 use super::types::Ty;
 use super::value_path::{Path, PathRoot};
 use crate::bare_value::bare;
@@ -89,7 +89,7 @@ impl StopContext<'_> {
             known => known.clone(),
         };
         let Some(inner) = bare(&value) else {
-            return Ok(TypedValue::constant_of(super::evaluator::Constant::Null, ty));
+            return Ok(TypedValue::constant_of(Constant::Null, ty));
         };
         // A boxed number has its own type; a boxed enum would look like its number.
         let is_boxed_enum =

@@ -32,10 +32,10 @@ use self::frame::{CompilationContext, EXCEPTION};
 use self::injection::LoadStrategy;
 use self::wire::HelperMessage;
 use super::calls::EvalContext;
-use super::evaluator::TypedValue;
 use super::modules::LoadedModule;
 use super::modules::injected::{EXPRESSION, LOADER};
 use super::session::ClrSession;
+use super::typed_value::TypedValue;
 use super::types::Ty;
 
 pub(super) use diagnostics::CSharpDiagnostic;

@@ -27,20 +27,9 @@ mod sequence_items;
 mod statics;
 mod type_objects;
 
-pub(super) use csharp_expr::Constant;
-pub(super) use csharp_expr::constant::{real, width};
-pub(super) use csharp_expr::eval::ValueLocation;
-pub(super) use csharp_expr::syntax::Format;
 pub(super) use prepared_expression::{BindContext, PreparedExpression};
 
-pub(super) use super::expression_syntax::failed;
-use super::value_path::Path;
-use super::values::{MAX_COPY, MAX_TEXT_LEN};
+use csharp_expr::constant::width;
 
-/// A value: a constant here, or the path to it in the program.
-pub(super) type TypedValue = csharp_expr::eval::TypedValue<Path>;
-
-/// Longest text, UTF-16 units.
-pub(super) fn max_text_len(format: &Format) -> u32 {
-    if format.copies { MAX_COPY } else { MAX_TEXT_LEN }
-}
+use super::expression_syntax::failed;
+use super::typed_value::{Constant, Format, TypedValue, ValueLocation};

@@ -54,6 +54,7 @@ mod stepping;
 mod stop_context;
 mod termination;
 mod threads;
+mod typed_value;
 mod types;
 mod value_path;
 mod values;

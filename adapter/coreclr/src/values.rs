@@ -45,6 +45,7 @@ use cordebug::module::Class;
 use cordebug::value::Value as ClrValue;
 
 use super::evaluator::{BindContext, PreparedExpression};
+use super::typed_value::Format;
 use super::types::Ty;
 use super::value_path::{PathRoot, PathSegment};
 pub(super) use references::{Node, References, Returned};
@@ -59,6 +60,11 @@ pub(crate) const MAX_ROWS: usize = 10_000;
 pub(crate) const MAX_UNASKED: usize = 1_000;
 /// Longest string that is returned for copying, UTF-16 units.
 pub(crate) const MAX_COPY: u32 = 1 << 20;
+
+/// Longest text in a format, UTF-16 units.
+fn max_text_len(format: &Format) -> u32 {
+    if format.copies { MAX_COPY } else { MAX_TEXT_LEN }
+}
 
 /// Frames of a thread at one stop, from the top.
 pub(crate) struct ThreadStack {

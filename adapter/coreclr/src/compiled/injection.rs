@@ -9,10 +9,10 @@ use dap_wire::{ErrorCode, Failure};
 
 use crate::calls::EvalContext;
 use crate::cor;
-use crate::evaluator::{Constant, TypedValue, ValueLocation};
 use crate::modules::LoadedModule;
 use crate::modules::injected::LOADER;
 use crate::session::ClrSession;
+use crate::typed_value::{Constant, TypedValue, ValueLocation};
 use crate::types::Ty;
 use crate::types::members::MethodInstance;
 use crate::types::ty::{OBJECT, STRING};

@@ -2,7 +2,7 @@
 
 use dap_wire::{ErrorCode, Failure};
 
-use super::super::evaluator::TypedValue;
+use super::super::typed_value::TypedValue;
 use super::diagnostics::{self, CSharpDiagnostic};
 
 /// Outcome of an expression.

@@ -11,8 +11,8 @@ use super::formatted_value::FormattedValue;
 use super::references::Node;
 use super::variables::{VariablesPage, wants_hex};
 use crate::calls::{CALL_TIMEOUT, EvalContext};
-use crate::evaluator::{Format, TypedValue, ValueLocation};
 use crate::session::ClrSession;
+use crate::typed_value::{Format, TypedValue, ValueLocation};
 use crate::value_path::Path;
 
 impl ClrSession {

@@ -2,9 +2,10 @@
 //! fetched one at a time.
 
 use cordebug::value::element;
+use csharp_expr::constant::width;
 
-use crate::evaluator::{Constant, width};
 use crate::stop_context::StopContext;
+use crate::typed_value::Constant;
 use crate::types::Ty;
 use crate::value_path::{Path, PathSegment};
 

@@ -4,9 +4,9 @@
 use clr_metadata::pdb::Literal;
 use rust_decimal::Decimal;
 
-use crate::evaluator::{Constant, TypedValue};
 use crate::modules::LoadedModule;
 use crate::stop_context::StopContext;
+use crate::typed_value::{Constant, TypedValue};
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
 use crate::types::ty::STRING;

@@ -5,11 +5,12 @@
 use cordebug::value::{Value as ClrValue, element};
 
 use super::bulk_read::is_number;
+use super::max_text_len;
 use super::primitive::{character, hexadecimal, quoted};
 use crate::bare_value::bare;
 use crate::debuggee::ClrDebuggee;
-use crate::evaluator::{Constant, Format, max_text_len};
 use crate::names::LIGHTWEIGHT;
+use crate::typed_value::{Constant, Format};
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
 

@@ -12,7 +12,7 @@ use super::primitive::{DAY, date, date_time, guid, rune, time_of_day, time_span}
 use super::synthetic_children::NAMES;
 use crate::bare_value::bare;
 use crate::debuggee::ClrDebuggee;
-use crate::evaluator::{Constant, Format};
+use crate::typed_value::{Constant, Format};
 use crate::types::ClrTypeSystem;
 
 /// Classes whose text is in a field, with that field. It is shown in braces, like a `ToString`.

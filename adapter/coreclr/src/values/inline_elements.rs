@@ -3,14 +3,15 @@
 
 use cordebug::value::Value as ClrValue;
 use csharp_expr::bind::ContiguousElements;
+use csharp_expr::constant::width;
 
 use super::contents::{RowContent, VariableEntry};
 use super::references::Node;
 use super::variables::VariablesPage;
 use crate::bare_value::bare;
-use crate::evaluator::{Constant, Format, TypedValue, width};
 use crate::modules::LoadedModule;
 use crate::stop_context::StopContext;
+use crate::typed_value::{Constant, Format, TypedValue};
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
 use crate::value_path::{Path, PathRoot, PathSegment};

@@ -8,8 +8,8 @@ use std::rc::Rc;
 use cordebug::value::Handle;
 
 use super::groups::MemberSelection;
-use crate::evaluator::{Format, TypedValue};
 use crate::stack::async_callers::AwaitingMethod;
+use crate::typed_value::{Format, TypedValue};
 use crate::types::Ty;
 use crate::value_path::Path;
 

@@ -9,8 +9,8 @@ use super::variables::VariablesPage;
 use crate::bare_value::bare;
 use crate::calls::EvalContext;
 use crate::debuggee::ClrDebuggee;
-use crate::evaluator::{Constant, TypedValue};
 use crate::session::ClrSession;
+use crate::typed_value::{Constant, Format, TypedValue};
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
 use crate::types::ty::{BOOL, STRING};
@@ -120,7 +120,7 @@ impl ClrTypeSystem {
             }));
         }
         if page.count > page.most && start + count < length {
-            let format = crate::evaluator::Format::default();
+            let format = Format::default();
             rows.push(super::contents::rest_entry(path, &format, page.start.saturating_add(rows.len())));
         }
         Some(rows)

@@ -20,9 +20,9 @@ use super::{MAX_ROWS, MAX_UNASKED, UNNAMED};
 use crate::bare_value::bare;
 use crate::calls::{CALL_TIMEOUT, DISPLAY_TIMEOUT, EvalContext};
 use crate::debuggee::RunState;
-use crate::evaluator::{Format, TypedValue, ValueLocation};
 use crate::memory;
 use crate::session::ClrSession;
+use crate::typed_value::{Format, TypedValue, ValueLocation};
 use crate::value_path::Path;
 use crate::values::ValueStore;
 
