@@ -74,7 +74,6 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
 ];
 
 const ENGINE: &[&str] = &[
-    "calls",
     "compiled",
     "evaluator",
     "exceptions",

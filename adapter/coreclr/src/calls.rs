@@ -4,19 +4,17 @@
 //! the program. Each call has a deadline: after half of it the others run too, in case the call waits for one
 //! of them; after the whole it is aborted, first politely, then rudely ([`phase`]). If even that does not end
 //! it, or might end the program ([`wait_detection`], [`abort_safety`]), the call stays on its thread
-//! ([`stuck_calls`]) and the session continues. [`execution`] is the loop that does so.
+//! ([`super::func_eval::stuck_calls`]) and the session continues. [`execution`] is the loop that does so,
+//! after threads that have just begun are past their first calls ([`lone_thread`]).
 //! Requests that arrive in the meantime wait; stops and exceptions inside the call are not reported to
 //! clients.
 
 mod abort_safety;
 pub(super) mod arguments;
 mod execution;
-mod first_calls;
+mod lone_thread;
 mod phase;
-pub(super) mod stuck_calls;
 mod wait_detection;
-
-use std::time::Duration;
 
 use cordebug::value::Value as ClrValue;
 use dap_wire::{ErrorCode, Failure};
@@ -27,53 +25,6 @@ use super::value_path::{Path, PathRoot};
 use crate::bare_value::bare;
 use crate::stop_context::StopContext;
 use crate::values::ValueStore;
-use first_calls::FirstCalls;
-use stuck_calls::StuckCalls;
-
-/// Time limit of a call that a client requested.
-pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(5);
-/// Time limit of a call that only improves how a row looks.
-pub(super) const DISPLAY_TIMEOUT: Duration = Duration::from_millis(400);
-
-/// The location and the conditions under which code of the program may run.
-#[derive(Clone, Copy)]
-pub(super) struct EvalContext {
-    pub(super) thread: u32,
-    /// The frame whose names are visible, counted from the top.
-    pub(super) frame: usize,
-    /// Whether code of the program may run: an evaluation for a hover must not change anything.
-    pub(super) runs: bool,
-    pub(super) limit: Duration,
-}
-
-/// Calls of the program's code: whether they are allowed, and earlier ones that are still running.
-#[derive(Default)]
-pub(super) struct FuncEval {
-    /// The current request may run no code of the program.
-    pub(super) is_look_only: bool,
-    /// Calls that could not be ended.
-    pub(super) stuck: StuckCalls,
-    /// Threads of the program that have not begun.
-    pub(super) first_calls: FirstCalls,
-}
-
-impl FuncEval {
-    /// Why nothing may run there, if so.
-    fn refusal(&self, site: &EvalContext, what: &str) -> Option<Failure> {
-        if self.is_look_only {
-            let message = format!(
-                "`{what}` runs code of the program, and agents may only look (`agentAccess` is `readOnly`)"
-            );
-            return Some(Failure::new(ErrorCode::AccessDenied, message).quiet());
-        }
-        if !site.runs {
-            let message = format!("`{what}` runs code of the program, which hovering does not do");
-            let failure = Failure::new(ErrorCode::EvaluationFailed, message);
-            return Some(failure.hint("evaluate it in the console or as a watch").quiet());
-        }
-        self.stuck.refusal(site.thread, what)
-    }
-}
 
 impl StopContext<'_> {
     /// The result of a call, as a value: primitives inline, objects by a handle.

@@ -31,7 +31,7 @@ use self::expressions::{CompileResult, CompiledExpression, CompilerResponse, Exp
 use self::frame::{CompilationContext, EXCEPTION};
 use self::injection::LoadStrategy;
 use self::wire::HelperMessage;
-use super::calls::EvalContext;
+use super::func_eval::EvalContext;
 use super::modules::LoadedModule;
 use super::modules::injected::{EXPRESSION, LOADER};
 use super::session::ClrSession;

@@ -7,7 +7,7 @@
 //! the runtime, and every thread of the program sleeps, though something is in progress. Or a stop never
 //! ends, because a busy thread reaches no point where the runtime can suspend it: .NET Core 3.1, and later
 //! versions after an evaluation was aborted in native code of the runtime. The second hang is fixed
-//! ([`dead_threads`]), and one cause of the first is prevented (`calls::first_calls`); for the rest Tandem
+//! ([`dead_threads`]), and one cause of the first is prevented (`calls::lone_thread`); for the rest Tandem
 //! notifies the clients, refuses requests, and keeps the session able to end.
 
 mod dead_threads;

@@ -26,6 +26,7 @@ mod evaluator;
 mod exceptions;
 mod expression_syntax;
 mod frame_numbers;
+mod func_eval;
 mod hang_watchdog;
 mod in_terminal;
 mod inbox;

@@ -12,13 +12,13 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::breakpoints::{BreakpointList, Breakpoints};
-use super::calls::FuncEval;
 use super::children::{ChildProcessPolicy, Children, RootProcess};
 use super::compiled::Compiler;
 use super::cor;
 use super::debuggee::{ClrDebuggee, RunState};
 use super::disassembly::Disassembly;
 use super::exceptions::Exceptions;
+use super::func_eval::FuncEval;
 use super::hang_watchdog::HangWatchdog;
 use super::inbox::{EngineInbox, EngineInput};
 use super::options::SessionOptions;

@@ -149,7 +149,7 @@ const TIMES: [Limit; 9] = [
     Limit(
         "an evaluation that runs code of a .NET program",
         "{}",
-        &[("adapter/coreclr/src/calls.rs", "CALL_TIMEOUT", Time)],
+        &[("adapter/coreclr/src/func_eval.rs", "CALL_TIMEOUT", Time)],
         "`EVALUATION_TIMEOUT`; the evaluation is aborted",
     ),
     Limit(

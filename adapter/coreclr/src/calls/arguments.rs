@@ -7,10 +7,10 @@ use cordebug::types::Type;
 use cordebug::value::{Value as ClrValue, element};
 use dap_wire::{ErrorCode, Failure};
 
-use super::EvalContext;
 use crate::bare_value::bare;
 use crate::cor;
 use crate::debuggee::ClrDebuggee;
+use crate::func_eval::EvalContext;
 use crate::session::ClrSession;
 use crate::stop_context::StopContext;
 use crate::typed_value::{Constant, TypedValue, ValueLocation};

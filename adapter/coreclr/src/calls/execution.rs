@@ -12,12 +12,12 @@ use cordebug::hresult::CORDBG_E_PROCESS_TERMINATED;
 use cordebug::value::Value as ClrValue;
 use dap_wire::{ErrorCode, Failure};
 
-use super::EvalContext;
 use super::abort_safety::CallProgress;
 use super::phase::{AbortObstacle, AbortSafety, CallAction, CallEvent, EvalPhase, GiveUpReason};
 use super::wait_detection::WaitSamples;
 use crate::cor;
 use crate::debuggee::ClrDebuggee;
+use crate::func_eval::EvalContext;
 use crate::inbox::EngineInput;
 use crate::managed_threads::StackRange;
 use crate::session::ClrSession;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 
-use super::super::calls::EvalContext;
+use super::super::func_eval::EvalContext;
 use super::super::modules::LoadedModule;
 use super::super::modules::injected::is_injected;
 use super::super::session::ClrSession;

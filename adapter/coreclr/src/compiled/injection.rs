@@ -7,8 +7,8 @@ use clr_metadata::metadata::Metadata;
 use cordebug::value::element;
 use dap_wire::{ErrorCode, Failure};
 
-use crate::calls::EvalContext;
 use crate::cor;
+use crate::func_eval::EvalContext;
 use crate::modules::LoadedModule;
 use crate::modules::injected::LOADER;
 use crate::session::ClrSession;

@@ -6,7 +6,7 @@ use dap_wire::types::{self, CompletionItem, CompletionsResponseBody};
 use serde_json::Value;
 
 use super::evaluation::ExpressionEvaluation;
-use crate::calls::{CALL_TIMEOUT, EvalContext};
+use crate::func_eval::{CALL_TIMEOUT, EvalContext};
 use crate::session::ClrSession;
 
 /// Most suggestions of one answer.

@@ -15,7 +15,7 @@ use dap_wire::{ErrorCode, Failure};
 use super::marshal_in::is_variable;
 use super::scope::ResolvedScope;
 use super::{Constant, TypedValue, failed};
-use crate::calls::EvalContext;
+use crate::func_eval::EvalContext;
 use crate::session::ClrSession;
 use crate::types::Ty;
 use crate::types::ty::OBJECT;

@@ -12,7 +12,7 @@ use dap_wire::Failure;
 use super::object_creation::SEQUENCE;
 use super::{Constant, TypedValue, failed};
 use crate::bare_value::bare;
-use crate::calls::EvalContext;
+use crate::func_eval::EvalContext;
 use crate::session::ClrSession;
 use crate::stop_context::StopContext;
 use crate::types::ClrTypeSystem;

@@ -7,8 +7,8 @@ use dap_wire::Failure;
 
 use super::{Constant, TypedValue, ValueLocation, failed};
 use crate::bare_value::bare;
-use crate::calls::EvalContext;
 use crate::cor;
+use crate::func_eval::EvalContext;
 use crate::session::ClrSession;
 use crate::stop_context::StopContext;
 use crate::types::ClrTypeSystem;

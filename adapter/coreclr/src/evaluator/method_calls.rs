@@ -6,7 +6,7 @@ use csharp_expr::bind::MethodRef;
 use dap_wire::Failure;
 
 use super::{Constant, TypedValue, ValueLocation, failed};
-use crate::calls::EvalContext;
+use crate::func_eval::EvalContext;
 use crate::session::ClrSession;
 use crate::stop_context::StopContext;
 use crate::types::ClrTypeSystem;

@@ -6,7 +6,7 @@ use dap_wire::Failure;
 use super::request::{AllowedEffects, EvaluationRequest, ExpressionResult};
 use super::scope::ResolvedScope;
 use super::{TypedValue, failed};
-use crate::calls::EvalContext;
+use crate::func_eval::EvalContext;
 use crate::session::ClrSession;
 use crate::types::Ty;
 use crate::value_path::Path;

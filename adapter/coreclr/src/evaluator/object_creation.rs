@@ -9,7 +9,7 @@ use dap_wire::{ErrorCode, Failure};
 
 use super::{Constant, TypedValue, ValueLocation, failed};
 use crate::bare_value::bare;
-use crate::calls::EvalContext;
+use crate::func_eval::EvalContext;
 use crate::session::ClrSession;
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;

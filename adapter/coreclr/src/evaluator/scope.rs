@@ -10,7 +10,7 @@ use dap_wire::Failure;
 
 use super::ValueLocation;
 use crate::bare_value::bare;
-use crate::calls::EvalContext;
+use crate::func_eval::EvalContext;
 use crate::modules::LoadedModule;
 use crate::names::is_generated;
 use crate::stop_context::StopContext;

@@ -6,7 +6,7 @@ use dap_wire::Failure;
 use super::object_creation::{LIST, SEQUENCE};
 use super::{Constant, TypedValue, failed};
 use crate::bare_value::bare;
-use crate::calls::EvalContext;
+use crate::func_eval::EvalContext;
 use crate::session::ClrSession;
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;

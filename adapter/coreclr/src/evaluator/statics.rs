@@ -10,7 +10,7 @@ use dap_wire::Failure;
 
 use super::method_calls::with_call_name;
 use super::{Constant, TypedValue, failed};
-use crate::calls::EvalContext;
+use crate::func_eval::EvalContext;
 use crate::modules::LoadedModule;
 use crate::session::ClrSession;
 use crate::stop_context::StopContext;

@@ -4,7 +4,7 @@
 use dap_wire::Failure;
 
 use super::{TypedValue, failed};
-use crate::calls::EvalContext;
+use crate::func_eval::EvalContext;
 use crate::session::ClrSession;
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;

@@ -18,9 +18,9 @@ use dap_wire::{ErrorCode, Failure};
 
 use super::{ActiveStep, CodePosition, StepKind};
 use crate::bare_value::bare;
-use crate::calls::{CALL_TIMEOUT, EvalContext};
 use crate::cor;
 use crate::debuggee::RunState;
+use crate::func_eval::{CALL_TIMEOUT, EvalContext};
 use crate::modules::LoadedModule;
 use crate::session::ClrSession;
 

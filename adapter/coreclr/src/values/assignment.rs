@@ -10,7 +10,7 @@ use super::contents::{EVERYTHING, RowContent};
 use super::formatted_value::FormattedValue;
 use super::references::Node;
 use super::variables::{VariablesPage, wants_hex};
-use crate::calls::{CALL_TIMEOUT, EvalContext};
+use crate::func_eval::{CALL_TIMEOUT, EvalContext};
 use crate::session::ClrSession;
 use crate::typed_value::{Format, TypedValue, ValueLocation};
 use crate::value_path::Path;

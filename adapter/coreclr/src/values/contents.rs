@@ -12,7 +12,7 @@ use super::groups::{MemberSelection, is_group, is_grouped, non_public, raw_view}
 use super::references::{Node, Returned};
 use super::variables::VariablesPage;
 use crate::bare_value::bare;
-use crate::calls::EvalContext;
+use crate::func_eval::EvalContext;
 use crate::names::escape_keyword;
 use crate::session::ClrSession;
 use crate::typed_value::{Constant, Format, TypedValue, ValueLocation};

@@ -11,7 +11,7 @@ use dap_wire::ErrorCode;
 
 use super::formatted_value::FormattedValue;
 use crate::bare_value::bare;
-use crate::calls::EvalContext;
+use crate::func_eval::EvalContext;
 use crate::session::ClrSession;
 use crate::typed_value::{Constant, Format};
 use crate::types::ClrTypeSystem;

@@ -7,7 +7,7 @@ use dap_wire::Failure;
 use super::contents::{RowContent, VariableEntry};
 use super::references::Node;
 use crate::bare_value::bare;
-use crate::calls::EvalContext;
+use crate::func_eval::EvalContext;
 use crate::modules::LoadedModule;
 use crate::session::ClrSession;
 use crate::stop_context::StopContext;

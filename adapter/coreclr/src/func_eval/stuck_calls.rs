@@ -69,7 +69,7 @@ impl StuckCalls {
     }
 
     /// Leaves a call on its thread, above this frame. The program is stopped.
-    pub(super) fn leave(&mut self, threads: &mut ManagedThreads, thread: u32, below: StackRange, what: &str) {
+    pub(crate) fn leave(&mut self, threads: &mut ManagedThreads, thread: u32, below: StackRange, what: &str) {
         threads.leave_call(thread, below);
         self.calls.push(AbandonedCall { thread, what: what.to_owned() });
     }

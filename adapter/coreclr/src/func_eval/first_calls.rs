@@ -5,34 +5,20 @@
 //! that steppers, breakpoints and calls need, and under that lock the thread may wait for the program to
 //! resume (dotnet/runtime, issue 65047). It happens to the finalizer, which begins two seconds after the
 //! program, and to the first thread that the program starts: a few of a hundred sessions that step at that
-//! moment hang. So if a stop finds such a thread, Tandem resumes it alone until it is past its first call. No
-//! code of the program runs then.
+//! moment hang. So if a stop finds such a thread, Tandem resumes it alone until it is past its first call
+//! (`calls::lone_thread`). Finds those threads.
 //!
 //! Excludes threads that have managed code on their stacks, and the finalizer of .NET Core 3.1, whose threads
 //! have no names.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::RecvTimeoutError;
-use std::time::{Duration, Instant};
-
-use cordebug::callback::Callback;
-use cordebug::debugger::Process;
-use cordebug::thread::Thread;
 
 use crate::hang_watchdog::{entries_of, is_named};
-use crate::inbox::EngineInput;
-use crate::session::ClrSession;
 
 /// Name of the runtime's thread that runs finalizers, and prefix of the names of all its threads.
 const FINALIZER: &str = ".NET Finalizer";
 const RUNTIMES: &str = ".NET ";
-/// How long a thread's first call may take until it is reported.
-const FIRST_CALL_TIMEOUT: Duration = Duration::from_millis(100);
-const SAMPLE_INTERVAL: Duration = Duration::from_millis(1);
-/// How many consecutive samples must find a thread asleep at the same point before it counts as waiting for
-/// something else than the debugger.
-const IDLE_SAMPLES: u32 = 10;
 /// Most remembered wait locations.
 const MAX_KEPT: usize = 16;
 
@@ -64,8 +50,14 @@ impl FirstCalls {
         self.first_has_begun |= self.passed.insert(thread) && Some(thread) != self.finalizer;
     }
 
+    /// Records the check of a stop; `resumes`: how often the program had been resumed. Returns whether it is
+    /// the first check of this stop.
+    pub(crate) fn record_check(&mut self, resumes: u64) -> bool {
+        self.looked_at.replace(resumes) != Some(resumes)
+    }
+
     /// Threads that wait without a timeout, or run, and may not have begun; with the location.
-    fn candidates(&mut self, pid: u32) -> Vec<(u32, String)> {
+    pub(crate) fn candidates(&mut self, pid: u32) -> Vec<(u32, String)> {
         let others = match self.first_has_begun {
             true => Vec::new(),
             false => tasks(pid).filter_map(|task| id_of(&task)).collect(),
@@ -89,9 +81,22 @@ impl FirstCalls {
         }
         found
     }
+
+    /// Records where a candidate is after it could run. A thread that has not moved waits for something else,
+    /// as it will at the next stop.
+    pub(crate) fn record_place(&mut self, id: u32, before: String, now: Option<&str>) {
+        if now == Some(before.as_str()) && Some(id) == self.finalizer {
+            if self.idle_places.len() < MAX_KEPT {
+                self.idle_places.insert(before);
+            }
+        } else if now.is_none_or(|now| now == before) {
+            self.passed.insert(id);
+        }
+    }
 }
 
-fn task(pid: u32, id: u32) -> PathBuf {
+/// The folder of a thread in proc(5).
+pub(crate) fn task(pid: u32, id: u32) -> PathBuf {
     Path::new("/proc").join(pid.to_string()).join("task").join(id.to_string())
 }
 
@@ -106,7 +111,7 @@ fn id_of(task: &Path) -> Option<u32> {
 /// The stack pointer of a thread that waits without a timeout; empty while it runs. proc(5),
 /// `/proc/pid/task/tid/syscall`: number, six arguments, stack and program pointers. A thread that waits for
 /// the debugger has no timeout, futex(2)'s fourth argument; a finalizer that waits for work has.
-fn busy_at(task: &Path) -> Option<String> {
+pub(crate) fn busy_at(task: &Path) -> Option<String> {
     let now = std::fs::read_to_string(task.join("syscall")).ok()?;
     let words: Vec<&str> = now.split_ascii_whitespace().collect();
     match words.as_slice() {
@@ -116,114 +121,10 @@ fn busy_at(task: &Path) -> Option<String> {
     }
 }
 
-impl ClrSession {
-    /// Resumes threads until they are past their first calls, if the program was stopped during one.
-    pub(crate) fn pass_first_calls(&mut self) {
-        let (Some(pid), Some(process)) = (self.debuggee.pid, self.debuggee.process.clone()) else { return };
-        if self.calls.first_calls.looked_at.replace(process.resume_count()) == Some(process.resume_count()) {
-            return;
-        }
-        for (id, place) in self.calls.first_calls.candidates(pid) {
-            let thread = self.debuggee.thread(id).ok();
-            // A thread with managed frames has begun.
-            let thread = thread.filter(|thread| thread.frames(1).is_ok_and(|frames| frames.is_empty()));
-            if let Some(thread) = thread
-                && process.has_queued_callbacks() == Ok(false)
-            {
-                let outcome = self.run_alone(&process, &thread, (&task(pid, id), &place));
-                tracing::debug!(id, place, ?outcome, "a thread was resumed alone");
-            }
-            // A thread that has not moved waits for something else, as it will at the next stop.
-            let now = busy_at(&task(pid, id));
-            if now.as_ref() == Some(&place) && Some(id) == self.calls.first_calls.finalizer {
-                if self.calls.first_calls.idle_places.len() < MAX_KEPT {
-                    self.calls.first_calls.idle_places.insert(place);
-                }
-            } else if now.is_none_or(|now| now == place) {
-                self.calls.first_calls.passed.insert(id);
-            }
-        }
-        self.calls.first_calls.looked_at = Some(process.resume_count());
-    }
-
-    /// Resumes one thread until it waits for work or the runtime reports something. The program is
-    /// stopped before and after.
-    fn run_alone(
-        &mut self,
-        process: &Process,
-        thread: &Thread,
-        place: (&Path, &str),
-    ) -> cordebug::Result<()> {
-        process.suspend_others(thread, true)?;
-        let outcome = process.resume().and_then(|()| self.stop_after_first_call(process, place));
-        process.unsuspend_all()?;
-        outcome
-    }
-
-    fn stop_after_first_call(
-        &mut self,
-        process: &Process,
-        (task, place): (&Path, &str),
-    ) -> cordebug::Result<()> {
-        let deadline = Instant::now() + FIRST_CALL_TIMEOUT;
-        let (mut is_stopped, mut unmoved) = (false, 0);
-        loop {
-            match self.inbox.recv_timeout(if is_stopped { Duration::ZERO } else { SAMPLE_INTERVAL }) {
-                Ok(EngineInput::Callback(callback)) if is_bookkeeping(&callback) => {
-                    self.record_changes(callback);
-                    // The callback itself stops the program: one stop is enough.
-                    if is_stopped {
-                        process.resume()?;
-                    }
-                    is_stopped = true;
-                }
-                // As at any other stop, it is handled when the program resumes.
-                Ok(EngineInput::Callback(callback)) if !matches!(callback, Callback::ExitProcess) => {
-                    self.inbox.defer(callback);
-                    if !is_stopped {
-                        self.debuggee.stop(process)?;
-                    }
-                    is_stopped = true;
-                }
-                Ok(other) => {
-                    let is_end = matches!(
-                        other,
-                        EngineInput::Callback(_) | EngineInput::Exited(_) | EngineInput::Shutdown
-                    );
-                    self.inbox.postpone(other);
-                    if is_end {
-                        return Ok(());
-                    }
-                }
-                Err(_) if is_stopped => return Ok(()),
-                Err(RecvTimeoutError::Disconnected) => return Ok(()),
-                Err(RecvTimeoutError::Timeout) => {
-                    let now = busy_at(task);
-                    unmoved = if now.as_deref() == Some(place) { unmoved + 1 } else { 0 };
-                    if now.is_none() || unmoved == IDLE_SAMPLES || Instant::now() > deadline {
-                        self.debuggee.stop(process)?;
-                        is_stopped = true;
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// Whether a callback only needs to be recorded.
-fn is_bookkeeping(callback: &Callback) -> bool {
-    matches!(
-        callback,
-        Callback::CreateThread { .. }
-            | Callback::ExitThread { .. }
-            | Callback::LoadModule { .. }
-            | Callback::UpdateModuleSymbols { .. }
-            | Callback::Other(_)
-    )
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     /// Id of the calling thread.
@@ -274,10 +175,27 @@ mod tests {
         assert!(first_calls.first_has_begun);
         assert_eq!(first_calls.passed, BTreeSet::from([main, finalizer, first]));
 
+        assert!(first_calls.record_check(1));
+        assert!(!first_calls.record_check(1), "the same stop");
+
         let mut first_calls = FirstCalls::default();
         first_calls.start(std::process::id());
         assert!(
             first_calls.passed.contains(&own_id()) && first_calls.candidates(std::process::id()).is_empty()
         );
+    }
+    #[test]
+    fn finalizer_that_did_not_move_is_idle_there_and_another_thread_counts_as_begun() {
+        let (finalizer, other) = (11, 12);
+        let mut first_calls = FirstCalls { finalizer: Some(finalizer), ..FirstCalls::default() };
+        first_calls.record_place(finalizer, "7f00".into(), Some("7f00"));
+        assert_eq!(first_calls.idle_places, BTreeSet::from(["7f00".to_owned()]));
+        assert!(first_calls.passed.is_empty(), "the finalizer is still watched");
+        first_calls.record_place(finalizer, "7f08".into(), Some("7f10"));
+        first_calls.record_place(other, "7f08".into(), Some("7f10"));
+        assert!(first_calls.passed.is_empty(), "they have moved, and may be in their first calls");
+        first_calls.record_place(other, "7f08".into(), Some("7f08"));
+        first_calls.record_place(finalizer, "7f08".into(), None);
+        assert_eq!(first_calls.passed, BTreeSet::from([finalizer, other]));
     }
 }
