@@ -241,6 +241,7 @@ fn owners_of_the_net_engine_do_not_use_the_engine() {
         "exceptions/filters",
         "exceptions/suppression",
         "exceptions/throw_site",
+        "expression_binding",
         "frame_numbers",
         "func_eval",
         "func_eval/first_calls",

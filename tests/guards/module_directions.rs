@@ -57,11 +57,6 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
         "a module names the symbols that are retrieved for it, which are those of a module",
     ),
     (
-        "adapter/coreclr/evaluator",
-        &["prepared_expression", "request"],
-        "a prepared expression is run as a request",
-    ),
-    (
         "adapter/coreclr/values",
         &["contents", "groups", "references", "variables"],
         "groups are rows with rows below",
@@ -75,7 +70,6 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
 
 const ENGINE: &[&str] = &[
     "compiled",
-    "evaluator",
     "exceptions",
     "session",
     "stack",

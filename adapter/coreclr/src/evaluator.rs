@@ -27,8 +27,6 @@ mod sequence_items;
 mod statics;
 mod type_objects;
 
-pub(super) use prepared_expression::{BindContext, PreparedExpression};
-
 use csharp_expr::constant::width;
 
 use super::expression_syntax::failed;

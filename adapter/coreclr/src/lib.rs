@@ -24,6 +24,7 @@ mod debuggee;
 mod disassembly;
 mod evaluator;
 mod exceptions;
+mod expression_binding;
 mod expression_syntax;
 mod frame_numbers;
 mod func_eval;

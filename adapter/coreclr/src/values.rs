@@ -44,7 +44,7 @@ use cordebug::frame::Frame;
 use cordebug::module::Class;
 use cordebug::value::Value as ClrValue;
 
-use super::evaluator::{BindContext, PreparedExpression};
+use super::expression_binding::{BindContext, PreparedExpression};
 use super::typed_value::Format;
 use super::types::Ty;
 use super::value_path::{PathRoot, PathSegment};

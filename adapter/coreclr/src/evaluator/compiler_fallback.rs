@@ -8,10 +8,10 @@ use dap_wire::{ErrorCode, Failure};
 use super::failed;
 use super::memory::UNREADABLE;
 use super::method_calls::with_call_name;
-use super::prepared_expression::PreparedExpression;
-use super::request::{AllowedEffects, EvaluationRequest, ExpressionResult};
+use super::request::ExpressionResult;
 use crate::compiled::{self, CSharpDiagnostic, CompiledFailure};
 use crate::debuggee::ClrDebuggee;
+use crate::expression_binding::{AllowedEffects, EvaluationRequest, PreparedExpression};
 use crate::expression_syntax::at;
 use crate::session::ClrSession;
 

@@ -13,8 +13,8 @@ use csharp_expr::types::Def;
 use dap_wire::{ErrorCode, Failure};
 
 use super::marshal_in::is_variable;
-use super::scope::ResolvedScope;
 use super::{Constant, TypedValue, failed};
+use crate::expression_binding::ResolvedScope;
 use crate::func_eval::EvalContext;
 use crate::session::ClrSession;
 use crate::types::Ty;

@@ -3,9 +3,9 @@
 
 use dap_wire::Failure;
 
-use super::request::{AllowedEffects, EvaluationRequest, ExpressionResult};
-use super::scope::ResolvedScope;
+use super::request::ExpressionResult;
 use super::{TypedValue, failed};
+use crate::expression_binding::{AllowedEffects, EvaluationRequest, ResolvedScope};
 use crate::func_eval::EvalContext;
 use crate::session::ClrSession;
 use crate::types::Ty;

@@ -10,8 +10,7 @@ use dap_wire::Failure;
 use dap_wire::types::{self, ExpressionErrorData};
 
 use super::evaluation::ExpressionEvaluation;
-use super::request::EvaluationRequest;
-use super::scope::ResolvedScope;
+use crate::expression_binding::{BindContext, EvaluationRequest, PreparedExpression, ResolvedScope};
 use crate::expression_syntax::{diagnostic_failure, units};
 use crate::frame_numbers::FIRST_AWAITING_FRAME;
 use crate::func_eval::EvalContext;
@@ -23,39 +22,6 @@ use crate::values::ValueStore;
 
 /// Most cached expressions; beyond that all are dropped.
 const MAX_KEPT: usize = 512;
-
-/// The context that determines the meaning of an expression.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) struct BindContext {
-    /// How many modules there were: a new one may change the meaning of a name.
-    modules: usize,
-    module: usize,
-    method: u32,
-    il: u32,
-    /// Arguments of its generic parameters.
-    arguments: Vec<Ty>,
-    /// The type of the object that the expression is about, if it is not evaluated in a frame.
-    about: Option<Ty>,
-}
-
-/// An expression bound in its context.
-pub(crate) struct PreparedExpression {
-    pub(super) sight: Rc<ResolvedScope>,
-    pub(super) meaning: Meaning,
-    pub(super) slots: u32,
-    /// Its strongest effect, and the location of that.
-    pub(super) effect: (Effects, Span),
-    /// Whether a lambda is interpreted item by item.
-    pub(super) has_lambda: bool,
-    /// Whether a dot after the text continues the expression.
-    pub(super) is_primary: bool,
-}
-
-impl PreparedExpression {
-    pub(super) fn writes(&self) -> bool {
-        self.effect.0 >= Effects::Assigns
-    }
-}
 
 /// Why an expression could not be bound.
 pub(super) enum PrepareFailure {

@@ -13,9 +13,9 @@ use serde_json::Value;
 
 use super::evaluation::ExpressionEvaluation;
 use super::method_calls::with_call_name;
-use super::prepared_expression::{BindContext, PrepareFailure, PreparedExpression, in_value, with_meaning};
-use super::scope::ResolvedScope;
+use super::prepared_expression::{PrepareFailure, in_value, with_meaning};
 use super::{Constant, Format, TypedValue, ValueLocation, failed};
+use crate::expression_binding::{AllowedEffects, EvaluationRequest, PreparedExpression, ResolvedScope};
 use crate::expression_syntax::diagnostic_failure;
 use crate::frame_numbers::{FIRST_LABEL_FRAME, is_alive};
 use crate::func_eval::{CALL_TIMEOUT, EvalContext};
@@ -28,28 +28,6 @@ use crate::values::{Node, UNNAMED};
 
 /// Time limit of getters for a hover.
 const HOVER_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Effects that an evaluation may have on the program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AllowedEffects {
-    Everything,
-    /// Getters and indexers, for a hover.
-    Hovering,
-    /// The same, because the client allows no more.
-    NoSideEffects,
-}
-
-/// An expression and the context of its evaluation.
-#[derive(Clone, Copy)]
-pub(super) struct EvaluationRequest<'a> {
-    pub(super) text: &'a str,
-    pub(super) site: &'a EvalContext,
-    pub(super) allowed: AllowedEffects,
-    /// Its context, if its binding is cached.
-    pub(super) place: Option<&'a BindContext>,
-    /// The object that it is about, if it is not evaluated in a frame.
-    pub(super) about: Option<&'a Path>,
-}
 
 /// Result of an expression.
 pub(super) enum ExpressionResult {

@@ -1,63 +1,21 @@
-//! Names in scope in a frame, or for an expression about one object: static types for the binder, and paths
-//! to the values. Not here: names of types ([`crate::types::lookup`]).
+//! Names in scope in a frame: static types for the binder, and paths to the values. Not here: names of types
+//! ([`crate::types::lookup`]).
 
 use std::rc::Rc;
 
 use clr_metadata::imports::Imports;
-use csharp_expr::bind::{Scope, UsingDirectives, Variable};
-use csharp_expr::types::Ty;
+use csharp_expr::bind::{UsingDirectives, Variable};
 use dap_wire::Failure;
 
 use super::ValueLocation;
 use crate::bare_value::bare;
+use crate::expression_binding::ResolvedScope;
 use crate::func_eval::EvalContext;
 use crate::modules::LoadedModule;
 use crate::names::is_generated;
 use crate::stop_context::StopContext;
+use crate::types::Ty;
 use crate::value_path::{Path, PathRoot, PathSegment};
-
-/// A scope, with the path to each of its variables.
-#[derive(Clone, Default)]
-pub(crate) struct ResolvedScope {
-    pub(super) scope: Scope,
-    /// The paths to the scope's variables; `None` for constants.
-    pub(super) ways: Vec<Option<Path>>,
-    pub(super) this: Option<Path>,
-    /// Why `this` cannot be read, if the scope has one.
-    pub(super) lost: Option<Failure>,
-}
-
-impl ResolvedScope {
-    /// The scope of an expression about an object of a type.
-    pub(super) fn of(ty: &Ty) -> Self {
-        let scope = Scope { this: Some(ty.clone()), class: Some(ty.clone()), ..Scope::default() };
-        Self { scope, ..Self::default() }
-    }
-
-    /// A path that begins in the frame of a site: paths are kept for later stops.
-    pub(super) fn rebase(&self, way: &Path, site: &EvalContext) -> Path {
-        let (thread, frame) = (site.thread, site.frame);
-        let root = match &way.root {
-            PathRoot::Argument { index, .. } => PathRoot::Argument { thread, frame, index: *index },
-            PathRoot::Local { slot, .. } => PathRoot::Local { thread, frame, slot: *slot },
-            PathRoot::Static { ty, token, .. } => {
-                PathRoot::Static { thread, frame, ty: ty.clone(), token: *token }
-            }
-            other => other.clone(),
-        };
-        Path { root, ..way.clone() }
-    }
-
-    /// Whether it is valid for every stop at this location.
-    pub(super) fn is_stop_independent(&self) -> bool {
-        let stays = |way: &Path| {
-            !matches!(way.root, PathRoot::Handle(_) | PathRoot::Exception { .. } | PathRoot::Memory { .. })
-        };
-        self.lost.is_none()
-            && self.scope.exception.is_none()
-            && self.ways.iter().flatten().chain(&self.this).all(stays)
-    }
-}
 
 impl StopContext<'_> {
     /// The class whose method a frame runs, as in the source: not a closure or state machine inside it.
