@@ -58,7 +58,7 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
     ),
     (
         "adapter/coreclr/values",
-        &["contents", "groups", "references", "variables"],
+        &["contents", "groups", "variables"],
         "groups are rows with rows below",
     ),
     (
@@ -74,7 +74,6 @@ const ENGINE: &[&str] = &[
     "session",
     "stack",
     "stepping",
-    "stop_context",
     "values",
 ];
 

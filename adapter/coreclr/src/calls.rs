@@ -24,7 +24,7 @@ use super::types::Ty;
 use super::value_path::{Path, PathRoot};
 use crate::bare_value::bare;
 use crate::stop_context::StopContext;
-use crate::values::ValueStore;
+use crate::value_store::ValueStore;
 
 impl StopContext<'_> {
     /// The result of a call, as a value: primitives inline, objects by a handle.

@@ -59,6 +59,7 @@ mod threads;
 mod typed_value;
 mod types;
 mod value_path;
+mod value_store;
 mod values;
 
 use std::path::PathBuf;

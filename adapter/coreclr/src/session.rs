@@ -28,7 +28,7 @@ use super::sources::SourceLocator;
 use super::stepping::Stepping;
 use super::stop_context::StopContext;
 use super::types::ClrTypeSystem;
-use super::values::ValueStore;
+use super::value_store::ValueStore;
 use tandem_engine::{EngineAnswer, EngineRequest, TerminateMode};
 use tandem_process::Broker;
 

@@ -22,15 +22,13 @@ use super::modules::LoadedModule;
 use super::session::ClrSession;
 use super::sources;
 use super::types::Ty;
-use super::values::Node;
 use crate::modules::Modules;
 use crate::names::LIGHTWEIGHT;
 use crate::options::SessionOptions;
 use crate::retrieval::Retrieval;
 use crate::sources::SourceLocator;
 use crate::types::ClrTypeSystem;
-use crate::values::ValueStore;
-use async_callers::AwaitingMethod;
+use crate::value_store::{AwaitingMethod, Node, ValueStore};
 
 /// The last row of a stack whose walk ended early.
 const MORE: &str = "[More Frames]";

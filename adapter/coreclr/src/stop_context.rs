@@ -3,7 +3,7 @@
 
 use super::debuggee::ClrDebuggee;
 use super::types::ClrTypeSystem;
-use super::values::ValueStore;
+use super::value_store::ValueStore;
 
 /// The parts of a session that walk to a value and read it.
 #[derive(Clone, Copy)]

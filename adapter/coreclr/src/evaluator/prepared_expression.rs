@@ -18,7 +18,7 @@ use crate::session::ClrSession;
 use crate::stop_context::StopContext;
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
-use crate::values::ValueStore;
+use crate::value_store::ValueStore;
 
 /// Most cached expressions; beyond that all are dropped.
 const MAX_KEPT: usize = 512;

@@ -23,8 +23,9 @@ use crate::session::ClrSession;
 use crate::stop_context::StopContext;
 use crate::types::Ty;
 use crate::value_path::Path;
+use crate::value_store::Node;
+use crate::values::UNNAMED;
 use crate::values::variables::wants_hex;
-use crate::values::{Node, UNNAMED};
 
 /// Time limit of getters for a hover.
 const HOVER_TIMEOUT: Duration = Duration::from_secs(2);

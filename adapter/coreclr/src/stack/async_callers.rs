@@ -15,7 +15,7 @@ use crate::stop_context::StopContext;
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
 use crate::value_path::{Path, PathRoot};
-use crate::values::ValueStore;
+use crate::value_store::{AwaitingMethod, ValueStore};
 
 /// Longest chain that is followed.
 pub(super) const MAX_CHAIN_LEN: usize = 200;
@@ -37,19 +37,6 @@ const CONTINUATION: &str = "m_continuationObject";
 /// they are tried: of a value task's source, of a delegate, of the wrappers that carry a context
 /// or a name for tracing.
 const LINKS: [&str; 6] = ["_continuationState", "_target", "m_action", "_continuation", "_action", "m_task"];
-
-/// A method that waits for another one to complete.
-pub(crate) struct AwaitingMethod {
-    pub(crate) loaded: Rc<LoadedModule>,
-    /// MethodDef token of its `MoveNext`.
-    pub(crate) method: u32,
-    /// IL offset of its `await`, if its state determines it.
-    pub(crate) il: Option<u32>,
-    /// Generic arguments of its class, then its own.
-    pub(crate) arguments: Vec<Ty>,
-    /// The path to its state machine.
-    pub(crate) machine: Path,
-}
 
 /// Code that continues after an async method.
 pub(crate) enum Continuation {

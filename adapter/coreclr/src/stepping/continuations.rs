@@ -13,9 +13,10 @@ use super::{ActiveStep, CodePosition, MAX_FRAMES, StepKind};
 use crate::bare_value::bare;
 use crate::debuggee::ClrDebuggee;
 use crate::session::ClrSession;
-use crate::stack::async_callers::{AwaitingMethod, Continuation, ITEM};
+use crate::stack::async_callers::{Continuation, ITEM};
 use crate::stop_context::StopContext;
 use crate::types::ClrTypeSystem;
+use crate::value_store::AwaitingMethod;
 
 /// Most threads whose stacks are searched.
 const MAX_THREADS: usize = 256;

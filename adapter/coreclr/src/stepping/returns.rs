@@ -14,8 +14,8 @@ use crate::methods;
 use crate::session::ClrSession;
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
-use crate::values::ValueStore;
-use crate::values::{Returned, UNNAMED};
+use crate::value_store::{Returned, ValueStore};
+use crate::values::UNNAMED;
 
 /// Most calls of a statement that are considered, and most of those whose values are shown.
 const MAX_LOOKED_AT: usize = 40;

@@ -8,12 +8,12 @@ use serde_json::Value;
 use super::UNNAMED;
 use super::contents::{EVERYTHING, RowContent};
 use super::formatted_value::FormattedValue;
-use super::references::Node;
 use super::variables::{VariablesPage, wants_hex};
 use crate::func_eval::{CALL_TIMEOUT, EvalContext};
 use crate::session::ClrSession;
 use crate::typed_value::{Format, TypedValue, ValueLocation};
 use crate::value_path::Path;
+use crate::value_store::Node;
 
 impl ClrSession {
     pub(crate) fn set_variable(&mut self, arguments: &Value) -> Result<Value, Failure> {

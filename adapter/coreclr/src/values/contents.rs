@@ -8,8 +8,7 @@ use clr_metadata::members::{Access, PropertyInfo};
 use dap_wire::Failure;
 
 use super::UNNAMED;
-use super::groups::{MemberSelection, is_group, is_grouped, non_public, raw_view};
-use super::references::{Node, Returned};
+use super::groups::{is_group, is_grouped, non_public, raw_view};
 use super::variables::VariablesPage;
 use crate::bare_value::bare;
 use crate::func_eval::EvalContext;
@@ -19,7 +18,7 @@ use crate::typed_value::{Constant, Format, TypedValue, ValueLocation};
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
 use crate::value_path::{Path, PathSegment};
-use crate::values::ValueStore;
+use crate::value_store::{MemberSelection, Node, Returned, ValueStore};
 
 /// DebuggerBrowsableState: never, and "its items instead of it".
 pub(super) const NEVER: i64 = 0;

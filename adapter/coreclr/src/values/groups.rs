@@ -5,7 +5,6 @@ use clr_metadata::members::Access;
 use dap_wire::Failure;
 
 use super::contents::{RowContent, VariableEntry};
-use super::references::Node;
 use crate::bare_value::bare;
 use crate::func_eval::EvalContext;
 use crate::modules::LoadedModule;
@@ -15,6 +14,7 @@ use crate::typed_value::TypedValue;
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
 use crate::value_path::{Path, PathSegment};
+use crate::value_store::Node;
 
 pub(super) const NON_PUBLIC: &str = "Non-Public members";
 pub(super) const RAW_VIEW: &str = "Raw View";
@@ -26,27 +26,6 @@ const VIEW: &str = "Microsoft.CSharp.RuntimeBinder.DynamicMetaObjectProviderDebu
 const DICTIONARY: &str = "System.Collections.Generic.IDictionary<string, object>";
 /// Most members of a dynamic object that are shown.
 const MAX_DYNAMIC: u32 = 1_000;
-
-/// The members of an object that are requested.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MemberSelection {
-    /// The members next to the groups.
-    Shown,
-    /// The members in the group of non-public members.
-    NonPublic,
-    /// All members, in one list without groups.
-    All,
-}
-
-impl MemberSelection {
-    pub(super) fn takes(self, is_grouped: bool) -> bool {
-        match self {
-            Self::Shown => !is_grouped,
-            Self::NonPublic => is_grouped,
-            Self::All => true,
-        }
-    }
-}
 
 /// Whether a member belongs to the group of non-public members: the private members of libraries. A member
 /// with an attribute that tells debuggers how to show it is shown.

@@ -6,7 +6,6 @@ use csharp_expr::bind::ContiguousElements;
 use csharp_expr::constant::width;
 
 use super::contents::{RowContent, VariableEntry};
-use super::references::Node;
 use super::variables::VariablesPage;
 use crate::bare_value::bare;
 use crate::modules::LoadedModule;
@@ -15,6 +14,7 @@ use crate::typed_value::{Constant, Format, TypedValue};
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
 use crate::value_path::{Path, PathRoot, PathSegment};
+use crate::value_store::Node;
 
 const INLINE: &str = "System.Runtime.CompilerServices.InlineArrayAttribute";
 /// Compiler-generated name of a fixed buffer's struct, and the field that it begins with.

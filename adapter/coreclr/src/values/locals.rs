@@ -9,10 +9,8 @@ use clr_metadata::signature::Signature;
 use cordebug::frame::Frame;
 use dap_wire::Failure;
 
-use super::ThreadStack;
 use super::contents::{RowContent, VariableEntry};
 use super::hoisted_variables::{VariablesInScope, holds_closure};
-use super::references::Node;
 use super::tuples::tuple_names;
 use crate::cor;
 use crate::frame_numbers::MAX_DEPTH;
@@ -20,6 +18,7 @@ use crate::modules::LoadedModule;
 use crate::names::{escape_keyword, is_closure};
 use crate::stop_context::StopContext;
 use crate::value_path::{Path, PathRoot, PathSegment};
+use crate::value_store::{Node, ThreadStack};
 
 /// Prefix of the fields of `Static` locals.
 const KEPT: &str = "$STATIC$";

@@ -5,14 +5,13 @@ use cordebug::module::Class;
 use cordebug::value::Value as ClrValue;
 use dap_wire::Failure;
 
-use super::CachedPath;
 use crate::bare_value::bare;
 use crate::cor;
 use crate::frame_numbers::FIRST_AWAITING_FRAME;
 use crate::stop_context::StopContext;
 use crate::types::ClrTypeSystem;
 use crate::value_path::{Path, PathRoot, PathSegment};
-use crate::values::ValueStore;
+use crate::value_store::{CachedPath, ValueStore};
 
 /// Longest path whose values are kept for the next one with the same beginning, steps.
 const MAX_KEPT_LEN: usize = 64;

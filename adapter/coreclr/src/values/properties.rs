@@ -5,8 +5,7 @@ use cordebug::value::{Value as ClrValue, element};
 use dap_wire::Failure;
 
 use super::contents::{BROWSABLE, NEVER, RowContent, VariableEntry};
-use super::groups::{MemberSelection, NON_PUBLIC, is_grouped};
-use super::references::Node;
+use super::groups::{NON_PUBLIC, is_grouped};
 use super::variables::VariablesPage;
 use crate::bare_value::bare;
 use crate::debuggee::ClrDebuggee;
@@ -16,6 +15,7 @@ use crate::typed_value::{Constant, Format, TypedValue};
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
 use crate::value_path::Path;
+use crate::value_store::{MemberSelection, Node};
 
 /// Most items of a sequence that must run to enumerate them.
 const MAX_RESULTS: usize = 10_000;

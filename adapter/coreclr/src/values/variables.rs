@@ -15,7 +15,6 @@ use serde_json::Value;
 use super::bulk_read::is_number;
 use super::contents::{RowContent, VariableEntry, rest_entry};
 use super::formatted_value::FormattedValue;
-use super::references::Node;
 use super::{MAX_ROWS, MAX_UNASKED, UNNAMED};
 use crate::bare_value::bare;
 use crate::debuggee::RunState;
@@ -24,7 +23,7 @@ use crate::memory;
 use crate::session::ClrSession;
 use crate::typed_value::{Format, TypedValue, ValueLocation};
 use crate::value_path::Path;
-use crate::values::ValueStore;
+use crate::value_store::{Node, ValueStore};
 
 /// Time limit of reading items for one answer, and its size limit, bytes.
 const READ_TIMEOUT: Duration = Duration::from_secs(3);

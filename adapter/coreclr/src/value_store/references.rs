@@ -1,5 +1,5 @@
 //! References that clients hold during a stop: frames, and values that open. Follows no path
-//! ([`super::path_resolution`]).
+//! (`values::path_resolution`).
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -7,11 +7,31 @@ use std::rc::Rc;
 
 use cordebug::value::Handle;
 
-use super::groups::MemberSelection;
-use crate::stack::async_callers::AwaitingMethod;
+use crate::modules::LoadedModule;
 use crate::typed_value::{Format, TypedValue};
 use crate::types::Ty;
 use crate::value_path::Path;
+
+/// The members of an object that are requested.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MemberSelection {
+    /// The members next to the groups.
+    Shown,
+    /// The members in the group of non-public members.
+    NonPublic,
+    /// All members, in one list without groups.
+    All,
+}
+
+impl MemberSelection {
+    pub(crate) fn takes(self, is_grouped: bool) -> bool {
+        match self {
+            Self::Shown => !is_grouped,
+            Self::NonPublic => is_grouped,
+            Self::All => true,
+        }
+    }
+}
 
 /// The target of a `variablesReference`.
 #[derive(Clone)]
@@ -55,6 +75,19 @@ pub(crate) struct Returned {
     /// The name of the called method.
     pub(crate) name: String,
     pub(crate) val: TypedValue,
+}
+
+/// A method that waits for another one to complete.
+pub(crate) struct AwaitingMethod {
+    pub(crate) loaded: Rc<LoadedModule>,
+    /// MethodDef token of its `MoveNext`.
+    pub(crate) method: u32,
+    /// IL offset of its `await`, if its state determines it.
+    pub(crate) il: Option<u32>,
+    /// Generic arguments of its class, then its own.
+    pub(crate) arguments: Vec<Ty>,
+    /// The path to its state machine.
+    pub(crate) machine: Path,
 }
 
 /// References created at this stop.
@@ -107,7 +140,7 @@ impl References {
         self.nodes.len() as i64
     }
 
-    pub(super) fn node(&self, id: i64) -> Option<Node> {
+    pub(crate) fn node(&self, id: i64) -> Option<Node> {
         self.nodes.get(usize::try_from(id).ok()?.checked_sub(1)?).cloned()
     }
 
