@@ -70,7 +70,6 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
 
 const ENGINE: &[&str] = &[
     "compiled",
-    "exceptions",
     "session",
     "stack",
     "stepping",

@@ -79,7 +79,7 @@ const SPREAD_TYPES: &[(&str, usize)] = &[
     ("Binder", 24),
     ("Breakpoints", 5),
     ("ClrDebuggee", 10),
-    ("ClrSession", 49),
+    ("ClrSession", 47),
     ("ClrTypeSystem", 51),
     ("CodePosition", 4),
     ("Evaluator", 13),

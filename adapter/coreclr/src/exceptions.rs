@@ -1,14 +1,14 @@
-//! Exceptions: whether one stops the program, and its details. Not here: the other callbacks, and resuming
-//! after one ([`super::callbacks`]).
+//! Exceptions: at which points of their lives they may stop the program, and their details. Not here: the
+//! stops themselves ([`super::exception_stops`]).
 
-mod fatal_error;
 mod filters;
 mod suppression;
 mod task_exceptions;
 mod throw_site;
 mod unhandled;
 
-use filters::{ExceptionStage, Filters};
+pub(super) use filters::ExceptionStage;
+use filters::Filters;
 pub(super) use suppression::ExceptionSuppression;
 use task_exceptions::RememberedExceptions;
 pub(super) use throw_site::ThrowLocation;
@@ -20,17 +20,16 @@ use cordebug::callback::exception;
 use cordebug::debugger::Process;
 use cordebug::frame::Frame;
 use cordebug::thread::Thread;
-use cordebug::value::{Handle, Value as ClrValue};
-use dap_wire::types::{self, ExceptionDetails, ExceptionInfoResponseBody, ExceptionOrigin, StoppedEventBody};
+use cordebug::value::Value as ClrValue;
+use dap_wire::types::{self, ExceptionDetails, ExceptionInfoResponseBody, ExceptionOrigin};
 use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 
 use super::cor;
 use super::names::LIGHTWEIGHT;
-use super::session::ClrSession;
 use crate::bare_value::bare;
+use crate::breakpoints::Breakpoints;
 use crate::debuggee::ClrDebuggee;
-use crate::outbox::Outbox;
 use crate::retrieval::Retrieval;
 use crate::sources::SourceLocator;
 use crate::types::ClrTypeSystem;
@@ -45,7 +44,7 @@ const MAX_INNER: u32 = 16;
 const MAX_BASE_DEPTH: usize = 64;
 /// The runtime's exception for a program that ends itself by `Environment.FailFast` or
 /// ends with a fatal error.
-const FATAL: &str = "System.ExecutionEngineException";
+pub(super) const FATAL: &str = "System.ExecutionEngineException";
 /// Deepest stack that is searched for a handler.
 const MAX_STACK_DEPTH: usize = 1000;
 /// Most frames of a stack as text.
@@ -54,7 +53,7 @@ const MAX_FRAMES: usize = 100;
 /// Which exceptions stop the program, and the state of those that are thrown.
 #[derive(Default)]
 pub(super) struct Exceptions {
-    filters: Filters,
+    pub(super) filters: Filters,
     /// The thread that throws, at an exception stop.
     throwing: Option<(u32, ExceptionStage)>,
     thrown: ExceptionsInProgress,
@@ -74,115 +73,6 @@ struct ExceptionsInProgress {
     is_only_users: bool,
 }
 
-impl ClrSession {
-    /// The runtime reports one point of an exception's life.
-    pub(super) fn on_exception(&mut self, thread: &Thread, place: Option<(&Frame, u32)>, kind: u32) {
-        let id = thread.id().unwrap_or(0);
-        if matches!(kind, exception::FIRST_CHANCE | exception::USER_FIRST_CHANCE) {
-            self.exceptions.watch_for_handlers(&self.types, &mut self.breakpoints);
-            self.exceptions.watch_for_requested_stops(&self.types, &mut self.breakpoints);
-            self.exceptions
-                .report_user_exceptions_only(self.debuggee.process.as_deref(), self.options.just_my_code);
-        }
-        let at = match kind {
-            exception::FIRST_CHANCE => {
-                if self.options.logging.exceptions {
-                    note_thrown(&self.types, &self.outbox, thread, place.map(|(frame, _)| frame));
-                }
-                self.exceptions.thrown.passed_user_code.remove(&id);
-                self.exceptions.thrown.task_exceptions.count_other_exception();
-                if self.options.just_my_code {
-                    return;
-                }
-                ExceptionStage::Thrown
-            }
-            exception::USER_FIRST_CHANCE => {
-                self.exceptions.thrown.passed_user_code.insert(id);
-                if !self.options.just_my_code {
-                    return;
-                }
-                ExceptionStage::Thrown
-            }
-            exception::CATCH_HANDLER_FOUND => {
-                let passed = self.exceptions.thrown.passed_user_code.remove(&id);
-                let frame = place.map(|(frame, _)| frame);
-                let passed = passed && (self.options.just_my_code || self.types.passes_users(thread, frame));
-                // It is better not to report an exception with an unknown handler.
-                if !place.is_some_and(|(frame, il)| {
-                    self.exceptions.is_caught_outside(&self.debuggee, &self.types, thread, frame, il, passed)
-                }) {
-                    return;
-                }
-                ExceptionStage::UserUnhandled
-            }
-            exception::UNHANDLED if self.exceptions.was_reported_before_handlers(thread) => return,
-            exception::UNHANDLED => ExceptionStage::Unhandled,
-            _ => return,
-        };
-        self.stop_if_filtered(thread, at);
-    }
-
-    /// `setExceptionBreakpoints`.
-    pub(super) fn set_exception_filters(&mut self, arguments: &Value) -> Result<Value, Failure> {
-        let response = self.exceptions.filters.set(arguments);
-        let is_to_hear = self.exceptions.thrown.is_only_users
-            && self.exceptions.wants_all_exceptions(self.options.just_my_code);
-        if is_to_hear || self.debuggee.process.is_some() && self.exceptions.is_to_watch_for_requests() {
-            self.while_stopped(|session| {
-                session.exceptions.watch_for_requested_stops(&session.types, &mut session.breakpoints);
-                if !is_to_hear {
-                    return Ok(());
-                }
-                let process = session.debuggee.process()?;
-                session.exceptions.report_all_exceptions(&process)
-            })?;
-        }
-        Ok(types::body(&response))
-    }
-
-    /// Stops the program at this point of an exception's life, if a filter matches.
-    fn stop_if_filtered(&mut self, thread: &Thread, at: ExceptionStage) {
-        if !self.exceptions.filters.has_filter_for(at) {
-            return;
-        }
-        let lineage =
-            thread.current_exception().map(|thrown| self.types.exception_types(&thrown)).unwrap_or_default();
-        if self.exceptions.filters.stop(at, &lineage) {
-            self.stop_with_exception(thread, at, None);
-        }
-    }
-
-    /// `given`: the exception, if the thread throws none.
-    fn stop_with_exception(&mut self, thread: &Thread, at: ExceptionStage, given: Option<Handle>) {
-        let id = thread.id().unwrap_or(0);
-        self.exceptions.throwing = Some((id, at));
-        self.debuggee.threads.stop_at_exception(id, given);
-        let (name, mut message) = self.types.exception_summary(&self.debuggee, thread);
-        let is_fatal = at == ExceptionStage::Unhandled && name == FATAL;
-        if is_fatal {
-            self.exceptions.thrown.reason =
-                fatal_error::reason(&self.broker.stderr_tail(fatal_error::MAX_OUTPUT_BYTES));
-            message = self.exceptions.thrown.reason.clone().or(message);
-        }
-        let description = match at {
-            _ if is_fatal => "The program fails fast",
-            ExceptionStage::Thrown => "Exception",
-            ExceptionStage::UserUnhandled => "User-unhandled exception",
-            ExceptionStage::Unhandled => "Unhandled exception",
-        };
-        let text = message.map_or_else(|| name.clone(), |message| format!("{name}: {message}"));
-        let text = match self.exceptions.origin_line(&self.debuggee, &self.types, &self.sources, id) {
-            Some(origin) => format!("{text}\n{origin}"),
-            None => text,
-        };
-        let (description, text) = (Some(format!("{description}: {name}")), Some(text));
-        self.report_stop(
-            id,
-            StoppedEventBody { description, text, ..StoppedEventBody::because("exception") },
-        );
-    }
-}
-
 impl SourceLocator {
     /// One line of a stack trace, as .NET writes it.
     fn place_line(&self, loaded: &super::modules::LoadedModule, method: u32, il: Option<u32>) -> String {
@@ -196,14 +86,6 @@ impl SourceLocator {
             None => format!("   at {name}"),
         }
     }
-}
-
-/// Prints to the console that an exception is thrown, and in which module.
-fn note_thrown(types: &ClrTypeSystem, outbox: &Outbox, thread: &Thread, frame: Option<&Frame>) {
-    let thrown = thread.current_exception().map(|thrown| types.exception_types(&thrown)).unwrap_or_default();
-    let module = frame.and_then(|frame| types.modules.of(&frame.function().ok()?.module().ok()?));
-    let place = module.map(|loaded| format!(" in {}", loaded.name())).unwrap_or_default();
-    outbox.note(&format!("Exception thrown: `{}`{place}.", thrown.first().map_or("unknown", String::as_str)));
 }
 
 impl Exceptions {
@@ -253,6 +135,70 @@ impl Exceptions {
         let thrown_at = self.origin_frame(debuggee, types, sources, retrieval, id);
         types::extend(&mut info, &ExceptionOrigin { thrown_at });
         Ok(info)
+    }
+
+    /// An exception was thrown: prepares the reports that the filters need, from the first one on.
+    pub(super) fn watch(
+        &mut self,
+        process: Option<&Process>,
+        types: &ClrTypeSystem,
+        breakpoints: &mut Breakpoints,
+        just_my_code: bool,
+    ) {
+        self.watch_for_handlers(types, breakpoints);
+        self.watch_for_requested_stops(types, breakpoints);
+        self.report_user_exceptions_only(process, just_my_code);
+    }
+
+    /// The point of an exception's life at which the runtime reports it; `None` if no filter applies there.
+    pub(super) fn stage_of(
+        &mut self,
+        debuggee: &ClrDebuggee,
+        types: &ClrTypeSystem,
+        just_my_code: bool,
+        thread: &Thread,
+        place: Option<(&Frame, u32)>,
+        kind: u32,
+    ) -> Option<ExceptionStage> {
+        let id = thread.id().unwrap_or(0);
+        match kind {
+            exception::FIRST_CHANCE => {
+                self.thrown.passed_user_code.remove(&id);
+                self.thrown.task_exceptions.count_other_exception();
+                (!just_my_code).then_some(ExceptionStage::Thrown)
+            }
+            exception::USER_FIRST_CHANCE => {
+                self.thrown.passed_user_code.insert(id);
+                just_my_code.then_some(ExceptionStage::Thrown)
+            }
+            exception::CATCH_HANDLER_FOUND => {
+                let passed = self.thrown.passed_user_code.remove(&id);
+                let frame = place.map(|(frame, _)| frame);
+                let passed = passed && (just_my_code || types.passes_users(thread, frame));
+                // It is better not to report an exception with an unknown handler.
+                let (frame, il) = place?;
+                let is_caught = self.is_caught_outside(debuggee, types, thread, frame, il, passed);
+                is_caught.then_some(ExceptionStage::UserUnhandled)
+            }
+            exception::UNHANDLED if self.was_reported_before_handlers(thread) => None,
+            exception::UNHANDLED => Some(ExceptionStage::Unhandled),
+            _ => None,
+        }
+    }
+
+    /// A thread stops at an exception.
+    pub(super) fn begin_stop(&mut self, thread: u32, at: ExceptionStage) {
+        self.throwing = Some((thread, at));
+    }
+
+    /// Keeps why the program fails fast, for `exceptionInfo`.
+    pub(super) fn keep_fatal_reason(&mut self, reason: Option<String>) {
+        self.thrown.reason = reason;
+    }
+
+    /// Whether the filters need reports of exceptions that the runtime leaves out by now.
+    pub(super) fn lacks_reports(&self, just_my_code: bool) -> bool {
+        self.thrown.is_only_users && self.wants_all_exceptions(just_my_code)
     }
 
     /// The program resumes: no thread is at an exception stop.
@@ -362,7 +308,7 @@ impl ClrTypeSystem {
     }
 
     /// Full names of an object's type and its base types.
-    fn exception_types(&self, object: &ClrValue) -> Vec<String> {
+    pub(super) fn exception_types(&self, object: &ClrValue) -> Vec<String> {
         let inner = object.as_reference().and_then(|reference| reference.dereference().ok());
         let mut kind = inner.as_ref().unwrap_or(object).exact_type().ok();
         let mut names = Vec::new();

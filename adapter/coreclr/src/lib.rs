@@ -23,6 +23,7 @@ mod compiled;
 mod debuggee;
 mod disassembly;
 mod evaluator;
+mod exception_stops;
 mod exceptions;
 mod expression_binding;
 mod expression_syntax;

@@ -16,7 +16,6 @@ use super::{ExceptionStage, MAX_STACK_DEPTH};
 use crate::breakpoints::Breakpoints;
 use crate::debuggee::ClrDebuggee;
 use crate::exceptions::Exceptions;
-use crate::session::ClrSession;
 use crate::types::ClrTypeSystem;
 
 /// Most exceptions that are remembered; the oldest is dropped.
@@ -114,32 +113,6 @@ impl RememberedException {
             tracing::debug!(%error, "each handler of an exception is still told");
         }
         self.exception.dispose().unwrap_or_default();
-    }
-}
-
-impl ClrSession {
-    /// A library requests a stop at an exception.
-    pub(crate) fn on_requested_stop(&mut self, thread: &Thread) {
-        let frames = thread.frames(1).unwrap_or_default();
-        let Some(thrown) = frames.first().and_then(|frame| frame.argument(0).ok()) else { return };
-        let Some(object) = object(&thrown) else { return };
-        let known = self.exceptions.thrown.task_exceptions.position(&thrown);
-        let one = known.and_then(|at| self.exceptions.thrown.task_exceptions.list.get_mut(at));
-        let was_reported = one.is_some_and(|one| std::mem::replace(&mut one.is_reported, true));
-        if was_reported
-            || !self
-                .exceptions
-                .filters
-                .stop(ExceptionStage::UserUnhandled, &self.types.exception_types(&thrown))
-        {
-            return;
-        }
-        if known.is_none() {
-            self.exceptions.remember(&thrown, false, true);
-        }
-        if let Ok(handle) = object.handle() {
-            self.stop_with_exception(thread, ExceptionStage::UserUnhandled, Some(handle));
-        }
     }
 }
 
@@ -252,6 +225,22 @@ impl Exceptions {
         !was_reported
     }
 
+    /// The exception at which a library requests a stop; `None` if it was reported already, or no filter
+    /// matches.
+    pub(crate) fn accept_request(&mut self, types: &ClrTypeSystem, thrown: &ClrValue) -> Option<Handle> {
+        let object = object(thrown)?;
+        let known = self.thrown.task_exceptions.position(thrown);
+        let one = known.and_then(|at| self.thrown.task_exceptions.list.get_mut(at));
+        let was_reported = one.is_some_and(|one| std::mem::replace(&mut one.is_reported, true));
+        if was_reported || !self.filters.stop(ExceptionStage::UserUnhandled, &types.exception_types(thrown)) {
+            return None;
+        }
+        if known.is_none() {
+            self.remember(thrown, false, true);
+        }
+        object.handle().ok()
+    }
+
     /// Remembers an exception that is stored in a task.
     fn remember_task_exception(&mut self, debuggee: &ClrDebuggee, types: &ClrTypeSystem, thrown: &ClrValue) {
         let lineage = types.exception_types(thrown);
@@ -302,7 +291,7 @@ impl Exceptions {
     }
 
     /// Whether libraries' requests for a stop matter, and nothing would report them yet.
-    pub(super) fn is_to_watch_for_requests(&self) -> bool {
+    pub(crate) fn is_to_watch_for_requests(&self) -> bool {
         !self.thrown.task_exceptions.is_watched && self.filters.has_filter_for(ExceptionStage::UserUnhandled)
     }
 }

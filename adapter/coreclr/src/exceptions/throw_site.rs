@@ -125,7 +125,7 @@ impl Exceptions {
     }
 
     /// The origin as a line of text, for users.
-    pub(super) fn origin_line(
+    pub(crate) fn origin_line(
         &self,
         debuggee: &ClrDebuggee,
         types: &ClrTypeSystem,

@@ -11,10 +11,8 @@ use cordebug::value::{Handle, Value};
 
 use super::ExceptionStage;
 use crate::breakpoints::Breakpoints;
-use crate::debuggee::RunState;
 use crate::exceptions::Exceptions;
 use crate::managed_threads::StackRange;
-use crate::session::ClrSession;
 use crate::types::ClrTypeSystem;
 
 /// Methods on the way to handlers, by class and name, and which of their arguments is the exception. In .NET
@@ -34,32 +32,6 @@ pub(super) struct HandlerWatch {
     exception: u32,
     /// Exceptions that were reported before their handlers ran, by thread.
     reported: Vec<(u32, Handle)>,
-}
-
-impl ClrSession {
-    /// Handlers are about to run for an exception; or code of the program calls the same
-    /// method for other purposes.
-    pub(crate) fn on_handler_search(&mut self, thread: &Thread) {
-        let (Ok(id), Ok(thrown)) = (thread.id(), thread.current_exception()) else { return };
-        let frames = thread.frames(2).unwrap_or_default();
-        let exception = self.exceptions.thrown.handler_watch.exception;
-        let is_thrown = |frame: &Frame| is_same_object(&frame.argument(exception).ok()?, &thrown);
-        let ranges: Vec<StackRange> = frames.iter().filter_map(|frame| frame.stack_range().ok()).collect();
-        let [(_, above), below] = ranges.as_slice() else { return };
-        // Managed callers have no frame of the runtime in between.
-        let internal = thread.internal_frames(MAX_RUNTIME_FRAMES).unwrap_or_default();
-        let is_runtimes = internal.iter().any(|(_, address)| (*above..below.1).contains(address));
-        if !is_runtimes || frames.first().and_then(is_thrown) != Some(true) {
-            return;
-        }
-        self.stop_if_filtered(thread, ExceptionStage::Unhandled);
-        if self.debuggee.run != RunState::Running
-            && let Some(handle) = object(&thrown).and_then(|object| object.handle().ok())
-        {
-            self.exceptions.thrown.handler_watch.reported.push((id, handle));
-            self.debuggee.threads.exception_thrown_below(*below);
-        }
-    }
 }
 
 impl Breakpoints {
@@ -91,6 +63,29 @@ impl Exceptions {
                 tracing::debug!("an unhandled exception is reported after its handlers have returned")
             }
         }
+    }
+
+    /// The exception that a thread throws, whose handlers are about to run, and the frame below them. `None`
+    /// if code of the program calls the same method for other purposes.
+    pub(crate) fn exception_before_handlers(&self, thread: &Thread) -> Option<(Value, StackRange)> {
+        let thrown = thread.current_exception().ok()?;
+        let frames = thread.frames(2).unwrap_or_default();
+        let exception = self.thrown.handler_watch.exception;
+        let is_thrown = |frame: &Frame| is_same_object(&frame.argument(exception).ok()?, &thrown);
+        let ranges: Vec<StackRange> = frames.iter().filter_map(|frame| frame.stack_range().ok()).collect();
+        let [(_, above), below] = ranges.as_slice() else { return None };
+        // Managed callers have no frame of the runtime in between.
+        let internal = thread.internal_frames(MAX_RUNTIME_FRAMES).unwrap_or_default();
+        let is_runtimes = internal.iter().any(|(_, address)| (*above..below.1).contains(address));
+        let is_search = is_runtimes && frames.first().and_then(is_thrown) == Some(true);
+        is_search.then_some((thrown, *below))
+    }
+
+    /// Keeps that an exception was reported before its handlers run; `false` if it cannot be kept.
+    pub(crate) fn keep_report(&mut self, thread: u32, thrown: &Value) -> bool {
+        let Some(handle) = object(thrown).and_then(|object| object.handle().ok()) else { return false };
+        self.thrown.handler_watch.reported.push((thread, handle));
+        true
     }
 
     /// Whether handlers matter, and nothing would report them yet.
