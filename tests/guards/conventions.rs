@@ -219,6 +219,11 @@ fn unsafe_code_is_in_one_crate() {
 fn owners_of_the_net_engine_do_not_use_the_engine() {
     let engine = root().join("adapter/coreclr/src");
     for owner in [
+        "active_step",
+        "active_step/await_breakpoints",
+        "active_step/callbacks",
+        "active_step/return_values",
+        "active_step/targets",
         "stop_context",
         "breakpoints",
         "breakpoints/binding",
@@ -231,6 +236,7 @@ fn owners_of_the_net_engine_do_not_use_the_engine() {
         "calls/phase",
         "calls/wait_detection",
         "checksums",
+        "code_position",
         "debuggee",
         "disassembly",
         "disassembly/instructions",

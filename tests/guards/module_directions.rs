@@ -71,8 +71,6 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
 const ENGINE: &[&str] = &[
     "compiled",
     "session",
-    "stack",
-    "stepping",
     "values",
 ];
 

@@ -65,7 +65,6 @@ const CEILINGS: [(&str, [usize; 3]); 21] = [
 
 /// Structs over [`MAX_FIELDS`], with the number of their fields.
 const LARGE_STRUCTS: &[(&str, usize)] = &[
-    ("ActiveStep", 13),
     ("BreakpointRequest", 14),
     ("ClrDebuggee", 13),
     ("ClrSession", 19),
@@ -79,9 +78,8 @@ const SPREAD_TYPES: &[(&str, usize)] = &[
     ("Binder", 24),
     ("Breakpoints", 5),
     ("ClrDebuggee", 10),
-    ("ClrSession", 47),
-    ("ClrTypeSystem", 51),
-    ("CodePosition", 4),
+    ("ClrSession", 46),
+    ("ClrTypeSystem", 50),
     ("Evaluator", 13),
     ("Exceptions", 5),
     ("Metadata", 5),
@@ -89,7 +87,6 @@ const SPREAD_TYPES: &[(&str, usize)] = &[
     ("Pdb", 6),
     ("SourceLocator", 5),
     ("State", 15),
-    ("Stepping", 4),
     ("StopContext", 25),
     ("ValueStore", 8),
 ];

@@ -11,6 +11,7 @@
 //! and [`names`] (types, and how C# spells them), [`calls`] (running code of the program), [`evaluator`]
 //! (expressions of users), [`compiled`] (expressions for the compiler of an SDK).
 
+mod active_step;
 mod attributes;
 mod bare_value;
 mod breakpoint_hits;
@@ -19,6 +20,7 @@ mod callbacks;
 mod calls;
 mod checksums;
 mod children;
+mod code_position;
 mod compiled;
 mod debuggee;
 mod disassembly;

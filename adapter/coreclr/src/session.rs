@@ -11,6 +11,7 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::active_step::Stepping;
 use super::breakpoints::{BreakpointList, Breakpoints};
 use super::children::{ChildProcessPolicy, Children, RootProcess};
 use super::compiled::Compiler;
@@ -25,7 +26,6 @@ use super::options::SessionOptions;
 use super::outbox::Outbox;
 use super::retrieval::Retrieval;
 use super::sources::SourceLocator;
-use super::stepping::Stepping;
 use super::stop_context::StopContext;
 use super::types::ClrTypeSystem;
 use super::value_store::ValueStore;

@@ -1,7 +1,7 @@
 //! `threads`: the program's threads and their names. A name is read from the program's `Thread` object, never
 //! by running code.
 //!
-//! Not here: running one thread alone (`stepping::single_thread`), and the state of threads
+//! Not here: running one thread alone (`active_step`), and the state of threads
 //! ([`super::managed_threads`]).
 
 use std::collections::BTreeMap;

@@ -8,6 +8,7 @@ use cordebug::frame::Frame;
 use cordebug::value::Value as ClrValue;
 
 use crate::bare_value::bare;
+use crate::code_position::CodePosition;
 use crate::frame_numbers::FIRST_AWAITING_FRAME;
 use crate::modules::LoadedModule;
 use crate::options::SessionOptions;
@@ -211,6 +212,37 @@ impl ClrTypeSystem {
     pub(crate) fn method_of(&self, frame: &Frame) -> Option<(Rc<LoadedModule>, u32)> {
         let function = frame.function().ok()?;
         Some((self.modules.of(&function.module().ok()?)?, function.token().ok()?))
+    }
+
+    /// Whether the async method on top has not yielded yet since its caller entered it: the next frame
+    /// outside the framework is the method that started it, or that requested the next item of a stream.
+    pub(crate) fn is_called_by_its_beginning(&self, frames: &[Frame]) -> bool {
+        let mut own = frames
+            .iter()
+            .filter_map(|frame| self.modules.position_of(frame))
+            .filter(|at| !at.loaded.is_framework);
+        let (Some(top), Some(below)) = (own.next(), own.next()) else { return false };
+        if below.loaded.id != top.loaded.id || below.method == top.method {
+            return false;
+        }
+        let kickoff = top.loaded.pdb.as_ref().ok().and_then(|pdb| pdb.kickoff(top.method));
+        let owner = |at: &CodePosition| Some(at.loaded.image()?.metadata.owner_of(at.method));
+        kickoff == Some(below.method) || owner(&below) == owner(&top)
+    }
+
+    /// The task of a state machine: its builder's.
+    pub(crate) fn task_of(&self, machine: &ClrValue) -> Option<ClrValue> {
+        let mut builder = self.field_named(machine, "<>t__builder")?;
+        // A builder of another kind of task contains one of the plain kind.
+        for _ in 0..4 {
+            let task = self.field_named(&builder, "m_task").or_else(|| self.field_named(&builder, "_task"));
+            if let Some(task) = task {
+                return bare(&task).map(|_| task);
+            }
+            let inner = self.field_named(&builder, "m_builder");
+            builder = inner.or_else(|| self.field_named(&builder, "_methodBuilder"))?;
+        }
+        None
     }
 
     /// The state machine of the topmost async method that its caller on this stack did not start.

@@ -6,22 +6,17 @@
 //! `Task.NotifyDebuggerOfWaitCompletion` when the code that awaits the method's task continues, and a
 //! breakpoint is set there.
 
-use crate::types::ClrTypeSystem;
-use std::rc::Rc;
-
-use clr_metadata::pdb::AwaitStep;
-use cordebug::frame::{Frame, RuntimeBreakpoint};
+use cordebug::frame::RuntimeBreakpoint;
 use cordebug::thread::Thread;
-use cordebug::value::{Handle, Value as ClrValue, element};
+use cordebug::value::{Value as ClrValue, element};
 use dap_wire::types::StoppedEventBody;
 use dap_wire::{ErrorCode, Failure};
 
-use super::{ActiveStep, CodePosition, StepKind};
-use crate::bare_value::bare;
+use crate::active_step::{ActiveStep, AwaitBreakpoints, StateMachineRef, StepKind, own_argument};
+use crate::code_position::CodePosition;
 use crate::cor;
 use crate::debuggee::RunState;
 use crate::func_eval::{CALL_TIMEOUT, EvalContext};
-use crate::modules::LoadedModule;
 use crate::session::ClrSession;
 
 const TASK: &str = "System.Threading.Tasks.Task";
@@ -31,106 +26,6 @@ const NOTIFY: &str = "SetNotificationForWaitCompletion";
 const NOTIFIED: &str = "NotifyDebuggerOfWaitCompletion";
 /// Deepest stack between a state machine and the method that began it.
 const MAX_FRAMES: usize = 32;
-
-/// Breakpoints that a step waits for besides its stepper.
-pub(super) enum AwaitBreakpoints {
-    Nothing,
-    /// The method may yield within the statement.
-    Yield {
-        loaded: Rc<LoadedModule>,
-        places: Vec<(RuntimeBreakpoint, AwaitStep)>,
-        machine: StateMachineRef,
-    },
-    /// It has yielded; it resumes here.
-    Resume {
-        breakpoint: RuntimeBreakpoint,
-        machine: StateMachineRef,
-    },
-    /// The method's task completes.
-    Completion(RuntimeBreakpoint),
-    /// The method returns an item, or its end, to its consumer, which resumes here.
-    Consumer {
-        breakpoint: RuntimeBreakpoint,
-        machine: StateMachineRef,
-    },
-}
-
-impl AwaitBreakpoints {
-    /// Removes its breakpoints from the program.
-    pub(super) fn clear(self) {
-        let remove = |breakpoint: RuntimeBreakpoint| breakpoint.remove().unwrap_or_default();
-        match self {
-            Self::Nothing => {}
-            Self::Yield { places, machine, .. } => {
-                places.into_iter().for_each(|(breakpoint, _)| remove(breakpoint));
-                machine.release();
-            }
-            Self::Resume { breakpoint, machine } | Self::Consumer { breakpoint, machine } => {
-                remove(breakpoint);
-                machine.release();
-            }
-            Self::Completion(breakpoint) => remove(breakpoint),
-        }
-    }
-
-    fn is_hit_by(&self, hit: &RuntimeBreakpoint) -> bool {
-        match self {
-            Self::Nothing => false,
-            Self::Yield { places, .. } => places.iter().any(|(breakpoint, _)| breakpoint.is(hit)),
-            Self::Resume { breakpoint, .. }
-            | Self::Consumer { breakpoint, .. }
-            | Self::Completion(breakpoint) => breakpoint.is(hit),
-        }
-    }
-}
-
-/// The state machine of a call of an async method, which identifies the call.
-pub(super) enum StateMachineRef {
-    Object(Handle),
-    /// In optimised code it is a struct, at this address until it yields for the first time.
-    Struct(u64),
-    Unknown,
-}
-
-impl StateMachineRef {
-    /// The state machine of a method, by its `this`.
-    pub(super) fn of(this: &ClrValue) -> Self {
-        let find = || {
-            let object = this.as_reference()?.dereference().ok()?;
-            match object.handle() {
-                Ok(handle) => Some(Self::Object(handle)),
-                Err(_) => object.address().ok().map(Self::Struct),
-            }
-        };
-        find().unwrap_or(Self::Unknown)
-    }
-
-    fn release(self) {
-        if let Self::Object(handle) = self {
-            handle.dispose().unwrap_or_default();
-        }
-    }
-
-    /// Whether it is the one on top of a thread's stack. `moved`: it has yielded since, so that a
-    /// struct has another address.
-    fn runs_on(&self, thread: &Thread, moved: bool) -> bool {
-        let address = |value: &ClrValue| value.as_reference()?.dereference().ok()?.address().ok();
-        let here = || address(&own_argument(thread)?);
-        match self {
-            Self::Object(handle) => {
-                let known = handle.value().ok().as_ref().and_then(address);
-                known.is_some() && known == here()
-            }
-            Self::Struct(place) => moved || here() == Some(*place),
-            Self::Unknown => true,
-        }
-    }
-}
-
-/// `this` of the method on top.
-pub(super) fn own_argument(thread: &Thread) -> Option<ClrValue> {
-    thread.frames(1).ok()?.first()?.argument(0).ok()
-}
 
 impl ClrSession {
     /// Prepares a step that begins in an async method. `true` when no stepper is needed.
@@ -294,38 +189,5 @@ impl ClrSession {
             }
         }
         Ok(())
-    }
-}
-
-impl ClrTypeSystem {
-    /// Whether the async method on top has not yielded yet since its caller entered it: the next frame
-    /// outside the framework is the method that started it, or that requested the next item of a stream.
-    pub(crate) fn is_called_by_its_beginning(&self, frames: &[Frame]) -> bool {
-        let mut own = frames
-            .iter()
-            .filter_map(|frame| self.modules.position_of(frame))
-            .filter(|at| !at.loaded.is_framework);
-        let (Some(top), Some(below)) = (own.next(), own.next()) else { return false };
-        if below.loaded.id != top.loaded.id || below.method == top.method {
-            return false;
-        }
-        let kickoff = top.loaded.pdb.as_ref().ok().and_then(|pdb| pdb.kickoff(top.method));
-        let owner = |at: &CodePosition| Some(at.loaded.image()?.metadata.owner_of(at.method));
-        kickoff == Some(below.method) || owner(&below) == owner(&top)
-    }
-
-    /// The task of a state machine: its builder's.
-    pub(crate) fn task_of(&self, machine: &ClrValue) -> Option<ClrValue> {
-        let mut builder = self.field_named(machine, "<>t__builder")?;
-        // A builder of another kind of task contains one of the plain kind.
-        for _ in 0..4 {
-            let task = self.field_named(&builder, "m_task").or_else(|| self.field_named(&builder, "_task"));
-            if let Some(task) = task {
-                return bare(&task).map(|_| task);
-            }
-            let inner = self.field_named(&builder, "m_builder");
-            builder = inner.or_else(|| self.field_named(&builder, "_methodBuilder"))?;
-        }
-        None
     }
 }

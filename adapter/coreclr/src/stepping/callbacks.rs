@@ -9,30 +9,18 @@ use cordebug::frame::RuntimeBreakpoint;
 use cordebug::thread::Thread;
 use dap_wire::types::StoppedEventBody;
 
-use super::{ActiveStep, CodePosition, StepKind};
+use crate::active_step::{ActiveStep, StepKind};
+use crate::code_position::CodePosition;
 use crate::session::ClrSession;
 use crate::types::ClrTypeSystem;
 
 /// Most methods of a statement that get a breakpoint.
 const MAX_METHODS: usize = 20;
 
-/// Breakpoints at the first statements of the methods that a statement passes to a library.
-#[derive(Default)]
-pub(super) struct Callbacks(Vec<RuntimeBreakpoint>);
-
-impl Callbacks {
-    /// Removes the breakpoints from the program.
-    pub(super) fn disarm(&mut self) {
-        for breakpoint in self.0.drain(..) {
-            breakpoint.remove().unwrap_or_default();
-        }
-    }
-}
-
 impl ClrSession {
     /// A breakpoint was hit. `true` if it is one in a passed method, and so has no other meaning.
     pub(crate) fn callback_entered(&mut self, thread: &Thread, hit: &RuntimeBreakpoint) -> bool {
-        let is_own = |step: &ActiveStep| step.callbacks.0.iter().any(|breakpoint| breakpoint.is(hit));
+        let is_own = |step: &ActiveStep| step.callbacks.is_hit_by(hit);
         let Some(step) = self.stepping.step.as_ref().filter(|step| is_own(step)) else { return false };
         let stepper_comes = step.stepper.is_some() && thread.id() == Ok(step.thread);
         if !stepper_comes {
@@ -46,22 +34,16 @@ impl ClrTypeSystem {
     /// Sets breakpoints in the methods that the rest of a statement passes to a library. Those of an earlier
     /// preparation for the same statement stay.
     pub(super) fn await_callbacks(&self, step: &mut ActiveStep, from: &CodePosition) {
-        let is_same = step
-            .callbacks_of
-            .is_some_and(|(method, statement)| method == from.method && Some(statement) == from.statement());
-        if is_same {
+        if !step.callbacks.start(from) {
             return;
         }
-        step.callbacks.disarm();
-        step.callbacks_of = from.statement().map(|statement| (from.method, statement));
         if step.way != StepKind::Into || step.target.is_some() {
             return;
         }
         let Some((_, end)) = from.statement() else { return };
         let body = from.function.il_bytes().unwrap_or_default();
         let passed = il::method_pointers(&body).into_iter().filter(|at| (from.il..end).contains(&at.il));
-        let armed = passed.take(MAX_METHODS).filter_map(|at| self.break_in(from, at.token));
-        step.callbacks.0 = armed.collect();
+        step.callbacks.arm(passed.take(MAX_METHODS).filter_map(|at| self.break_in(from, at.token)));
     }
 
     /// A breakpoint at the first statement of a user method, or of its state machine.

@@ -3,14 +3,13 @@
 //! `await` that it is about to reach on another thread. Reads only; no code of the program runs.
 
 use clr_metadata::il;
-use clr_metadata::pdb::AwaitStep;
-use cordebug::frame::{Frame, RuntimeBreakpoint};
+use cordebug::frame::Frame;
 use cordebug::thread::Thread;
 use cordebug::value::{Value as ClrValue, element};
 
-use super::awaits::{AwaitBreakpoints, StateMachineRef, own_argument};
-use super::{ActiveStep, CodePosition, MAX_FRAMES, StepKind};
+use crate::active_step::{ActiveStep, AwaitBreakpoints, StateMachineRef, StepKind, own_argument};
 use crate::bare_value::bare;
+use crate::code_position::{CodePosition, MAX_FRAMES};
 use crate::debuggee::ClrDebuggee;
 use crate::session::ClrSession;
 use crate::stack::async_callers::{Continuation, ITEM};
@@ -177,23 +176,6 @@ impl CodePosition {
             StepKind::Over => returns(),
             StepKind::Into => returns() && self.calls().iter().all(|call| call.il < self.il),
         }
-    }
-
-    /// The next `await` of the method here; `None` if it is not an async method, or past the last one.
-    fn await_ahead(&self) -> Option<AwaitStep> {
-        let awaits = self.loaded.pdb.as_ref().ok()?.await_steps(self.method);
-        awaits.into_iter().filter(|at| at.resume_il > self.il).min_by_key(|at| at.resume_il)
-    }
-
-    /// A breakpoint where the method continues after an `await`, whether it had to wait there or not.
-    fn break_behind(&self, at: &AwaitStep) -> Option<RuntimeBreakpoint> {
-        // A completed task is not waited for: a branch leads past the wait.
-        let passes =
-            |branch: &&il::BranchInstruction| branch.il < at.yield_il && branch.target > at.resume_il;
-        let branches = il::branches(&self.function.il_bytes().ok()?);
-        let past = branches.iter().filter(passes).max_by_key(|branch| branch.il).map(|branch| branch.target);
-        let behind = past.and_then(|il| self.function.set_breakpoint(il).ok());
-        behind.or_else(|| self.function.set_breakpoint(at.resume_il).ok())
     }
 }
 

@@ -5,12 +5,11 @@ use dap_wire::types::{self, GotoTarget, GotoTargetsArguments, GotoTargetsRespons
 use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 
-use super::ExecutionTarget;
+use crate::active_step::{ExecutionTarget, Stepping};
 use crate::debuggee::ClrDebuggee;
 use crate::debuggee::RunState;
 use crate::session::ClrSession;
 use crate::sources::SourceLocator;
-use crate::stepping::Stepping;
 use crate::types::ClrTypeSystem;
 
 impl ClrSession {

@@ -9,7 +9,8 @@ use cordebug::frame::{Frame, RuntimeBreakpoint};
 use cordebug::thread::Thread;
 use cordebug::value::element;
 
-use super::{ActiveStep, CodePosition, StepKind};
+use crate::active_step::{ActiveStep, CallSite, MAX_SHOWN, StepKind};
+use crate::code_position::CodePosition;
 use crate::methods;
 use crate::session::ClrSession;
 use crate::types::ClrTypeSystem;
@@ -17,56 +18,16 @@ use crate::types::Ty;
 use crate::value_store::{Returned, ValueStore};
 use crate::values::UNNAMED;
 
-/// Most calls of a statement that are considered, and most of those whose values are shown.
+/// Most calls of a statement that are considered.
 const MAX_LOOKED_AT: usize = 40;
-const MAX_SHOWN: usize = 10;
-/// How often other threads and deeper calls may hit the breakpoints before they are removed: each hit costs
-/// the program a stop, and a statement may call its own method a million times.
-const MAX_OTHER_HITS: usize = 32;
-
-/// A call, by its IL offset, and the called method.
-struct CallSite {
-    il: u32,
-    name: String,
-}
-
-/// The return values of a step's calls.
-#[derive(Default)]
-pub(super) struct ReturnValues {
-    /// Breakpoints at which one can be read.
-    armed: Vec<(RuntimeBreakpoint, CallSite)>,
-    other_hits: usize,
-    values: Vec<Returned>,
-}
-
-impl ReturnValues {
-    /// Removes its breakpoints from the program.
-    pub(super) fn disarm(&mut self) {
-        for (breakpoint, _) in self.armed.drain(..) {
-            breakpoint.remove().unwrap_or_default();
-        }
-    }
-
-    fn add(&mut self, value: Returned) {
-        // A statement may make a call repeatedly: the last value counts.
-        self.values.retain(|known| known.il != value.il);
-        if self.values.len() < MAX_SHOWN {
-            self.values.push(value);
-        }
-    }
-}
 
 impl ClrSession {
     /// A breakpoint was hit. `true` if it follows a call of the step, and so belongs to nothing else.
     pub(crate) fn call_returned(&mut self, thread: &Thread, hit: &RuntimeBreakpoint) -> bool {
-        let is_own = |step: &ActiveStep| step.returns.armed.iter().any(|(breakpoint, _)| breakpoint.is(hit));
+        let is_own = |step: &ActiveStep| step.returns.is_hit_by(hit);
         let Some(mut step) = self.stepping.step.take_if(|step| is_own(step)) else { return false };
         if !self.read_returns(&mut step, thread) {
-            step.returns.other_hits += 1;
-            if step.returns.other_hits >= MAX_OTHER_HITS {
-                tracing::debug!("other code hits the breakpoints after the calls of a step too often");
-                step.returns.disarm();
-            }
+            step.returns.count_other_hit();
         }
         self.stepping.step = Some(step);
         true
@@ -181,7 +142,7 @@ impl ClrTypeSystem {
 impl ValueStore {
     /// The step is over: its return values are shown until the program resumes.
     pub(super) fn show_returns(&mut self, step: &mut ActiveStep) {
-        let values = mem::take(&mut step.returns.values);
+        let values = step.returns.take_values();
         self.references.returned = (!values.is_empty()).then_some((step.thread, values));
     }
 }

@@ -2,20 +2,16 @@
 //!
 //! Not here: starting a step ([`super`]), steps across `await` ([`super::awaits`]).
 
-use clr_metadata::il::CallInstruction;
-use clr_metadata::metadata::Metadata;
 use cordebug::callback::step;
 use cordebug::thread::{Stepper, Thread};
 use dap_wire::Failure;
 use dap_wire::types::StoppedEventBody;
 
-use super::{ActiveStep, CodePosition, StepKind, StepStart};
+use crate::active_step::{ActiveStep, StepKind};
+use crate::code_position::{CodePosition, StepStart};
 use crate::options::SessionOptions;
 use crate::session::ClrSession;
 use crate::types::ClrTypeSystem;
-
-/// The compiler's name of an iterator's `finally`.
-const FINALLY: &str = "<>m__Finally";
 
 /// The action after a completed step.
 enum StepAction {
@@ -93,27 +89,6 @@ impl ClrTypeSystem {
         }
         let image = at.loaded.image();
         options.step_filters && image.is_some_and(|image| image.metadata.is_accessor_or_operator(at.method))
-    }
-}
-
-impl CodePosition {
-    /// Whether a step began in a `finally` of the method here: that of an iterator is a separate method.
-    fn is_finally(&self, start: &StepStart) -> bool {
-        let is_finally = |metadata: &Metadata| metadata.method_name(start.method).starts_with(FINALLY);
-        start.module == self.loaded.id && self.loaded.image().is_some_and(|image| is_finally(&image.metadata))
-    }
-
-    /// The call of such a `finally` in the rest of the statement, if there is source in it.
-    pub(super) fn finally_ahead(&self) -> Option<u32> {
-        let pdb = self.loaded.pdb.as_ref().ok().filter(|pdb| pdb.kickoff(self.method).is_some())?;
-        let metadata = &self.loaded.image()?.metadata;
-        let is_finally = |call: &CallInstruction| {
-            let own = metadata.call_target(call.token).and_then(|(_, _, own)| own);
-            own.is_some_and(|method| {
-                metadata.method_name(method).starts_with(FINALLY) && pdb.first_statement(method).is_some()
-            })
-        };
-        self.calls().into_iter().find(|call| call.il >= self.il && is_finally(call)).map(|call| call.il)
     }
 }
 

@@ -2,44 +2,18 @@
 //! in the code, so that its actual target does not matter: an override, a delegate, a lambda that the
 //! framework calls.
 
-use clr_metadata::il::{self, CallInstruction};
 use cordebug::thread::Thread;
 use dap_wire::Failure;
 use dap_wire::types::{self, StepInTarget, StepInTargetsResponseBody};
 use serde_json::Value;
 
-use super::{CodePosition, MAX_FRAMES, StepOrigin};
+use crate::active_step::ExecutionTarget;
+use crate::code_position::{MAX_FRAMES, StepOrigin};
 use crate::methods;
 use crate::modules::LoadedModule;
 use crate::names::without_arity;
 use crate::session::ClrSession;
-use crate::stepping::Stepping;
 use crate::types::ClrTypeSystem;
-
-/// The target of a `targetId`, valid until the program runs.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum ExecutionTarget {
-    /// A call in the statement on top of a thread's stack, by its IL offset.
-    Call { thread: u32, il: u32 },
-    /// A statement of the method there, by IL offset.
-    Statement { thread: u32, il: u32 },
-}
-
-impl CodePosition {
-    /// The calls of its statement, in the order of execution.
-    pub(super) fn calls(&self) -> Vec<CallInstruction> {
-        let Some((start, end)) = self.statement() else { return Vec::new() };
-        let mut calls = il::calls(&self.function.il_bytes().unwrap_or_default());
-        calls.retain(|call| call.il >= start && call.il < end);
-        calls
-    }
-
-    /// The call in progress, or the one that has just returned. Machine code is mapped to IL after each call,
-    /// so that the return address counts as whatever follows the previous call.
-    fn current_call(&self) -> Option<u32> {
-        self.calls().into_iter().find(|call| call.il >= self.il).map(|call| call.il)
-    }
-}
 
 impl ClrSession {
     /// `stepInTargets`: calls in the rest of a statement that a step can enter.
@@ -105,41 +79,5 @@ impl ClrTypeSystem {
         let body = pdb.move_next(method).unwrap_or(method);
         let is_abstract = || loaded.image().is_some_and(|image| image.metadata.method_rva(method) == 0);
         pdb.first_statement(body).map_or_else(is_abstract, |_| self.modules.is_users(loaded, body))
-    }
-}
-
-impl Stepping {
-    /// Registers a target; returns its number.
-    pub(super) fn add_target(&mut self, target: ExecutionTarget) -> usize {
-        self.targets.push(target);
-        self.targets.len()
-    }
-
-    /// The target of a request.
-    pub(super) fn target(&self, arguments: &Value) -> Result<Option<ExecutionTarget>, Failure> {
-        let id = &arguments["targetId"];
-        if id.is_null() {
-            return Ok(None);
-        }
-        let at = id.as_u64().and_then(|id| usize::try_from(id).ok()?.checked_sub(1));
-        let found = at.and_then(|at| self.targets.get(at)).copied();
-        found.map(Some).ok_or_else(|| {
-            Failure::invalid(format!("there is no target {id}"))
-                .hint("targets belong to the last stop; request them again")
-        })
-    }
-
-    /// The call that a `stepIn` is to go into.
-    pub(super) fn chosen_call(&self, arguments: &Value, of: u32) -> Result<Option<u32>, Failure> {
-        match self.target(arguments)? {
-            None => Ok(None),
-            Some(ExecutionTarget::Call { thread, il }) if thread == of => Ok(Some(il)),
-            Some(ExecutionTarget::Call { thread, .. }) => {
-                Err(Failure::invalid(format!("this target is a call of thread {thread}, not of thread {of}")))
-            }
-            Some(ExecutionTarget::Statement { .. }) => {
-                Err(Failure::invalid("this target is a place for `goto`, not a call for `stepIn`"))
-            }
-        }
     }
 }
