@@ -50,7 +50,6 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
         &["launch", "subprocesses"],
         "a process that joins is introduced as the first one was",
     ),
-    ("adapter/coreclr", ENGINE, "the session of the .NET engine is still being divided"),
     (
         "adapter/coreclr",
         &["modules", "retrieval"],
@@ -66,12 +65,6 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
         &["cargo", "cmake", "dotnet", "framework", "go", "node", "python", "ruby"],
         "the list of frameworks names each one",
     ),
-];
-
-const ENGINE: &[&str] = &[
-    "compiled",
-    "session",
-    "values",
 ];
 
 /// A module by the names on the way to it from the crate's root.

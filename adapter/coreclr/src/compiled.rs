@@ -1,45 +1,31 @@
 //! Expressions that the C# compiler of an SDK evaluates: a separate process compiles them, and the program
 //! runs the result like any other call of an evaluation. Not here: which expressions those are
-//! (`evaluator/compiler_fallback.rs`).
+//! (`evaluator/compiler_fallback.rs`), and the compiler ([`super::compiler`]).
 //!
-//! In reading order: [`Compiler`] (owns all of it), [`outcome`], [`frame`] and [`encoded_types`] (what an
-//! expression can use), [`connection`] (to the compiler), [`sdk`] (whose compiler), [`program`] (the
-//! compiler's host program, built once) and [`process`] (that program as it runs), [`wire`] (messages to it),
-//! [`expressions`] (its cached answers), [`diagnostics`], [`injection`] (loads compiled code into the
-//! program). `helper/` is the host program's source in C#, `in_program/` runs in the debugged program.
+//! In reading order: [`frame`] and [`encoded_types`] (what an expression can use), [`injection`] (loads
+//! compiled code into the program). `in_program/` runs in the debugged program.
 
-mod connection;
-mod diagnostics;
 mod encoded_types;
-mod expressions;
 mod frame;
 mod injection;
-mod outcome;
-mod process;
-mod program;
-mod sdk;
-mod wire;
 
 use std::rc::Rc;
 use std::time::Duration;
 
 use dap_wire::{ErrorCode, Failure};
-use serde_json::Value;
 
-use self::connection::CompilerConnection;
-use self::expressions::{CompileResult, CompiledExpression, CompilerResponse, ExpressionCache};
 use self::frame::{CompilationContext, EXCEPTION};
-use self::injection::LoadStrategy;
-use self::wire::HelperMessage;
+use super::compiler::{
+    CompileResult, CompiledExpression, CompiledFailure, CompiledOutcome, Compiler, CompilerHost,
+    CompilerResponse, HelperMessage, LoadStrategy, Unavailable,
+};
+use super::expression_syntax::failed;
 use super::func_eval::EvalContext;
 use super::modules::LoadedModule;
 use super::modules::injected::{EXPRESSION, LOADER};
 use super::session::ClrSession;
 use super::typed_value::TypedValue;
 use super::types::Ty;
-
-pub(super) use diagnostics::CSharpDiagnostic;
-pub(super) use outcome::{CompiledFailure, CompiledOutcome, Unavailable};
 
 /// The exception of compiled code when one of its `await`s takes too long, and the length of one wait.
 /// `helper/Wrapper.cs` has both, too.
@@ -48,38 +34,7 @@ const WAIT_INTERVAL: Duration = Duration::from_millis(50);
 /// Longest expression, bytes.
 const MAX_TEXT: usize = 64 * 1024;
 
-/// The compiler of an SDK, and all expressions compiled for one program.
-#[derive(Default)]
-pub(super) struct Compiler {
-    connection: CompilerConnection,
-    expressions: ExpressionCache,
-    /// How assemblies are loaded into the program, once it is known.
-    way: Option<LoadStrategy>,
-    /// Number of the latest assembly.
-    number: u32,
-}
-
 impl Compiler {
-    /// Reads the attribute of a launch or attach. `variable` looks up the environment of that.
-    ///
-    /// # Errors
-    /// `INVALID_PARAMETER` if the attribute is malformed.
-    pub(super) fn parse(
-        attributes: &Value,
-        variable: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<Self, Failure> {
-        Ok(Self { connection: CompilerConnection::parse(attributes, variable)?, ..Self::default() })
-    }
-
-    /// Whether the compiler has seen a text before, in this method.
-    fn knows(&self, session: &ClrSession, site: &EvalContext, text: &str) -> bool {
-        let at = || {
-            let (loaded, method, _) = session.at_stop().code_at(site.thread, site.frame)?;
-            Some(self.expressions.knows(loaded.id, method, &text.replace("$exception", EXCEPTION)))
-        };
-        !self.expressions.is_empty() && at().unwrap_or(false)
-    }
-
     fn evaluate(
         &mut self,
         session: &mut ClrSession,
@@ -92,10 +47,11 @@ impl Compiler {
         self.connection.require_sdk()?;
         let shown = text;
         let text = &text.replace("$exception", EXCEPTION);
-        let frame = CompilationContext::at(session, site, text)?;
+        let frame = CompilationContext::at(session.at_stop(), site, text)?;
         let modules = session.types.modules.count();
         let (loaded, code) =
-            match self.expressions.find(&frame, text, modules).filter(|kept| is_there(session, kept)) {
+            match self.expressions.find(&frame.place(), text, modules).filter(|kept| is_there(session, kept))
+            {
                 Some(CompileResult::Loaded(loaded, code)) => (loaded, code),
                 Some(CompileResult::Refused(diagnostics)) => {
                     return Err(CompiledFailure::Diagnostics(diagnostics));
@@ -130,7 +86,7 @@ impl Compiler {
             outcome => outcome?,
         };
         let keep = |compiler: &mut Self, compiled: CompileResult| {
-            compiler.expressions.keep(frame, text, session.types.modules.count(), compiled);
+            compiler.expressions.keep(frame.place(), text, session.types.modules.count(), compiled);
         };
         match response {
             CompilerResponse::Code(code) => {
@@ -140,7 +96,7 @@ impl Compiler {
                 // Modules were loaded, including injected ones.
                 let count = session.types.modules.count();
                 self.expressions.keep(
-                    frame,
+                    frame.place(),
                     text,
                     count,
                     CompileResult::Loaded(loaded.clone(), code.clone()),
@@ -169,7 +125,12 @@ impl Compiler {
         frame: &CompilationContext,
         text: &str,
     ) -> Result<(Vec<u32>, CompilerResponse), CompiledFailure> {
-        let ids = self.connection.load_modules(session, site, &frame.loaded)?;
+        if self.connection.lacks_platform() {
+            self.connection.set_platform(injection::platform(session, site)?);
+        }
+        let ids = session.with_compiler_host(|host| {
+            self.connection.load_modules(host, &session.types.modules, &frame.loaded)
+        })?;
         let mut request = HelperMessage::new(b'E');
         request.number(self.number).number(waits(site)).text(text);
         let is_users =
@@ -177,7 +138,7 @@ impl Compiler {
         let users: Vec<u32> = ids.iter().filter(is_users).copied().collect();
         frame.write((&ids, &users), &mut request);
         request.flag(false);
-        let response = self.connection.ask(session, request)?;
+        let response = session.with_compiler_host(|host| self.connection.ask(host, request))?;
         Ok((ids, response))
     }
 
@@ -207,7 +168,7 @@ impl Compiler {
         request.text(LOADER).text(injection::LOADER_SOURCE).list(ids, |message, id| {
             message.number(*id);
         });
-        let way = match self.connection.ask(session, request)? {
+        let way = match session.with_compiler_host(|host| self.connection.ask(host, request))? {
             CompilerResponse::Library(image) => {
                 LoadStrategy::Loader(injection::load_plainly(session, site, (LOADER, &image))?)
             }
@@ -279,10 +240,6 @@ fn length_failure() -> Failure {
     failed(format!("the expression is longer than {MAX_TEXT} bytes"))
 }
 
-fn failed(message: impl Into<String>) -> Failure {
-    Failure::new(ErrorCode::EvaluationFailed, message)
-}
-
 impl ClrSession {
     /// Evaluates an expression with the C# compiler of an SDK, which runs code of the program. `site`: the
     /// frame, and the time limit of the code.
@@ -299,6 +256,18 @@ impl ClrSession {
 
     /// Whether the compiler has evaluated an expression in the method of a frame before.
     pub(super) fn was_compiled(&self, text: &str, site: &EvalContext) -> bool {
-        self.compiler.knows(self, site, text)
+        let expressions = &self.compiler.expressions;
+        let knows = || {
+            let (loaded, method, _) = self.at_stop().code_at(site.thread, site.frame)?;
+            Some(expressions.knows(loaded.id, method, &text.replace("$exception", EXCEPTION)))
+        };
+        !expressions.is_empty() && knows().unwrap_or(false)
+    }
+
+    /// Lends the compiler's process what it needs of the session.
+    fn with_compiler_host<T>(&self, work: impl FnOnce(&CompilerHost<'_>) -> T) -> T {
+        let should_give_up = || self.cancel.is_cancelled() || self.is_ending();
+        let (broker, pid) = (&self.broker, self.debuggee.pid);
+        work(&CompilerHost { broker, pid, should_give_up: &should_give_up })
     }
 }

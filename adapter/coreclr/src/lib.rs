@@ -22,6 +22,7 @@ mod checksums;
 mod children;
 mod code_position;
 mod compiled;
+mod compiler;
 mod debuggee;
 mod disassembly;
 mod evaluator;

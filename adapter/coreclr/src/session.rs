@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::active_step::Stepping;
 use super::breakpoints::{BreakpointList, Breakpoints};
 use super::children::{ChildProcessPolicy, Children, RootProcess};
-use super::compiled::Compiler;
+use super::compiler::Compiler;
 use super::cor;
 use super::debuggee::{ClrDebuggee, RunState};
 use super::disassembly::Disassembly;

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::attributes;
 use super::children::{ChildAttachAttributes, ChildProcessPolicy, RootProcess};
-use super::compiled::Compiler;
+use super::compiler::Compiler;
 use super::cor;
 use super::debuggee::RunState;
 use super::inbox::EngineInput;

@@ -13,7 +13,7 @@ use dap_wire::{ErrorCode, Failure};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::compiled::Compiler;
+use super::compiler::Compiler;
 use super::cor;
 use super::debuggee::RunState;
 use super::exceptions::ExceptionSuppression;

@@ -1,15 +1,15 @@
 //! Types encoded for the compiler's process: by modules and tokens, with generic parameters left open. The
-//! process works out what they mean in C#. Not here: the format of messages ([`super::wire`]).
+//! process works out what they mean in C#. Not here: the format of messages
+//! (`compiler::wire`).
 
 use std::rc::Rc;
 
 use clr_metadata::signature::Signature;
 
-use super::wire::HelperMessage;
+use crate::compiler::HelperMessage;
 use crate::modules::LoadedModule;
-use crate::session::ClrSession;
-use crate::types::Ty;
 use crate::types::ty::primitive_name;
+use crate::types::{ClrTypeSystem, Ty};
 
 /// Deepest nesting of a type sent to the compiler.
 const MAX_DEPTH: usize = 48;
@@ -122,31 +122,29 @@ impl EncodedType {
     }
 
     /// The type of a field that is declared `up` base types above.
-    pub(super) fn field(&self, session: &ClrSession, up: usize, token: u32) -> Option<Self> {
+    pub(super) fn field(&self, types: &ClrTypeSystem, up: usize, token: u32) -> Option<Self> {
         let mut owner = self.clone();
         for _ in 0..up {
-            owner = owner.base_of(session)?;
+            owner = owner.base_of(types)?;
         }
-        let (loaded, _, class) = owner.definition(session)?;
+        let (loaded, _, class) = owner.definition(types)?;
         let signature = loaded.image()?.metadata.field_type(token)?;
         Some(Self::of(&loaded, &signature, GenericArguments { class: &class, method: &[] }))
     }
 
-    pub(super) fn base_of(&self, session: &ClrSession) -> Option<Self> {
-        let (loaded, token, class) = self.definition(session)?;
+    pub(super) fn base_of(&self, types: &ClrTypeSystem) -> Option<Self> {
+        let (loaded, token, class) = self.definition(types)?;
         let base = loaded.image()?.metadata.base_token(token)?;
         let arguments = GenericArguments { class: &class, method: &[] };
         Some(Self::of_token(&loaded, base, Vec::new(), arguments, MAX_DEPTH))
     }
 
     /// The module, the TypeDef token, and the generic arguments.
-    pub(super) fn definition(&self, session: &ClrSession) -> Option<(Rc<LoadedModule>, u32, Vec<Self>)> {
+    pub(super) fn definition(&self, types: &ClrTypeSystem) -> Option<(Rc<LoadedModule>, u32, Vec<Self>)> {
         let Self::Named { module, token, arguments } = self else { return None };
-        let loaded = session.types.modules.by_id(*module)?;
-        match session.types.ty_of_token(&loaded, *token, None, Vec::new()) {
-            Ty::Named(named) => {
-                Some((session.types.modules.by_id(named.module)?, named.token, arguments.clone()))
-            }
+        let loaded = types.modules.by_id(*module)?;
+        match types.ty_of_token(&loaded, *token, None, Vec::new()) {
+            Ty::Named(named) => Some((types.modules.by_id(named.module)?, named.token, arguments.clone())),
             _ => None,
         }
     }

@@ -8,16 +8,15 @@ use clr_metadata::imports::Imports;
 use clr_metadata::metadata::Metadata;
 
 use super::encoded_types::{EncodedType, GenericArguments};
-use super::outcome::{CompiledFailure, Unavailable};
-use super::wire::HelperMessage;
 use crate::bare_value::bare;
+use crate::compiler::{CompilationPlace, CompiledFailure, HelperMessage, Unavailable, VariableStorage};
 use crate::cor;
 use crate::frame_numbers::FIRST_AWAITING_FRAME;
 use crate::func_eval::EvalContext;
 use crate::methods::find_source_name;
 use crate::modules::LoadedModule;
 use crate::names::{is_closure, is_generated};
-use crate::session::ClrSession;
+use crate::stop_context::StopContext;
 use crate::typed_value::{Constant, TypedValue, ValueLocation};
 use crate::types::Ty;
 use crate::value_path::{Path, PathRoot, PathSegment};
@@ -52,21 +51,12 @@ pub(super) struct CompilationContext {
     pub(super) variables: Vec<ExpressionVariable>,
 }
 
-/// Storage of a variable: the same in another call of the method.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum VariableStorage {
-    Argument(u32, Vec<PathSegment>),
-    Local(u32, Vec<PathSegment>),
-    Other(Vec<PathSegment>),
-    Constant(String),
-}
-
 impl CompilationContext {
     /// The frame of a request, with those of its variables whose names are in the text.
     ///
     /// # Errors
     /// When it has no code that the compiler could use.
-    pub(super) fn at(session: &ClrSession, site: &EvalContext, text: &str) -> Result<Self, CompiledFailure> {
+    pub(super) fn at(stop: StopContext<'_>, site: &EvalContext, text: &str) -> Result<Self, CompiledFailure> {
         let (thread, index) = (site.thread, site.frame);
         // Emitted by the program, or native.
         let nothing = || {
@@ -75,34 +65,34 @@ impl CompilationContext {
                 hint: None,
             })
         };
-        let (loaded, method, types) = session.at_stop().code_at(thread, index).ok_or_else(nothing)?;
+        let (loaded, method, types) = stop.code_at(thread, index).ok_or_else(nothing)?;
         let metadata = &loaded.image().ok_or_else(nothing)?.metadata;
         let words = words(text);
         let mut variables: Vec<ExpressionVariable> = Vec::new();
-        for (name, path) in session.at_stop().locals(thread, index)? {
+        for (name, path) in stop.locals(thread, index)? {
             let is_new = !variables.iter().any(|known| known.name == name);
             if is_new && (name == "this" || words.contains(name.as_str())) {
-                let (code, dynamics) = declared_type(session, site, &loaded, method, &path);
+                let (code, dynamics) = declared_type(stop, site, &loaded, method, &path);
                 variables.push(ExpressionVariable { name, path: Some(path), code, dynamics, constant: None });
             }
         }
-        for (name, val) in session.at_stop().constants(thread, index) {
+        for (name, val) in stop.constants(thread, index) {
             let is_new = !variables.iter().any(|known| known.name == name);
             if is_new && words.contains(name.as_str()) {
                 variables.extend(constant(name, &val));
             }
         }
         if calls_local_function(metadata, method, &words) {
-            variables.extend(closures(session, site, &loaded, method));
+            variables.extend(closures(stop, site, &loaded, method));
         }
         if words.contains(EXCEPTION) {
-            variables.extend(exception(session, thread));
+            variables.extend(exception(stop, thread));
         }
         Ok(Self { loaded, method, types, variables })
     }
 
-    /// The variables, and their storage.
-    pub(super) fn storage_locations(&self) -> Vec<(String, VariableStorage)> {
+    /// The code, and the storage of the variables.
+    pub(super) fn place(&self) -> CompilationPlace {
         let place = |variable: &ExpressionVariable| match (&variable.path, &variable.constant) {
             (Some(path), _) => match path.root {
                 PathRoot::Argument { index, .. } => VariableStorage::Argument(index, path.steps.clone()),
@@ -111,7 +101,8 @@ impl CompilationContext {
             },
             (None, text) => VariableStorage::Constant(text.clone().unwrap_or_default()),
         };
-        self.variables.iter().map(|variable| (variable.name.clone(), place(variable))).collect()
+        let variables = self.variables.iter().map(|variable| (variable.name.clone(), place(variable)));
+        CompilationPlace { module: self.loaded.id, method: self.method, variables: variables.collect() }
     }
 
     /// Writes the frame's description for the compiler, after the text.
@@ -185,37 +176,37 @@ fn words(text: &str) -> HashSet<&str> {
 
 /// The type that a variable was declared with, and which of its parts are `dynamic`.
 fn declared_type(
-    session: &ClrSession,
+    stop: StopContext<'_>,
     site: &EvalContext,
     loaded: &Rc<LoadedModule>,
     method: u32,
     path: &Path,
 ) -> (EncodedType, Vec<bool>) {
     let find = || {
-        let (mut code, mut dynamics, skipped) = start(session, site, loaded, method, path)?;
+        let (mut code, mut dynamics, skipped) = start(stop, site, loaded, method, path)?;
         for step in path.steps.get(skipped..)? {
             let PathSegment::Field { up, token } = *step else { return None };
             let owner = code.direct();
-            code = owner.field(session, up, token)?;
+            code = owner.field(stop.types, up, token)?;
             let mut declaring = owner;
             for _ in 0..up {
-                declaring = declaring.base_of(session)?;
+                declaring = declaring.base_of(stop.types)?;
             }
-            let (module, ..) = declaring.definition(session)?;
+            let (module, ..) = declaring.definition(stop.types)?;
             dynamics = module.image()?.metadata.dynamic_parts(token);
         }
         Some((code.direct(), dynamics))
     };
     find().unwrap_or_else(|| {
         // If it starts elsewhere, the type is that of the value.
-        let ty = session.at_stop().val_at(path.clone()).map_or(Ty::Other, |val| val.ty);
+        let ty = stop.val_at(path.clone()).map_or(Ty::Other, |val| val.ty);
         (EncodedType::of_ty(&ty).direct(), Vec::new())
     })
 }
 
 /// The type at the start of a path, and how many steps belong to that.
 fn start(
-    session: &ClrSession,
+    stop: StopContext<'_>,
     site: &EvalContext,
     loaded: &Rc<LoadedModule>,
     method: u32,
@@ -230,8 +221,7 @@ fn start(
     let arguments = GenericArguments { class: &class, method: &generic };
     let this = || EncodedType::Named { module: loaded.id, token: owner, arguments: class.clone() };
     if site.frame >= FIRST_AWAITING_FRAME {
-        let steps =
-            session.values.waiting_at(site.thread, site.frame, |waiting| waiting.machine.steps.len())?;
+        let steps = stop.values.waiting_at(site.thread, site.frame, |waiting| waiting.machine.steps.len())?;
         return Some((this(), Vec::new(), steps));
     }
     match path.root {
@@ -244,7 +234,7 @@ fn start(
             Some((EncodedType::of(loaded, &signature, arguments), dynamics, 0))
         }
         PathRoot::Local { slot, .. } => {
-            let frame = session.at_stop().frame_at(site.thread, site.frame).ok()?;
+            let frame = stop.frame_at(site.thread, site.frame).ok()?;
             let function = frame.function().ok()?;
             let signature =
                 metadata.local_types(function.locals_token().ok()?).into_iter().nth(slot as usize)?;
@@ -281,7 +271,7 @@ fn calls_local_function(metadata: &Metadata, method: u32, words: &HashSet<&str>)
 
 /// The closures that a method's local functions may need.
 fn closures(
-    session: &ClrSession,
+    stop: StopContext<'_>,
     site: &EvalContext,
     loaded: &Rc<LoadedModule>,
     method: u32,
@@ -300,10 +290,8 @@ fn closures(
                 waiting.push(Path::new(PathRoot::Argument { thread, frame, index }, CLOSURE));
             }
         }
-        let il = session
-            .at_stop()
-            .frame_at(thread, frame)
-            .and_then(|frame| frame.il_offset().map_err(cor("find the place")));
+        let il =
+            stop.frame_at(thread, frame).and_then(|frame| frame.il_offset().map_err(cor("find the place")));
         if let (Ok(pdb), Ok(il)) = (&loaded.pdb, il) {
             let locals = pdb.locals(method, il).into_iter().filter(|local| holds_closure(&local.name));
             waiting.extend(
@@ -311,18 +299,18 @@ fn closures(
             );
         }
     } else {
-        waiting.extend(session.values.waiting_at(thread, frame, |waiting| waiting.machine.clone()));
+        waiting.extend(stop.values.waiting_at(thread, frame, |waiting| waiting.machine.clone()));
     }
     let mut found = Vec::new();
     while let Some(path) = waiting.pop().filter(|_| found.len() < MAX_CLOSURES) {
-        let (code, dynamics) = declared_type(session, site, loaded, method, &path);
-        let Some(value) = session.at_stop().fetch(&path).ok().as_ref().and_then(bare) else { continue };
-        for field in session.types.members(&value) {
+        let (code, dynamics) = declared_type(stop, site, loaded, method, &path);
+        let Some(value) = stop.fetch(&path).ok().as_ref().and_then(bare) else { continue };
+        for field in stop.types.members(&value) {
             if holds_closure(&field.name) || field.name.starts_with("<>8__") || field.name == "<>4__this" {
                 waiting.push(path.step(field.step, CLOSURE.to_owned()));
             }
         }
-        let Some((_, token, _)) = code.definition(session) else { continue };
+        let Some((_, token, _)) = code.definition(stop.types) else { continue };
         if is_closure(metadata.simple_name(token)) {
             let name = format!("{CLOSURE}{}", found.len());
             found.push(ExpressionVariable { name, path: Some(path), code, dynamics, constant: None });
@@ -331,9 +319,9 @@ fn closures(
     found
 }
 
-fn exception(session: &ClrSession, thread: u32) -> Option<ExpressionVariable> {
+fn exception(stop: StopContext<'_>, thread: u32) -> Option<ExpressionVariable> {
     let path = Path::new(PathRoot::Exception { thread }, EXCEPTION);
-    let ty = session.types.actual_ty(&session.at_stop().fetch(&path).ok()?);
+    let ty = stop.types.actual_ty(&stop.fetch(&path).ok()?);
     let code = EncodedType::of_ty(&ty);
     Some(ExpressionVariable {
         name: EXCEPTION.into(),

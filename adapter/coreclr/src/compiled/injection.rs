@@ -5,9 +5,11 @@ use std::rc::Rc;
 
 use clr_metadata::metadata::Metadata;
 use cordebug::value::element;
-use dap_wire::{ErrorCode, Failure};
+use dap_wire::Failure;
 
+use crate::compiler::LoadStrategy;
 use crate::cor;
+use crate::expression_syntax::failed;
 use crate::func_eval::EvalContext;
 use crate::modules::LoadedModule;
 use crate::modules::injected::LOADER;
@@ -21,15 +23,6 @@ use crate::value_path::Path;
 /// Source of the loader, which runs in the program and loads the rest.
 pub(super) const LOADER_SOURCE: &str = include_str!("in_program/Loader.cs");
 const BYTES: Ty = Ty::Primitive(element::U1);
-
-/// The way in which assemblies are loaded into the program.
-#[derive(Clone)]
-pub(super) enum LoadStrategy {
-    /// By the loader, in this module.
-    Loader(Rc<LoadedModule>),
-    /// By the runtime, permanently: members that the loader needs were trimmed away.
-    Plain,
-}
 
 /// Whether the program can load an assembly.
 pub(super) fn is_possible(session: &ClrSession) -> bool {
@@ -189,8 +182,4 @@ fn find_loaded(session: &ClrSession, name: &str) -> Result<Rc<LoadedModule>, Fai
     found
         .cloned()
         .ok_or_else(|| failed("the program loaded a compiled expression, but its runtime did not report it"))
-}
-
-fn failed(message: impl Into<String>) -> Failure {
-    Failure::new(ErrorCode::EvaluationFailed, message)
 }

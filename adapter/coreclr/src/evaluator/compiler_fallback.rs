@@ -1,5 +1,5 @@
 //! Hands expressions over to the C# compiler of an SDK: those that the binder marks, those with lambdas, and
-//! those that Tandem does not understand. [`compiled`] evaluates them.
+//! those that Tandem does not understand. [`crate::compiled`] evaluates them.
 
 use csharp_expr::eval::NO_PLACE;
 use csharp_expr::syntax::{Span, parse};
@@ -9,7 +9,7 @@ use super::failed;
 use super::memory::UNREADABLE;
 use super::method_calls::with_call_name;
 use super::request::ExpressionResult;
-use crate::compiled::{self, CSharpDiagnostic, CompiledFailure};
+use crate::compiler::{CSharpDiagnostic, CompiledFailure, CompiledOutcome};
 use crate::debuggee::ClrDebuggee;
 use crate::expression_binding::{AllowedEffects, EvaluationRequest, PreparedExpression};
 use crate::expression_syntax::at;
@@ -118,12 +118,12 @@ impl ClrSession {
         request: EvaluationRequest<'_>,
     ) -> Result<ExpressionResult, CompiledFailure> {
         Ok(match self.evaluate_compiled(request.text, request.site)? {
-            compiled::CompiledOutcome::Value(val) => {
+            CompiledOutcome::Value(val) => {
                 let is_primary = parse(request.text).is_ok_and(|expr| expr.is_primary());
                 let name = if is_primary { request.text.to_owned() } else { format!("({})", request.text) };
                 ExpressionResult::Value(with_call_name(val, &name))
             }
-            compiled::CompiledOutcome::Nothing => ExpressionResult::Nothing,
+            CompiledOutcome::Nothing => ExpressionResult::Nothing,
         })
     }
 

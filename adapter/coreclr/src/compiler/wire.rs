@@ -5,40 +5,40 @@
 
 /// A message that is being written.
 #[derive(Debug, Default)]
-pub(super) struct HelperMessage(Vec<u8>);
+pub(crate) struct HelperMessage(Vec<u8>);
 
 impl HelperMessage {
     /// A message of this kind.
-    pub(super) fn new(kind: u8) -> Self {
+    pub(crate) fn new(kind: u8) -> Self {
         Self(vec![kind])
     }
 
-    pub(super) fn byte(&mut self, byte: u8) -> &mut Self {
+    pub(crate) fn byte(&mut self, byte: u8) -> &mut Self {
         self.0.push(byte);
         self
     }
 
-    pub(super) fn flag(&mut self, flag: bool) -> &mut Self {
+    pub(crate) fn flag(&mut self, flag: bool) -> &mut Self {
         self.byte(u8::from(flag))
     }
 
-    pub(super) fn number(&mut self, number: u32) -> &mut Self {
+    pub(crate) fn number(&mut self, number: u32) -> &mut Self {
         self.0.extend(number.to_le_bytes());
         self
     }
 
-    pub(super) fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
         self.number(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
         self.0.extend_from_slice(bytes);
         self
     }
 
-    pub(super) fn text(&mut self, text: &str) -> &mut Self {
+    pub(crate) fn text(&mut self, text: &str) -> &mut Self {
         self.bytes(text.as_bytes())
     }
 
     /// A list, each item written by `write`.
-    pub(super) fn list<T>(&mut self, items: &[T], mut write: impl FnMut(&mut Self, &T)) -> &mut Self {
+    pub(crate) fn list<T>(&mut self, items: &[T], mut write: impl FnMut(&mut Self, &T)) -> &mut Self {
         self.number(u32::try_from(items.len()).unwrap_or(u32::MAX));
         for item in items {
             write(self, item);
@@ -46,17 +46,17 @@ impl HelperMessage {
         self
     }
 
-    pub(super) fn finish(self) -> Vec<u8> {
+    pub(crate) fn finish(self) -> Vec<u8> {
         self.0
     }
 }
 
 /// A message that is being read. Each part is `None` if the message is too short for it.
 #[derive(Debug)]
-pub(super) struct MessageReader<'a>(&'a [u8]);
+pub(crate) struct MessageReader<'a>(&'a [u8]);
 
 impl<'a> MessageReader<'a> {
-    pub(super) fn of(message: &'a [u8]) -> Self {
+    pub(crate) fn of(message: &'a [u8]) -> Self {
         Self(message)
     }
 
@@ -66,24 +66,24 @@ impl<'a> MessageReader<'a> {
         Some(part)
     }
 
-    pub(super) fn byte(&mut self) -> Option<u8> {
+    pub(crate) fn byte(&mut self) -> Option<u8> {
         self.take(1)?.first().copied()
     }
 
-    pub(super) fn number(&mut self) -> Option<u32> {
+    pub(crate) fn number(&mut self) -> Option<u32> {
         Some(u32::from_le_bytes(self.take(4)?.try_into().ok()?))
     }
 
-    pub(super) fn bytes(&mut self) -> Option<&'a [u8]> {
+    pub(crate) fn bytes(&mut self) -> Option<&'a [u8]> {
         let count = self.number()? as usize;
         self.take(count)
     }
 
-    pub(super) fn text(&mut self) -> Option<String> {
+    pub(crate) fn text(&mut self) -> Option<String> {
         Some(String::from_utf8_lossy(self.bytes()?).into_owned())
     }
 
-    pub(super) fn list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+    pub(crate) fn list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let count = self.number()? as usize;
         // Each item has at least a byte.
         (count <= self.0.len()).then_some(())?;

@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn program_contains_every_source_file() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/compiled/helper");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/compiler/helper");
         let mut files: Vec<String> = std::fs::read_dir(folder)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())

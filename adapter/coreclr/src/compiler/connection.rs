@@ -1,7 +1,7 @@
 //! The connection to the compiler: it finds an SDK, starts the compiler's process, tells it the program's
 //! modules, and asks it. A process that does not answer is killed; the next request starts another.
 //!
-//! Not here: what is asked, and what becomes of an answer ([`super`]).
+//! Not here: what is asked, and what becomes of an answer ([`crate::compiled`]).
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -10,18 +10,17 @@ use std::time::Duration;
 
 use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
+use tandem_process::{Broker, SpawnSpec};
 
-use super::super::func_eval::EvalContext;
-use super::super::modules::LoadedModule;
-use super::super::modules::injected::is_injected;
-use super::super::session::ClrSession;
 use super::expressions::CompilerResponse;
 use super::outcome::{CompiledFailure, Unavailable};
 use super::process::{CompilerProcess, CompilerProcessError};
 use super::program::CompilerHelper;
 use super::sdk::{self, CompilerChoice, CompilerSdk};
 use super::wire::{HelperMessage, MessageReader};
-use super::{failed, injection};
+use crate::expression_syntax::failed;
+use crate::modules::injected::is_injected;
+use crate::modules::{LoadedModule, Modules};
 
 /// How long the compiler's process may take to report that it is ready, and to answer a request. The first
 /// takes seconds on a busy machine.
@@ -29,6 +28,15 @@ const START_TIMEOUT: Duration = Duration::from_secs(20);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 /// Version of the messages.
 const PROTOCOL: u32 = 1;
+
+/// The parts of a session that the compiler's process needs.
+pub(crate) struct CompilerHost<'a> {
+    pub(crate) broker: &'a Broker,
+    /// The program's process.
+    pub(crate) pid: Option<u32>,
+    /// Whether the request was cancelled, or the session ends.
+    pub(crate) should_give_up: &'a dyn Fn() -> bool,
+}
 
 /// The compiler's process, and the modules that it has received.
 struct Helper {
@@ -38,7 +46,7 @@ struct Helper {
 
 /// The way to the compiler of an SDK.
 #[derive(Default)]
-pub(super) struct CompilerConnection {
+pub(crate) struct CompilerConnection {
     choice: CompilerChoice,
     /// Variables that name the folders of SDKs and of the cache.
     roots: Vec<PathBuf>,
@@ -57,7 +65,7 @@ impl CompilerConnection {
     ///
     /// # Errors
     /// `INVALID_PARAMETER` if the attribute is malformed.
-    pub(super) fn parse(
+    pub(crate) fn parse(
         attributes: &Value,
         variable: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, Failure> {
@@ -72,12 +80,12 @@ impl CompilerConnection {
     }
 
     /// Whether no process runs any more.
-    pub(super) fn is_lost(&self) -> bool {
+    pub(crate) fn is_lost(&self) -> bool {
         self.helper.is_none()
     }
 
     /// Finds out whether there is a compiler, before anything of the program runs for it.
-    pub(super) fn require_sdk(&mut self) -> Result<(), CompiledFailure> {
+    pub(crate) fn require_sdk(&mut self) -> Result<(), CompiledFailure> {
         if self.program.is_none()
             && self.unavailable.is_none()
             && let Err(why) = sdk::find(&self.choice, &self.roots)
@@ -90,32 +98,33 @@ impl CompilerConnection {
         }
     }
 
+    /// Whether it is still to be found out which assemblies the program can load.
+    pub(crate) fn lacks_platform(&self) -> bool {
+        self.platform.is_none()
+    }
+
+    /// Takes the paths of the assemblies that the program can load.
+    pub(crate) fn set_platform(&mut self, paths: Vec<String>) {
+        self.platform = Some(paths);
+    }
+
     /// Makes sure that the compiler's process knows the program's modules. Returns their ids, the
     /// most important first.
-    pub(super) fn load_modules(
+    pub(crate) fn load_modules(
         &mut self,
-        session: &mut ClrSession,
-        site: &EvalContext,
+        host: &CompilerHost<'_>,
+        modules: &Modules,
         own: &Rc<LoadedModule>,
     ) -> Result<Vec<u32>, CompiledFailure> {
-        if self.platform.is_none() {
-            self.platform = Some(injection::platform(session, site)?);
-        }
         if self.helper.as_ref().is_some_and(|helper| helper.process.has_ended()) {
             self.helper = None;
         }
         if self.helper.is_none() {
-            self.helper = Some(self.start(session)?);
+            self.helper = Some(self.start(host)?);
         }
+        let others = modules.all().iter().filter(|module| module.id != own.id).cloned();
+        let (users, others): (Vec<_>, Vec<_>) = others.partition(|module| module.pdb.is_ok());
         let mut modules: Vec<Rc<LoadedModule>> = vec![own.clone()];
-        let (users, others): (Vec<_>, Vec<_>) = session
-            .types
-            .modules
-            .all()
-            .iter()
-            .filter(|module| module.id != own.id)
-            .cloned()
-            .partition(|module| module.pdb.is_ok());
         modules.extend(users.into_iter().chain(others));
         modules.retain(|module| !module.is_dynamic() && !is_injected(&module.path));
         let Some(helper) = &mut self.helper else { return Err(self.drop_process("it is gone").into()) };
@@ -136,10 +145,10 @@ impl CompilerConnection {
     }
 
     /// Starts the compiler's process with the first SDK that works.
-    fn start(&mut self, session: &ClrSession) -> Result<Helper, CompiledFailure> {
+    fn start(&mut self, host: &CompilerHost<'_>) -> Result<Helper, CompiledFailure> {
         if let Some(program) = &self.program {
             let spec = program.spec();
-            return self.begin(session, &spec).map_err(|no| process_start_failure(no).into());
+            return self.begin(host, &spec).map_err(|no| process_start_failure(no).into());
         }
         let sdks = match sdk::find(&self.choice, &self.roots) {
             Ok(sdks) => sdks,
@@ -150,7 +159,7 @@ impl CompilerConnection {
         };
         let mut reasons = Vec::new();
         for sdk in sdks {
-            match self.start_with(session, &sdk) {
+            match self.start_with(host, &sdk) {
                 Ok(helper) => return Ok(helper),
                 Err(failure) if failure.code == ErrorCode::Cancelled => return Err(failure.into()),
                 Err(failure) => reasons.push(failure.message),
@@ -160,13 +169,13 @@ impl CompilerConnection {
         Err(CompiledFailure::Unavailable(self.unavailable.insert(why).clone()))
     }
 
-    fn start_with(&mut self, session: &ClrSession, sdk: &CompilerSdk) -> Result<Helper, Failure> {
+    fn start_with(&mut self, host: &CompilerHost<'_>, sdk: &CompilerSdk) -> Result<Helper, Failure> {
         let variable =
             |name: &str| self.cache.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
         // A program that does not work may be damaged: it is built once more.
         for is_last in [false, true] {
-            let program = CompilerHelper::for_sdk(sdk, &variable, &|| should_give_up(session))?;
-            match self.begin(session, &program.spec()) {
+            let program = CompilerHelper::for_sdk(sdk, &variable, host.should_give_up)?;
+            match self.begin(host, &program.spec()) {
                 Ok(helper) => {
                     tracing::debug!(version = sdk.version, "the C# compiler's process is up");
                     self.program = Some(program);
@@ -181,23 +190,18 @@ impl CompilerConnection {
         Err(failed("the C# compiler's process does not start"))
     }
 
-    fn begin(
-        &self,
-        session: &ClrSession,
-        spec: &tandem_process::SpawnSpec,
-    ) -> Result<Helper, CompilerProcessError> {
-        let process = CompilerProcess::start(&session.broker, spec).map_err(|failure| {
+    fn begin(&self, host: &CompilerHost<'_>, spec: &SpawnSpec) -> Result<Helper, CompilerProcessError> {
+        let process = CompilerProcess::start(host.broker, spec).map_err(|failure| {
             tracing::warn!(%failure, "the C# compiler's process cannot be started");
             CompilerProcessError::Ended
         })?;
-        let hello = process.receive(START_TIMEOUT, &|| should_give_up(session)).inspect_err(|_| {
+        let hello = process.receive(START_TIMEOUT, host.should_give_up).inspect_err(|_| {
             tracing::warn!(complaint = process.complaint(), "the C# compiler's process does not answer");
         })?;
         if MessageReader::of(&hello).number() != Some(PROTOCOL) {
             return Err(CompilerProcessError::Ended);
         }
-        let executable =
-            session.debuggee.pid.and_then(|pid| std::fs::read_link(format!("/proc/{pid}/exe")).ok());
+        let executable = host.pid.and_then(|pid| std::fs::read_link(format!("/proc/{pid}/exe")).ok());
         let bundle = executable.filter(|path| !path.ends_with("dotnet")).unwrap_or_default();
         let mut message = HelperMessage::new(b'P');
         message.list(self.platform.as_deref().unwrap_or_default(), |message, path| {
@@ -210,14 +214,14 @@ impl CompilerConnection {
 
     /// Sends a request and waits for its answer. A process that does not answer is killed; the next
     /// request starts another.
-    pub(super) fn ask(
+    pub(crate) fn ask(
         &mut self,
-        session: &ClrSession,
+        host: &CompilerHost<'_>,
         request: HelperMessage,
     ) -> Result<CompilerResponse, Failure> {
         let Some(helper) = &self.helper else { return Err(self.drop_process("it is gone")) };
         helper.process.send(request.finish());
-        let response = helper.process.receive(ANSWER_TIMEOUT, &|| should_give_up(session));
+        let response = helper.process.receive(ANSWER_TIMEOUT, host.should_give_up);
         match response {
             Ok(message) => match CompilerResponse::read(&message) {
                 Some(response) => Ok(response),
@@ -246,7 +250,7 @@ impl CompilerConnection {
     }
 
     /// Drops the compiler's process, which is no longer usable.
-    pub(super) fn drop_process(&mut self, why: &str) -> Failure {
+    pub(crate) fn drop_process(&mut self, why: &str) -> Failure {
         self.helper = None;
         Failure::new(ErrorCode::EngineFailed, format!("cannot query the C# compiler: {why}"))
             .hint("the next expression restarts it")
@@ -284,8 +288,4 @@ fn reference(module: &LoadedModule) -> Vec<u8> {
 
 fn number(id: usize) -> u32 {
     u32::try_from(id).unwrap_or(u32::MAX)
-}
-
-fn should_give_up(session: &ClrSession) -> bool {
-    session.cancel.is_cancelled() || session.is_ending()
 }

@@ -2,18 +2,18 @@
 
 use dap_wire::{ErrorCode, Failure};
 
-use super::super::typed_value::TypedValue;
 use super::diagnostics::{self, CSharpDiagnostic};
+use crate::typed_value::TypedValue;
 
 /// Outcome of an expression.
-pub(in super::super) enum CompiledOutcome {
+pub(crate) enum CompiledOutcome {
     Value(TypedValue),
     /// It was called for its effect.
     Nothing,
 }
 
 /// Reason for not having a value.
-pub(in super::super) enum CompiledFailure {
+pub(crate) enum CompiledFailure {
     /// There is no compiler, or the program cannot load code.
     Unavailable(Unavailable),
     /// The compiler has rejected the expression with these errors.
@@ -30,7 +30,7 @@ impl From<Failure> for CompiledFailure {
 
 impl CompiledFailure {
     /// The failure that answers a request.
-    pub(in super::super) fn into_failure(self, text: &str) -> Failure {
+    pub(crate) fn into_failure(self, text: &str) -> Failure {
         match self {
             Self::Unavailable(why) => {
                 why.explain(Failure::new(ErrorCode::EvaluationFailed, format!("`{text}` is not understood")))
@@ -43,22 +43,22 @@ impl CompiledFailure {
 
 /// Why there is no compiler, for people.
 #[derive(Debug, Clone)]
-pub(in super::super) struct Unavailable {
-    pub(super) why: String,
+pub(crate) struct Unavailable {
+    pub(crate) why: String,
     /// The remedy; `None` if there is none.
-    pub(super) hint: Option<&'static str>,
+    pub(crate) hint: Option<&'static str>,
 }
 
 impl Unavailable {
     /// The reason is that no SDK can be used.
-    pub(super) fn sdk(why: String) -> Self {
+    pub(crate) fn sdk(why: String) -> Self {
         let hint =
             "install a .NET SDK, or name the folder of one in the launch attribute `expressionCompiler`";
         Self { why, hint: Some(hint) }
     }
 
     /// Refuses something that only a compiler understands.
-    pub(in super::super) fn compiler_required(&self, what: &str) -> Failure {
+    pub(crate) fn compiler_required(&self, what: &str) -> Failure {
         let message = format!("{what} needs the C# compiler of a .NET SDK: {}", self.why);
         let failure = Failure::new(ErrorCode::EvaluationFailed, message);
         match self.hint {
@@ -68,7 +68,7 @@ impl Unavailable {
     }
 
     /// Adds to a failure the requirements of a compiler, which was missing.
-    pub(in super::super) fn explain(&self, failure: Failure) -> Failure {
+    pub(crate) fn explain(&self, failure: Failure) -> Failure {
         let message =
             format!("{}; the expression needs the C# compiler of a .NET SDK: {}", failure.message, self.why);
         let hints = self.hint.into_iter().chain(failure.hint.as_deref()).collect::<Vec<_>>().join("; ");

@@ -1,35 +1,52 @@
 //! Cache of compiled expressions, by text and code location: evaluating one again costs a single call.
-//! Compiler errors are cached too. Asks no compiler ([`super::connection`]), and runs nothing ([`super`]).
+//! Compiler errors are cached too. Asks no compiler ([`super::connection`]), and runs nothing
+//! ([`crate::compiled`]).
 
 use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::diagnostics::CSharpDiagnostic;
-use super::frame::{CompilationContext, VariableStorage};
 use super::wire::MessageReader;
 use crate::modules::LoadedModule;
+use crate::value_path::PathSegment;
 
 /// Most cached expressions; beyond that all are released, in the program as well.
-pub(super) const MAX_KEPT: usize = 512;
+pub(crate) const MAX_KEPT: usize = 512;
+
+/// Storage of a variable: the same in another call of the method.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum VariableStorage {
+    Argument(u32, Vec<PathSegment>),
+    Local(u32, Vec<PathSegment>),
+    Other(Vec<PathSegment>),
+    Constant(String),
+}
+
+/// The code that an expression is compiled for, and the storage of the variables in it.
+pub(crate) struct CompilationPlace {
+    pub(crate) module: usize,
+    pub(crate) method: u32,
+    pub(crate) variables: Vec<(String, VariableStorage)>,
+}
 
 /// An expression that was compiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct CompiledExpression {
-    pub(super) image: Vec<u8>,
+pub(crate) struct CompiledExpression {
+    pub(crate) image: Vec<u8>,
     /// MethodDef token of the method to call.
-    pub(super) method: u32,
+    pub(crate) method: u32,
     /// The variables it takes, by their numbers in the frame, and whether by reference.
-    pub(super) arguments: Vec<(usize, bool)>,
-    pub(super) is_void: bool,
+    pub(crate) arguments: Vec<(usize, bool)>,
+    pub(crate) is_void: bool,
     /// It waits for other threads.
-    pub(super) waits: bool,
+    pub(crate) waits: bool,
     /// The runtime type of its value counts: C# does not know its static type, or has no name for it.
-    pub(super) is_any: bool,
+    pub(crate) is_any: bool,
 }
 
 /// Result of compiling an expression.
 #[derive(Clone)]
-pub(super) enum CompileResult {
+pub(crate) enum CompileResult {
     /// Loaded into the program.
     Loaded(Rc<LoadedModule>, Rc<CompiledExpression>),
     /// Refused by the compiler, or by its process.
@@ -39,7 +56,7 @@ pub(super) enum CompileResult {
 
 /// An answer of the compiler's process.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum CompilerResponse {
+pub(crate) enum CompilerResponse {
     Code(CompiledExpression),
     Diagnostics(Vec<CSharpDiagnostic>),
     Refusal(String),
@@ -48,7 +65,7 @@ pub(super) enum CompilerResponse {
 
 impl CompilerResponse {
     /// Parses an answer; `None` if it is malformed.
-    pub(super) fn read(message: &[u8]) -> Option<Self> {
+    pub(crate) fn read(message: &[u8]) -> Option<Self> {
         let mut parts = MessageReader::of(message);
         Some(match parts.byte()? {
             b'E' => Self::Code(CompiledExpression {
@@ -75,7 +92,7 @@ impl CompilerResponse {
 }
 
 struct CachedExpression {
-    places: Vec<(String, VariableStorage)>,
+    variables: Vec<(String, VariableStorage)>,
     /// How many modules there were when it was refused: another one may contain a missing type.
     modules: usize,
     compiled: CompileResult,
@@ -83,26 +100,26 @@ struct CachedExpression {
 
 /// Compiled expressions, by module, method and text.
 #[derive(Default)]
-pub(super) struct ExpressionCache {
+pub(crate) struct ExpressionCache {
     kept: HashMap<(usize, u32), HashMap<String, Vec<CachedExpression>>>,
     count: usize,
 }
 
 impl ExpressionCache {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.count >= MAX_KEPT
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }
 
     /// Whether a text was compiled for a method, with any variables.
-    pub(super) fn knows(&self, module: usize, method: u32, text: &str) -> bool {
+    pub(crate) fn knows(&self, module: usize, method: u32, text: &str) -> bool {
         let entries = self.kept.get(&(module, method)).and_then(|texts| texts.get(text));
         entries.is_some_and(|entries| {
             entries.iter().any(|entry| matches!(entry.compiled, CompileResult::Loaded(..)))
@@ -110,34 +127,27 @@ impl ExpressionCache {
     }
 
     /// The compiled form of a text if its names mean the same variables. `modules`: how many there ever were.
-    pub(super) fn find(
-        &self,
-        frame: &CompilationContext,
-        text: &str,
-        modules: usize,
-    ) -> Option<CompileResult> {
-        let entries = self.kept.get(&(frame.loaded.id, frame.method))?.get(text)?;
-        let places = frame.storage_locations();
+    pub(crate) fn find(&self, place: &CompilationPlace, text: &str, modules: usize) -> Option<CompileResult> {
+        let entries = self.kept.get(&(place.module, place.method))?.get(text)?;
         let fits = |entry: &&CachedExpression| {
-            entry.places == places
+            entry.variables == place.variables
                 && (entry.modules == modules || matches!(entry.compiled, CompileResult::Loaded(..)))
         };
         entries.iter().find(fits).map(|entry| entry.compiled.clone())
     }
 
-    pub(super) fn keep(
+    pub(crate) fn keep(
         &mut self,
-        frame: &CompilationContext,
+        place: CompilationPlace,
         text: &str,
         modules: usize,
         compiled: CompileResult,
     ) {
-        let places = frame.storage_locations();
-        let texts = self.kept.entry((frame.loaded.id, frame.method)).or_default();
+        let texts = self.kept.entry((place.module, place.method)).or_default();
         let entries = texts.entry(text.to_owned()).or_default();
         let before = entries.len();
-        entries.retain(|entry| entry.places != places);
-        entries.push(CachedExpression { places, modules, compiled });
+        entries.retain(|entry| entry.variables != place.variables);
+        entries.push(CachedExpression { variables: place.variables, modules, compiled });
         self.count = self.count + entries.len() - before;
     }
 }
