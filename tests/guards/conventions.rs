@@ -303,6 +303,7 @@ fn owners_of_the_net_engine_do_not_use_the_engine() {
         "values/path_resolution",
         "values/primitive",
         "values/reflection",
+        "values/rows",
         "values/tuples",
         "values/lightweight_methods",
         "values/members",

@@ -56,11 +56,6 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
         "a module names the symbols that are retrieved for it, which are those of a module",
     ),
     (
-        "adapter/coreclr/values",
-        &["contents", "groups", "variables"],
-        "groups are rows with rows below",
-    ),
-    (
         "bridge/testing",
         &["cargo", "cmake", "dotnet", "framework", "go", "node", "python", "ruby"],
         "the list of frameworks names each one",

@@ -4,9 +4,9 @@
 //! their elements), [`locals`] and [`hoisted_variables`] (starts of paths), [`constants`] (which have none),
 //! [`formatted_value`], [`primitive`], [`numbers`], [`framework`], [`reflection`] and [`composite_text`]
 //! (texts), [`members`] (fields), [`items`], [`linked_nodes`], [`bulk_read`], [`synthetic_children`] and
-//! [`inline_elements`] (collections), [`contents`] (all that a value opens to), [`groups`] (of members),
-//! [`properties`] and [`displays`] (run only when a client requests them), [`variables`] (of the variables
-//! view), [`assignment`].
+//! [`inline_elements`] (collections), [`rows`] and [`contents`] (all that a value opens to), [`groups`] (of
+//! members), [`properties`] and [`displays`] (run only when a client requests them), [`variables`] (of the
+//! variables view), [`assignment`].
 
 pub(super) mod assignment;
 pub(super) mod bulk_read;
@@ -30,6 +30,7 @@ mod path_resolution;
 pub(super) mod primitive;
 pub(super) mod properties;
 mod reflection;
+pub(super) mod rows;
 mod synthetic_children;
 pub(super) mod tuples;
 pub(super) mod variables;

@@ -6,9 +6,9 @@ use dap_wire::types::{self, SetVariableArguments, SetVariableResponseBody};
 use serde_json::Value;
 
 use super::UNNAMED;
-use super::contents::{EVERYTHING, RowContent};
 use super::formatted_value::FormattedValue;
-use super::variables::{VariablesPage, wants_hex};
+use super::rows::{EVERYTHING, RowContent, VariablesPage};
+use super::variables::wants_hex;
 use crate::func_eval::{CALL_TIMEOUT, EvalContext};
 use crate::session::ClrSession;
 use crate::typed_value::{Format, TypedValue, ValueLocation};

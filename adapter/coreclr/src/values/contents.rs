@@ -9,12 +9,12 @@ use dap_wire::Failure;
 
 use super::UNNAMED;
 use super::groups::{is_group, is_grouped, non_public, raw_view};
-use super::variables::VariablesPage;
+use super::rows::{EVERYTHING, RowContent, VariableEntry, VariablesPage, rest_entry};
 use crate::bare_value::bare;
 use crate::func_eval::EvalContext;
 use crate::names::escape_keyword;
 use crate::session::ClrSession;
-use crate::typed_value::{Constant, Format, TypedValue, ValueLocation};
+use crate::typed_value::{Format, TypedValue, ValueLocation};
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
 use crate::value_path::{Path, PathSegment};
@@ -26,38 +26,6 @@ const ROOT_HIDDEN: i64 = 3;
 pub(super) const BROWSABLE: &str = "System.Diagnostics.DebuggerBrowsableAttribute";
 /// Deepest nesting of members that are replaced by their own members.
 const MAX_DEPTH: usize = 4;
-
-/// A row before it is rendered.
-pub(crate) struct VariableEntry {
-    pub(crate) name: String,
-    pub(crate) what: RowContent,
-    /// DAP `VariablePresentationHint.kind`.
-    pub(crate) kind: &'static str,
-    pub(crate) access: Option<Access>,
-    pub(crate) attributes: Vec<&'static str>,
-    /// The value at its path, with its type, if it was read together with others.
-    pub(crate) read: Option<(Ty, Constant)>,
-}
-
-/// The content of a row of `variables`.
-pub(crate) enum RowContent {
-    At(Path),
-    /// A value that is not in the program, and the expression that evaluates to it.
-    Here(TypedValue, String),
-    /// A value that runs code when a client requests it, and the equivalent expression.
-    Lazy(Node, String),
-    /// Rows under a heading, its text, and the expression that opens to them.
-    Group(Node, String, Option<String>),
-    /// A remark in place of a value.
-    Message(String),
-    Failed(Failure),
-}
-
-impl VariableEntry {
-    pub(super) fn new(name: impl Into<String>, what: RowContent, kind: &'static str) -> Self {
-        Self { name: name.into(), what, kind, access: None, attributes: Vec::new(), read: None }
-    }
-}
 
 impl ClrSession {
     /// The child rows of a node.
@@ -491,16 +459,6 @@ impl ClrTypeSystem {
         matches!(ty, Ty::Named(_)) && self.definition(ty).is_some_and(|(loaded, _)| !loaded.is_framework())
     }
 }
-
-/// The row that opens to the items from this one on.
-pub(super) fn rest_entry(path: &Path, format: &Format, from: usize) -> VariableEntry {
-    let node = Node::Rest(path.clone(), *format, from);
-    VariableEntry::new(format!("[{from}…]"), RowContent::Group(node, "more items".into(), None), "virtual")
-}
-
-/// All rows, up to the limit of one answer.
-pub(super) const EVERYTHING: VariablesPage<'static> =
-    VariablesPage { start: 0, count: usize::MAX, most: super::MAX_ROWS, filter: None };
 
 /// Turns a row of a span's proxy, which has copies of the elements, into one of the span's
 /// own, if that can be read.

@@ -4,7 +4,7 @@
 use clr_metadata::members::Access;
 use dap_wire::Failure;
 
-use super::contents::{RowContent, VariableEntry};
+use super::rows::{RowContent, VariableEntry};
 use crate::bare_value::bare;
 use crate::func_eval::EvalContext;
 use crate::modules::LoadedModule;

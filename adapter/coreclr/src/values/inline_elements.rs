@@ -5,8 +5,7 @@ use cordebug::value::Value as ClrValue;
 use csharp_expr::bind::ContiguousElements;
 use csharp_expr::constant::width;
 
-use super::contents::{RowContent, VariableEntry};
-use super::variables::VariablesPage;
+use super::rows::{RowContent, VariableEntry, VariablesPage, rest_entry};
 use crate::bare_value::bare;
 use crate::modules::LoadedModule;
 use crate::stop_context::StopContext;
@@ -64,11 +63,7 @@ impl StopContext<'_> {
             rows.push(VariableEntry::new(format!("[{at}]"), what, "data"));
         }
         if page.count > page.most && start + count < elements.count {
-            rows.push(super::contents::rest_entry(
-                path,
-                &Format::default(),
-                page.start.saturating_add(rows.len()),
-            ));
+            rows.push(rest_entry(path, &Format::default(), page.start.saturating_add(rows.len())));
         }
         Some(rows)
     }

@@ -9,8 +9,8 @@ use clr_metadata::signature::Signature;
 use cordebug::frame::Frame;
 use dap_wire::Failure;
 
-use super::contents::{RowContent, VariableEntry};
 use super::hoisted_variables::{VariablesInScope, holds_closure};
+use super::rows::{RowContent, VariableEntry};
 use super::tuples::tuple_names;
 use crate::cor;
 use crate::frame_numbers::MAX_DEPTH;

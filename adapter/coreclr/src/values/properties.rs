@@ -4,9 +4,9 @@
 use cordebug::value::{Value as ClrValue, element};
 use dap_wire::Failure;
 
-use super::contents::{BROWSABLE, NEVER, RowContent, VariableEntry};
+use super::contents::{BROWSABLE, NEVER};
 use super::groups::{NON_PUBLIC, is_grouped};
-use super::variables::VariablesPage;
+use super::rows::{RowContent, VariableEntry, VariablesPage, rest_entry};
 use crate::bare_value::bare;
 use crate::debuggee::ClrDebuggee;
 use crate::func_eval::EvalContext;
@@ -158,11 +158,7 @@ impl ClrTypeSystem {
         });
         let mut rows: Vec<VariableEntry> = rows.collect();
         if is_cut {
-            rows.push(super::contents::rest_entry(
-                path,
-                &Format::default(),
-                page.start.saturating_add(rows.len()),
-            ));
+            rows.push(rest_entry(path, &Format::default(), page.start.saturating_add(rows.len())));
         }
         Some(rows)
     }

@@ -4,8 +4,7 @@
 
 use cordebug::value::Value as ClrValue;
 
-use super::contents::{RowContent, VariableEntry};
-use super::variables::VariablesPage;
+use super::rows::{RowContent, VariableEntry, VariablesPage, rest_entry};
 use crate::bare_value::bare;
 use crate::debuggee::ClrDebuggee;
 use crate::func_eval::EvalContext;
@@ -121,7 +120,7 @@ impl ClrTypeSystem {
         }
         if page.count > page.most && start + count < length {
             let format = Format::default();
-            rows.push(super::contents::rest_entry(path, &format, page.start.saturating_add(rows.len())));
+            rows.push(rest_entry(path, &format, page.start.saturating_add(rows.len())));
         }
         Some(rows)
     }

@@ -13,8 +13,8 @@ use dap_wire::types::{
 use serde_json::Value;
 
 use super::bulk_read::is_number;
-use super::contents::{RowContent, VariableEntry, rest_entry};
 use super::formatted_value::FormattedValue;
+use super::rows::{RowContent, VariableEntry, VariablesPage, rest_entry};
 use super::{MAX_ROWS, MAX_UNASKED, UNNAMED};
 use crate::bare_value::bare;
 use crate::debuggee::RunState;
@@ -271,37 +271,6 @@ impl ClrDebuggee {
             Node::Statics(..) | Node::Evaluated { .. } => (stopped, 0),
         };
         EvalContext { thread, frame, runs: true, limit: CALL_TIMEOUT }
-    }
-}
-
-/// The rows that a client requests.
-pub(crate) struct VariablesPage<'a> {
-    pub(crate) start: usize,
-    pub(crate) count: usize,
-    /// Limit of one answer, whatever the client requests.
-    pub(crate) most: usize,
-    pub(crate) filter: Option<&'a str>,
-}
-
-impl VariablesPage<'_> {
-    pub(super) fn wants_named(&self) -> bool {
-        self.filter != Some("indexed")
-    }
-
-    pub(super) fn wants_indexed(&self) -> bool {
-        self.filter != Some("named")
-    }
-
-    /// Truncates rows that are not items; the last row has the number of others.
-    pub(super) fn cut(&self, rows: Vec<VariableEntry>) -> Vec<VariableEntry> {
-        let left = rows.len().saturating_sub(self.start);
-        let mut rows: Vec<VariableEntry> =
-            rows.into_iter().skip(self.start).take(self.count.min(self.most)).collect();
-        if left > rows.len() && rows.len() < self.count {
-            let text = format!("{} more: ask for them with `start` and `count`", left - rows.len());
-            rows.push(VariableEntry::new("…", RowContent::Message(text), "virtual"));
-        }
-        rows
     }
 }
 
