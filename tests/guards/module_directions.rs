@@ -51,11 +51,6 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
         "a process that joins is introduced as the first one was",
     ),
     (
-        "adapter/coreclr",
-        &["modules", "retrieval"],
-        "a module names the symbols that are retrieved for it, which are those of a module",
-    ),
-    (
         "bridge/testing",
         &["cargo", "cmake", "dotnet", "framework", "go", "node", "python", "ruby"],
         "the list of frameworks names each one",

@@ -68,7 +68,6 @@ const LARGE_STRUCTS: &[(&str, usize)] = &[
     ("BreakpointRequest", 14),
     ("ClrDebuggee", 13),
     ("ClrSession", 19),
-    ("LoadedModule", 15),
     ("Retrieval", 13),
 ];
 

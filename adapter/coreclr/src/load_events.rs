@@ -26,7 +26,9 @@ impl ClrSession {
     /// A module was loaded: determines whether it is user code, and binds pending breakpoints in it.
     pub(crate) fn on_module_loaded(&mut self, module: Module) {
         let in_memory = self.debuggee.image_in_memory(&module);
-        let loaded = self.types.modules.load(module, in_memory, &self.retrieval);
+        let mut loaded = self.types.modules.open(module, in_memory);
+        self.retrieval.find_local_symbols(&mut loaded, self.types.modules.symbol_paths());
+        let loaded = self.types.modules.add(loaded);
         tracing::debug!(path = %loaded.path.display(), "a module is read");
         if is_injected(&loaded.path) {
             return;

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 
-use clr_metadata::pdb::Pdb;
+use clr_metadata::pdb::{Pdb, PdbError};
 use dap_wire::types::{self, SourceResponseBody};
 use dap_wire::{ErrorCode, Failure};
 use download::{Cache, DownloadClient};
@@ -29,12 +29,12 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::inbox::{Document, EngineInput, RetrievalResult};
-use super::modules::LoadedModule;
+use super::modules::{LoadedModule, PdbIdentity};
 use background::RetrievalThread;
 use decompiler::{Assembly, ConfiguredDecompiler};
 use source_files::RemoteSource;
 use source_link_options::SourceLinkOptions;
-use symbol_files::{PdbIdentity, SymbolServers, SymbolTarget};
+use symbol_files::{SymbolServers, SymbolTarget};
 use symbol_options::{SymbolOptions, SymbolSearchScope};
 use tandem_engine::ReplyHandle;
 
@@ -112,6 +112,34 @@ impl Retrieval {
     /// The locations that are searched for symbols of a module.
     pub(super) fn scope_of(&self, module: &str) -> SymbolSearchScope {
         self.filter.scope_of(module)
+    }
+
+    /// Adds the symbols on this machine to a module that was just loaded: those of its build, which are
+    /// searched for in `folders` too, else those that a decompiler has made in an earlier session. Framework
+    /// modules have none; searching for them would slow each start down.
+    pub(super) fn find_local_symbols(&self, loaded: &mut LoadedModule, folders: &[PathBuf]) {
+        if !loaded.is_framework
+            && !loaded.is_dynamic()
+            && let Some(image) = loaded.image()
+        {
+            let scope = self.scope_of(&loaded.name());
+            let pdb = match scope {
+                SymbolSearchScope::Everywhere => Pdb::open_for(image, folders),
+                SymbolSearchScope::Beside => Pdb::open_for(image, &[]),
+                SymbolSearchScope::Nowhere => Err(PdbError::NotFound { looked: Vec::new() }),
+            };
+            let is_optimized = image.metadata.is_optimized();
+            loaded.set_local_symbols(pdb, is_optimized);
+            if scope == SymbolSearchScope::Nowhere {
+                loaded.record_server_results(Some("`symbolOptions.moduleFilter` leaves it out".into()));
+            }
+        }
+        if loaded.pdb.is_err()
+            && let Some(identity) = loaded.identity()
+            && let Some(pdb) = self.open_decompiled(&identity)
+        {
+            loaded.set_decompiled_symbols(pdb);
+        }
     }
 
     /// The user's cache; `None` if the user has none.

@@ -16,7 +16,7 @@ use dap_wire::{ErrorCode, Failure};
 use download::Cache;
 use serde_json::Value;
 
-use super::symbol_files::PdbIdentity;
+use crate::modules::PdbIdentity;
 use tandem_engine::builds::command;
 
 /// The decompiler's program, and the folder of `dotnet tool install --global`.

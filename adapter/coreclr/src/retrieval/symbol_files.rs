@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use clr_metadata::image::{PdbChecksum, PeImage};
+use clr_metadata::image::PeImage;
+use clr_metadata::pdb::Pdb;
 use clr_metadata::pdb::source_link::percent_encode_path;
-use clr_metadata::pdb::{Pdb, symbol_key};
 use download::{Cache, DownloadClient, DownloadError, DownloadLimits, DownloadUrl};
 use http::{HeaderName, HeaderValue};
 use tokio::sync::Semaphore;
 
 use super::symbol_options::{SymbolOptions, SymbolServer};
-use crate::checksums;
+use crate::modules::PdbIdentity;
 
 /// Limits of the download of one PDB.
 const LIMITS: DownloadLimits = DownloadLimits {
@@ -26,51 +26,6 @@ const LIMITS: DownloadLimits = DownloadLimits {
 const MAX_DOWNLOADS: usize = 4;
 /// Consecutive failures after which a server is not asked any more.
 const MAX_FAILURES: u32 = 2;
-
-/// Identity of a module's PDB.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PdbIdentity {
-    /// The path that the compiler wrote.
-    written: String,
-    id: [u8; 16],
-    checksums: Vec<PdbChecksum>,
-}
-
-impl PdbIdentity {
-    /// Identity of an assembly's PDB; `None` if it has no PDB.
-    pub(crate) fn of(image: &PeImage) -> Option<Self> {
-        let (written, id) = image.code_view.clone()?;
-        Some(Self { written, id, checksums: image.pdb_checksums.clone() })
-    }
-
-    /// Its key on symbol servers and in their caches.
-    pub(crate) fn key(&self) -> Option<String> {
-        Some(symbol_key(&self.written, &self.id)?.to_lowercase())
-    }
-
-    /// Reads a PDB that another program has generated for the module: it has the id, and never the checksum.
-    pub(crate) fn read_unchecked(&self, file: &[u8]) -> Option<Pdb> {
-        Pdb::parse(file.to_vec()).filter(|pdb| pdb.matches_id(&self.id))
-    }
-
-    /// Reads a PDB that must be the module's.
-    ///
-    /// # Errors
-    /// A description of the file, if it is not the module's PDB.
-    pub(crate) fn read(&self, file: &[u8]) -> Result<Pdb, &'static str> {
-        if file.starts_with(b"Microsoft C/C++ MSF") {
-            return Err("a Windows PDB, which cannot be read here");
-        }
-        let pdb = Pdb::parse(file.to_vec()).ok_or("no valid portable PDB")?;
-        if !pdb.matches_id(&self.id) {
-            return Err("the PDB of another build");
-        }
-        if !checksums::is_of(&self.checksums, &pdb, file) {
-            return Err("a PDB whose checksum differs from the module's");
-        }
-        Ok(pdb)
-    }
-}
 
 /// The module whose symbols are requested.
 pub(super) enum SymbolTarget {
@@ -148,7 +103,7 @@ impl SymbolServers {
         if failures.load(Ordering::Relaxed) >= MAX_FAILURES {
             return Err(format!("`{host}` did not answer before and is not asked again in this session"));
         }
-        let header = HeaderValue::from_str(&checksums::header(&identity.checksums)).ok();
+        let header = HeaderValue::from_str(&identity.checksum_header()).ok();
         let headers: Vec<_> = header
             .filter(|header| !header.is_empty())
             .map(|header| (HeaderName::from_static("symbolchecksum"), header))
