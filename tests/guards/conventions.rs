@@ -277,6 +277,7 @@ fn owners_of_the_net_engine_do_not_use_the_engine() {
         "options",
         "outbox",
         "retrieval",
+        "retrieval/decompilation",
         "sources",
         "stack/async_callers",
         "stack/transitions",

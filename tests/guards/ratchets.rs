@@ -68,7 +68,6 @@ const LARGE_STRUCTS: &[(&str, usize)] = &[
     ("BreakpointRequest", 14),
     ("ClrDebuggee", 13),
     ("ClrSession", 19),
-    ("Retrieval", 13),
 ];
 
 /// Types that are implemented in more than [`MAX_IMPL_FILES`] files, with the number of these.

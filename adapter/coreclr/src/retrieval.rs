@@ -3,10 +3,11 @@
 //! ([`super::retrieval_results`]).
 //!
 //! [`source_link_options`] and [`symbol_options`] decide which sources and symbols may be fetched;
-//! [`source_files`], [`symbol_files`] and [`decompiler`] fetch them; [`missing_source`] explains a source
-//! that is missing. Not here: local source files ([`super::sources`]).
+//! [`source_files`], [`symbol_files`] and [`decompiler`] fetch them, the last for a [`decompilation`];
+//! [`missing_source`] explains a source that is missing. Not here: local source files ([`super::sources`]).
 
 mod background;
+mod decompilation;
 pub(super) mod decompiler;
 pub(super) mod missing_source;
 pub(super) mod source_files;
@@ -29,9 +30,11 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::inbox::{Document, EngineInput, RetrievalResult};
-use super::modules::{LoadedModule, PdbIdentity};
+use super::modules::LoadedModule;
 use background::RetrievalThread;
-use decompiler::{Assembly, ConfiguredDecompiler};
+use decompilation::Decompilation;
+pub(super) use decompilation::PendingSourceRequest;
+use decompiler::Assembly;
 use source_files::RemoteSource;
 use source_link_options::SourceLinkOptions;
 use symbol_files::{SymbolServers, SymbolTarget};
@@ -41,21 +44,11 @@ use tandem_engine::ReplyHandle;
 /// Most bytes of fetched sources that are kept in memory because the cache cannot be written to.
 const MAX_IN_MEMORY: usize = 64 * 1024 * 1024;
 
-/// A request for a source that waits for the decompiler.
-pub(super) struct PendingSourceRequest {
-    /// The MethodDef token of the method whose text is requested.
-    pub(super) method: u32,
-    pub(super) cancel: CancellationToken,
-    pub(super) reply: ReplyHandle,
-}
-
 /// Owner of all work of this module.
 pub(super) struct Retrieval {
     inbox: Sender<EngineInput>,
     pub(super) source_link: SourceLinkOptions,
-    pub(super) decompiler: ConfiguredDecompiler,
     servers: Arc<SymbolServers>,
-    has_servers: bool,
     filter: SymbolOptions,
     cache: Option<Arc<Cache>>,
     client: Arc<DownloadClient>,
@@ -64,10 +57,7 @@ pub(super) struct Retrieval {
     fetched: RefCell<HashMap<Document, Option<String>>>,
     /// Requested sources whose download was not allowed.
     pub(super) refused: RefCell<HashSet<Document>>,
-    /// Modules that are being decompiled, with the requests that wait for each.
-    decompiling: HashMap<usize, Vec<PendingSourceRequest>>,
-    /// Modules whose decompilation failed.
-    undecompiled: HashMap<usize, Failure>,
+    pub(super) decompilation: Decompilation,
 }
 
 impl Retrieval {
@@ -76,17 +66,14 @@ impl Retrieval {
         Self {
             inbox,
             source_link: SourceLinkOptions::default(),
-            decompiler: ConfiguredDecompiler::default(),
             servers: Arc::new(SymbolServers::new(SymbolOptions::default())),
-            has_servers: false,
             filter: SymbolOptions::default(),
             cache: Cache::of_user().map(Arc::new),
             client: Arc::default(),
             background: OnceCell::new(),
             fetched: RefCell::default(),
             refused: RefCell::default(),
-            decompiling: HashMap::new(),
-            undecompiled: HashMap::new(),
+            decompilation: Decompilation::default(),
         }
     }
 
@@ -96,9 +83,8 @@ impl Retrieval {
     /// `INVALID_PARAMETER`, naming the invalid part.
     pub(super) fn configure(&mut self, attributes: &Value, ignored: &mut Vec<String>) -> Result<(), Failure> {
         self.source_link = SourceLinkOptions::parse(&attributes["sourceLinkOptions"])?;
-        self.decompiler = ConfiguredDecompiler::parse(&attributes["decompiler"])?;
+        self.decompilation = Decompilation::parse(&attributes["decompiler"])?;
         let options = SymbolOptions::parse(&attributes["symbolOptions"], ignored)?;
-        self.has_servers = !options.servers.is_empty();
         self.filter = options.clone();
         self.servers = Arc::new(SymbolServers::new(options));
         Ok(())
@@ -136,7 +122,7 @@ impl Retrieval {
         }
         if loaded.pdb.is_err()
             && let Some(identity) = loaded.identity()
-            && let Some(pdb) = self.open_decompiled(&identity)
+            && let Some(pdb) = self.decompilation.open_cached(self.cache.as_deref(), &identity)
         {
             loaded.set_decompiled_symbols(pdb);
         }
@@ -149,7 +135,7 @@ impl Retrieval {
 
     /// Cancels all work in progress; waiting requests are answered that the engine has ended.
     pub(super) fn stop(&mut self) {
-        self.decompiling.clear();
+        self.decompilation.stop();
         drop(self.background.take());
     }
 
@@ -163,7 +149,7 @@ impl Retrieval {
     /// Searches servers for the symbols of a module that has none; [`RetrievalResult::Symbols`] follows.
     /// Returns whether the search began.
     pub(super) fn find_symbols(&self, loaded: &LoadedModule) -> bool {
-        if !self.has_servers || self.scope_of(&loaded.name()) != SymbolSearchScope::Everywhere {
+        if self.filter.servers.is_empty() || self.scope_of(&loaded.name()) != SymbolSearchScope::Everywhere {
             return false;
         }
         // The framework has many modules, which are opened only when needed.
@@ -229,31 +215,6 @@ impl Retrieval {
         fetched.insert(document, text);
     }
 
-    /// Whether a module can be decompiled: it is a library with a file, and a decompiler is installed.
-    pub(super) fn can_decompile(&self, loaded: &LoadedModule) -> bool {
-        self.why_not_decompiled(loaded).is_none()
-    }
-
-    /// Why a module cannot be decompiled.
-    pub(super) fn why_not_decompiled(&self, loaded: &LoadedModule) -> Option<String> {
-        if loaded.is_decompiled() {
-            return Some("it is already decompiled".into());
-        }
-        if let Some(failure) = self.undecompiled.get(&loaded.id) {
-            return Some(failure.message.clone());
-        }
-        if loaded.is_user_code {
-            return Some("it is the user's own code".into());
-        }
-        if self.decompiler.is_off() {
-            return Some("`decompiler` is off".into());
-        }
-        if self.decompiler.program().is_none() {
-            return Some("no ilspycmd was found on PATH or in ~/.dotnet/tools".into());
-        }
-        (!loaded.path.is_file()).then(|| "it has no file that could be decompiled".into())
-    }
-
     /// Decompiles a module, unless that is in progress already; [`RetrievalResult::Decompiled`] follows.
     /// `folders` contain the assemblies that it references. The work continues when no request waits any
     /// more, so that a later request finds the result. Returns whether it begins now.
@@ -270,14 +231,12 @@ impl Retrieval {
                 send_result(&inbox, RetrievalResult::GivenUp { module });
             });
         }
-        let is_new = !self.decompiling.contains_key(&loaded.id);
-        self.decompiling.entry(loaded.id).or_default().extend(waiting);
-        if !is_new {
+        if !self.decompilation.begin(loaded.id, waiting) {
             return false;
         }
         let started = self.start_decompiling(loaded, folders);
         if let Err(failure) = started {
-            self.take_decompiled(loaded.id, Err(failure));
+            self.decompilation.take(loaded.id, Err(failure));
             return false;
         }
         true
@@ -293,7 +252,7 @@ impl Retrieval {
             Failure::new(ErrorCode::Unsupported, message)
         };
         let identity = loaded.identity_of_file().ok_or_else(no_id)?;
-        let program = self.decompiler.program().map(std::path::Path::to_path_buf).ok_or_else(no_thread)?;
+        let program = self.decompilation.program().map(std::path::Path::to_path_buf).ok_or_else(no_thread)?;
         let names = loaded.pdb.as_ref().ok().and_then(|pdb| pdb.path.clone());
         let assembly = Assembly { path: loaded.path.clone(), identity, names, folders };
         let (cache, inbox, module, over) =
@@ -304,38 +263,6 @@ impl Retrieval {
             send_result(&inbox, RetrievalResult::Decompiled { module, made });
         });
         Ok(())
-    }
-
-    /// Takes the requests that wait for a module, which was decompiled or not. After a failure, those that
-    /// wait for it are answered.
-    pub(super) fn take_decompiled(
-        &mut self,
-        module: usize,
-        made: Result<(), Failure>,
-    ) -> Vec<PendingSourceRequest> {
-        let waiting = self.decompiling.remove(&module).unwrap_or_default();
-        let Err(failure) = made else { return waiting };
-        for waiting in waiting {
-            waiting.reply.send(Err(failure.clone()));
-        }
-        self.undecompiled.insert(module, failure);
-        Vec::new()
-    }
-
-    /// Answers cancelled requests.
-    pub(super) fn reply_to_cancelled(&mut self, module: usize) {
-        let Some(waiting) = self.decompiling.get_mut(&module) else { return };
-        for given_up in waiting.extract_if(.., |waiting| waiting.cancel.is_cancelled()) {
-            given_up.reply.send(Err(Failure::cancelled()));
-        }
-    }
-
-    /// The decompiled symbols of an earlier session, for a module without symbols.
-    pub(super) fn open_decompiled(&self, identity: &PdbIdentity) -> Option<Pdb> {
-        if self.decompiler.is_off() {
-            return None;
-        }
-        decompiler::open_cached(self.cache.as_deref()?, identity)
     }
 }
 

@@ -26,7 +26,7 @@ impl ClrSession {
             }
             RetrievalResult::Symbols { module, found } => self.on_symbols_found(module, found),
             RetrievalResult::Decompiled { module, made } => self.on_decompiled(module, made),
-            RetrievalResult::GivenUp { module } => self.retrieval.reply_to_cancelled(module),
+            RetrievalResult::GivenUp { module } => self.retrieval.decompilation.reply_to_cancelled(module),
         }
     }
 
@@ -60,7 +60,7 @@ impl ClrSession {
             self.outbox.note(&failure.to_string());
         }
         for PendingSourceRequest { method, reply, .. } in
-            self.retrieval.take_decompiled(module, failure.map_or(Ok(()), Err))
+            self.retrieval.decompilation.take(module, failure.map_or(Ok(()), Err))
         {
             let gone = || Failure::invalid("the module was unloaded while it was decompiled");
             let text = made.as_ref().ok_or_else(gone).and_then(|loaded| loaded.decompiled_text(method));
@@ -142,13 +142,13 @@ impl ClrSession {
     /// If the program is stopped in a library without a source, and clients are to see
     /// libraries, decompiles it.
     pub(crate) fn decompile_top_frame(&mut self, thread: u32) {
-        if self.options.just_my_code || self.retrieval.decompiler.is_off() {
+        if self.options.just_my_code || self.retrieval.decompilation.is_off() {
             return;
         }
         let module =
             || self.debuggee.thread(thread).ok()?.frames(1).ok()?.first()?.function().ok()?.module().ok();
         let Some(loaded) = module().and_then(|module| self.types.modules.of(&module)) else { return };
-        if loaded.pdb.is_err() && self.retrieval.can_decompile(&loaded) {
+        if loaded.pdb.is_err() && self.retrieval.decompilation.is_possible(&loaded) {
             self.decompile(&loaded, None);
         }
     }

@@ -81,7 +81,7 @@ impl ClrSession {
                 // A user who forbids the download wants the alternatives.
                 Err(_)
                     if self.retrieval.source_link.forbids(&remote.url)
-                        && self.retrieval.can_decompile(loaded) => {}
+                        && self.retrieval.decompilation.is_possible(loaded) => {}
                 Err(failure) => {
                     self.retrieval.refused.borrow_mut().insert(key);
                     return Err(missing_source::with_others(
@@ -103,7 +103,8 @@ impl ClrSession {
         document: Option<u32>,
         cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
-        let Some(method) = method.filter(|_| loaded.is_decompiled() || self.retrieval.can_decompile(loaded))
+        let Some(method) =
+            method.filter(|_| loaded.is_decompiled() || self.retrieval.decompilation.is_possible(loaded))
         else {
             return Err(self.retrieval.no_source(loaded, document));
         };

@@ -89,7 +89,7 @@ impl SourceLocator {
                     body.adapter_data = not_here();
                 }
             }
-            None if retrieval.can_decompile(loaded) => {
+            None if retrieval.decompilation.is_possible(loaded) => {
                 body.source_reference = reference();
                 body.origin = Some("not found here; decompiled when it is opened".into());
                 body.adapter_data = not_here();

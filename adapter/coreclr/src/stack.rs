@@ -216,7 +216,7 @@ impl ClrTypeSystem {
         let point = loaded.pdb.as_ref().ok().and_then(|pdb| pdb.point_at(method, il?));
         let Some(point) = point else {
             let mut source = external(&loaded.name());
-            if loaded.pdb.is_err() && retrieval.can_decompile(loaded) {
+            if loaded.pdb.is_err() && retrieval.decompilation.is_possible(loaded) {
                 source.source_reference = Some(sources::reference_of_method(loaded.id, method));
                 source.origin = Some("decompiled when it is opened".to_owned());
                 source.adapter_data = sources::not_here();

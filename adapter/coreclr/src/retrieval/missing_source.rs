@@ -149,11 +149,11 @@ impl Retrieval {
 
     fn by_decompiler(&self, loaded: &LoadedModule) -> RetrievalOption {
         let way = RetrievalWay::new("decompiler");
-        let program = self.decompiler.program().map(|program| program.display().to_string());
-        match self.why_not_decompiled(loaded) {
+        let program = self.decompilation.program().map(|program| program.display().to_string());
+        match self.decompilation.why_not(loaded) {
             None => RetrievalOption { about: RetrievalWay { program, ..way }, hint: None },
             Some(problem) => {
-                let is_missing = program.is_none() && !self.decompiler.is_off() && !loaded.is_user_code;
+                let is_missing = program.is_none() && !self.decompilation.is_off() && !loaded.is_user_code;
                 let hint = is_missing.then(|| format!("`{INSTALL}` installs a decompiler that is used then"));
                 let hint = hint.or_else(|| program.map(|_| format!("it is not decompiled: {problem}")));
                 RetrievalOption { about: RetrievalWay { problem: Some(problem), ..way }, hint }
