@@ -248,6 +248,7 @@ fn owners_of_the_net_engine_do_not_use_the_engine() {
         "compiler/program",
         "compiler/sdk",
         "compiler/wire",
+        "current_request",
         "debuggee",
         "disassembly",
         "disassembly/instructions",

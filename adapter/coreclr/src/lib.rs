@@ -23,6 +23,7 @@ mod children;
 mod code_position;
 mod compiled;
 mod compiler;
+mod current_request;
 mod debuggee;
 mod disassembly;
 mod evaluator;
@@ -75,6 +76,7 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use current_request::CurrentRequest;
 use hang_watchdog::HangWatchdog;
 use inbox::{EngineInbox, EngineInput};
 use outbox::Outbox;
@@ -178,14 +180,14 @@ impl CoreClr {
         let ending = Arc::new(AtomicBool::new(false));
         let stopping = Arc::new(AtomicBool::new(false));
         let hang_watchdog = Arc::new(HangWatchdog::new(stopping.clone()));
-        let watchdog = hang_watchdog.clone();
-        let (flags, pipes) = ([ending.clone(), stopping], broker.clone());
+        let request = CurrentRequest::new(ending.clone(), hang_watchdog.clone());
+        let pipes = broker.clone();
         let (answers, answered) = mpsc::channel();
         let own = EngineInbox::new((inbox.clone(), inputs), answered);
         std::thread::Builder::new()
             .name(hang_watchdog::ENGINE.into())
             .stack_size(STACK_LEN)
-            .spawn(move || ClrSession::new(pipes, own, Outbox::new(events), flags, watchdog).run())
+            .spawn(move || ClrSession::new(pipes, own, Outbox::new(events), request, stopping).run())
             .map_err(|error| {
                 Failure::new(ErrorCode::EngineFailed, format!("cannot start the engine's thread: {error}"))
             })?;

@@ -2,25 +2,24 @@
 //! modules that the table calls), and callbacks ([`super::callbacks`]).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use cordebug::debugger::Process;
 use dap_wire::types::StoppedEventBody;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
 use super::active_step::Stepping;
 use super::breakpoints::{BreakpointList, Breakpoints};
 use super::children::{ChildProcessPolicy, Children, RootProcess};
 use super::compiler::Compiler;
 use super::cor;
+use super::current_request::CurrentRequest;
 use super::debuggee::{ClrDebuggee, RunState};
 use super::disassembly::Disassembly;
 use super::exceptions::Exceptions;
 use super::func_eval::FuncEval;
-use super::hang_watchdog::HangWatchdog;
 use super::inbox::{EngineInbox, EngineInput};
 use super::options::SessionOptions;
 use super::outbox::Outbox;
@@ -43,10 +42,7 @@ pub(super) struct ClrSession {
     pub(super) broker: Broker,
     pub(super) inbox: EngineInbox,
     pub(super) outbox: Outbox,
-    pub(super) ending: Arc<AtomicBool>,
-    /// Cancels the current request.
-    pub(super) cancel: CancellationToken,
-    pub(super) hang_watchdog: Arc<HangWatchdog>,
+    pub(super) request: CurrentRequest,
     pub(super) calls: FuncEval,
     pub(super) types: ClrTypeSystem,
     pub(super) breakpoints: Breakpoints,
@@ -66,8 +62,8 @@ impl ClrSession {
         broker: Broker,
         inbox: EngineInbox,
         outbox: Outbox,
-        [ending, stopping]: [Arc<AtomicBool>; 2],
-        hang_watchdog: Arc<HangWatchdog>,
+        request: CurrentRequest,
+        stopping: Arc<AtomicBool>,
     ) -> Self {
         let retrieval = Retrieval::new(inbox.sender());
         Self {
@@ -76,9 +72,7 @@ impl ClrSession {
             broker,
             inbox,
             outbox,
-            ending,
-            cancel: CancellationToken::new(),
-            hang_watchdog,
+            request,
             calls: FuncEval::default(),
             types: ClrTypeSystem::default(),
             breakpoints: Breakpoints::default(),
@@ -104,18 +98,17 @@ impl ClrSession {
             match input {
                 EngineInput::Request { request, cancel, reply } => {
                     self.debuggee.threads.begin(request.command());
-                    self.cancel = cancel.clone();
-                    self.hang_watchdog.begin(reply);
-                    let result = if cancel.is_cancelled() {
+                    self.request.begin(cancel, reply);
+                    let result = if self.request.is_cancelled() {
                         Err(Failure::cancelled())
                     } else {
                         if matches!(self.debuggee.run, RunState::Stopped { .. }) {
                             self.pass_first_calls();
                         }
-                        let result = self.handle_request(&request, &cancel);
+                        let result = self.handle_request(&request);
                         result.map_err(|failure| self.debuggee.unless_ended(request.command(), failure))
                     };
-                    self.hang_watchdog.reply(result);
+                    self.request.reply(result);
                     self.end_request();
                 }
                 EngineInput::Callback(callback) => self.on_callback(callback),
@@ -125,23 +118,19 @@ impl ClrSession {
                 EngineInput::Shutdown => break,
             }
         }
-        self.hang_watchdog.end();
+        self.request.hang_watchdog.end();
     }
 
     /// Drops the limits of a request, which do not apply to callbacks after it: a condition runs code even if
     /// the last request was cancelled, or came from a client that may only look.
     fn end_request(&mut self) {
-        self.cancel = CancellationToken::new();
+        self.request.end();
         self.calls.is_look_only = false;
     }
 
     /// Carries out a request of the hub. It takes several breakpoints on one line, so no conditions are
     /// joined.
-    fn handle_request(
-        &mut self,
-        request: &EngineRequest,
-        cancel: &CancellationToken,
-    ) -> Result<EngineAnswer, Failure> {
+    fn handle_request(&mut self, request: &EngineRequest) -> Result<EngineAnswer, Failure> {
         match request {
             EngineRequest::Terminate(TerminateMode::Force) => {
                 return self.end_by_force().map(EngineAnswer::from);
@@ -153,16 +142,11 @@ impl ClrSession {
             EngineRequest::Dap { .. } | EngineRequest::MergedBreakpoints { .. } => {}
         }
         self.children.record_breakpoints(request.command(), request.arguments_for_children());
-        self.handle_command(request.command(), request.arguments(), cancel).map(EngineAnswer::from)
+        self.handle_command(request.command(), request.arguments()).map(EngineAnswer::from)
     }
 
     /// Dispatches a command by its name.
-    fn handle_command(
-        &mut self,
-        command: &str,
-        arguments: &Value,
-        cancel: &CancellationToken,
-    ) -> Result<Value, Failure> {
+    fn handle_command(&mut self, command: &str, arguments: &Value) -> Result<Value, Failure> {
         if command == "disconnect" {
             return self.disconnect(arguments);
         }
@@ -171,7 +155,7 @@ impl ClrSession {
             return self.handle_without_debugger(command, arguments);
         }
         match command {
-            "launch" => self.launch(arguments, cancel),
+            "launch" => self.launch(arguments),
             "attach" => self.attach(arguments),
             "configurationDone" => self.configured(),
             "setBreakpoints" | "setFunctionBreakpoints" | "setInstructionBreakpoints" => {
@@ -203,7 +187,7 @@ impl ClrSession {
             ),
             "modules" => Ok(self.types.modules.list(arguments)),
             "loadedSources" => Ok(self.sources.loaded_sources(&self.retrieval, &self.types)),
-            "source" => self.source(arguments, cancel),
+            "source" => self.source(arguments),
             "setSourceLinkOptions" => self.set_source_link_options(arguments),
             "breakpointLocations" => self.sources.breakpoint_locations(&self.types, arguments),
             "continue" => self.continue_request(arguments),
@@ -237,10 +221,6 @@ impl ClrSession {
     /// Read access to the stopped program.
     pub(super) fn at_stop(&self) -> StopContext<'_> {
         StopContext::new(&self.debuggee, &self.types, &self.values)
-    }
-
-    pub(super) fn is_ending(&self) -> bool {
-        self.ending.load(Ordering::Relaxed)
     }
 
     /// Does something that needs a stopped program, and stops it for that if necessary.

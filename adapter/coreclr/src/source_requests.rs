@@ -5,7 +5,6 @@
 use dap_wire::Failure;
 use dap_wire::types::{self, DapSourceArguments, SourceOfModule};
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
 use super::modules::LoadedModule;
 use super::retrieval::source_files::RemoteSource;
@@ -17,7 +16,7 @@ impl ClrSession {
     /// `source`: an available text, embedded in a PDB, fetched or decompiled. Slow sources are answered
     /// later, and other requests in the meantime. `moduleId` (of a frame) without a source requests the code
     /// of that module, or the reason why there is none.
-    pub(super) fn source(&mut self, arguments: &Value, cancel: &CancellationToken) -> Result<Value, Failure> {
+    pub(super) fn source(&mut self, arguments: &Value) -> Result<Value, Failure> {
         let SourceOfModule { module_id } = types::read(arguments);
         let DapSourceArguments { source, source_reference, .. } = types::read(arguments);
         let unknown = || {
@@ -30,7 +29,7 @@ impl ClrSession {
         let path = source.as_ref().and_then(|source| source.path.as_deref());
         if let Some((module, method)) = requested.and_then(method_of) {
             let loaded = self.types.modules.by_id(module).ok_or_else(unknown)?;
-            return self.decompiled_source(&loaded, Some(method), None, cancel);
+            return self.decompiled_source(&loaded, Some(method), None);
         }
         for loaded in self.types.modules.with_symbols() {
             let Ok(pdb) = &loaded.pdb else { continue };
@@ -43,7 +42,7 @@ impl ClrSession {
                 (None, None) => None,
             };
             if let Some((row, _)) = found {
-                return self.source_of(&loaded, row, cancel);
+                return self.source_of(&loaded, row);
             }
         }
         match types::unsigned(module_id).and_then(|id| self.types.modules.by_id(id)) {
@@ -55,12 +54,7 @@ impl ClrSession {
         }
     }
 
-    fn source_of(
-        &mut self,
-        loaded: &LoadedModule,
-        document: u32,
-        cancel: &CancellationToken,
-    ) -> Result<Value, Failure> {
+    fn source_of(&mut self, loaded: &LoadedModule, document: u32) -> Result<Value, Failure> {
         let (key, no_symbols) = ((loaded.id, document), || self.retrieval.no_source(loaded, None));
         let pdb = loaded.pdb.as_ref().map_err(|_| no_symbols())?;
         let path = self.sources.path_of(pdb, document);
@@ -73,8 +67,8 @@ impl ClrSession {
         if let Some(remote) = RemoteSource::of(pdb, document) {
             match remote.allowed(&self.retrieval.source_link) {
                 Ok(_) => {
-                    if let Some(reply) = self.hang_watchdog.take() {
-                        self.retrieval.fetch_source(key, remote, cancel.clone(), reply);
+                    if let Some(reply) = self.request.take_reply() {
+                        self.retrieval.fetch_source(key, remote, self.request.cancel.clone(), reply);
                     }
                     return Ok(Value::Null);
                 }
@@ -92,7 +86,7 @@ impl ClrSession {
             }
         }
         let method = pdb.statements(document, 1..=u32::MAX).first().map(|first| first.method);
-        self.decompiled_source(loaded, method, Some(document), cancel)
+        self.decompiled_source(loaded, method, Some(document))
     }
 
     /// The text of the type with a method, in a module that is decompiled first.
@@ -101,7 +95,6 @@ impl ClrSession {
         loaded: &LoadedModule,
         method: Option<u32>,
         document: Option<u32>,
-        cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
         let Some(method) =
             method.filter(|_| loaded.is_decompiled() || self.retrieval.decompilation.is_possible(loaded))
@@ -111,8 +104,9 @@ impl ClrSession {
         if loaded.is_decompiled() {
             return loaded.decompiled_text(method);
         }
-        if let Some(reply) = self.hang_watchdog.take() {
-            self.decompile(loaded, Some(PendingSourceRequest { method, cancel: cancel.clone(), reply }));
+        if let Some(reply) = self.request.take_reply() {
+            let cancel = self.request.cancel.clone();
+            self.decompile(loaded, Some(PendingSourceRequest { method, cancel, reply }));
         }
         Ok(Value::Null)
     }

@@ -13,7 +13,6 @@ use dap_wire::types::{self, AttachBody};
 use dap_wire::{ErrorCode, Failure};
 use rustix::process::Signal;
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
 use super::attributes;
 use super::children::{ChildAttachAttributes, ChildProcessPolicy, RootProcess};
@@ -42,13 +41,13 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 const HANG_UP_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl ClrSession {
-    pub(super) fn launch(&mut self, arguments: &Value, cancel: &CancellationToken) -> Result<Value, Failure> {
+    pub(super) fn launch(&mut self, arguments: &Value) -> Result<Value, Failure> {
         let arguments = &env_file::merge(arguments, &mut |line| self.outbox.note(line))?;
         let attributes = Attributes(arguments);
         self.breakpoints.stop_on_entry = attributes.flag("stopOnEntry", false)?;
         self.attributes(arguments)?;
-        let (ending, cancel) = (self.ending.clone(), cancel.clone());
-        let give_up = || ending.load(Ordering::Relaxed) || cancel.is_cancelled();
+        let request = self.request.clone();
+        let give_up = || request.is_abandoned();
         let mut program =
             program::resolve(&attributes, &|event, body| self.outbox.send_event(event, body), &give_up)?;
         if self.options.suppress_optimizations {
@@ -117,7 +116,7 @@ impl ClrSession {
         self.watch_exit();
         let in_terminal = matches!(program.console, Console::Terminal { .. });
         stack_overflow::watch(&self.broker, pid, in_terminal, self.outbox.notes());
-        self.hang_watchdog.watch(pid, runtime, self.outbox.notes());
+        self.request.hang_watchdog.watch(pid, runtime, self.outbox.notes());
         self.wait_for_first_callback();
         self.calls.first_calls.start(pid);
         tracing::debug!(pid, "the first callback came");
@@ -295,7 +294,7 @@ impl ClrSession {
         self.broker.set_not_owned();
         self.debuggee.run = RunState::Held;
         let version = runtime.version();
-        self.hang_watchdog.watch(pid, runtime, self.outbox.notes());
+        self.request.hang_watchdog.watch(pid, runtime, self.outbox.notes());
         self.wait_for_first_callback();
         if !was_held
             && let Err(failure) =

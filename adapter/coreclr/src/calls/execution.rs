@@ -145,7 +145,7 @@ impl ClrSession {
                         waits.sample();
                     }
                     let waited = start.elapsed();
-                    let is_wanted = waited > site.limit || self.is_ending() || self.cancel.is_cancelled();
+                    let is_wanted = waited > site.limit || self.request.is_abandoned();
                     if !with_others && (waited > site.limit / 2 || is_wanted) {
                         with_others = true;
                         call.halt(&mut self.debuggee, "stop a call that may wait for another thread")?;
@@ -184,12 +184,12 @@ impl ClrSession {
             match action {
                 CallAction::TakeResult => break Ok(CallOutcome::Value(result)),
                 CallAction::TakeException => break Ok(CallOutcome::Threw(result)),
-                CallAction::ReportAborted => break Err(call.abort_failure(self.cancel.is_cancelled())),
+                CallAction::ReportAborted => break Err(call.abort_failure(self.request.is_cancelled())),
                 CallAction::GiveUp(why) => {
                     if let Some(below) = call.top {
                         self.calls.stuck.leave(&mut self.debuggee.threads, site.thread, below, what);
                     }
-                    break Err(call.give_up_failure(why, self.cancel.is_cancelled()));
+                    break Err(call.give_up_failure(why, self.request.is_cancelled()));
                 }
                 CallAction::Continue
                 | CallAction::Inspect

@@ -178,7 +178,7 @@ impl EvaluationTarget for ExpressionEvaluation<'_> {
     }
 
     fn check_cancellation(&self) -> Result<(), Failure> {
-        if self.session().cancel.is_cancelled() {
+        if self.session().request.is_cancelled() {
             return Err(Failure::cancelled());
         }
         let round = self.rounds.get() + 1;

@@ -77,7 +77,7 @@ impl ClrSession {
         let (groups, _) = self.items_in(&groups, keys.len(), site)?;
         let mut all = Vec::new();
         for group in groups {
-            all.push(self.at_stop().positions_in(&self.cancel, &group)?);
+            all.push(self.at_stop().positions_in(&self.request.cancel, &group)?);
         }
         Ok(all)
     }

@@ -72,7 +72,7 @@ impl ClrSession {
         let since = Instant::now();
         let mut ready = Vec::new();
         for item in items {
-            if self.cancel.is_cancelled() {
+            if self.request.is_cancelled() {
                 return Err(Failure::cancelled());
             }
             if since.elapsed() > site.limit {

@@ -49,8 +49,10 @@ impl ClrSession {
         };
         let path = of.path().ok_or_else(|| failed("the sequence is not in the program"))?.clone();
         let value = bare(&self.at_stop().fetch(&path)?).ok_or_else(|| failed("the sequence is null"))?;
-        let items =
-            self.at_stop().items(&self.cancel, &value, &path, 0, most.saturating_add(1)).unwrap_or_default();
+        let items = self
+            .at_stop()
+            .items(&self.request.cancel, &value, &path, 0, most.saturating_add(1))
+            .unwrap_or_default();
         let is_cut = items.len() > most;
         let val = |(_, path): (String, Path)| match &item {
             Some(ty) => TypedValue::at(path, ty.clone()),

@@ -130,7 +130,7 @@ impl ClrSession {
         let items = if format.raw {
             None
         } else {
-            self.at_stop().items(&self.cancel, &inner, path, page.start, count)
+            self.at_stop().items(&self.request.cancel, &inner, path, page.start, count)
         };
         if let Some(mut items) = items {
             let mut rows = Vec::new();

@@ -51,7 +51,7 @@ impl ClrSession {
         let (until, mut given) = (since + DISPLAYS_TIMEOUT, 0);
         let mut variables = Vec::with_capacity(rows.len());
         for row in rows {
-            if self.cancel.is_cancelled() {
+            if self.request.is_cancelled() {
                 return Err(Failure::cancelled());
             }
             let site = EvalContext { runs: Instant::now() < until, ..site };
