@@ -267,7 +267,7 @@ impl ClrSession {
     /// Lends the compiler's process what it needs of the session.
     fn with_compiler_host<T>(&self, work: impl FnOnce(&CompilerHost<'_>) -> T) -> T {
         let should_give_up = || self.request.is_abandoned();
-        let (broker, pid) = (&self.broker, self.debuggee.pid);
+        let (broker, pid) = (&self.debuggee.broker, self.debuggee.pid);
         work(&CompilerHost { broker, pid, should_give_up: &should_give_up })
     }
 }

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use super::cor;
 use super::managed_threads::ManagedThreads;
-use tandem_process::{Child, ExitInfo};
+use tandem_process::{Broker, Child, ExitInfo};
 
 /// Run state of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,11 +37,11 @@ pub(super) enum RunState {
 /// The debugged program.
 pub(super) struct ClrDebuggee {
     pub(super) run: RunState,
+    /// Its start, input and output.
+    pub(super) broker: Broker,
     pub(super) child: Option<Child>,
     /// Whether it runs without a debugger.
     pub(super) no_debug: bool,
-    /// It has ended, though its end was not reported yet: the debugging library must not access it any more.
-    pub(super) dead: bool,
     /// How often an evaluation has written to it.
     pub(super) times_written: Cell<u64>,
     /// Process id of the program, launched or attached to.
@@ -51,28 +51,42 @@ pub(super) struct ClrDebuggee {
     pub(super) threads: ManagedThreads,
     /// The program's own assembly, for the entry stop.
     pub(super) entry_module: Option<PathBuf>,
-    /// How the program ended, and whether that was reported.
-    pub(super) exit: Option<ExitInfo>,
-    pub(super) end_reported: bool,
+    pub(super) end: DebuggeeEnd,
     /// Set while the engine's thread waits for the program to stop.
     stopping: Arc<AtomicBool>,
 }
 
+/// The end of the program, as far as it is known.
+#[derive(Default)]
+pub(super) struct DebuggeeEnd {
+    /// It has ended, though its end was not reported yet: the debugging library must not access it any more.
+    pub(super) is_noticed: bool,
+    /// How it ended; `None` after a detach too.
+    pub(super) exit: Option<ExitInfo>,
+    is_reported: bool,
+}
+
+impl DebuggeeEnd {
+    /// Whether the end is to be reported now: once.
+    pub(super) fn take_report(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_reported, true)
+    }
+}
+
 impl ClrDebuggee {
-    pub(super) fn new(stopping: Arc<AtomicBool>) -> Self {
+    pub(super) fn new(broker: Broker, stopping: Arc<AtomicBool>) -> Self {
         Self {
             run: RunState::None,
+            broker,
             child: None,
             no_debug: false,
-            dead: false,
             times_written: Cell::new(0),
             pid: None,
             debugger: None,
             process: None,
             threads: ManagedThreads::default(),
             entry_module: None,
-            exit: None,
-            end_reported: false,
+            end: DebuggeeEnd::default(),
             stopping,
         }
     }

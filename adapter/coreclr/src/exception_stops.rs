@@ -92,7 +92,8 @@ impl ClrSession {
         let (name, mut message) = self.types.exception_summary(&self.debuggee, thread);
         let is_fatal = at == ExceptionStage::Unhandled && name == FATAL;
         if is_fatal {
-            let reason = fatal_error::reason(&self.broker.stderr_tail(fatal_error::MAX_OUTPUT_BYTES));
+            let reason =
+                fatal_error::reason(&self.debuggee.broker.stderr_tail(fatal_error::MAX_OUTPUT_BYTES));
             self.exceptions.keep_fatal_reason(reason.clone());
             message = reason.or(message);
         }

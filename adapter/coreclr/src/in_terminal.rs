@@ -27,8 +27,10 @@ impl ClrSession {
         program: &LaunchSpec,
         give_up: &dyn Fn() -> bool,
     ) -> Result<Child, Failure> {
-        let Console::Terminal { external } = program.console else { return self.broker.spawn(&program.spec) };
-        let launch = self.broker.offer_terminal(program.spec.clone())?;
+        let Console::Terminal { external } = program.console else {
+            return self.debuggee.broker.spawn(&program.spec);
+        };
+        let launch = self.debuggee.broker.offer_terminal(program.spec.clone())?;
         let name = program.assembly.as_deref().unwrap_or(&program.spec.program);
         let title = name.file_name().unwrap_or(name.as_os_str()).to_string_lossy();
         self.outbox.ask_client(
@@ -44,7 +46,7 @@ impl ClrSession {
         let mut deadline = None;
         // The program may start before the client answers; then the answer is not needed.
         let child = loop {
-            if let Some(child) = self.broker.accept(&launch, CANCEL_CHECK_INTERVAL)? {
+            if let Some(child) = self.debuggee.broker.accept(&launch, CANCEL_CHECK_INTERVAL)? {
                 break child;
             }
             match self.inbox.client_answer() {

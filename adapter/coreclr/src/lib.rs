@@ -77,6 +77,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use current_request::CurrentRequest;
+use debuggee::ClrDebuggee;
 use hang_watchdog::HangWatchdog;
 use inbox::{EngineInbox, EngineInput};
 use outbox::Outbox;
@@ -187,7 +188,10 @@ impl CoreClr {
         std::thread::Builder::new()
             .name(hang_watchdog::ENGINE.into())
             .stack_size(STACK_LEN)
-            .spawn(move || ClrSession::new(pipes, own, Outbox::new(events), request, stopping).run())
+            .spawn(move || {
+                let debuggee = ClrDebuggee::new(pipes, stopping);
+                ClrSession::new(debuggee, own, Outbox::new(events), request).run();
+            })
             .map_err(|error| {
                 Failure::new(ErrorCode::EngineFailed, format!("cannot start the engine's thread: {error}"))
             })?;

@@ -12,7 +12,8 @@ impl ClrDebuggee {
     /// stop are refused, even if the program has stopped already: that stop was not handled yet, and the
     /// request would skip it.
     pub(super) fn check_run(&self, command: &str) -> Result<(), Failure> {
-        let has_died = || self.dead || self.child.as_ref().is_some_and(|child| child.exited().is_some());
+        let has_died =
+            || self.end.is_noticed || self.child.as_ref().is_some_and(|child| child.exited().is_some());
         if self.run != RunState::None && has_died() {
             return Err(Failure::new(ErrorCode::NoSession, "the program has ended").quiet());
         }
@@ -28,7 +29,8 @@ impl ClrDebuggee {
     pub(super) fn unless_ended(&self, command: &str, failure: Failure) -> Failure {
         let is_debugged = !self.no_debug && !matches!(self.run, RunState::None | RunState::Over);
         // An evaluation that has noticed the end reports it itself.
-        let ended = || is_debugged && !self.dead && self.pid.is_some_and(cordebug::liveness::is_ending);
+        let ended =
+            || is_debugged && !self.end.is_noticed && self.pid.is_some_and(cordebug::liveness::is_ending);
         if failure.code == ErrorCode::Cancelled || !ended() {
             return failure;
         }

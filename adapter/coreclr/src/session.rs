@@ -1,8 +1,6 @@
 //! The engine's thread: its state, its loop, and the table of commands. Not here: the work of a command (the
 //! modules that the table calls), and callbacks ([`super::callbacks`]).
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use cordebug::debugger::Process;
@@ -29,7 +27,6 @@ use super::stop_context::StopContext;
 use super::types::ClrTypeSystem;
 use super::value_store::ValueStore;
 use tandem_engine::{EngineAnswer, EngineRequest, TerminateMode};
-use tandem_process::Broker;
 
 /// How long a pause waits for callbacks that the runtime has already queued, and for one of them.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(3);
@@ -39,7 +36,6 @@ const CALLBACK_TIMEOUT: Duration = Duration::from_millis(50);
 pub(super) struct ClrSession {
     pub(super) options: SessionOptions,
     pub(super) debuggee: ClrDebuggee,
-    pub(super) broker: Broker,
     pub(super) inbox: EngineInbox,
     pub(super) outbox: Outbox,
     pub(super) request: CurrentRequest,
@@ -59,17 +55,15 @@ pub(super) struct ClrSession {
 
 impl ClrSession {
     pub(super) fn new(
-        broker: Broker,
+        debuggee: ClrDebuggee,
         inbox: EngineInbox,
         outbox: Outbox,
         request: CurrentRequest,
-        stopping: Arc<AtomicBool>,
     ) -> Self {
         let retrieval = Retrieval::new(inbox.sender());
         Self {
             options: SessionOptions::default(),
-            debuggee: ClrDebuggee::new(stopping),
-            broker,
+            debuggee,
             inbox,
             outbox,
             request,
@@ -215,7 +209,13 @@ impl ClrSession {
 
     /// Debugs or reports the child processes of this process from now on.
     pub(super) fn watch_children(&mut self, root: RootProcess, following: ChildProcessPolicy) {
-        self.children.watch(root, following, &self.broker, self.outbox.sender(), self.inbox.sender());
+        self.children.watch(
+            root,
+            following,
+            &self.debuggee.broker,
+            self.outbox.sender(),
+            self.inbox.sender(),
+        );
     }
 
     /// Read access to the stopped program.

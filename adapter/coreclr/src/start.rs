@@ -115,7 +115,7 @@ impl ClrSession {
         self.debuggee.run = RunState::Held;
         self.watch_exit();
         let in_terminal = matches!(program.console, Console::Terminal { .. });
-        stack_overflow::watch(&self.broker, pid, in_terminal, self.outbox.notes());
+        stack_overflow::watch(&self.debuggee.broker, pid, in_terminal, self.outbox.notes());
         self.request.hang_watchdog.watch(pid, runtime, self.outbox.notes());
         self.wait_for_first_callback();
         self.calls.first_calls.start(pid);
@@ -171,8 +171,8 @@ impl ClrSession {
         if gave_up {
             return Failure::cancelled();
         }
-        self.broker.drain_output();
-        let words = self.broker.stderr_tail(2000);
+        self.debuggee.broker.drain_output();
+        let words = self.debuggee.broker.stderr_tail(2000);
         match (started, child.exited()) {
             (_, Some(_)) if child.lost_terminal() => failed("its terminal was closed".into()),
             (_, Some(info)) if info.code == 127 && words.starts_with("tandem-dap:") => failed(words),
@@ -291,7 +291,7 @@ impl ClrSession {
                     process has already compiled, and code compiled ahead of time, stays optimized.",
             );
         }
-        self.broker.set_not_owned();
+        self.debuggee.broker.set_not_owned();
         self.debuggee.run = RunState::Held;
         let version = runtime.version();
         self.request.hang_watchdog.watch(pid, runtime, self.outbox.notes());

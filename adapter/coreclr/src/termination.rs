@@ -256,7 +256,7 @@ impl ClrSession {
         // A program that was suspended from its terminal's keyboard receives the signal when it continues.
         child.signal(Signal::CONT);
         // On another thread: while exiting, the program makes callbacks that must be answered.
-        let (broker, pid, mut exit) = (self.broker.clone(), child.pid(), child.exit());
+        let (broker, pid, mut exit) = (self.debuggee.broker.clone(), child.pid(), child.exit());
         let wake = move || {
             let runtime = broker.runtime();
             let ignores_signal = runtime.block_on(async {
@@ -351,15 +351,15 @@ impl ClrSession {
                 self.outbox.note(&format!("The program was ended by {signal}."));
             }
         }
-        self.debuggee.exit = info;
+        self.debuggee.end.exit = info;
     }
 
     /// Reports the end once.
     fn report_end(&mut self) {
-        if std::mem::replace(&mut self.debuggee.end_reported, true) {
+        if !self.debuggee.end.take_report() {
             return;
         }
-        if let Some(info) = self.debuggee.exit {
+        if let Some(info) = self.debuggee.end.exit {
             if self.options.logging.process_exit {
                 self.outbox.note(&format!("The program has ended with {info}."));
             }

@@ -123,7 +123,7 @@ impl ClrSession {
                     }
                     Ok(EngineInput::Callback(callback @ Callback::ExitProcess)) => {
                         self.inbox.postpone(EngineInput::Callback(callback));
-                        self.debuggee.dead = true;
+                        self.debuggee.end.is_noticed = true;
                         return Err(end_failure(what));
                     }
                     Ok(EngineInput::Callback(callback)) => {
@@ -226,7 +226,7 @@ impl RunningCall<'_> {
     fn halt(&self, debuggee: &mut ClrDebuggee, why: &str) -> Result<(), Failure> {
         debuggee.stop(self.process).map_err(|error| match error.hresult {
             CORDBG_E_PROCESS_TERMINATED => {
-                debuggee.dead = true;
+                debuggee.end.is_noticed = true;
                 end_failure(self.what)
             }
             _ => cor(why)(error),
