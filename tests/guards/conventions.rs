@@ -280,6 +280,7 @@ fn owners_of_the_net_engine_do_not_use_the_engine() {
         "retrieval",
         "retrieval/decompilation",
         "sources",
+        "sources/source_locator",
         "stack/async_callers",
         "stack/transitions",
         "types",

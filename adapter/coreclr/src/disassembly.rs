@@ -16,8 +16,7 @@ use serde_json::Value;
 use super::debuggee::ClrDebuggee;
 use super::memory;
 use super::types::ClrTypeSystem;
-use crate::retrieval::Retrieval;
-use crate::sources::SourceLocator;
+use crate::sources::Sources;
 use instructions::Instruction;
 pub(super) use methods::CompiledMethod;
 
@@ -42,8 +41,7 @@ impl Disassembly {
         &mut self,
         debuggee: &ClrDebuggee,
         types: &ClrTypeSystem,
-        sources: &SourceLocator,
-        retrieval: &Retrieval,
+        sources: &Sources,
         arguments: &Value,
     ) -> Result<Value, Failure> {
         let count: i64 = types::require(arguments, "instructionCount")?;
@@ -71,7 +69,7 @@ impl Disassembly {
         for place in first..first + count {
             let index = (at as i64).checked_add(place).and_then(|index| usize::try_from(index).ok());
             body.instructions.push(match index.and_then(|index| list.get(index)) {
-                Some(instruction) => sources.row(retrieval, instruction, method.as_deref(), &mut shown),
+                Some(instruction) => sources.row(instruction, method.as_deref(), &mut shown),
                 None => placeholder_row(&list, address, at as i64 + place),
             });
         }
@@ -79,12 +77,11 @@ impl Disassembly {
     }
 }
 
-impl SourceLocator {
+impl Sources {
     /// DAP `DisassembledInstruction`. `shown` is the document of the previous row, whose
     /// name is not repeated.
     fn row(
         &self,
-        retrieval: &Retrieval,
         instruction: &Instruction,
         method: Option<&CompiledMethod>,
         shown: &mut Option<u32>,
@@ -105,7 +102,7 @@ impl SourceLocator {
             il.and_then(|il| method.loaded.pdb.as_ref().ok().and_then(|pdb| pdb.point_at(method.token, il)));
         if let Some(point) = point {
             if *shown != Some(point.document) {
-                row.location = self.source_body(retrieval, &method.loaded, point.document);
+                row.location = self.source_body(&method.loaded, point.document);
                 *shown = Some(point.document);
             }
             row.line = Some(point.line.into());

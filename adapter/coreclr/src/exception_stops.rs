@@ -104,7 +104,7 @@ impl ClrSession {
             ExceptionStage::Unhandled => "Unhandled exception",
         };
         let text = message.map_or_else(|| name.clone(), |message| format!("{name}: {message}"));
-        let text = match self.exceptions.origin_line(&self.debuggee, &self.types, &self.sources, id) {
+        let text = match self.exceptions.origin_line(&self.debuggee, &self.types, &self.sources.locator, id) {
             Some(origin) => format!("{text}\n{origin}"),
             None => text,
         };

@@ -30,8 +30,7 @@ use super::names::LIGHTWEIGHT;
 use crate::bare_value::bare;
 use crate::breakpoints::Breakpoints;
 use crate::debuggee::ClrDebuggee;
-use crate::retrieval::Retrieval;
-use crate::sources::SourceLocator;
+use crate::sources::{SourceLocator, Sources};
 use crate::types::ClrTypeSystem;
 
 /// Longest chain of inner exceptions that is followed.
@@ -93,8 +92,7 @@ impl Exceptions {
         &self,
         debuggee: &ClrDebuggee,
         types: &ClrTypeSystem,
-        sources: &SourceLocator,
-        retrieval: &Retrieval,
+        sources: &Sources,
         arguments: &Value,
     ) -> Result<Value, Failure> {
         let id = debuggee.thread_of(arguments)?;
@@ -107,12 +105,12 @@ impl Exceptions {
         };
         let thread = debuggee.thread(id)?;
         let thrown = debuggee.threads.exception_of(&thread).map_err(cor("read the exception"))?;
-        let mut details = types.details(debuggee, sources, &thrown, MAX_DEPTH);
+        let mut details = types.details(debuggee, &sources.locator, &thrown, MAX_DEPTH);
         if details.stack_trace.is_none() {
             // It has only just been thrown: the thread's current stack is its origin.
             let frames = thread.frames(MAX_FRAMES).unwrap_or_default();
             let lines: Vec<String> =
-                frames.iter().filter_map(|frame| types.stack_line(sources, frame)).collect();
+                frames.iter().filter_map(|frame| types.stack_line(&sources.locator, frame)).collect();
             details.stack_trace = Some(lines.join("\n"));
         }
         let is_fatal = details.full_type_name.as_deref() == Some(FATAL);
@@ -132,7 +130,7 @@ impl Exceptions {
             details: Some(details),
             ..ExceptionInfoResponseBody::default()
         });
-        let thrown_at = self.origin_frame(debuggee, types, sources, retrieval, id);
+        let thrown_at = self.origin_frame(debuggee, types, sources, id);
         types::extend(&mut info, &ExceptionOrigin { thrown_at });
         Ok(info)
     }

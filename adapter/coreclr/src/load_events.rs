@@ -27,7 +27,7 @@ impl ClrSession {
     pub(crate) fn on_module_loaded(&mut self, module: Module) {
         let in_memory = self.debuggee.image_in_memory(&module);
         let mut loaded = self.types.modules.open(module, in_memory);
-        self.retrieval.find_local_symbols(&mut loaded, self.types.modules.symbol_paths());
+        self.sources.retrieval.find_local_symbols(&mut loaded, self.types.modules.symbol_paths());
         let loaded = self.types.modules.add(loaded);
         tracing::debug!(path = %loaded.path.display(), "a module is read");
         if is_injected(&loaded.path) {
@@ -38,7 +38,7 @@ impl ClrSession {
             self.exceptions.watch_for_requested_stops(&self.types, &mut self.breakpoints);
             self.report_runtime_async(&loaded);
         }
-        if loaded.pdb.is_err() && !loaded.is_dynamic() && self.retrieval.find_symbols(&loaded) {
+        if loaded.pdb.is_err() && !loaded.is_dynamic() && self.sources.retrieval.find_symbols(&loaded) {
             loaded.record_server_results(Some("they are being requested from symbol servers".into()));
         }
         let event = loaded.event("new");
@@ -56,9 +56,9 @@ impl ClrSession {
         if is_entry {
             self.on_program_assembly(&loaded);
         }
-        self.breakpoints.bind_in(&self.types, &self.sources, &self.options, &self.outbox, &loaded);
+        self.breakpoints.bind_in(&self.types, &self.sources.locator, &self.options, &self.outbox, &loaded);
         if loaded.problem().is_some() && !loaded.is_library() {
-            self.breakpoints.report_pending_reason(&self.types, &self.sources, &self.outbox);
+            self.breakpoints.report_pending_reason(&self.types, &self.sources.locator, &self.outbox);
         }
     }
 
@@ -83,7 +83,7 @@ impl ClrSession {
             self.exceptions.watch_for_requested_stops(&self.types, &mut self.breakpoints);
         }
         self.outbox.send(&loaded.event("changed"));
-        self.breakpoints.bind_in(&self.types, &self.sources, &self.options, &self.outbox, loaded);
+        self.breakpoints.bind_in(&self.types, &self.sources.locator, &self.options, &self.outbox, loaded);
     }
 
     /// A module was unloaded.
@@ -93,7 +93,7 @@ impl ClrSession {
                 return;
             }
             self.outbox.send(&loaded.event("removed"));
-            self.breakpoints.unbind_in(&self.types, &self.sources, &self.outbox, loaded.id);
+            self.breakpoints.unbind_in(&self.types, &self.sources.locator, &self.outbox, loaded.id);
         }
     }
 

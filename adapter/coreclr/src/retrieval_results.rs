@@ -21,12 +21,14 @@ impl ClrSession {
     pub(crate) fn on_retrieved(&mut self, what: RetrievalResult) {
         match what {
             RetrievalResult::Source { document, text } => {
-                self.retrieval.keep_text(document, text);
-                self.sources.add_fetched(document);
+                self.sources.retrieval.keep_text(document, text);
+                self.sources.locator.add_fetched(document);
             }
             RetrievalResult::Symbols { module, found } => self.on_symbols_found(module, found),
             RetrievalResult::Decompiled { module, made } => self.on_decompiled(module, made),
-            RetrievalResult::GivenUp { module } => self.retrieval.decompilation.reply_to_cancelled(module),
+            RetrievalResult::GivenUp { module } => {
+                self.sources.retrieval.decompilation.reply_to_cancelled(module)
+            }
         }
     }
 
@@ -42,7 +44,7 @@ impl ClrSession {
                 loaded.record_server_results(Some(reason).filter(|reason| !reason.is_empty()));
                 self.outbox.send(&loaded.event("changed"));
                 if loaded.problem().is_some() && !loaded.is_library() {
-                    self.breakpoints.report_pending_reason(&self.types, &self.sources, &self.outbox);
+                    self.breakpoints.report_pending_reason(&self.types, &self.sources.locator, &self.outbox);
                 }
             }
         }
@@ -60,7 +62,7 @@ impl ClrSession {
             self.outbox.note(&failure.to_string());
         }
         for PendingSourceRequest { method, reply, .. } in
-            self.retrieval.decompilation.take(module, failure.map_or(Ok(()), Err))
+            self.sources.retrieval.decompilation.take(module, failure.map_or(Ok(()), Err))
         {
             let gone = || Failure::invalid("the module was unloaded while it was decompiled");
             let text = made.as_ref().ok_or_else(gone).and_then(|loaded| loaded.decompiled_text(method));
@@ -87,13 +89,13 @@ impl ClrSession {
             && !self.breakpoints.has_pending()
         {
             let taken = self.types.modules.attach_symbols(id, pdb, origin)?;
-            self.sources.forget_module(id);
+            self.sources.locator.forget_module(id);
             self.outbox.send(&taken.event("changed"));
             return Some(taken);
         }
         let taken = self.while_stopped(|session| {
             let Some(loaded) = session.types.modules.attach_symbols(id, pdb, origin) else { return Ok(None) };
-            session.sources.forget_module(id);
+            session.sources.locator.forget_module(id);
             session.add_symbols(&loaded);
             Ok(Some(loaded))
         });
@@ -120,7 +122,7 @@ impl ClrSession {
             .collect();
         folders.sort();
         folders.dedup();
-        if self.retrieval.decompile(loaded, folders, waiting) {
+        if self.sources.retrieval.decompile(loaded, folders, waiting) {
             self.outbox.note(&format!("`{}` is being decompiled.", loaded.name()));
         }
     }
@@ -128,11 +130,11 @@ impl ClrSession {
     /// `setSourceLinkOptions`: sources that may be fetched from now on. Editors repeat the
     /// requests that were refused.
     pub(crate) fn set_source_link_options(&mut self, arguments: &Value) -> Result<Value, Failure> {
-        self.retrieval.source_link.extend(SourceLinkOptions::parse(&arguments["sourceLinkOptions"])?);
-        let refused: Vec<Document> = self.retrieval.refused.borrow_mut().drain().collect();
+        self.sources.retrieval.source_link.extend(SourceLinkOptions::parse(&arguments["sourceLinkOptions"])?);
+        let refused: Vec<Document> = self.sources.retrieval.refused.borrow_mut().drain().collect();
         for (module, document) in refused {
             let Some(loaded) = self.types.modules.by_id(module) else { continue };
-            let Some(source) = self.sources.source_body(&self.retrieval, &loaded, document) else { continue };
+            let Some(source) = self.sources.source_body(&loaded, document) else { continue };
             let reason = "changed".to_owned();
             self.outbox.send(&LoadedSourceEventBody { reason, source, ..LoadedSourceEventBody::default() });
         }
@@ -142,13 +144,13 @@ impl ClrSession {
     /// If the program is stopped in a library without a source, and clients are to see
     /// libraries, decompiles it.
     pub(crate) fn decompile_top_frame(&mut self, thread: u32) {
-        if self.options.just_my_code || self.retrieval.decompilation.is_off() {
+        if self.options.just_my_code || self.sources.retrieval.decompilation.is_off() {
             return;
         }
         let module =
             || self.debuggee.thread(thread).ok()?.frames(1).ok()?.first()?.function().ok()?.module().ok();
         let Some(loaded) = module().and_then(|module| self.types.modules.of(&module)) else { return };
-        if loaded.pdb.is_err() && self.retrieval.decompilation.is_possible(&loaded) {
+        if loaded.pdb.is_err() && self.sources.retrieval.decompilation.is_possible(&loaded) {
             self.decompile(&loaded, None);
         }
     }

@@ -21,8 +21,7 @@ use super::func_eval::FuncEval;
 use super::inbox::{EngineInbox, EngineInput};
 use super::options::SessionOptions;
 use super::outbox::Outbox;
-use super::retrieval::Retrieval;
-use super::sources::SourceLocator;
+use super::sources::Sources;
 use super::stop_context::StopContext;
 use super::types::ClrTypeSystem;
 use super::value_store::ValueStore;
@@ -46,8 +45,7 @@ pub(super) struct ClrSession {
     pub(super) values: ValueStore,
     pub(super) disassembly: Disassembly,
     pub(super) stepping: Stepping,
-    pub(super) sources: SourceLocator,
-    pub(super) retrieval: Retrieval,
+    pub(super) sources: Sources,
     /// Compiler for expressions that Tandem does not evaluate itself.
     pub(super) compiler: Compiler,
     pub(super) children: Children,
@@ -60,7 +58,7 @@ impl ClrSession {
         outbox: Outbox,
         request: CurrentRequest,
     ) -> Self {
-        let retrieval = Retrieval::new(inbox.sender());
+        let sources = Sources::new(inbox.sender());
         Self {
             options: SessionOptions::default(),
             debuggee,
@@ -74,8 +72,7 @@ impl ClrSession {
             values: ValueStore::default(),
             disassembly: Disassembly::default(),
             stepping: Stepping::default(),
-            sources: SourceLocator::default(),
-            retrieval,
+            sources,
             compiler: Compiler::default(),
             children: Children::default(),
         }
@@ -165,25 +162,17 @@ impl ClrSession {
             "setExpression" => self.set_expression(arguments),
             "completions" => self.completions(arguments),
             "readMemory" => self.debuggee.read_memory(arguments),
-            "disassemble" => self.disassembly.disassemble(
-                &self.debuggee,
-                &self.types,
-                &self.sources,
-                &self.retrieval,
-                arguments,
-            ),
-            "exceptionInfo" => self.exceptions.exception_info(
-                &self.debuggee,
-                &self.types,
-                &self.sources,
-                &self.retrieval,
-                arguments,
-            ),
+            "disassemble" => {
+                self.disassembly.disassemble(&self.debuggee, &self.types, &self.sources, arguments)
+            }
+            "exceptionInfo" => {
+                self.exceptions.exception_info(&self.debuggee, &self.types, &self.sources, arguments)
+            }
             "modules" => Ok(self.types.modules.list(arguments)),
-            "loadedSources" => Ok(self.sources.loaded_sources(&self.retrieval, &self.types)),
+            "loadedSources" => Ok(self.sources.loaded_sources(&self.types)),
             "source" => self.source(arguments),
             "setSourceLinkOptions" => self.set_source_link_options(arguments),
-            "breakpointLocations" => self.sources.breakpoint_locations(&self.types, arguments),
+            "breakpointLocations" => self.sources.locator.breakpoint_locations(&self.types, arguments),
             "continue" => self.continue_request(arguments),
             step @ ("next" | "stepIn" | "stepOut")
                 if self.calls.stuck.holds(self.debuggee.thread_of(arguments)?) =>
@@ -194,7 +183,7 @@ impl ClrSession {
             }
             "stepInTargets" => self.step_in_targets(arguments),
             "gotoTargets" => {
-                self.stepping.goto_targets(&self.debuggee, &self.types, &self.sources, arguments)
+                self.stepping.goto_targets(&self.debuggee, &self.types, &self.sources.locator, arguments)
             }
             "goto" => self.goto(arguments),
             "next" | "stepIn" | "stepOut" => self.step(command, arguments),
@@ -291,7 +280,7 @@ impl ClrSession {
     }
 
     fn set_breakpoints(&mut self, command: &str, arguments: &Value) -> Result<Value, Failure> {
-        let scope = BreakpointList::of(command, arguments, &self.types, &self.sources)?;
+        let scope = BreakpointList::of(command, arguments, &self.types, &self.sources.locator)?;
         let requests = arguments["breakpoints"].as_array().map(Vec::as_slice).unwrap_or_default();
         self.while_stopped(|session| {
             let Self { breakpoints, types, sources, .. } = session;
@@ -300,10 +289,12 @@ impl ClrSession {
                     &mut session.disassembly,
                     &session.debuggee,
                     types,
-                    sources,
+                    &sources.locator,
                     requests,
                 ),
-                scope => breakpoints.set_in_modules(types, sources, &session.options, scope, requests),
+                scope => {
+                    breakpoints.set_in_modules(types, &sources.locator, &session.options, scope, requests)
+                }
             })
         })
     }

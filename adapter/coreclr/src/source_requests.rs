@@ -37,8 +37,8 @@ impl ClrSession {
                 (Some(number), _) => pdb.documents().find(|(row, _)| reference(&loaded, *row) == number),
                 (None, Some(path)) => pdb
                     .documents()
-                    .find(|(_, document)| *document == path || self.sources.local(document) == path)
-                    .or_else(|| self.sources.find_kept(pdb, path)),
+                    .find(|(_, document)| *document == path || self.sources.locator.local(document) == path)
+                    .or_else(|| self.sources.locator.find_kept(pdb, path)),
                 (None, None) => None,
             };
             if let Some((row, _)) = found {
@@ -46,7 +46,7 @@ impl ClrSession {
             }
         }
         match types::unsigned(module_id).and_then(|id| self.types.modules.by_id(id)) {
-            Some(loaded) => Err(self.retrieval.no_source(&loaded, None)),
+            Some(loaded) => Err(self.sources.retrieval.no_source(&loaded, None)),
             None if requested.is_none() && path.is_none() => {
                 Err(Failure::invalid("`source` names neither a reference nor a path"))
             }
@@ -55,32 +55,33 @@ impl ClrSession {
     }
 
     fn source_of(&mut self, loaded: &LoadedModule, document: u32) -> Result<Value, Failure> {
-        let (key, no_symbols) = ((loaded.id, document), || self.retrieval.no_source(loaded, None));
+        let (key, no_symbols) = ((loaded.id, document), || self.sources.retrieval.no_source(loaded, None));
         let pdb = loaded.pdb.as_ref().map_err(|_| no_symbols())?;
-        let path = self.sources.path_of(pdb, document);
-        let is_there = self.sources.is_there(pdb, document, &path);
+        let path = self.sources.locator.path_of(pdb, document);
+        let is_there = self.sources.locator.is_there(pdb, document, &path);
         let text = is_there.then(|| std::fs::read_to_string(&path).ok()).flatten();
-        let text = text.or_else(|| pdb.embedded_source(document)).or_else(|| self.retrieval.text_of(key));
+        let text =
+            text.or_else(|| pdb.embedded_source(document)).or_else(|| self.sources.retrieval.text_of(key));
         if let Some(text) = text {
             return Ok(text_body(text.strip_prefix('\u{feff}').unwrap_or(&text)));
         }
         if let Some(remote) = RemoteSource::of(pdb, document) {
-            match remote.allowed(&self.retrieval.source_link) {
+            match remote.allowed(&self.sources.retrieval.source_link) {
                 Ok(_) => {
                     if let Some(reply) = self.request.take_reply() {
-                        self.retrieval.fetch_source(key, remote, self.request.cancel.clone(), reply);
+                        self.sources.retrieval.fetch_source(key, remote, self.request.cancel.clone(), reply);
                     }
                     return Ok(Value::Null);
                 }
                 // A user who forbids the download wants the alternatives.
                 Err(_)
-                    if self.retrieval.source_link.forbids(&remote.url)
-                        && self.retrieval.decompilation.is_possible(loaded) => {}
+                    if self.sources.retrieval.source_link.forbids(&remote.url)
+                        && self.sources.retrieval.decompilation.is_possible(loaded) => {}
                 Err(failure) => {
-                    self.retrieval.refused.borrow_mut().insert(key);
+                    self.sources.retrieval.refused.borrow_mut().insert(key);
                     return Err(missing_source::with_others(
                         failure,
-                        &self.retrieval.ways(loaded, Some(document)),
+                        &self.sources.retrieval.ways(loaded, Some(document)),
                     ));
                 }
             }
@@ -96,10 +97,10 @@ impl ClrSession {
         method: Option<u32>,
         document: Option<u32>,
     ) -> Result<Value, Failure> {
-        let Some(method) =
-            method.filter(|_| loaded.is_decompiled() || self.retrieval.decompilation.is_possible(loaded))
+        let Some(method) = method
+            .filter(|_| loaded.is_decompiled() || self.sources.retrieval.decompilation.is_possible(loaded))
         else {
-            return Err(self.retrieval.no_source(loaded, document));
+            return Err(self.sources.retrieval.no_source(loaded, document));
         };
         if loaded.is_decompiled() {
             return loaded.decompiled_text(method);

@@ -20,13 +20,11 @@ use super::frame_numbers::{FIRST_AWAITING_FRAME, FIRST_ENDED_FRAME, FIRST_LABEL_
 use super::memory;
 use super::modules::LoadedModule;
 use super::session::ClrSession;
-use super::sources;
+use super::sources::{self, Sources};
 use super::types::Ty;
 use crate::modules::Modules;
 use crate::names::LIGHTWEIGHT;
 use crate::options::SessionOptions;
-use crate::retrieval::Retrieval;
-use crate::sources::SourceLocator;
 use crate::types::ClrTypeSystem;
 use crate::value_store::{AwaitingMethod, Node, ValueStore};
 
@@ -120,7 +118,6 @@ impl ClrSession {
                     let mut body = self.types.frame_body(
                         &self.options,
                         &self.sources,
-                        &self.retrieval,
                         frame,
                         il,
                         FramePresentation { reference, on_top: *index == 0 },
@@ -137,7 +134,6 @@ impl ClrSession {
                     self.types.method_body(
                         &self.options,
                         &self.sources,
-                        &self.retrieval,
                         CodePlace { loaded: &at.loaded, method: at.method, il: at.il, arguments: &arguments },
                         FramePresentation { reference, on_top: false },
                     )
@@ -147,7 +143,6 @@ impl ClrSession {
                     let mut body = self.types.method_body(
                         &self.options,
                         &self.sources,
-                        &self.retrieval,
                         CodePlace { loaded: &at.loaded, method: at.method, il: at.il, arguments: &[] },
                         FramePresentation { reference, on_top: false },
                     );
@@ -173,8 +168,7 @@ impl ClrTypeSystem {
     fn frame_body(
         &self,
         options: &SessionOptions,
-        sources: &SourceLocator,
-        retrieval: &Retrieval,
+        sources: &Sources,
         frame: &Frame,
         il: Option<u32>,
         FramePresentation { reference, on_top }: FramePresentation,
@@ -197,7 +191,7 @@ impl ClrTypeSystem {
         let arguments = self.generic_arguments(frame);
         let il = il.map(|il| if on_top { il } else { call_offset(&loaded, token, il) });
         let place = CodePlace { loaded: &loaded, method: token, il, arguments: &arguments };
-        self.method_body(options, sources, retrieval, place, FramePresentation { reference, on_top })
+        self.method_body(options, sources, place, FramePresentation { reference, on_top })
     }
 
     /// DAP `StackFrame` of a position in a method. Editors fold frames whose source is `deemphasize`d, and
@@ -207,8 +201,7 @@ impl ClrTypeSystem {
     fn method_body(
         &self,
         options: &SessionOptions,
-        sources: &SourceLocator,
-        retrieval: &Retrieval,
+        sources: &Sources,
         CodePlace { loaded, method, il, arguments }: CodePlace<'_>,
         FramePresentation { reference, on_top }: FramePresentation,
     ) -> StackFrame {
@@ -216,7 +209,7 @@ impl ClrTypeSystem {
         let point = loaded.pdb.as_ref().ok().and_then(|pdb| pdb.point_at(method, il?));
         let Some(point) = point else {
             let mut source = external(&loaded.name());
-            if loaded.pdb.is_err() && retrieval.decompilation.is_possible(loaded) {
+            if loaded.pdb.is_err() && sources.retrieval.decompilation.is_possible(loaded) {
                 source.source_reference = Some(sources::reference_of_method(loaded.id, method));
                 source.origin = Some("decompiled when it is opened".to_owned());
                 source.adapter_data = sources::not_here();
@@ -233,7 +226,7 @@ impl ClrTypeSystem {
         let mut body = StackFrame {
             id: reference,
             name,
-            source: sources.source_body(retrieval, loaded, point.document),
+            source: sources.source_body(loaded, point.document),
             line: point.line.into(),
             column: point.column.into(),
             end_line: Some(point.end_line.into()),

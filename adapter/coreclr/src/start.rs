@@ -134,15 +134,17 @@ impl ClrSession {
         }
         let mut ignored = Vec::new();
         self.options = SessionOptions::parse(arguments, &mut ignored)?;
-        self.retrieval.configure(arguments, &mut ignored)?;
+        self.sources.retrieval.configure(arguments, &mut ignored)?;
         if !ignored.is_empty() {
             self.outbox.note(&format!(
                 "{}: the .NET engine has no such options; they are ignored",
                 ignored.join(", ")
             ));
         }
-        self.types.modules.set_symbol_paths(&arguments["symbolPaths"], self.retrieval.symbol_folders())?;
-        self.sources = SourceLocator::parse(arguments, self.retrieval.cache().cloned())?;
+        self.types
+            .modules
+            .set_symbol_paths(&arguments["symbolPaths"], self.sources.retrieval.symbol_folders())?;
+        self.sources.locator = SourceLocator::parse(arguments, self.sources.retrieval.cache().cloned())?;
         self.compiler = Compiler::parse(arguments, &|name| Attributes(arguments).variable(name))?;
         Ok(())
     }

@@ -42,7 +42,7 @@ const MAX_SUSPENSIONS: u32 = 5;
 impl ClrSession {
     /// Ends the program, or detaches from it; the hub waits for the answer.
     pub(super) fn disconnect(&mut self, arguments: &Value) -> Result<Value, Failure> {
-        self.retrieval.stop();
+        self.sources.retrieval.stop();
         // A program that Tandem has started uses Tandem's pipes for its stdio: it cannot outlive the session.
         let DisconnectArguments { restart, terminate_debuggee, .. } = types::read(arguments);
         let restarts = restart == Some(true);

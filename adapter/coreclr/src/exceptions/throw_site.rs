@@ -12,8 +12,7 @@ use super::{ExceptionStage, MAX_FRAMES};
 use crate::debuggee::ClrDebuggee;
 use crate::exceptions::Exceptions;
 use crate::modules::LoadedModule;
-use crate::retrieval::Retrieval;
-use crate::sources::SourceLocator;
+use crate::sources::{SourceLocator, Sources};
 use crate::types::ClrTypeSystem;
 
 /// A location that an exception passed.
@@ -141,15 +140,14 @@ impl Exceptions {
         &self,
         debuggee: &ClrDebuggee,
         types: &ClrTypeSystem,
-        sources: &SourceLocator,
-        retrieval: &Retrieval,
+        sources: &Sources,
         thread: u32,
     ) -> Option<ThrowPlace> {
         let place = self.users_origin(debuggee, types, thread)?;
         let point = place.loaded.pdb.as_ref().ok()?.point_at(place.method, place.il?)?;
         Some(ThrowPlace {
             name: place.loaded.method_display(place.method),
-            source: sources.source_body(retrieval, &place.loaded, point.document),
+            source: sources.source_body(&place.loaded, point.document),
             line: point.line.into(),
         })
     }
