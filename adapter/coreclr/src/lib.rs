@@ -2,14 +2,16 @@
 //!
 //! One OS thread owns every COM pointer of the session ([`session`]); requests and the runtime's callbacks
 //! reach it through one [`inbox`], in order. In reading order: [`session`] (the thread's loop and the
-//! commands), [`start`] (launch held before user code, attach; the program to run and its build:
-//! [`tandem_dotnet_launch`]), [`runtimes`] (its debugging library), [`termination`], [`in_terminal`],
-//! [`children`] (child processes), [`stack_overflow`], [`hang_watchdog`], [`no_debug`] (`noDebug`),
-//! [`callbacks`], [`refusals`], [`modules`], [`sources`], [`retrieval`] (missing sources and symbols),
-//! [`checksums`], [`breakpoints`], [`stepping`], [`exceptions`], [`stack`], [`methods`] (names in the
-//! source), [`disassembly`] and [`memory`] (code and data by address), [`values`] (of variables), [`types`]
-//! and [`names`] (types, and how C# spells them), [`calls`] (running code of the program), [`evaluator`]
-//! (expressions of users), [`compiled`] (expressions for the compiler of an SDK).
+//! commands), [`current_request`], [`start`] (launch held before user code, attach; the program to run and
+//! its build: [`tandem_dotnet_launch`]), [`runtimes`] (its debugging library), [`termination`],
+//! [`in_terminal`], [`children`] (child processes), [`stack_overflow`], [`hang_watchdog`], [`no_debug`]
+//! (`noDebug`), [`callbacks`], [`refusals`], [`modules`], [`sources`], [`retrieval`] (missing sources and
+//! symbols), [`checksums`], [`breakpoints`], [`code_position`], [`active_step`] and [`stepping`],
+//! [`exceptions`] and [`exception_stops`], [`frame_numbers`] and [`stack`], [`methods`] (names in the
+//! source), [`disassembly`] and [`memory`] (code and data by address), [`types`] and [`names`] (and how C#
+//! spells types), [`value_path`], [`typed_value`], [`value_store`], [`stop_context`] and [`values`] (of
+//! variables), [`func_eval`] and [`calls`] (running code of the program), [`expression_binding`] and
+//! [`evaluator`] (expressions of users), [`compiler`] (of an SDK) and [`compiled`] (expressions for it).
 
 mod active_step;
 mod attributes;
