@@ -11,11 +11,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cordebug::debugger::{Debugger, Process};
+use cordebug::frame::Frame;
 use cordebug::thread::Thread;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 
 use super::cor;
+use super::frame_numbers::MAX_DEPTH;
 use super::managed_threads::ManagedThreads;
 use tandem_process::{Broker, Child, ExitInfo};
 
@@ -105,6 +107,12 @@ impl ClrDebuggee {
         let found = found.ok_or_else(|| Failure::invalid(format!("there is no managed thread {id}")))?;
         self.threads.known.borrow_mut().insert(id, found.clone());
         Ok(found)
+    }
+
+    /// All managed frames of a thread, top first.
+    pub(super) fn frames(&self, thread: u32) -> Result<Vec<Frame>, Failure> {
+        let frames = self.thread(thread)?.frames(MAX_DEPTH).map_err(cor("walk the stack"))?;
+        Ok(self.threads.without_abandoned_calls(thread, frames))
     }
 
     /// `threadId` of a request, else the thread of the stop.

@@ -9,9 +9,10 @@
 //! symbols), [`checksums`], [`breakpoints`], [`code_position`], [`active_step`] and [`stepping`],
 //! [`exceptions`] and [`exception_stops`], [`frame_numbers`] and [`stack`], [`methods`] (names in the
 //! source), [`disassembly`] and [`memory`] (code and data by address), [`types`] and [`names`] (and how C#
-//! spells types), [`value_path`], [`typed_value`], [`value_store`], [`stop_context`] and [`values`] (of
-//! variables), [`func_eval`] and [`calls`] (running code of the program), [`expression_binding`] and
-//! [`evaluator`] (expressions of users), [`compiler`] (of an SDK) and [`compiled`] (expressions for it).
+//! spells types), [`value_path`], [`fields`], [`typed_value`], [`value_store`], [`stop_context`] and
+//! [`values`] (of variables), [`func_eval`] and [`calls`] (running code of the program),
+//! [`expression_binding`] and [`evaluator`] (expressions of users), [`compiler`] (of an SDK) and [`compiled`]
+//! (expressions for it).
 
 mod active_step;
 mod attributes;
@@ -33,11 +34,13 @@ mod exception_stops;
 mod exceptions;
 mod expression_binding;
 mod expression_syntax;
+mod fields;
 mod frame_numbers;
 mod func_eval;
 mod hang_watchdog;
 mod in_terminal;
 mod inbox;
+mod lightweight_methods;
 mod load_events;
 mod logging;
 mod managed_threads;

@@ -12,8 +12,10 @@ use std::rc::Rc;
 
 use clr_metadata::image::PeImage;
 use clr_metadata::pdb::Pdb;
+use cordebug::frame::Frame;
 use cordebug::module::Module;
 use cordebug::runtime::ClrRuntime;
+use cordebug::thread::Thread;
 use dap_wire::Failure;
 use dap_wire::types::{self, DapModulesArguments, ModulesResponseBody};
 use serde_json::Value;
@@ -189,5 +191,24 @@ impl Modules {
         let loaded = Rc::new(loaded);
         self.list.push(loaded.clone());
         loaded
+    }
+
+    /// Whether a method is the user's own code.
+    pub(super) fn is_users(&self, loaded: &LoadedModule, method: u32) -> bool {
+        loaded.is_user_code && !loaded.hidden_methods().contains(&method)
+    }
+
+    /// Whether a frame is in the user's own code; `None` if that is unknown.
+    pub(super) fn is_user_frame(&self, frame: &Frame) -> Option<bool> {
+        let function = frame.function().ok()?;
+        let loaded = self.of(&function.module().ok()?)?;
+        Some(self.is_users(&loaded, function.token().ok()?))
+    }
+
+    pub(super) fn has_user_code(&self, thread: &Thread) -> bool {
+        thread.frames(64).unwrap_or_default().iter().any(|frame| {
+            let module = frame.function().and_then(|function| function.module());
+            module.ok().and_then(|module| self.of(&module)).is_some_and(|loaded| loaded.is_user_code)
+        })
     }
 }

@@ -3,10 +3,10 @@
 //! In reading order: [`path_resolution`] and [`current_values`] (from paths to values), [`tuples`] (names of
 //! their elements), [`locals`] and [`hoisted_variables`] (starts of paths), [`constants`] (which have none),
 //! [`formatted_value`], [`primitive`], [`numbers`], [`framework`], [`reflection`] and [`composite_text`]
-//! (texts), [`members`] (fields), [`items`], [`linked_nodes`], [`bulk_read`], [`synthetic_children`] and
-//! [`inline_elements`] (collections), [`rows`] and [`contents`] (all that a value opens to), [`groups`] (of
-//! members), [`properties`] and [`displays`] (run only when a client requests them), [`variables`] (of the
-//! variables view), [`assignment`].
+//! (texts), [`items`], [`linked_nodes`], [`bulk_read`], [`synthetic_children`] and [`inline_elements`]
+//! (collections), [`rows`] and [`contents`] (all that a value opens to), [`groups`] (of members),
+//! [`properties`] and [`displays`] (run only when a client requests them), [`variables`] (of the variables
+//! view), [`assignment`].
 
 pub(super) mod assignment;
 pub(super) mod bulk_read;
@@ -21,10 +21,8 @@ pub(super) mod groups;
 pub(super) mod hoisted_variables;
 pub(super) mod inline_elements;
 pub(super) mod items;
-mod lightweight_methods;
 pub(super) mod linked_nodes;
 pub(super) mod locals;
-pub(super) mod members;
 mod numbers;
 mod path_resolution;
 pub(super) mod primitive;

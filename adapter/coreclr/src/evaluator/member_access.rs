@@ -11,6 +11,7 @@ use super::method_calls::with_call_name;
 use super::{Constant, TypedValue, ValueLocation, failed};
 use crate::bare_value::bare;
 use crate::cor;
+use crate::fields::{MAX_BASE_DEPTH, source_name};
 use crate::func_eval::EvalContext;
 use crate::modules::LoadedModule;
 use crate::session::ClrSession;
@@ -20,7 +21,6 @@ use crate::types::Ty;
 use crate::types::members::DeclaredProperty;
 use crate::types::ty::{BOOL, INT};
 use crate::value_path::{Path, PathSegment};
-use crate::values::members::MAX_BASE_DEPTH;
 
 const LIST: &str = "System.Collections.Generic.List`1";
 
@@ -122,7 +122,7 @@ impl StopContext<'_> {
             return Err(failed(format!("`{name}` is a field of what is not in the program")));
         };
         let Some(up) = self.base_distance(path, field.field.owner)? else { return Ok(None) };
-        let shown = crate::values::members::source_name(name);
+        let shown = source_name(name);
         let way =
             path.step(PathSegment::Field { up, token: field.field.token }, format!("{}.{shown}", path.name));
         let ty = field.field.ty.with(field.owner.arguments(), &[]).direct().clone();

@@ -209,11 +209,6 @@ impl ClrTypeSystem {
         self.resumed_machine(frames).is_some()
     }
 
-    pub(crate) fn method_of(&self, frame: &Frame) -> Option<(Rc<LoadedModule>, u32)> {
-        let function = frame.function().ok()?;
-        Some((self.modules.of(&function.module().ok()?)?, function.token().ok()?))
-    }
-
     /// Whether the async method on top has not yielded yet since its caller entered it: the next frame
     /// outside the framework is the method that started it, or that requested the next item of a stream.
     pub(crate) fn is_called_by_its_beginning(&self, frames: &[Frame]) -> bool {

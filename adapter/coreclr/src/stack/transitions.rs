@@ -2,24 +2,15 @@
 //! evaluation. Runtime frames reveal no more.
 
 use cordebug::frame::{Frame, InternalFrame};
-use dap_wire::Failure;
 
 use super::StackEntry;
-use crate::cor;
 use crate::debuggee::ClrDebuggee;
-use crate::frame_numbers::MAX_DEPTH;
 use crate::names::LIGHTWEIGHT;
 
 /// Most runtime frames that are read.
 const MAX_RUNTIME_FRAMES: u32 = 4096;
 
 impl ClrDebuggee {
-    /// All managed frames of a thread, top first.
-    pub(crate) fn frames(&self, thread: u32) -> Result<Vec<Frame>, Failure> {
-        let frames = self.thread(thread)?.frames(MAX_DEPTH).map_err(cor("walk the stack"))?;
-        Ok(self.threads.without_abandoned_calls(thread, frames))
-    }
-
     /// The frames of a thread with marks between them. None above the top, because a stop is in code; none
     /// below the bottom, because every thread begins in the runtime.
     pub(super) fn insert_transitions(&self, thread: u32, frames: &[Frame]) -> Vec<StackEntry> {

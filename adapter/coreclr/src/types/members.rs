@@ -1,6 +1,6 @@
 //! Methods and properties of types, for calls.
 //!
-//! Not here: fields of objects (`values::members`).
+//! Not here: fields of objects (`super::fields`).
 
 use std::rc::Rc;
 

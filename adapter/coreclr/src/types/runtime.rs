@@ -1,6 +1,9 @@
 //! Conversion of types to and from those of the runtime (ICorDebugType). Not here: types from signatures
 //! ([`super::ty`]).
 
+use std::rc::Rc;
+
+use cordebug::frame::Frame;
 use cordebug::types::Type;
 use cordebug::value::{Value as ClrValue, element};
 use dap_wire::Failure;
@@ -10,6 +13,7 @@ use super::{NamedType, Ty};
 use crate::bare_value::bare;
 use crate::cor;
 use crate::debuggee::ClrDebuggee;
+use crate::modules::LoadedModule;
 use crate::types::ClrTypeSystem;
 
 /// Deepest nesting of a type's parts, and most parts: a type that contains itself twice, and so on, is short
@@ -18,6 +22,18 @@ const MAX_DEPTH: usize = 64;
 const MAX_PARTS: usize = 1000;
 
 impl ClrTypeSystem {
+    /// The module and the TypeDef token of a type of the runtime.
+    pub(crate) fn class_of(&self, kind: &Type) -> Option<(Rc<LoadedModule>, u32)> {
+        let class = kind.class().ok()?;
+        Some((self.modules.of(&class.module().ok()?)?, class.token().ok()?))
+    }
+
+    /// The module and the MethodDef token of the method that a frame runs.
+    pub(crate) fn method_of(&self, frame: &Frame) -> Option<(Rc<LoadedModule>, u32)> {
+        let function = frame.function().ok()?;
+        Some((self.modules.of(&function.module().ok()?)?, function.token().ok()?))
+    }
+
     /// The runtime's handle of a type.
     pub(crate) fn runtime_type(&self, debuggee: &ClrDebuggee, thread: u32, ty: &Ty) -> Result<Type, Failure> {
         let what = || format!("use the type `{}`", self.csharp(ty));

@@ -5,8 +5,8 @@
 use clr_metadata::members::Access;
 use cordebug::value::Value as ClrValue;
 
-use super::members::source_name;
 use crate::debuggee::ClrDebuggee;
+use crate::fields::source_name;
 use crate::func_eval::EvalContext;
 use crate::session::ClrSession;
 use crate::typed_value::{Format, ValueLocation};

@@ -4,10 +4,10 @@ use cordebug::hresult::CORDBG_E_CLASS_NOT_LOADED;
 use cordebug::value::{Value as ClrValue, element};
 use dap_wire::Failure;
 
-use super::path_resolution::class_up;
 use crate::bare_value::bare;
 use crate::cor;
 use crate::expression_syntax::failed;
+use crate::fields::class_up;
 use crate::stop_context::StopContext;
 use crate::typed_value::{Constant, TypedValue, ValueLocation};
 use crate::types::ClrTypeSystem;

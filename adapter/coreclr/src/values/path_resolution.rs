@@ -7,6 +7,7 @@ use dap_wire::Failure;
 
 use crate::bare_value::bare;
 use crate::cor;
+use crate::fields::class_up;
 use crate::frame_numbers::FIRST_AWAITING_FRAME;
 use crate::stop_context::StopContext;
 use crate::types::ClrTypeSystem;
@@ -147,12 +148,4 @@ impl ClrTypeSystem {
 
 fn null_in_path(path: &Path) -> Failure {
     Failure::invalid(format!("`{}` is null on the way", path.name))
-}
-
-pub(crate) fn class_up(value: &ClrValue, up: usize) -> cordebug::Result<Class> {
-    let mut kind = value.exact_type()?;
-    for _ in 0..up {
-        kind = kind.base()?;
-    }
-    kind.class()
 }

@@ -9,6 +9,7 @@ use super::groups::{NON_PUBLIC, is_grouped};
 use super::rows::{RowContent, VariableEntry, VariablesPage, rest_entry};
 use crate::bare_value::bare;
 use crate::debuggee::ClrDebuggee;
+use crate::fields::source_name;
 use crate::func_eval::EvalContext;
 use crate::session::ClrSession;
 use crate::typed_value::{Constant, Format, TypedValue};
@@ -80,7 +81,7 @@ impl ClrSession {
         let spelled = self.types.csharp(ty);
         let is_enum = self.types.enum_storage(ty).is_some();
         for field in metadata.fields(token).into_iter().filter(|field| field.is_static) {
-            let name = super::members::source_name(&field.name).to_owned();
+            let name = source_name(&field.name).to_owned();
             // Compiler-generated fields of events and lambdas.
             if name.starts_with('<') {
                 continue;

@@ -4,9 +4,9 @@
 use clr_metadata::metadata::method_token;
 use cordebug::value::Value as ClrValue;
 
-use super::lightweight_methods;
 use crate::bare_value::bare;
 use crate::debuggee::ClrDebuggee;
+use crate::lightweight_methods;
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
 
@@ -50,7 +50,7 @@ impl ClrTypeSystem {
     }
 
     /// The type of a `System.RuntimeType`.
-    pub(super) fn type_behind(&self, debuggee: &ClrDebuggee, value: &ClrValue) -> Option<Ty> {
+    pub(crate) fn type_behind(&self, debuggee: &ClrDebuggee, value: &ClrValue) -> Option<Ty> {
         // A user class with the same name may have anything in such a field.
         self.definition(&self.declared_ty(value)).filter(|(loaded, _)| loaded.is_core())?;
         let handle = self.word_field(value, "m_handle")?;

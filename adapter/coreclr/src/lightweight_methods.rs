@@ -10,9 +10,9 @@ use crate::types::ClrTypeSystem;
 
 /// Class of the object that keeps the code of such a method alive.
 const RESOLVER: &str = "System.Reflection.Emit.DynamicResolver";
-pub(super) const METHOD: &str = "System.Reflection.Emit.DynamicMethod";
+pub(crate) const METHOD: &str = "System.Reflection.Emit.DynamicMethod";
 /// Class of the object that .NET Core 3.1 returns for it.
-pub(super) const GIVEN_OUT: &str = "System.Reflection.Emit.DynamicMethod.RTDynamicMethod";
+pub(crate) const GIVEN_OUT: &str = "System.Reflection.Emit.DynamicMethod.RTDynamicMethod";
 /// Class of the hidden first argument of compiled expression trees.
 const CLOSURE: &str = "System.Runtime.CompilerServices.Closure";
 /// Longest name that is shown, characters.
@@ -25,7 +25,7 @@ const MAX_METHODS: u32 = 1000;
 impl ClrTypeSystem {
     /// `Light(object, int)` for a `DynamicMethod`. `None` for any other object, and for a name that
     /// would not fit into a line.
-    pub(super) fn lightweight_method(&self, debuggee: &ClrDebuggee, made: &ClrValue) -> Option<String> {
+    pub(crate) fn lightweight_method(&self, debuggee: &ClrDebuggee, made: &ClrValue) -> Option<String> {
         let owner = match self.core_name(made)?.as_str() {
             METHOD => made.clone(),
             GIVEN_OUT => bare(&self.field_named(made, "m_owner")?)?,
@@ -50,7 +50,7 @@ impl ClrTypeSystem {
     }
 
     /// The same for a delegate.
-    pub(super) fn lightweight_target(&self, debuggee: &ClrDebuggee, delegate: &ClrValue) -> Option<String> {
+    pub(crate) fn lightweight_target(&self, debuggee: &ClrDebuggee, delegate: &ClrValue) -> Option<String> {
         self.lightweight_method(debuggee, &bare(&self.field_named(delegate, "_methodBase")?)?)
     }
 

@@ -1,15 +1,13 @@
 //! Fields of objects, by name and along their base types.
 //!
-//! Not here: properties ([`super::properties`]).
+//! Not here: properties (`values::properties`).
 
 use std::rc::Rc;
 
 use clr_metadata::members::Access;
-use cordebug::types::Type;
+use cordebug::module::Class;
 use cordebug::value::Value as ClrValue;
 
-use super::MAX_TEXT_LEN;
-use super::path_resolution::class_up;
 use crate::bare_value::bare;
 use crate::modules::LoadedModule;
 use crate::types::ClrTypeSystem;
@@ -17,6 +15,8 @@ use crate::value_path::PathSegment;
 
 /// Deepest chain of base types that is followed.
 pub(crate) const MAX_BASE_DEPTH: usize = 64;
+/// Longest text that is read from a field, UTF-16 units.
+const MAX_TEXT_LEN: u32 = 4096;
 
 /// A field of an object, declared in its class or a base.
 pub(crate) struct InstanceField {
@@ -58,11 +58,6 @@ impl ClrTypeSystem {
             kind = current.base().ok();
         }
         members
-    }
-
-    pub(crate) fn class_of(&self, kind: &Type) -> Option<(Rc<LoadedModule>, u32)> {
-        let class = kind.class().ok()?;
-        Some((self.modules.of(&class.module().ok()?)?, class.token().ok()?))
     }
 
     /// The step to a field by its name.
@@ -110,6 +105,15 @@ impl ClrTypeSystem {
     pub(crate) fn type_of(&self, value: &ClrValue) -> String {
         self.csharp(&self.actual_ty(value))
     }
+}
+
+/// The class `up` base types above that of a value.
+pub(crate) fn class_up(value: &ClrValue, up: usize) -> cordebug::Result<Class> {
+    let mut kind = value.exact_type()?;
+    for _ in 0..up {
+        kind = kind.base()?;
+    }
+    kind.class()
 }
 
 /// The property of an auto-property's field, the parameter of a primary constructor, otherwise
