@@ -12,6 +12,30 @@ use crate::thread::Thread;
 use crate::value::Value;
 use crate::{CorError, Result};
 
+/// Maximum number of fields that are read of a struct.
+const MAX_STRUCT_FIELDS: u32 = 1 << 12;
+
+/// COR_TYPE_LAYOUT, the layout of a type.
+#[repr(C)]
+#[derive(Default)]
+struct TypeLayout {
+    parent: raw::COR_TYPEID,
+    size: u32,
+    field_count: u32,
+    box_offset: u32,
+    element_type: u32,
+}
+
+/// COR_FIELD, a field in a layout.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct TypeField {
+    token: u32,
+    offset: u32,
+    of: raw::COR_TYPEID,
+    element_type: u32,
+}
+
 /// ICorDebug for one process, and whether its runtime is older than .NET 5.
 pub struct Debugger(pub(crate) ComPtr<raw::ICorDebug>, pub(crate) bool);
 
@@ -139,6 +163,27 @@ impl Process {
         let process: ComPtr<raw::ICorDebugProcess5> = self.0.cast()?;
         let id = raw::COR_TYPEID { token1: handle, token2: 0 };
         get!(process, ICorDebugProcess5.GetTypeForTypeID(id)).map(crate::types::Type)
+    }
+
+    /// The instance fields of a struct that is loaded: their tokens, and their offsets from its start in
+    /// bytes. Fields of a base type are not among them.
+    ///
+    /// # Errors
+    /// From `ICorDebugType2::GetTypeID`, `ICorDebugProcess5::GetTypeLayout` or `GetTypeFields`; also when the
+    /// runtime has not loaded the type.
+    pub fn struct_fields(&self, of: &crate::types::Type) -> Result<Vec<(u32, u32)>> {
+        let of: ComPtr<raw::ICorDebugType2> = of.0.cast()?;
+        let process: ComPtr<raw::ICorDebugProcess5> = self.0.cast()?;
+        let (mut id, mut layout) = (raw::COR_TYPEID::default(), TypeLayout::default());
+        call!(of, ICorDebugType2.GetTypeID(&raw mut id))?;
+        call!(process, ICorDebugProcess5.GetTypeLayout(id, (&raw mut layout).cast()))?;
+        let count = layout.field_count.min(MAX_STRUCT_FIELDS);
+        let (mut fields, mut needed) = (vec![TypeField::default(); count as usize], 0);
+        if count > 0 {
+            let out = fields.as_mut_ptr().cast();
+            call!(process, ICorDebugProcess5.GetTypeFields(id, count, out, &raw mut needed))?;
+        }
+        Ok(fields.iter().map(|field| (field.token, field.offset)).collect())
     }
 
     /// Writes bytes to the memory of the process. Returns how many were written.

@@ -688,6 +688,22 @@ pub(crate) struct ICorDebugArrayValueVtbl {
 }
 
 #[repr(C)]
+pub(crate) struct ICorDebugType2 {
+    pub(crate) vtbl: *const ICorDebugType2Vtbl,
+}
+
+// SAFETY: the IID belongs to this vtable (interfaces.json).
+unsafe impl Interface for ICorDebugType2 {
+    const IID: Guid = Guid(0xe6e91d79, 0x693d, 0x48bc, [0xb4, 0x17, 0x82, 0x84, 0xb4, 0xf1, 0x0f, 0xb5]);
+}
+
+#[repr(C)]
+pub(crate) struct ICorDebugType2Vtbl {
+    pub(crate) base: IUnknownVtbl,
+    pub(crate) GetTypeID: unsafe extern "C" fn(*mut ICorDebugType2, *mut COR_TYPEID) -> i32,
+}
+
+#[repr(C)]
 pub(crate) struct ICorDebugObjectValue {
     pub(crate) vtbl: *const ICorDebugObjectValueVtbl,
 }

@@ -11,6 +11,9 @@ use cordebug::value::Handle;
 
 use super::types::Ty;
 
+/// Refusal for structs in memory that the debugging library has no value for.
+pub(crate) const UNREADABLE: &str = "is a struct in memory that cannot be read";
+
 /// The variable or object in which a path begins.
 #[derive(Clone)]
 pub(crate) enum PathRoot {
@@ -37,11 +40,34 @@ pub(crate) enum PathRoot {
         ty: Type,
         token: u32,
     },
-    /// A number in memory without a variable; it is read and written as bytes.
+    /// A number, pointer or struct in memory without a variable; it is read and written as bytes.
     Memory {
-        address: u64,
+        at: MemoryLocation,
         ty: Rc<Ty>,
     },
+}
+
+/// The location of a value without a variable. The garbage collector moves objects, so a location in one is
+/// found again on each use.
+#[derive(Clone)]
+pub(crate) enum MemoryLocation {
+    /// At an address, which a pointer of the program holds.
+    Fixed(u64),
+    /// In the value at a path, this many bytes after its start.
+    Within(Rc<Path>, u64),
+    /// In the memory of the span at a path, this many bytes after its start.
+    InSpan(Rc<Path>, u64),
+}
+
+impl MemoryLocation {
+    /// The location some bytes later.
+    pub(crate) fn after(&self, bytes: u64) -> Self {
+        match self {
+            Self::Fixed(address) => Self::Fixed(address.wrapping_add(bytes)),
+            Self::Within(path, offset) => Self::Within(path.clone(), offset.wrapping_add(bytes)),
+            Self::InSpan(path, offset) => Self::InSpan(path.clone(), offset.wrapping_add(bytes)),
+        }
+    }
 }
 
 /// One step of a path, into a value.
@@ -106,10 +132,10 @@ impl Path {
         }
     }
 
-    /// The address of a number without a variable.
-    pub(crate) fn memory(&self) -> Option<u64> {
-        match self.root {
-            PathRoot::Memory { address, .. } => Some(address),
+    /// The location of a value without a variable.
+    pub(crate) fn memory(&self) -> Option<&MemoryLocation> {
+        match &self.root {
+            PathRoot::Memory { at, .. } => Some(at),
             _ => None,
         }
     }

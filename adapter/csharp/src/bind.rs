@@ -27,6 +27,7 @@ mod members;
 mod operators;
 mod overloads;
 mod patterns;
+mod pointers;
 mod queries;
 mod relations;
 pub(crate) mod scope;

@@ -185,8 +185,14 @@ async fn without_a_compiler_an_element_that_it_would_take_is_refused(runtime: Ru
         let why = stopped.refuses(of, index, "\"x\"").await?;
         anyhow::ensure!(why.contains("no place"), "{why}");
     }
+    // Structs without references, and their members, need no compiler.
+    for (expression, value) in [("spots[2].X", "6"), ("holder.Spots[1].Y", "9"), ("between[1].Y", "5")] {
+        stopped.set(expression, value).await?;
+    }
+    assert_eq!(stopped.value("(spots[3] = new Spot(7, 8)).X + spots[3].Y").await?, "15");
     let lines = stopped.resume().await?;
-    assert_eq!(lines[0], "0 0 5 0, Sunday,   , 0 0 0");
-    assert_eq!(lines[2], "a  c, 1 2 2, Tuesday, 2 7");
+    assert_eq!(lines[0], "0 0 5 0, Sunday,   , 0 6 0");
+    assert_eq!(lines[1], "0   9");
+    assert_eq!(lines[2], "a  c, 1 2 5, Tuesday, 2 7");
     Ok(())
 }

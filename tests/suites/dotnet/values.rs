@@ -266,9 +266,64 @@ async fn completions_offer_what_may_follow(runtime: Runtime) -> anyhow::Result<(
     editor.finish().await
 }
 
+/// Expressions on pointers with their values, in order.
+const POINTERS: [(&str, &str); 48] = [
+    ("*(byte*)pointer", "4"),
+    ("((byte*)pointer)[1]", "3"),
+    ("*(int*)untyped", "16909060"),
+    ("*(byte*)(nint)pointer", "4"),
+    ("*(short*)((ulong)pointer + 2)", "258"),
+    ("*(int*)number", "16909060"),
+    ("**twice", "16909060"),
+    ("*(byte*)*twice", "4"),
+    ("*twice[0]", "16909060"),
+    ("((Pixel*)anyPixels)->Green", "2"),
+    ("((Pixel*)anyPixels)->Weight", "1.5"),
+    ("((Pixel*)anyPixels)->Next->Green", "-5"),
+    ("pixels[1].Blue", "6"),
+    ("(pixels + 1)->Blue", "6"),
+    ("&pixels[1] == pixels->Next", "true"),
+    ("pixels->Next - pixels", "1"),
+    ("(byte*)(pixels + 1) - (byte*)pixels == sizeof(Pixel)", "true"),
+    ("*(pointer + 0)", "16909060"),
+    ("*(range + 2)", "20"),
+    ("(range + 3) - range", "3"),
+    ("range < range + 1", "true"),
+    ("Target(range + 1)", "10"),
+    ("*Same(pointer)", "16909060"),
+    ("Same(null) == null", "true"),
+    ("*range++", "0"),
+    ("*range", "10"),
+    ("*(++range)", "20"),
+    ("*--range", "10"),
+    ("*(range -= 1)", "0"),
+    ("(range += 3)[0]", "30"),
+    ("*range += 5", "35"),
+    ("*(range++) -= 5", "30"),
+    ("range[-1]", "30"),
+    ("*(byte*)pointer = 9", "9"),
+    ("first", "16909065"),
+    ("((Pixel*)anyPixels)->Green = 12", "12"),
+    ("pixels->Green", "12"),
+    ("((Pixel*)anyPixels)->Green += 1", "13"),
+    ("((Pixel*)anyPixels)->Next = null", "null"),
+    ("pixels->Next == null", "true"),
+    ("*(pointer = &second)", "7"),
+    ("(pointer = null) == null", "true"),
+    ("pointer == null", "true"),
+    ("*(pointer = other)", "7"),
+    ("*(twice[0] = &first)", "16909065"),
+    ("*pointer", "16909065"),
+    ("(ulong)(int*)null", "0"),
+    ("untyped == (byte*)pointer", "true"),
+];
+
 async fn memory_is_read_where_values_are(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
-    let frame = launch_to_marker(&mut editor, "simple").await?;
+    let off = json!({ "expressionCompiler": "off" });
+    editor.launch("values", &["simple", "pointers"], off).await?;
+    let (thread, frame) = editor.stop().await?;
+    let frame = frame["id"].clone();
     let body = editor.ok("evaluate", json!({ "expression": "&pointer[0]", "frameId": frame })).await;
     let address = match body {
         Ok(evaluated) => text(&evaluated, "result").to_owned(),
@@ -294,6 +349,25 @@ async fn memory_is_read_where_values_are(runtime: Runtime) -> anyhow::Result<()>
     assert_eq!(editor.refused("readMemory", bad).await?, "INVALID_PARAMETER");
     let nothing = editor.ok("readMemory", json!({ "memoryReference": "0x10", "count": 4 })).await?;
     assert_eq!((&nothing["data"], &nothing["unreadableBytes"]), (&json!(""), &json!(4)));
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    let (_, frame) = editor.stop().await?;
+    let mut wrong = Vec::new();
+    for (expression, expected) in POINTERS {
+        let arguments = json!({ "expression": expression, "frameId": frame["id"] });
+        let response = editor.ask("evaluate", arguments).await?;
+        let error = text(&response.body["error"]["variables"], "message");
+        match response.body["result"].as_str() {
+            Some(result) if result == expected => {}
+            result => wrong.push(format!("{expression}: {}", result.unwrap_or(error))),
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let (reference, _) = locals(&mut editor, &frame["id"]).await?;
+    for (value, expected) in [("null", "0x0000000000000000"), ("&second", "0x")] {
+        let set = json!({ "variablesReference": reference, "name": "pointer", "value": value });
+        let body = editor.ok("setVariable", set).await?;
+        assert!(text(&body, "value").starts_with(expected), "{value}: {body}");
+    }
     editor.finish().await
 }
 

@@ -179,6 +179,12 @@ impl ClrSession {
             // The runtime passes the address of a variable if the method requires one.
             return Ok(MarshalledArgument::As(path.clone()));
         }
+        if let Ty::Pointer(_) = to
+            && let Some(address) = self.at_stop().load(argument)?
+            && let Some(bytes) = self.types.bytes_as(&address, to)
+        {
+            return Ok(MarshalledArgument::Bits(element::U, bytes));
+        }
         let is_nullable = self.types.nullable(to).is_some();
         match &argument.data {
             ValueLocation::Constant(Constant::Null) if is_nullable => {
@@ -337,18 +343,6 @@ impl ClrTypeSystem {
         Ok((function, types))
     }
 
-    /// A constant's bytes in a variable of this type.
-    pub(crate) fn bytes_as(&self, constant: &Constant, ty: &Ty) -> Option<Vec<u8>> {
-        if self.is_decimal(ty) {
-            return constant.to_decimal(false).map(|value| Constant::decimal_bytes(&value));
-        }
-        let kind = match ty {
-            Ty::Primitive(kind) => *kind,
-            other => self.enum_storage(other)?,
-        };
-        constant.cast(kind, false)?.bytes().map(|(_, bytes)| bytes)
-    }
-
     fn clone_method(&self) -> Option<Function> {
         let (loaded, token) = self.type_named("System.Object")?;
         let metadata = &loaded.image()?.metadata;
@@ -382,6 +376,12 @@ fn finish(list: Vec<EvalArgument>, eval: &Eval) -> cordebug::Result<Vec<ClrValue
             EvalArgument::Value(value) => Ok(value),
             EvalArgument::Null => eval.create_value(element::CLASS),
             EvalArgument::Bits(kind, bytes) => {
+                // The library creates no values of native size.
+                let kind = match kind {
+                    element::I => element::I8,
+                    element::U => element::U8,
+                    kind => kind,
+                };
                 let value = eval.create_value(kind)?;
                 value.set_bytes(&bytes)?;
                 Ok(value)

@@ -6,7 +6,6 @@ use csharp_expr::syntax::{Span, parse};
 use dap_wire::{ErrorCode, Failure};
 
 use super::failed;
-use super::memory::UNREADABLE;
 use super::method_calls::with_call_name;
 use super::request::ExpressionResult;
 use crate::compiler::{CSharpDiagnostic, CompiledFailure, CompiledOutcome};
@@ -14,6 +13,7 @@ use crate::debuggee::ClrDebuggee;
 use crate::expression_binding::{AllowedEffects, EvaluationRequest, PreparedExpression};
 use crate::expression_syntax::at;
 use crate::session::ClrSession;
+use crate::value_path::UNREADABLE;
 
 /// Compiler errors that say nothing about an expression: the program has no LINQ, or an older one, but the
 /// debugger has it. Or two assemblies declare the same type: the one of the frame's assembly is meant, which

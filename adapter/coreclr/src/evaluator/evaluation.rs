@@ -92,7 +92,7 @@ impl<'a> ExpressionEvaluation<'a> {
             if matches!(val.ty, Ty::Reference(_)) {
                 Ok(val.clone())
             } else {
-                session.types.to_constant(&session.debuggee, val)
+                session.at_stop().read_if_in_memory(val)
             }
         };
         vals.iter().map(one).collect()
@@ -300,7 +300,8 @@ impl EvaluationTarget for ExpressionEvaluation<'_> {
         is_base: bool,
     ) -> Result<Option<TypedValue>, Failure> {
         let arguments = self.load_all(arguments)?;
-        self.session().call_method(method, of, &arguments, is_base, &self.site())
+        let of = of.map(|of| self.session().at_stop().read_if_in_memory(of)).transpose()?;
+        self.session().call_method(method, of.as_ref(), &arguments, is_base, &self.site())
     }
 
     fn construct(&self, constructor: &MethodRef, arguments: &[TypedValue]) -> Result<TypedValue, Failure> {
@@ -347,7 +348,9 @@ impl EvaluationTarget for ExpressionEvaluation<'_> {
     }
 
     fn is_variable(&self, val: &TypedValue) -> bool {
-        val.path().is_some_and(|path| is_variable(path, &val.ty))
+        // References are only written where the garbage collector knows.
+        let is_writable = |path: &Path| path.memory().is_none() || self.session().types.is_unmanaged(&val.ty);
+        val.path().is_some_and(|path| is_variable(path, &val.ty) && is_writable(path))
     }
 
     fn write(&self, place: &TypedValue, value: &TypedValue) -> Result<TypedValue, Failure> {
@@ -369,7 +372,7 @@ impl EvaluationTarget for ExpressionEvaluation<'_> {
     ) -> Result<(), Failure> {
         let arguments = self.load_all(arguments)?;
         let mut session = self.session();
-        let value = session.types.to_constant(&session.debuggee, value)?;
+        let value = session.at_stop().read_if_in_memory(value)?;
         if let (Some(of), [_]) = (of, arguments.as_slice())
             && let Some(place) = session.at_stop().stored_item(of, &arguments)?
         {
@@ -377,7 +380,14 @@ impl EvaluationTarget for ExpressionEvaluation<'_> {
             return self.write(&place, &value).map(drop);
         }
         let (name, def) = (&property.property.name, property.property.owner);
-        let Some(setter) = property.property.setter else {
+        // Nothing can be called on a struct in memory.
+        let is_in_memory = of.and_then(TypedValue::path).is_some_and(|path| path.memory().is_some());
+        let is_auto = |setter: &u32| {
+            let loaded = session.types.modules.by_id(def.module);
+            loaded.is_some_and(|loaded| session.types.returns_its_field(&loaded, *setter))
+        };
+        let setter = property.property.setter.filter(|setter| !is_in_memory || !is_auto(setter));
+        let Some(setter) = setter else {
             let backing = property.property.backing;
             let backing = backing.ok_or_else(|| failed(format!("`{name}` has no setter")))?;
             drop(session);
@@ -405,7 +415,7 @@ impl EvaluationTarget for ExpressionEvaluation<'_> {
 
     fn format(&self, val: &TypedValue, format: &str) -> Result<String, Failure> {
         let mut session = self.session();
-        let val = session.types.to_constant(&session.debuggee, val)?;
+        let val = session.at_stop().read_if_in_memory(val)?;
         session.format_in_program(&val, format, &self.site())
     }
 

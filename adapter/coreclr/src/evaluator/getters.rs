@@ -14,7 +14,7 @@ use crate::modules::LoadedModule;
 use crate::stop_context::StopContext;
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
-use crate::value_path::PathSegment;
+use crate::value_path::{PathRoot, PathSegment};
 use crate::values::composite_text::GENERATED;
 
 /// Longest getter that is interpreted, bytes of IL.
@@ -118,13 +118,23 @@ impl StopContext<'_> {
     /// A field by a FieldDef token, or by a MemberRef that names one of the object's own class.
     fn read_field(&self, target: &TypedValue, loaded: &Rc<LoadedModule>, token: u32) -> Option<TypedValue> {
         let path = target.path()?;
-        let inner = bare(&self.fetch(path).ok()?)?;
         let metadata = &loaded.image()?.metadata;
         let name = match token >> 24 {
             0x04 => metadata.field_name(token).to_owned(),
             0x0a => metadata.member_ref_name(token).to_owned(),
             _ => return None,
         };
+        if let PathRoot::Memory { at, ty } = &path.root {
+            let (module, class) = self.types.definition(ty)?;
+            let metadata = &module.image()?.metadata;
+            let mut fields = metadata.fields(class).into_iter();
+            let field = fields.find(|field| !field.is_static && field.name == name)?;
+            let declared = self.types.ty_of(&module, &metadata.field_type(field.token)?);
+            let declared = declared.with(ty.arguments(), &[]);
+            let name = format!("{}.{name}", path.name);
+            return self.field_in_memory((at, ty), field.token, &declared, &name).ok();
+        }
+        let inner = bare(&self.fetch(path).ok()?)?;
         let mut kind = inner.exact_type().ok()?;
         for up in 0..64 {
             let (module, class) = self.types.class_of(&kind)?;

@@ -60,11 +60,13 @@ impl ClrSession {
         if !is_variable(path, ty) {
             return Err(failed(format!("`{}` {NO_PLACE}", path.name)));
         }
-        let val = self.types.to_constant(&self.debuggee, val)?;
+        let val = self.at_stop().read_if_in_memory(val)?;
         let ready = self.in_program(val, ty, site)?;
         self.at_stop().write(path, &ready, ty)?;
         Ok(match ready.data {
             ValueLocation::Constant(constant) => TypedValue::constant_of(constant, ty.clone()),
+            // A struct in memory cannot be read as a whole.
+            ValueLocation::At(_) if path.memory().is_some() => ready,
             ValueLocation::At(_) => TypedValue::at(path.clone(), ty.clone()),
         })
     }
@@ -73,12 +75,13 @@ impl ClrSession {
 impl StopContext<'_> {
     /// Writes a value that [`ClrSession::in_program`] has prepared to a location in the program.
     pub(crate) fn write(&self, place: &Path, val: &TypedValue, ty: &Ty) -> Result<(), Failure> {
-        if let PathRoot::Memory { address, ty } = &place.root {
-            let constant = self.load(val)?.ok_or_else(|| failed("this is not a number"))?;
-            self.debuggee.times_written.set(self.debuggee.times_written.get() + 1);
-            return self.types.write_number(self.debuggee, *address, &constant, ty);
+        let count_write = || self.debuggee.times_written.set(self.debuggee.times_written.get() + 1);
+        if let PathRoot::Memory { at, ty } = &place.root {
+            let (address, bytes) = (self.memory_address(at)?, self.bytes_in_memory(val, ty)?);
+            count_write();
+            return self.write_bytes(address, &bytes);
         }
-        self.debuggee.times_written.set(self.debuggee.times_written.get() + 1);
+        count_write();
         let done = self.write_value(place, val, ty);
         // The debugging library caches the contents of an object.
         self.values.holder.take();
@@ -92,6 +95,9 @@ impl StopContext<'_> {
         }
         let ty = ty.direct();
         let target = self.location_of(place)?;
+        if let (Ty::Pointer(_), Some(pointer)) = (ty, target.as_reference()) {
+            return pointer.set_target(self.pointer_address(val)?).map_err(cor(what()));
+        }
         let misfit = |session: &Self| {
             failed(format!(
                 "a `{}` does not fit into `{}`, which is `{}`",

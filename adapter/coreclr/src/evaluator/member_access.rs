@@ -8,7 +8,7 @@ use csharp_expr::types::Def;
 use dap_wire::Failure;
 
 use super::method_calls::with_call_name;
-use super::{Constant, TypedValue, ValueLocation, failed};
+use super::{Constant, TypedValue, failed};
 use crate::bare_value::bare;
 use crate::cor;
 use crate::fields::{MAX_BASE_DEPTH, source_name};
@@ -20,7 +20,7 @@ use crate::types::ClrTypeSystem;
 use crate::types::Ty;
 use crate::types::members::DeclaredProperty;
 use crate::types::ty::{BOOL, INT};
-use crate::value_path::{Path, PathSegment};
+use crate::value_path::{Path, PathRoot, PathSegment};
 
 const LIST: &str = "System.Collections.Generic.List`1";
 
@@ -121,6 +121,11 @@ impl StopContext<'_> {
         let Some(path) = of.path() else {
             return Err(failed(format!("`{name}` is a field of what is not in the program")));
         };
+        if let PathRoot::Memory { at, ty } = &path.root {
+            let field_ty = field.field.ty.with(field.owner.arguments(), &[]);
+            let shown = format!("{}.{}", path.name, source_name(name));
+            return self.field_in_memory((at, ty), field.field.token, &field_ty, &shown).map(Some);
+        }
         let Some(up) = self.base_distance(path, field.field.owner)? else { return Ok(None) };
         let shown = source_name(name);
         let way =
@@ -272,10 +277,10 @@ impl StopContext<'_> {
     /// An element of an array, a unit of a string, the target of a pointer, an element of an inline
     /// array or fixed buffer.
     pub(super) fn element_in(&self, of: &TypedValue, indexes: &[i64]) -> Result<TypedValue, Failure> {
-        let Some(path) = of.path() else { return Err(failed("this has no elements")) };
         if let (Ty::Pointer(to), [index]) = (&of.ty, indexes) {
-            return self.read_pointee(path, to, *index);
+            return self.read_pointee(of, to, *index);
         }
+        let Some(path) = of.path() else { return Err(failed("this has no elements")) };
         let value = self.fetch(path)?;
         let inner = bare(&value).ok_or_else(|| {
             failed(format!("NullReferenceException: `{}` is null, so it has no elements", path.name))
@@ -350,11 +355,11 @@ impl StopContext<'_> {
     }
 
     /// The address of a value in memory.
-    pub(super) fn address_in(&self, of: &TypedValue) -> Result<u64, Failure> {
+    pub(crate) fn address_in(&self, of: &TypedValue) -> Result<u64, Failure> {
         let lost = || failed("only variables of the program have an address");
         let path = of.path().ok_or_else(lost)?;
         if let Some(memory) = path.memory() {
-            return Ok(memory);
+            return self.memory_address(memory);
         }
         let value = self.fetch(path)?;
         let value = match of.ty.is_value() {
@@ -366,11 +371,8 @@ impl StopContext<'_> {
 
     /// The identity of an object: its address, or the value of a pointer; 0 for null, `None` for a constant.
     pub(super) fn identity_of(&self, val: &TypedValue) -> Result<Option<u64>, Failure> {
-        if let (ValueLocation::At(_), Ty::Pointer(_)) = (&val.data, &val.ty) {
-            return self.address(val);
-        }
-        if let (ValueLocation::Constant(Constant::Int(_, address)), Ty::Pointer(_)) = (&val.data, &val.ty) {
-            return Ok(u64::try_from(*address).ok());
+        if let Ty::Pointer(_) = &val.ty {
+            return self.pointer_address(val).map(Some);
         }
         match val.ty.is_value() {
             true => Ok(None),

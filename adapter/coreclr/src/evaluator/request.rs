@@ -19,6 +19,7 @@ use crate::expression_binding::{AllowedEffects, EvaluationRequest, PreparedExpre
 use crate::expression_syntax::diagnostic_failure;
 use crate::frame_numbers::{FIRST_LABEL_FRAME, is_alive};
 use crate::func_eval::{CALL_TIMEOUT, EvalContext};
+use crate::memory;
 use crate::session::ClrSession;
 use crate::stop_context::StopContext;
 use crate::types::Ty;
@@ -144,7 +145,7 @@ impl ClrSession {
             Some(val) => {
                 let text = request.text;
                 let name = if prepared.is_primary { text.to_owned() } else { format!("({text})") };
-                ExpressionResult::Value(with_call_name(self.types.to_constant(&self.debuggee, &val)?, &name))
+                ExpressionResult::Value(with_call_name(self.at_stop().read_if_in_memory(&val)?, &name))
             }
             None => ExpressionResult::Nothing,
         }))
@@ -194,8 +195,14 @@ impl ClrSession {
         match val.data {
             ValueLocation::Constant(constant) => {
                 let shown = self.types.show_constant(&constant, &val.ty, format);
+                let memory_reference = match (constant, &val.ty) {
+                    (Constant::Int(_, address), Ty::Pointer(_)) => {
+                        u64::try_from(address).ok().filter(|address| *address != 0).map(memory::reference)
+                    }
+                    _ => None,
+                };
                 let (result, kind) = (shown.text, Some(shown.kind));
-                Ok(EvaluateResponseBody { result, kind, ..EvaluateResponseBody::default() })
+                Ok(EvaluateResponseBody { result, kind, memory_reference, ..EvaluateResponseBody::default() })
             }
             ValueLocation::At(path) => {
                 let tuple = self.types.names_in(&val.ty).or(path.tuple.clone());

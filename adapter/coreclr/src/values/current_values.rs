@@ -101,8 +101,8 @@ impl StopContext<'_> {
     pub(crate) fn load(&self, val: &TypedValue) -> Result<Option<Constant>, Failure> {
         match &val.data {
             ValueLocation::Constant(constant) => Ok(Some(constant.clone())),
-            ValueLocation::At(Path { root: PathRoot::Memory { address, ty }, .. }) => {
-                self.types.read_number(self.debuggee, *address, ty).map(Some)
+            ValueLocation::At(Path { root: PathRoot::Memory { at, ty }, .. }) => {
+                self.read_number(at, ty).map(Some)
             }
             ValueLocation::At(path) => match self.fetch(path) {
                 Ok(value) => Ok(self.types.constant_of(&value)),
@@ -134,7 +134,10 @@ impl StopContext<'_> {
     pub(crate) fn is_null_val(&self, val: &TypedValue) -> Result<bool, Failure> {
         Ok(match &val.data {
             ValueLocation::Constant(constant) => is_null_constant(constant, &val.ty),
-            ValueLocation::At(Path { root: PathRoot::Memory { .. }, .. }) => false,
+            ValueLocation::At(Path { root: PathRoot::Memory { .. }, .. }) => {
+                matches!(val.ty, Ty::Pointer(_))
+                    && self.load(val)?.is_some_and(|address| is_null_constant(&address, &val.ty))
+            }
             ValueLocation::At(path) => {
                 let value = match self.fetch(path) {
                     Ok(value) => value,
@@ -191,8 +194,8 @@ impl StopContext<'_> {
 }
 
 impl ClrTypeSystem {
-    /// The constant in a value: primitives, strings, decimals, enums as their numbers, nullables as their
-    /// values. `None` for other objects.
+    /// The constant in a value: primitives, strings, decimals, enums as their numbers, pointers as their
+    /// addresses, nullables as their values. `None` for other objects.
     pub(crate) fn constant_of(&self, value: &ClrValue) -> Option<Constant> {
         let Some(inner) = bare(value) else { return Some(Constant::Null) };
         if let Some(string) = inner.as_string() {
@@ -204,6 +207,10 @@ impl ClrTypeSystem {
         let kind = inner.element_type().ok()?;
         if matches!(kind, element::BOOLEAN..=element::R8 | element::I | element::U) {
             return Constant::from_bytes(kind, &inner.bytes().ok()?);
+        }
+        if kind == element::PTR {
+            let target = inner.as_reference()?.target().ok()?;
+            return Some(Constant::Int(element::U8, i128::from(target)));
         }
         if kind != element::VALUETYPE {
             return None;

@@ -26,10 +26,17 @@ pub(crate) struct InlineElements {
     pub(crate) count: u32,
     pub(crate) of: Ty,
     /// Address of the first element.
-    pub(crate) address: u64,
+    address: u64,
     size: u64,
     /// The step to the first element.
     first: PathSegment,
+}
+
+impl InlineElements {
+    /// Offset of an element, bytes.
+    pub(crate) fn offset_of(&self, at: u32) -> u64 {
+        u64::from(at).saturating_mul(self.size)
+    }
 }
 
 impl StopContext<'_> {
@@ -81,7 +88,7 @@ impl StopContext<'_> {
         if at == 0 {
             return Some(TypedValue::at(first(), elements.of.clone()));
         }
-        let address = elements.address.checked_add(u64::from(at) * elements.size)?;
+        let address = elements.address.checked_add(elements.offset_of(at))?;
         let read =
             |size: u64| self.debuggee.process().ok()?.read_memory(address, u32::try_from(size).ok()?).ok();
         if let Some(kind) = self.types.number_kind(&elements.of) {
@@ -102,6 +109,12 @@ impl StopContext<'_> {
 }
 
 impl ClrTypeSystem {
+    /// The elements of a type of inline arrays or fixed buffers.
+    pub(crate) fn inline_elements_in(&self, ty: &Ty) -> Option<ContiguousElements> {
+        let (loaded, token) = self.definition(ty)?;
+        self.inline_elements(&loaded, token)
+    }
+
     /// The elements of a struct, if it is an inline array or a fixed buffer. The size of a buffer
     /// determines their number.
     pub(crate) fn inline_elements(&self, loaded: &LoadedModule, token: u32) -> Option<ContiguousElements> {

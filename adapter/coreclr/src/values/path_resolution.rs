@@ -7,11 +7,12 @@ use dap_wire::Failure;
 
 use crate::bare_value::bare;
 use crate::cor;
+use crate::expression_syntax::failed;
 use crate::fields::class_up;
 use crate::frame_numbers::FIRST_AWAITING_FRAME;
 use crate::stop_context::StopContext;
 use crate::types::ClrTypeSystem;
-use crate::value_path::{Path, PathRoot, PathSegment};
+use crate::value_path::{Path, PathRoot, PathSegment, UNREADABLE};
 use crate::value_store::{CachedPath, ValueStore};
 
 /// Longest path whose values are kept for the next one with the same beginning, steps.
@@ -85,7 +86,7 @@ impl StopContext<'_> {
                 self.frame_at(*thread, *frame)?.local(*slot).map_err(cor(what()))
             }
             PathRoot::Handle(handle) => handle.value().map_err(cor(what())),
-            PathRoot::Memory { .. } => Err(Failure::invalid(format!("`{}` is not a variable", path.name))),
+            PathRoot::Memory { .. } => Err(failed(format!("`{}` {UNREADABLE}", path.name))),
             PathRoot::Exception { thread } => {
                 self.debuggee.threads.exception_of(&self.debuggee.thread(*thread)?).map_err(cor(what()))
             }

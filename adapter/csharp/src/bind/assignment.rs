@@ -141,6 +141,7 @@ impl Binder<'_> {
                 let indexes = indexes.into_iter().map(|index| self.keep_value(index, wrap)).collect();
                 TypedKind::Element(of, indexes)
             }
+            TypedKind::Deref(of) => TypedKind::Deref(self.keep_value(*of, wrap).boxed()),
             TypedKind::Indexer(of, property, arguments) => {
                 let of = self.keep_object(*of, wrap).boxed();
                 let keep = |passed: PassedArgument| match passed.value {

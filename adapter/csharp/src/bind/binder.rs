@@ -314,6 +314,11 @@ impl<'a> Binder<'a> {
 
     fn size_of(&mut self, name: &tree::TypeName, span: Span) -> Bind<Typed> {
         let ty = self.type_of_name(name)?;
+        self.size_of_type(ty, span)
+    }
+
+    /// The number of bytes of a value of an unmanaged type.
+    pub(super) fn size_of_type(&self, ty: Ty, span: Span) -> Bind<Typed> {
         let kind = match &ty {
             Ty::Primitive(kind) if !matches!(*kind, kind::I | kind::U) => Some(*kind),
             other => self.types.enum_storage(other),

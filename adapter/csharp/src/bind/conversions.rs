@@ -196,8 +196,12 @@ impl Binder<'_> {
         if !types.widens(from, to) {
             return None;
         }
-        let boxes = from.is_value() && !to.is_value();
-        Some(vec![(if boxes { ConversionKind::Box } else { ConversionKind::Same }, to.clone())])
+        let how = match from {
+            Ty::Pointer(_) => ConversionKind::Number { checked: false },
+            from if from.is_value() && !to.is_value() => ConversionKind::Box,
+            _ => ConversionKind::Same,
+        };
+        Some(vec![(how, to.clone())])
     }
 
     /// The explicit conversion for a cast.
@@ -223,11 +227,9 @@ impl Binder<'_> {
                 to.clone(),
             )]);
         }
-        if let (Ty::Pointer(_), Ty::Pointer(_)) = (from, to) {
-            return Some(vec![(ConversionKind::Same, to.clone())]);
-        }
-        let is_whole = |ty: &Ty| ty.number().is_some_and(is_integral);
-        if matches!(from, Ty::Pointer(_)) && is_whole(to) || is_whole(from) && matches!(to, Ty::Pointer(_)) {
+        let is_pointer = |ty: &Ty| matches!(ty, Ty::Pointer(_));
+        let is_address = |ty: &Ty| is_pointer(ty) || ty.number().is_some_and(is_integral);
+        if (is_pointer(from) || is_pointer(to)) && is_address(from) && is_address(to) {
             return Some(vec![(ConversionKind::Number { checked: false }, to.clone())]);
         }
         match (types.nullable(from), types.nullable(to)) {
@@ -278,11 +280,7 @@ impl Binder<'_> {
 
     /// Wraps a value in the nodes of its conversion.
     pub(super) fn apply(&self, value: Typed, steps: ConversionSteps) -> Bind<Typed> {
-        let mut value = value;
-        for (how, to) in steps {
-            value = self.apply_one(value, how, to)?;
-        }
-        Ok(value)
+        steps.into_iter().try_fold(value, |value, (how, to)| self.apply_one(value, how, to))
     }
 
     fn apply_one(&self, value: Typed, how: ConversionKind, to: Ty) -> Bind<Typed> {
@@ -290,7 +288,8 @@ impl Binder<'_> {
         if value.ty == to && matches!(how, ConversionKind::Same) && to.names().is_none() {
             return Ok(value);
         }
-        if let (Some(constant), ConversionKind::Number { .. }) = (value.constant(), &how) {
+        let known = value.constant().filter(|constant| **constant != Constant::Null);
+        if let (Some(constant), ConversionKind::Number { .. }) = (known, &how) {
             return self.fold_number(constant, &value, to, span);
         }
         // A constant stays one after a reference conversion: a string or null.

@@ -64,6 +64,9 @@ impl Binder<'_> {
         if let Some(value) = self.number_binary(op, &a, &b, span)? {
             return Ok(value);
         }
+        if let Some(value) = super::pointers::pointer_binary(self, op, &a, &b, span)? {
+            return Ok(value);
+        }
         if op.is_equality()
             && let Some(value) = self.reference_equality(op, &a, &b, span)?
         {

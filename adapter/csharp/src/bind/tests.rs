@@ -176,6 +176,16 @@ tables! {
         "text + point" => "string", "text - one" => "CS0019", "text == nothing" => "bool",
         "text == boxed" => "bool", "text < nothing" => "CS0019",
     }
+    pointers_are_moved {
+        "pointer + 1" => "int*", "1L + pointer" => "int*", "pointer - small" => "int*",
+        "pointer + huge" => "int*", "pointer - pointer" => "long", "pointer < pointer" => "bool",
+        "pointer++" => "int*", "--pointer" => "int*", "pointer += 2" => "int*", "(void*)pointer" => "void*",
+        "pointer = null" => "int*", "pointer = &one" => "int*", "pointer = (void*)pointer" => "CS0266",
+        "pointer + pointer" => "CS0019", "pointer + real" => "CS0019", "1 - pointer" => "CS0019",
+        "pointer * 2" => "CS0019", "pointer - (byte*)pointer" => "CS0019", "(void*)pointer + 1" => "CS0242",
+        "(double)pointer" => "CS0030", "(int*)real" => "CS0030",
+        "checked(pointer + 1)" => "int*",
+    }
     casts_are_chosen {
         "(int)real" => "int", "(int)boxed" => "int", "(string)boxed" => "string",
         "(Dog)animal" => "Shapes.Dog", "(object)one" => "object",

@@ -140,6 +140,9 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
     }
 
     pub(crate) fn number(&self, constant: &Constant, to: &Ty, checked: bool, from: &Ty) -> Res<T, Constant> {
+        let null_pointer = Constant::Int(crate::types::kind::U8, 0);
+        let is_null = *constant == Constant::Null;
+        let constant = if is_null && matches!(from, Ty::Pointer(_)) { &null_pointer } else { constant };
         if *constant == Constant::Null {
             let to = self.types().type_text(to);
             return self.fail(format!("InvalidOperationException: null cannot be converted to `{to}`"));

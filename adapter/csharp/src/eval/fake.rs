@@ -136,6 +136,8 @@ impl FakeProgram {
             ("num", "Num", FakeValue::Object(fake.make("Num", &[("Value", int(7))], vec![]))),
             ("counter", "Counter", FakeValue::Object(fake.make("Counter", &[("Value", int(1))], vec![]))),
             ("scratch", "int", int(0)),
+            ("pointer", "int*", here(Constant::Int(kind::U8, 4096))),
+            ("blank", "void*", here(Constant::Int(kind::U8, 0))),
             (
                 "many",
                 "int[]",
@@ -358,7 +360,10 @@ impl EvaluationTarget for FakeProgram {
         })
     }
     fn is_null(&self, val: &V) -> R<bool> {
-        Ok(self.load(val)? == Some(Constant::Null))
+        Ok(match self.load(val)? {
+            Some(Constant::Int(_, address)) => address == 0 && matches!(val.ty, Ty::Pointer(_)),
+            constant => constant == Some(Constant::Null),
+        })
     }
     fn actual_type(&self, val: &V) -> R<Ty> {
         Ok(match self.load(val)? {
@@ -374,6 +379,9 @@ impl EvaluationTarget for FakeProgram {
         })
     }
     fn identity(&self, val: &V) -> R<Option<u64>> {
+        if let (Ty::Pointer(_), Some(Constant::Int(_, address))) = (&val.ty, self.load(val)?) {
+            return Ok(u64::try_from(address).ok());
+        }
         Ok(match &val.data {
             ValueLocation::Constant(_) => None,
             ValueLocation::At(place) => match self.read(place) {
@@ -435,6 +443,11 @@ impl EvaluationTarget for FakeProgram {
         }
     }
     fn element(&self, of: &V, indexes: &[i64]) -> R<V> {
+        if let Ty::Pointer(to) = &of.ty {
+            let Some(Constant::Int(_, address)) = self.load(of)? else { panic!("{of:?}") };
+            let to = self.types().type_text(to);
+            return Ok(TypedValue::text(format!("{to} {} after {address}", indexes[0])));
+        }
         if let Some(Constant::Text(text)) = self.load(of)? {
             let unit = text.encode_utf16().nth(indexes[0] as usize).ok_or("IndexOutOfRangeException")?;
             return Ok(TypedValue::plain(Constant::Int(kind::CHAR, unit.into())));

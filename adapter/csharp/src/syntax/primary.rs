@@ -74,10 +74,7 @@ impl Parser<'_> {
             parser.at += 1;
             let ty = parser.type_name().ok()?;
             parser.eat(")").then_some(())?;
-            let is_only_type = !matches!(
-                ty.kind,
-                TypeNameKind::Named(..) | TypeNameKind::Tuple(_) | TypeNameKind::Pointer(_)
-            );
+            let is_only_type = !matches!(ty.kind, TypeNameKind::Named(..) | TypeNameKind::Tuple(_));
             let follows = match parser.peek() {
                 Tok::Literal(_) | Tok::Utf8(_) | Tok::Interpolated(_) => true,
                 Tok::Word(word, false) if parser.queries > 0 && is_word_of_queries(word) => false,

@@ -298,6 +298,8 @@ fn casts_and_parentheses_are_distinguished() {
         ("(int?)null", "(cast int? null)"),
         ("(int[])x", "(cast int[] x)"),
         ("(byte*)p", "(cast byte* p)"),
+        ("(byte*)*p", "(cast byte* (* p))"),
+        ("*(A*)&p", "(* (cast A* (& p)))"),
         ("((int)x)", "(paren (cast int x))"),
         ("(a + b) * c", "(* (paren (+ a b)) c)"),
         ("(x, y)", "(tuple x y)"),
