@@ -309,6 +309,16 @@ async fn inline_arrays_open_to_their_elements(runtime: Runtime) -> anyhow::Resul
     ] {
         opens(&mut editor, &frame, (of, text), items).await?;
     }
+    for (expression, expected) in [("spots[0].X", "5"), ("spots[2].Y", "6"), ("spots[1].Y + spots[2].X", "0")]
+    {
+        let body = editor.ok("evaluate", json!({ "expression": expression, "frameId": frame })).await?;
+        assert_eq!(body["result"], expected, "{expression}");
+    }
+    let function = editor.ok("evaluate", json!({ "expression": "add", "frameId": frame })).await?;
+    assert_eq!(function["type"], "delegate*<int, int, long>", "{function}");
+    let address = function["result"].as_str().and_then(|text| text.strip_prefix("0x"));
+    let address = address.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    assert!(address.is_some_and(|address| address != 0), "{function}");
     editor.finish().await
 }
 

@@ -81,15 +81,23 @@ impl ClrTypeSystem {
             return FormattedValue { text: format!("0x{target:016x}"), kind, items: 0, opens, name: None };
         }
         if inner.element_type() == Ok(element::FNPTR) {
-            let bytes = inner.bytes().unwrap_or_default();
-            let target = bytes.get(..8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes);
-            return plain(format!("0x{target:016x}"));
+            let target = inner.as_reference().and_then(|pointer| pointer.target().ok()).unwrap_or(0);
+            let kind = self.function_pointer_type(&inner).unwrap_or_else(|| kind.clone());
+            return FormattedValue { kind, ..plain(format!("0x{target:016x}")) };
         }
         if let Some(constant) = self.constant_of(&inner) {
             let shown = self.show_constant(&constant, &ty, format);
             return FormattedValue { kind, ..shown };
         }
         self.show_object(debuggee, &inner, &ty, kind, format, deeper)
+    }
+
+    /// The type of a pointer to a function. The runtime lists the type of the result first, C# last.
+    fn function_pointer_type(&self, value: &ClrValue) -> Option<String> {
+        let mut types = value.exact_type().ok()?.parameters().ok()?;
+        (!types.is_empty()).then(|| types.rotate_left(1))?;
+        let names = types.iter().map(|kind| self.csharp(&self.ty_of_runtime(kind)));
+        Some(format!("delegate*<{}>", names.collect::<Vec<_>>().join(", ")))
     }
 
     fn show_object(
