@@ -3,10 +3,10 @@
 //! In reading order: [`path_resolution`] and [`current_values`] (from paths to values), [`tuples`] (names of
 //! their elements), [`locals`] and [`hoisted_variables`] (starts of paths), [`constants`] (which have none),
 //! [`formatted_value`], [`primitive`], [`numbers`], [`framework`], [`reflection`] and [`composite_text`]
-//! (texts), [`items`], [`linked_nodes`], [`bulk_read`], [`synthetic_children`] and [`inline_elements`]
-//! (collections), [`rows`] and [`contents`] (all that a value opens to), [`groups`] (of members),
-//! [`properties`] and [`displays`] (run only when a client requests them), [`variables`] (of the variables
-//! view), [`assignment`].
+//! (texts), [`items`], [`linked_nodes`], [`dictionary_keys`], [`bulk_read`], [`synthetic_children`] and
+//! [`inline_elements`] (collections), [`rows`] and [`contents`] (all that a value opens to), [`groups`] (of
+//! members), [`properties`] and [`displays`] (run only when a client requests them), [`variables`] (of the
+//! variables view), [`assignment`].
 
 pub(super) mod assignment;
 pub(super) mod bulk_read;
@@ -14,6 +14,7 @@ pub(super) mod composite_text;
 pub(super) mod constants;
 pub(super) mod contents;
 mod current_values;
+mod dictionary_keys;
 pub(super) mod displays;
 pub(super) mod formatted_value;
 mod framework;

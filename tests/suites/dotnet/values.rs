@@ -103,9 +103,10 @@ async fn every_kind_of_value_is_shown(runtime: Runtime) -> anyhow::Result<()> {
 
 async fn expressions_of_rows_evaluate_to_their_values(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
-    editor.launch("values", &MARKERS, json!({})).await?;
+    let markers = [&MARKERS[..], &["keys"]].concat();
+    editor.launch("values", &markers, json!({})).await?;
     let (mut wrong, mut checked) = (Vec::new(), 0);
-    for marker in MARKERS {
+    for marker in markers {
         let (thread, frame) = editor.stop().await?;
         let frame = frame["id"].clone();
         let mut all = Vec::new();

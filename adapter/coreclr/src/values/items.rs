@@ -4,6 +4,7 @@
 
 use cordebug::value::{Array, Value as ClrValue};
 
+use super::dictionary_keys::DictionaryKeys;
 use super::linked_nodes::{CONCURRENT, LinkedNodes};
 use super::synthetic_children::{BITS, NAMES};
 use crate::bare_value::bare;
@@ -89,6 +90,7 @@ impl StopContext<'_> {
         if name == CONCURRENT {
             return self.concurrent_items(cancel, inner, path, start, count);
         }
+        let keys = DictionaryKeys::of(self.types, inner);
         let within = |field: &str| Some(path.step(self.types.member(inner, field)?, String::new()));
         match self.types.layout(inner, &name)? {
             ItemLayout::Front(field, length) => {
@@ -131,7 +133,8 @@ impl StopContext<'_> {
                     let value = bare(&self.fetch(&node).ok()?)?;
                     let (name, way) = match chain.key {
                         Some(key) => {
-                            self.types.key_path(self.debuggee, path, &self.types.field_named(&value, key)?)
+                            let key = self.types.field_named(&value, key)?;
+                            self.types.key_path(self.debuggee, path, &keys, &key, counted(at).1)
                         }
                         None => counted(at),
                     };
@@ -175,12 +178,11 @@ impl StopContext<'_> {
                 for at in live_ones {
                     let Ok(entry) = array.element(at) else { break };
                     let item = entries.step(PathSegment::Element(at), String::new());
-                    let (name, way) = match key {
-                        Some(key) => match self.types.field_named(&entry, key) {
-                            Some(key) => self.types.key_path(self.debuggee, path, &key),
-                            None => ("[?]".into(), format!("{}[?]", path.name)),
-                        },
-                        None => counted((start + found.len()) as u32),
+                    let (number, by_position) = counted((start + found.len()) as u32);
+                    let by_position = if key.is_some() { by_position + ".Value" } else { by_position };
+                    let (name, way) = match key.and_then(|key| self.types.field_named(&entry, key)) {
+                        Some(key) => self.types.key_path(self.debuggee, path, &keys, &key, by_position),
+                        None => (number, by_position),
                     };
                     found.push((name, item.step(self.types.member(&entry, value)?, way)));
                 }
@@ -221,10 +223,23 @@ impl ClrTypeSystem {
         })
     }
 
-    /// The name of an item with this key, and the expression that evaluates to it.
-    pub(super) fn key_path(&self, debuggee: &ClrDebuggee, path: &Path, key: &ClrValue) -> (String, String) {
-        let shown = self.show(debuggee, key).text;
-        (format!("[{shown}]"), format!("{}[{}]", path.name, literal_of(&shown)))
+    /// The name of an item with this key, and the expression that evaluates to it: by the key if it has a
+    /// literal, otherwise by the position.
+    pub(super) fn key_path(
+        &self,
+        debuggee: &ClrDebuggee,
+        path: &Path,
+        keys: &DictionaryKeys,
+        key: &ClrValue,
+        by_position: String,
+    ) -> (String, String) {
+        let literal = keys.literal_of(self, key);
+        let name = match &literal {
+            Some(literal) if literal.has_number_type => format!("[{}]", literal.text),
+            _ => format!("[{}]", self.show(debuggee, key).text),
+        };
+        let way = literal.map_or(by_position, |literal| format!("{}[{}]", path.name, literal.text));
+        (name, way)
     }
 
     /// Positions of a page of the used entries. Memory is read in large pieces to find them.
@@ -361,16 +376,6 @@ impl ClrTypeSystem {
     }
 }
 
-/// The literal `'x'` of a character that is shown as `120 'x'`.
-fn literal_of(shown: &str) -> &str {
-    match shown.split_once(" '") {
-        Some((number, _)) if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => {
-            shown.get(number.len() + 1..).unwrap_or(shown)
-        }
-        _ => shown,
-    }
-}
-
 /// The indexes `1, 2` of a row-major position.
 fn indexes(position: u32, lengths: &[u32], lowest: &[u32]) -> String {
     let mut rest = position;
@@ -392,11 +397,5 @@ mod tests {
     fn position_is_shown_as_indexes() {
         assert_eq!(indexes(5, &[2, 3], &[0, 0]), "1, 2");
         assert_eq!(indexes(0, &[2], &[5]), "5");
-    }
-
-    #[test]
-    fn keys_are_written_as_literals() {
-        assert_eq!(literal_of("120 'x'"), "'x'");
-        assert_eq!(literal_of("\"a 'b\""), "\"a 'b\"");
     }
 }

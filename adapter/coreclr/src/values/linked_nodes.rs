@@ -3,6 +3,7 @@
 
 use cordebug::value::Value as ClrValue;
 
+use super::dictionary_keys::DictionaryKeys;
 use crate::bare_value::bare;
 use crate::debuggee::ClrDebuggee;
 use crate::stop_context::StopContext;
@@ -102,6 +103,7 @@ impl StopContext<'_> {
         let heads =
             self.debuggee.references_at(array.element(0).ok()?.address().ok()?, array.count().ok()?)?;
         let all = path.step(tables_step, String::new()).step(buckets_step, String::new());
+        let keys = DictionaryKeys::of(self.types, value);
         let (mut passed, mut found) = (0, Vec::new());
         let mut shape: Option<NodeLayout> = None;
         for (bucket, head) in (0u32..).zip(heads).filter(|(_, head)| *head != 0) {
@@ -130,7 +132,8 @@ impl StopContext<'_> {
                 }
                 if passed >= start {
                     let value = bare(&self.fetch(&node).ok()?)?;
-                    found.extend(self.types.keyed(self.debuggee, path, &node, &value));
+                    let by_position = format!("{}.ElementAt({passed}).Value", path.name);
+                    found.extend(self.types.keyed(self.debuggee, path, &node, &value, (&keys, by_position)));
                 }
                 passed += 1;
                 node = node.step(shape.next, String::new());
@@ -200,8 +203,10 @@ impl ClrTypeSystem {
         path: &Path,
         way: &Path,
         node: &ClrValue,
+        (keys, by_position): (&DictionaryKeys, String),
     ) -> Option<(String, Path)> {
-        let (name, expression) = self.key_path(debuggee, path, &self.field_named(node, "_key")?);
+        let key = self.field_named(node, "_key")?;
+        let (name, expression) = self.key_path(debuggee, path, keys, &key, by_position);
         Some((name, way.step(self.member(node, "_value")?, expression)))
     }
 

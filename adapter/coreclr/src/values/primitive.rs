@@ -40,6 +40,12 @@ fn is_unseen(letter: char) -> bool {
 
 /// A character with its code: `120 'x'`.
 pub(crate) fn character(unit: u16, hex: bool) -> String {
+    let literal = character_literal(unit);
+    if hex { format!("0x{unit:04x} {literal}") } else { format!("{unit} {literal}") }
+}
+
+/// A character literal as C# writes it.
+pub(crate) fn character_literal(unit: u16) -> String {
     let letter = match unit {
         0x27 => "\\'".into(),
         0x5c => "\\\\".into(),
@@ -52,7 +58,7 @@ pub(crate) fn character(unit: u16, hex: bool) -> String {
             _ => format!("\\u{unit:04x}"),
         },
     };
-    if hex { format!("0x{unit:04x} '{letter}'") } else { format!("{unit} '{letter}'") }
+    format!("'{letter}'")
 }
 
 /// A hexadecimal number with all digits of its type.
