@@ -13,6 +13,7 @@ dotnet_tests! {
     every_kind_of_value_is_shown,
     expressions_of_rows_evaluate_to_their_values,
     variables_of_every_kind_are_set,
+    items_of_collections_are_set_in_place,
     a_page_of_a_million_items_is_a_page,
     completions_offer_what_may_follow,
     members_are_offered_behind_members_and_indexers,
@@ -224,6 +225,78 @@ async fn variables_of_every_kind_are_set(runtime: Runtime) -> anyhow::Result<()>
     editor.finish().await?;
     insta::assert_snapshot!("variables_of_every_kind_are_set", lines.join("\n"));
     Ok(())
+}
+
+/// Collections at the marker `keys`, with the first item of each: its row, a new value for it, and an
+/// expression for its value. `None` if it cannot be set.
+const ITEMS: [(&str, &str, &str, Option<&str>); 22] = [
+    ("queue", "[0]", "10", Some("queue.Peek()")),
+    ("stack", "[0]", "10", Some("stack.Peek()")),
+    ("linked", "[0]", "10", Some("linked.First.Value")),
+    ("readOnly", "[0]", "10", Some("readOnly[0]")),
+    ("map", "[\"k\"]", "10", Some("map[\"k\"]")),
+    ("shared", "[\"k\"]", "10", Some("shared[\"k\"]")),
+    ("byDate", "[0001-01-01 00:00:00]", "\"new\"", Some("byDate[DateTime.MinValue]")),
+    ("keyed", "[1]", "\"new\"", Some("keyed[1]")),
+    ("keyed", "[1L]", "\"newer\"", Some("keyed[1L]")),
+    ("keyed", "[(byte)1]", "\"newest\"", Some("keyed[(byte)1]")),
+    ("set", "[0]", "10", None),
+    ("waiting", "[0]", "10", None),
+    ("waitingStack", "[0]", "10", None),
+    ("items", "[0]", "10", None),
+    ("fixedList", "[0]", "10", None),
+    ("fixedSet", "[0]", "10", None),
+    ("ordered", "[0]", "10", None),
+    ("fixedMap", "[\"k\"]", "10", None),
+    ("sorted", "[\"k\"]", "10", None),
+    ("sortedList", "[\"k\"]", "10", None),
+    ("waiting,results", "[0]", "10", None),
+    ("lazy,results", "[0]", "10", None),
+];
+
+async fn items_of_collections_are_set_in_place(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    let frame = launch_to_marker(&mut editor, "keys").await?;
+    let mut wrong = Vec::new();
+    for (collection, name, value, expected) in ITEMS {
+        let arguments = json!({ "expression": collection, "frameId": frame, "context": "watch" });
+        let opened = editor.ok("evaluate", arguments).await?["variablesReference"].clone();
+        let inside = rows(&mut editor, &opened).await?;
+        // Older runtimes show pairs without their keys.
+        let names = [name, if expected.is_none() { "[0]" } else { name }];
+        let Some(before) = inside.iter().find(|row| names.contains(&text(row, "name"))).cloned() else {
+            let names: Vec<&str> = inside.iter().map(|row| text(row, "name")).collect();
+            wrong.push(format!("{collection}{name}: rows are {names:?}"));
+            continue;
+        };
+        let name = text(&before, "name");
+        let set = json!({ "variablesReference": opened, "name": name, "value": value });
+        let response = editor.ask("setVariable", set).await?;
+        let error = &response.body["error"]["variables"];
+        let Some(expression) = expected else {
+            let inside = rows(&mut editor, &opened).await?;
+            let is_same = inside.iter().any(|row| row["name"] == name && row["value"] == before["value"]);
+            if response.success || text(error, "code") != "INVALID_PARAMETER" || !is_same {
+                wrong.push(format!("{collection}{name} was set: {}", response.body));
+            }
+            continue;
+        };
+        let arguments = json!({ "expression": expression, "frameId": frame });
+        let now = editor.ok("evaluate", arguments).await?;
+        if !response.success || text(&now, "result") != value {
+            wrong.push(format!("{collection}{name} is {}: {}", now["result"], response.body));
+        }
+    }
+    // A member of an item is not a copy.
+    let arguments = json!({ "expression": "shelves", "frameId": frame });
+    let opened = editor.ok("evaluate", arguments).await?["variablesReference"].clone();
+    let shelf = rows(&mut editor, &opened).await?[0]["variablesReference"].clone();
+    let set = json!({ "variablesReference": shelf, "name": "First", "value": "null" });
+    editor.ok("setVariable", set).await?;
+    let arguments = json!({ "expression": "shelves.First().First == null", "frameId": frame });
+    assert_eq!(editor.ok("evaluate", arguments).await?["result"], "true");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    editor.finish().await
 }
 
 async fn a_page_of_a_million_items_is_a_page(runtime: Runtime) -> anyhow::Result<()> {

@@ -31,7 +31,11 @@ impl ClrSession {
         let rows = items.into_iter().enumerate().map(|(at, item)| {
             let way = format!("{}.ElementAt({at})", path.name);
             let what = match item.path() {
-                Some(inner) => RowContent::At(Path { name: way, ..inner.clone() }),
+                Some(inner) => {
+                    // The program may have created a list of the items.
+                    let is_copy = path.is_copy || !inner.root.is_same(&path.root);
+                    RowContent::At(Path { name: way, is_copy, ..inner.clone() })
+                }
                 None => RowContent::Here(item, way),
             };
             VariableEntry::new(name(at), what, "data")
