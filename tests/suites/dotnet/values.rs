@@ -287,6 +287,21 @@ async fn items_of_collections_are_set_in_place(runtime: Runtime) -> anyhow::Resu
             wrong.push(format!("{collection}{name} is {}: {}", now["result"], response.body));
         }
     }
+    // Sorted collections have pages, although their items must run.
+    let arguments = json!({ "expression": "ordered", "frameId": frame });
+    let body = editor.ok("evaluate", arguments).await?;
+    assert_eq!(body["indexedVariables"], 3);
+    for (page, expected) in [
+        (json!({ "filter": "indexed", "start": 1, "count": 5 }), &["[1]", "[2]"][..]),
+        (json!({ "filter": "indexed", "start": 0, "count": 1 }), &["[0]"]),
+        (json!({ "filter": "named" }), &["Raw View"]),
+    ] {
+        let mut page = page;
+        page["variablesReference"] = body["variablesReference"].clone();
+        let page = editor.ok("variables", page).await?["variables"].clone();
+        let names: Vec<&str> = page.as_array().into_iter().flatten().map(|row| text(row, "name")).collect();
+        assert_eq!(names, expected);
+    }
     // A member of an item is not a copy.
     let arguments = json!({ "expression": "shelves", "frameId": frame });
     let opened = editor.ok("evaluate", arguments).await?["variablesReference"].clone();

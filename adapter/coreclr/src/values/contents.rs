@@ -115,7 +115,12 @@ impl ClrSession {
             return Ok(vec![VariableEntry::new(format!("*{}", path.name), RowContent::At(way), "data")]);
         }
         if format.results {
-            return self.results(path, site).map(|rows| page.cut(rows));
+            let is_wanted = page.wants_indexed();
+            return if is_wanted {
+                self.results(path, site).map(|rows| page.cut(rows))
+            } else {
+                Ok(Vec::new())
+            };
         }
         let ty = self.types.declared_ty(&inner);
         // A nullable is shown as its value.
@@ -174,12 +179,21 @@ impl ClrSession {
             }
             return Ok(rows);
         }
-        if !page.wants_named() {
+        let is_counted =
+            !format.raw && self.types.proxied_items(&inner, &self.types.full_name(&ty)).is_some();
+        if !page.wants_named() && !is_counted {
             return Ok(Vec::new());
         }
         if !format.raw {
             drop((value, inner));
             if let Some(proxy) = self.proxy(path, &ty, site) {
+                if is_counted && let Some(items) = self.items_of_proxy(&proxy, site) {
+                    let wanted = page.wants_indexed();
+                    let items = wanted.then(|| self.rows_inside(&items, &Format::default(), page, site));
+                    let mut rows = items.transpose()?.unwrap_or_default();
+                    rows.extend(page.wants_named().then(|| raw_view(path)));
+                    return Ok(rows);
+                }
                 let mut rows = self.fields_and_properties(&proxy, MemberSelection::Shown, MAX_DEPTH, site)?;
                 rows.retain(|row| row.access.is_none_or(|access| access == Access::Public) && !is_group(row));
                 if self.types.is_span(&ty) {
@@ -194,6 +208,14 @@ impl ClrSession {
         }
         let part = if format.hidden { MemberSelection::All } else { MemberSelection::Shown };
         self.fields_and_properties(path, part, MAX_DEPTH, site).map(|rows| page.cut(rows))
+    }
+
+    /// The array of the items that the proxy of a collection creates.
+    fn items_of_proxy(&mut self, proxy: &Path, site: &EvalContext) -> Option<Path> {
+        let items = self.property_value(proxy, "Items", site).ok()?;
+        let path = items.path()?;
+        bare(&self.at_stop().fetch(path).ok()?)?.as_array()?;
+        Some(Path { name: format!("{}.Items", proxy.name), ..path.clone() })
     }
 
     /// Fields, then properties: those whose getters only read a field immediately, others on request.

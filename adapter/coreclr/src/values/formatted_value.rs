@@ -147,8 +147,9 @@ impl ClrTypeSystem {
             let text = format!("Length = {}", elements.count);
             return FormattedValue { text, kind, items: elements.count, opens: true, name: None };
         }
-        if let Some(items) = self.count_items(inner, &name) {
-            return opens(format!("Count = {items}"));
+        if let Some(count) = self.count_items(inner, &name) {
+            let items = self.proxied_items(inner, &name).unwrap_or(0);
+            return FormattedValue { items, ..opens(format!("Count = {count}")) };
         }
         if let Some((target, function)) = inner.as_delegate() {
             let method = function.ok().and_then(|function| {

@@ -364,6 +364,13 @@ impl ClrTypeSystem {
         })
     }
 
+    /// The number of items that the proxy of a collection shows.
+    pub(super) fn proxied_items(&self, value: &ClrValue, name: &str) -> Option<u32> {
+        let has_proxy =
+            name.starts_with("System.Collections.Generic.") || name == "System.Collections.SortedList";
+        if has_proxy { self.count_items(value, name) } else { None }
+    }
+
     /// The number of items in a collection that must run to show them.
     pub(crate) fn count_items(&self, value: &ClrValue, name: &str) -> Option<u32> {
         let (_, way) = COUNTED.iter().find(|(counted, _)| *counted == name)?;
