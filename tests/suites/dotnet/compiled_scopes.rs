@@ -231,5 +231,13 @@ async fn parameters_of_a_primary_constructor_are_names(runtime: Runtime) -> anyh
         json!({ "variablesReference": whole["variablesReference"], "name": "limit", "value": "limit + 1" });
     assert_eq!(editor.ok("setVariable", set).await?["value"], "10");
     editor.check_results(&stop.frame, &[("limit", "10")]).await?;
+    // In the scope, too, although it is a field there.
+    let scopes = editor.ok("scopes", json!({ "frameId": stop.frame["id"] })).await?;
+    let reference = &scopes["scopes"][0]["variablesReference"];
+    let set = json!({ "variablesReference": reference, "name": "limit", "value": "limit + 1" });
+    assert_eq!(editor.ok("setVariable", set).await?["value"], "11");
+    editor.check_results(&stop.frame, &[("limit", "11")]).await?;
+    let unknown = json!({ "variablesReference": reference, "name": "nowhere", "value": "1" });
+    assert_eq!(editor.refused("setVariable", unknown).await?, "INVALID_PARAMETER");
     editor.finish().await
 }

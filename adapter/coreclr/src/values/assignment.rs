@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::UNNAMED;
 use super::formatted_value::FormattedValue;
-use super::rows::{EVERYTHING, RowContent, VariablesPage};
+use super::rows::{EVERYTHING, RowContent, VariableEntry, VariablesPage};
 use super::variables::wants_hex;
 use crate::bare_value::bare;
 use crate::func_eval::{CALL_TIMEOUT, EvalContext};
@@ -46,7 +46,9 @@ impl ClrSession {
             };
             rows.iter().position(|row| !is_variable && called(&row.what).as_deref() == Some(name.as_str()))
         });
-        let row = at.map(|at| rows.swap_remove(at));
+        let parameter =
+            if at.is_none() && is_variable { self.constructor_parameter(&rows, &name) } else { None };
+        let row = at.map(|at| rows.swap_remove(at)).or(parameter);
         if matches!(node, Node::Dynamic(_))
             && row.as_ref().is_some_and(|row| row.attributes.contains(&"readOnly"))
         {
@@ -87,6 +89,19 @@ impl ClrSession {
         let (expression, _) = Format::split(&expression);
         let value = self.assign_expression(expression, &new, &site)?;
         self.set_body(&value, &value, arguments, &site)
+    }
+
+    /// The field of `this` that holds a parameter of the primary constructor.
+    fn constructor_parameter(&self, rows: &[VariableEntry], name: &str) -> Option<VariableEntry> {
+        let RowContent::At(this) = &rows.iter().find(|row| row.name == "this")?.what else { return None };
+        let inner = bare(&self.at_stop().fetch(this).ok()?)?;
+        let field = format!("<{name}>P");
+        let mut members = self.types.members(&inner).into_iter();
+        let member = members.find(|member| {
+            member.loaded.image().is_some_and(|image| image.metadata.field_name(member.token) == field)
+        })?;
+        let path = this.step(member.step, name.to_owned());
+        Some(VariableEntry::new(name, RowContent::At(path), "data"))
     }
 
     /// Refuses to set an item that a view shows a copy of, and a key in a hash table: the program would not
