@@ -97,6 +97,9 @@ impl Binder<'_> {
                 "The left-hand side of an assignment must be a variable, property or indexer",
                 span,
             ),
+            TypedKind::Property(..) | TypedKind::Call(_) if place.is_place() => {
+                leave_to_compiler("an assignment to a reference that a member returns", span)
+            }
             _ if place.is_place() || is_kept(place) => Ok(()),
             _ => reject(
                 "CS0131",
