@@ -468,6 +468,10 @@ async fn a_display_names_rows_and_types(runtime: Runtime) -> anyhow::Result<()> 
         |row: &Value| [text(row, "name").to_owned(), text(row, "value").into(), text(row, "type").into()];
     // A variable keeps its name.
     assert_eq!(of(&variables[0]), ["tag", "3 EUR", "price"]);
+    // A display means the members of the class that declares it.
+    assert_eq!(of(&variables[2]), ["coupon", "3 EUR", "price"]);
+    assert_eq!(of(&variables[3]), ["undisplayed", "{Undisplayed}", "Undisplayed"]);
+    editor.wait_for_console("the display of `Undisplayed` fails").await?;
     let shelf = &variables[1]["variablesReference"];
     let inside = rows(&mut editor, shelf).await?;
     assert_eq!(of(&inside[0]), ["price of tea", "3 EUR", "price"]);

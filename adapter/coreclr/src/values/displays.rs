@@ -90,7 +90,7 @@ impl ClrSession {
             return None;
         }
         let mut fill = |pattern: Option<String>| {
-            let filled = pattern.map(|pattern| self.fill_display(&pattern, path, &ty, site)).transpose();
+            let filled = pattern.map(|pattern| self.fill_display(&pattern, path, &owner, site)).transpose();
             filled.map(|text| text.map(|text| text.chars().take(MAX_DISPLAY_LEN).collect()))
         };
         let all = || {
@@ -104,6 +104,9 @@ impl ClrSession {
         match filled {
             Ok(display) => Some(display),
             Err(failure) => {
+                if site.runs && self.types.is_user_type(&owner) {
+                    self.report_display(&key, &failure);
+                }
                 self.suppress_display(format!("The display of `{key}`"), key, &failure);
                 None
             }
@@ -129,6 +132,15 @@ impl ClrSession {
                 self.suppress_display(format!("`{key}`"), key, &failure);
                 None
             }
+        }
+    }
+
+    /// Reports a display that fails, once: the rows of its objects do not show the reason.
+    fn report_display(&mut self, key: &str, failure: &dap_wire::Failure) {
+        if failure.code == ErrorCode::EvaluationFailed
+            && self.values.mute.borrow_mut().insert(format!("the display of {key} fails"))
+        {
+            self.outbox.note(&format!("the display of `{key}` fails, so its fields are shown: {failure}"));
         }
     }
 
