@@ -1,47 +1,9 @@
-//! Breakpoints as a session gets them, and as tools answer them.
+//! Breakpoints as tools answer them.
 //!
 //! Not here: the lists of an agent ([`crate::breakpoint_requests`]), breakpoints of other clients
 //! (`tools::other_breakpoints`).
 
 use serde::Serialize;
-
-/// DAP's `SourceBreakpoint` or `FunctionBreakpoint`, with the attributes that Tandem adds.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct BreakpointAttributes {
-    /// The expression that must hold.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub condition: Option<String>,
-    /// The hits that count, such as `> 5`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hit_condition: Option<String>,
-    /// The text to log instead of a stop.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub log_message: Option<String>,
-    /// The assembly in which it binds; .NET only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub module_path: Option<String>,
-    /// The name of the function.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// The line in the source, from 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub line: Option<u64>,
-    /// The values that a trace collects there.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub trace: Option<TraceAttributes>,
-}
-
-/// The values that a trace collects at a breakpoint, without a stop.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct TraceAttributes {
-    /// The expressions to evaluate.
-    pub expressions: Vec<String>,
-    /// The number of hits of all breakpoints of the group after which the program stops.
-    pub hits: u64,
-    /// The name of the trace.
-    pub group: String,
-}
 
 /// A breakpoint as tools answer it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]

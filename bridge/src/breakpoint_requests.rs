@@ -5,12 +5,12 @@
 use std::collections::BTreeMap;
 
 use dap_wire::Failure;
-use dap_wire::types::Breakpoint;
+use dap_wire::types::{Breakpoint, BreakpointRequest};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::breakpoint_body::{BreakpointAttributes, BreakpointBody, BreakpointText, RequestedConditions};
+use crate::breakpoint_body::{BreakpointBody, BreakpointText, RequestedConditions};
 use crate::source::{SourceText, absolute, source_path};
 
 /// The place of function breakpoints; no path is empty.
@@ -85,7 +85,7 @@ pub struct AgentBreakpoint {
     /// The session's id, once it is known.
     pub dap: Option<i64>,
     /// Attributes that the session gets.
-    pub request: BreakpointAttributes,
+    pub request: BreakpointRequest,
     /// State that the session reported last.
     pub state: Breakpoint,
     /// The text of its line, when it was set by that.
@@ -100,7 +100,7 @@ pub struct RequestedBreakpoint {
     /// Source path, or [`FUNCTIONS`].
     pub file: String,
     /// Attributes that the session gets.
-    pub dap: BreakpointAttributes,
+    pub dap: BreakpointRequest,
     /// The text of its line, when it was set by that.
     pub text: Option<String>,
 }
@@ -113,19 +113,19 @@ impl RequestedBreakpoint {
     pub fn read(arguments: &BreakpointArguments) -> Result<Self, Failure> {
         // A bare name means the assembly wherever it was loaded from.
         let assembly = |named: &String| if named.contains('/') { absolute(named) } else { named.clone() };
-        let dap = BreakpointAttributes {
+        let dap = BreakpointRequest {
             condition: arguments.condition.clone(),
             hit_condition: arguments.hit_condition.clone(),
             log_message: arguments.log_message.clone(),
             module_path: arguments.dll_path.as_ref().map(assembly),
-            ..BreakpointAttributes::default()
+            ..BreakpointRequest::default()
         };
         let place = &arguments.place;
         if let Some(function) = &place.function {
             if function.trim().is_empty() {
                 return Err(Failure::invalid("`function` is empty; it must be the name of a function"));
             }
-            let dap = BreakpointAttributes { name: Some(function.clone()), ..dap };
+            let dap = BreakpointRequest { target: BreakpointRequest::at_function(function).target, ..dap };
             return Ok(Self { file: FUNCTIONS.into(), dap, text: None });
         }
         let named = place.source_file.as_deref();
@@ -153,14 +153,14 @@ impl RequestedBreakpoint {
             return Err(Failure::invalid(format!("`{file}` has {} lines, so no line {line}", source.len()))
                 .data(json!({ "end": source.around(source.len(), 2) })));
         }
-        Ok(Self { file, dap: BreakpointAttributes { line: Some(line), ..dap }, text })
+        Ok(Self { file, dap: BreakpointRequest { line: i64::try_from(line).ok(), ..dap }, text })
     }
 }
 
 impl AgentBreakpoint {
     /// The line where it bound, or that was requested.
     pub fn line(&self) -> Option<i64> {
-        self.state.line.or_else(|| i64::try_from(self.request.line?).ok())
+        self.state.line.or(self.request.line)
     }
 
     /// The engine's reason, if it refuses the breakpoint.
@@ -176,7 +176,7 @@ impl AgentBreakpoint {
         let request = self.request.clone();
         BreakpointBody {
             id: self.id,
-            function: request.name,
+            function: request.target.name,
             file: if file == FUNCTIONS { bound() } else { Some(file.to_owned()) },
             line: self.line(),
             verified: self.state.verified,
@@ -217,7 +217,7 @@ impl BreakpointRequests {
     /// Removes the breakpoints at the location of another: its line, or its function.
     pub fn clear(&mut self, request: &RequestedBreakpoint) {
         if let Some(list) = self.0.get_mut(&request.file) {
-            let place = |dap: &BreakpointAttributes| (dap.line, dap.name.clone());
+            let place = |dap: &BreakpointRequest| (dap.line, dap.target.name.clone());
             list.retain(|breakpoint| place(&breakpoint.request) != place(&request.dap));
         }
     }
@@ -316,13 +316,12 @@ impl BreakpointRequests {
         self.take_all(Purpose::Trace);
         self.take_all(Purpose::Failure);
         for (file, list) in &mut self.0 {
-            let source = SourceText::read(file);
+            let Some(source) = SourceText::read(file) else { continue };
             for breakpoint in list {
-                if let (Some(text), Some(source)) = (&breakpoint.text, &source)
-                    && let Ok(line) = source.anchor(file, text, breakpoint.request.line)
-                {
-                    breakpoint.request.line = Some(line);
-                }
+                let line = breakpoint.request.line.and_then(|line| u64::try_from(line).ok());
+                let moved = breakpoint.text.as_ref().and_then(|text| source.anchor(file, text, line).ok());
+                let moved = moved.and_then(|line| i64::try_from(line).ok());
+                breakpoint.request.line = moved.or(breakpoint.request.line);
             }
         }
     }
@@ -394,7 +393,7 @@ mod tests {
         let plain = request(&json!({ "file": "/a.cs", "line": 3.0, "text": "", "condition": null,
             "hitCondition": 4, "logMessage": "", "function": "" }));
         let dap = serde_json::to_string(&plain.unwrap().dap).unwrap();
-        assert_eq!(dap, r#"{"hitCondition":"4","line":3}"#);
+        assert_eq!(dap, r#"{"line":3,"hitCondition":"4"}"#);
         assert_eq!(request(&json!({ "function": "Main" })).unwrap().file, FUNCTIONS);
     }
 }

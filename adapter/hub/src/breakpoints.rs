@@ -25,9 +25,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use dap_wire::types::Breakpoint;
 use serde_json::Value;
 
+pub use dap_wire::types::BreakpointRequest;
 pub use engine_breakpoints::{BreakpointSupport, EngineBreakpoint, joined_conditions};
 pub use merged_breakpoint::MergedBreakpoint;
-pub use request::{BreakpointRequest, SetBreakpoints, Trace, parse};
+pub use request::{SetBreakpoints, parse};
 pub use scope::BreakpointScope;
 pub use scope_breakpoints::EchoesMirrors;
 pub use scope_breakpoints::{BreakpointChanges, ScopeBreakpoints, SetOutcome};

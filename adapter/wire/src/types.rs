@@ -7,6 +7,7 @@
 //! schema counts as absent, because a mistake of a debug adapter must not make the whole message invalid.
 //! Callers that want to refuse such a field check it first.
 
+mod breakpoints;
 mod events;
 mod generated;
 mod tandem;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use tandem_error::Failure;
 
+pub use breakpoints::*;
 pub use dap::events::{ExitedEventBody, MemoryEventBody};
 pub use events::*;
 pub use generated::*;

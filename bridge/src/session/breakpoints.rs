@@ -7,14 +7,14 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use dap_wire::types::{Breakpoint, Source, StackTraceArguments};
+use dap_wire::types::{Breakpoint, BreakpointRequest, Source, StackTraceArguments};
 use dap_wire::{ErrorCode, Event, Failure};
 use serde_json::{Value, json};
 use workspace_tools::roots::Roots;
 
 use super::AgentSession;
 use super::requests::{LoadedSourcesArguments, SetBreakpointsArguments, SetFunctionBreakpointsArguments};
-use crate::breakpoint_body::{BreakpointAttributes, BreakpointBody};
+use crate::breakpoint_body::BreakpointBody;
 use crate::breakpoint_requests::{
     BreakpointArguments, BreakpointRequests, FUNCTIONS, Purpose, RequestedBreakpoint,
 };
@@ -54,7 +54,7 @@ impl AgentSession {
     pub async fn send_breakpoints(&self, file: &str) -> Result<(), Failure> {
         // A list that is built later must not arrive earlier.
         let _in_order = self.sending_breakpoints.lock().await;
-        let (ids, breakpoints): (Vec<u64>, Vec<BreakpointAttributes>) = self.with_requested(|requested| {
+        let (ids, breakpoints): (Vec<u64>, Vec<BreakpointRequest>) = self.with_requested(|requested| {
             requested.of(file).iter().map(|breakpoint| (breakpoint.id, breakpoint.request.clone())).unzip()
         });
         let answer = if file != FUNCTIONS {
@@ -259,7 +259,7 @@ mod tests {
     const FILE: &str = "/src/app.py";
 
     fn add(session: &AgentSession, id: u64, line: u64) {
-        let dap = BreakpointAttributes { line: Some(line), ..BreakpointAttributes::default() };
+        let dap = BreakpointRequest::at_line(line);
         let request = RequestedBreakpoint { file: FILE.into(), dap, text: None };
         session.with_requested(|requested| requested.add(request, id, Purpose::Stop));
     }

@@ -4,10 +4,10 @@
 //! (`dap_wire::types`).
 
 use dap_wire::types::{
-    DapModulesArguments, DapSourceArguments, EvaluateArguments, EvaluateResponseBody, ExceptionInfoArguments,
-    ExceptionInfoResponseBody, FollowCallBody, GotoTargetsArguments, GotoTargetsResponseBody,
-    LoadedSourcesResponseBody, ModulesResponseBody, ReadInputBody, ReadOutputBody, ScopesArguments,
-    ScopesResponseBody, SessionInfoArguments, SessionInfoBody, SetBreakpointsResponseBody,
+    BreakpointRequest, DapModulesArguments, DapSourceArguments, EvaluateArguments, EvaluateResponseBody,
+    ExceptionInfoArguments, ExceptionInfoResponseBody, FollowCallBody, GotoTargetsArguments,
+    GotoTargetsResponseBody, LoadedSourcesResponseBody, ModulesResponseBody, ReadInputBody, ReadOutputBody,
+    ScopesArguments, ScopesResponseBody, SessionInfoArguments, SessionInfoBody, SetBreakpointsResponseBody,
     SetExceptionBreakpointsArguments, SetExceptionBreakpointsResponseBody, SetVariableArguments,
     SetVariableResponseBody, Source, SourceResponseBody, StackTraceArguments, StackTraceResponseBody,
     ThreadsResponseBody, VariablesArguments, VariablesResponseBody, WriteInputBody,
@@ -15,8 +15,6 @@ use dap_wire::types::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Map;
-
-use crate::breakpoint_body::BreakpointAttributes;
 
 /// The arguments of a request of DAP, or of Tandem's own.
 pub trait DapRequest: Serialize {
@@ -81,14 +79,14 @@ pub struct SetBreakpointsArguments {
     /// The source, by its path.
     pub source: Source,
     /// All breakpoints of this client in it.
-    pub breakpoints: Vec<BreakpointAttributes>,
+    pub breakpoints: Vec<BreakpointRequest>,
 }
 
 /// Arguments of `setFunctionBreakpoints`.
 #[derive(Debug, Serialize)]
 pub struct SetFunctionBreakpointsArguments {
     /// All function breakpoints of this client.
-    pub breakpoints: Vec<BreakpointAttributes>,
+    pub breakpoints: Vec<BreakpointRequest>,
 }
 
 /// Arguments of `setExpression`.

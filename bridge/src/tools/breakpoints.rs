@@ -215,7 +215,7 @@ fn forget_assembly(session: &AgentSession, request: &mut RequestedBreakpoint) ->
 
 /// The file and line of a request.
 fn location_of(request: &RequestedBreakpoint) -> (String, Option<u64>) {
-    (request.file.clone(), request.dap.line)
+    (request.file.clone(), request.dap.line.and_then(|line| u64::try_from(line).ok()))
 }
 
 fn find(session: &AgentSession, id: u64) -> Option<AgentBreakpoint> {

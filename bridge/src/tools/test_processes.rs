@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use dap_wire::types::BreakpointRequest;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 use test_frameworks::host::Stops;
@@ -14,7 +15,6 @@ use super::launch_breakpoints::add_breakpoints;
 use super::server_urls::OUTPUT_START;
 use crate::arguments::attributes;
 
-use crate::breakpoint_body::BreakpointAttributes;
 use crate::breakpoint_requests::{
     BreakpointRequests, EarlyRequests, FUNCTIONS, Purpose, RequestedBreakpoint,
 };
@@ -117,11 +117,8 @@ pub(super) async fn start(
 /// Breakpoints in what frameworks call for a check that failed; no agent sees them in its lists.
 fn add_functions(requested: &mut BreakpointRequests, stops: &Stops) {
     for (function, condition) in &stops.functions {
-        let dap = BreakpointAttributes {
-            name: Some((*function).to_owned()),
-            condition: condition.map(str::to_owned),
-            ..BreakpointAttributes::default()
-        };
+        let condition = condition.map(str::to_owned);
+        let dap = BreakpointRequest { condition, ..BreakpointRequest::at_function(function) };
         let request = RequestedBreakpoint { file: FUNCTIONS.into(), dap, text: None };
         requested.clear(&request);
         requested.add(request, 0, Purpose::Failure);

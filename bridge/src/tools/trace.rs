@@ -7,6 +7,7 @@ mod table;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dap_wire::types::TraceRequest;
 use dap_wire::{ErrorCode, Event, Failure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,7 +22,7 @@ use super::stops::{add_output, output, report, stopped_thread};
 use super::waiting::{limit, wait_for_trigger};
 use crate::arguments::schema::{self, ArgumentSchema};
 use crate::bounds::Budget;
-use crate::breakpoint_body::{BreakpointBody, TraceAttributes};
+use crate::breakpoint_body::BreakpointBody;
 use crate::breakpoint_requests::{BreakpointArguments, FUNCTIONS, Purpose};
 use crate::call::ToolCall;
 use crate::functions;
@@ -227,8 +228,9 @@ async fn add(
     group: &str,
 ) -> Result<String, Failure> {
     let mut request = session.request(arguments, &call.bridge.options.roots).await?;
+    let (hits, group) = (Some(hits), Some(group.to_owned()));
     request.dap.trace =
-        Some(TraceAttributes { expressions: one.columns.clone(), hits, group: group.to_owned() });
+        Some(TraceRequest { expressions: one.columns.clone(), hits, group, ..TraceRequest::default() });
     let file = request.file.clone();
     session.with_requested(|requested| requested.add(request, one.id, Purpose::Trace));
     Ok(file)

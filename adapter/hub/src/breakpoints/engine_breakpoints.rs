@@ -2,11 +2,11 @@
 //! breakpoint per location where it keeps only one, or where it supports no condition, hit count or log
 //! message. Then the hub evaluates.
 
-use dap_wire::types;
+use dap_wire::types::{self, BreakpointRequest};
 use serde_json::{Value, json};
 
 use super::merged_breakpoint::{Evaluation, MergedBreakpoint};
-use super::request::BreakpointRequest;
+use super::request::is_bare_filter;
 use super::scope::BreakpointScope;
 use super::scope_breakpoints::ScopeBreakpoints;
 use tandem_engine::JoinedConditions;
@@ -62,7 +62,7 @@ impl ScopeBreakpoints {
         }
         let mut locations: Vec<(BreakpointRequest, Vec<usize>)> = Vec::new();
         for (at, breakpoint) in self.merged.iter().enumerate() {
-            let location = breakpoint.request.location(&self.scope);
+            let location = self.scope.location(&breakpoint.request);
             match locations.iter_mut().find(|(found, _)| *found == location && !support.several) {
                 Some((_, list)) => list.push(at),
                 None => locations.push((location, vec![at])),
@@ -143,8 +143,8 @@ fn merge(
     for breakpoint in members {
         breakpoint.set_evaluation(evaluation);
         ids.push(breakpoint.id);
-        if !access.contains(&breakpoint.request.access_type) {
-            access.push(breakpoint.request.access_type.clone());
+        if !access.contains(&breakpoint.request.target.access_type) {
+            access.push(breakpoint.request.target.access_type.clone());
         }
         match breakpoint.evaluation {
             Evaluation::Engine => request = breakpoint.request.clone(),
@@ -154,8 +154,8 @@ fn merge(
     }
     match access.as_slice() {
         [None] => {}
-        [one] => request.access_type.clone_from(one),
-        _ => request.access_type = Some("readWrite".into()),
+        [one] => request.target.access_type.clone_from(one),
+        _ => request.target.access_type = Some("readWrite".into()),
     }
     EngineBreakpoint { ids, request, joined }
 }
@@ -182,12 +182,12 @@ fn filters(
     let mut list: Vec<EngineBreakpoint> = Vec::new();
     let owned = merged.iter().map(|breakpoint| (Some(breakpoint.id), &breakpoint.request));
     for (id, request) in owned.chain(defaults.iter().map(|request| (None, request))) {
-        let bare = request.location(&BreakpointScope::Exceptions);
-        let is_filter = bare.filter_id.is_some();
+        let bare = BreakpointScope::Exceptions.location(request);
+        let is_filter = bare.target.filter_id.is_some();
         let request = if is_filter && !support.filter_options { bare.clone() } else { request.clone() };
         let same = list.iter_mut().find(|one| {
             one.request == request
-                || !support.several && is_filter && one.request.filter_id == request.filter_id
+                || !support.several && is_filter && one.request.target.filter_id == request.target.filter_id
         });
         match same {
             Some(same) => {
@@ -201,7 +201,7 @@ fn filters(
             }
         }
     }
-    list.sort_by_key(|one| match (&one.request.filter_id, one.request.is_bare_filter()) {
+    list.sort_by_key(|one| match (&one.request.target.filter_id, is_bare_filter(&one.request)) {
         (None, _) => 2,
         (Some(_), true) => 0,
         (Some(_), false) => 1,
@@ -212,9 +212,9 @@ fn filters(
 fn exception_arguments(requests: &[&BreakpointRequest]) -> Value {
     let mut arguments = json!({ "filters": [] });
     for request in requests {
-        let (key, item) = match &request.filter_id {
+        let (key, item) = match &request.target.filter_id {
             None => ("exceptionOptions", types::body(request)),
-            Some(filter) if request.is_bare_filter() => ("filters", json!(filter)),
+            Some(filter) if is_bare_filter(request) => ("filters", json!(filter)),
             Some(_) => ("filterOptions", types::body(request)),
         };
         match arguments[key].as_array_mut() {

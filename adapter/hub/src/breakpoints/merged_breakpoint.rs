@@ -4,10 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use dap_wire::types::{self, Breakpoint, Source};
+use dap_wire::types::{self, Breakpoint, BreakpointRequest, Source};
 use serde_json::Value;
 
-use super::request::BreakpointRequest;
 use crate::event::ClientId;
 
 /// The side that decides whether a hit counts.

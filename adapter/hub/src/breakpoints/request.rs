@@ -4,8 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use dap_wire::{Failure, types};
-use serde::{Deserialize, Serialize};
+use dap_wire::Failure;
+use dap_wire::types::{self, BreakpointRequest};
 use serde_json::{Map, Value, json};
 
 use super::scope::BreakpointScope;
@@ -14,136 +14,34 @@ use tandem_engine::hit_condition::HitTest;
 /// Maximum number of expressions of one trace.
 const MAX_TRACED: usize = 20;
 
-/// One breakpoint that a client requests: DAP `SourceBreakpoint`, `FunctionBreakpoint`, `DataBreakpoint`,
-/// `InstructionBreakpoint`, `ExceptionFilterOptions` (a bare filter has only its id) or
-/// `ExceptionOptions` (all in `rest`).
+/// Whether it is an exception filter without options.
+pub(super) fn is_bare_filter(request: &BreakpointRequest) -> bool {
+    request.target.filter_id.is_some() && *request == BreakpointScope::Exceptions.location(request)
+}
+
+/// Parses one breakpoint of a request with this command.
 ///
-/// Fields that do not change its meaning are absent, so equal requests mean the same.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct BreakpointRequest {
-    /// The line in the source, counted from 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub line: Option<i64>,
-    /// The column in the line, counted from 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub column: Option<i64>,
-    /// Name of a function, for a function breakpoint.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// What `dataBreakpointInfo` returned.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub data_id: Option<String>,
-    /// `read`, `write` or `readWrite`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub access_type: Option<String>,
-    /// Address of an instruction.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub instruction_reference: Option<String>,
-    /// Offset from `instruction_reference`, in bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub offset: Option<i64>,
-    /// Id of an exception filter.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub filter_id: Option<String>,
-    /// The condition under which it stops.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub condition: Option<String>,
-    /// The hits at which it stops.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hit_condition: Option<String>,
-    /// The message that it logs instead of stopping.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub log_message: Option<String>,
-    /// One of the capability's `breakpointModes`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mode: Option<String>,
-    /// Tandem's own field: expressions to evaluate at each hit.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub trace: Option<Trace>,
-    /// Fields that Tandem does not know.
-    #[serde(flatten)]
-    pub rest: Map<String, Value>,
-}
-
-/// Expressions to evaluate at each hit, and the hit at which the program stops.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Trace {
-    /// Expressions to evaluate, 1 to 20.
-    pub expressions: Vec<String>,
-    /// The hit, from 1, at which the program stops; never when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hits: Option<u64>,
-    /// Breakpoints of one owner with the same group count their hits together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub group: Option<String>,
-    /// Fields that Tandem does not know.
-    #[serde(flatten)]
-    pub rest: Map<String, Value>,
-}
-
-impl BreakpointRequest {
-    /// An exception filter without a condition.
-    pub fn filter(filter_id: &str) -> Self {
-        Self { filter_id: Some(filter_id.to_owned()), ..Self::default() }
-    }
-
-    /// The part with the location: a plain breakpoint there.
-    pub fn location(&self, scope: &BreakpointScope) -> Self {
-        let nowhere = Self::default();
-        match scope {
-            BreakpointScope::Source(_) | BreakpointScope::Reference(_) => {
-                Self { line: self.line, column: self.column, mode: self.mode.clone(), ..nowhere }
-            }
-            BreakpointScope::Functions => Self { name: self.name.clone(), ..nowhere },
-            BreakpointScope::Data => Self { data_id: self.data_id.clone(), ..nowhere },
-            BreakpointScope::Instructions => Self {
-                instruction_reference: self.instruction_reference.clone(),
-                offset: self.offset,
-                mode: self.mode.clone(),
-                ..nowhere
-            },
-            BreakpointScope::Exceptions => Self { filter_id: self.filter_id.clone(), ..nowhere },
+/// # Errors
+/// `INVALID_PARAMETER` when a field has another type than the schema's.
+fn parse_one(command: &str, request: &Value) -> Result<BreakpointRequest, Failure> {
+    check_texts(request)?;
+    let mut kept = Map::new();
+    for (key, value) in request.as_object().into_iter().flatten() {
+        match value {
+            // Absent, `null` and empty are the same.
+            Value::Null => {}
+            Value::String(text) if text.trim().is_empty() => {}
+            value => drop(kept.insert(key.clone(), value.clone())),
         }
     }
-
-    /// Whether nothing but the location matters: it stops each time.
-    pub fn is_plain(&self) -> bool {
-        self.condition.is_none()
-            && self.hit_condition.is_none()
-            && self.log_message.is_none()
-            && self.trace.is_none()
+    let mut parsed: BreakpointRequest = serde_json::from_value(Value::Object(kept)).map_err(|error| {
+        Failure::invalid(format!("a breakpoint of `{command}` is not valid: {error}; it is {request}"))
+    })?;
+    // Engines read other spellings differently, or as a condition that always holds.
+    if let Some(Ok(Some(test))) = parsed.hit_condition.as_deref().map(HitTest::parse) {
+        parsed.hit_condition = Some(test.to_string());
     }
-
-    /// Whether it is an exception filter without options.
-    pub fn is_bare_filter(&self) -> bool {
-        self.filter_id.is_some() && *self == self.location(&BreakpointScope::Exceptions)
-    }
-
-    /// Parses one breakpoint of a request with this command.
-    ///
-    /// # Errors
-    /// `INVALID_PARAMETER` when a field has another type than the schema's.
-    fn parse(command: &str, request: &Value) -> Result<Self, Failure> {
-        check_texts(request)?;
-        let mut kept = Map::new();
-        for (key, value) in request.as_object().into_iter().flatten() {
-            match value {
-                // Absent, `null` and empty are the same.
-                Value::Null => {}
-                Value::String(text) if text.trim().is_empty() => {}
-                value => drop(kept.insert(key.clone(), value.clone())),
-            }
-        }
-        let mut parsed: Self = serde_json::from_value(Value::Object(kept)).map_err(|error| {
-            Failure::invalid(format!("a breakpoint of `{command}` is not valid: {error}; it is {request}"))
-        })?;
-        // Engines read other spellings differently, or as a condition that always holds.
-        if let Some(Ok(Some(test))) = parsed.hit_condition.as_deref().map(HitTest::parse) {
-            parsed.hit_condition = Some(test.to_string());
-        }
-        Ok(parsed)
-    }
+    Ok(parsed)
 }
 
 /// A client's request to replace its breakpoints of one scope.
@@ -185,7 +83,7 @@ fn parse_list(scope: BreakpointScope, arguments: &Value, key: &str) -> Result<Se
             "a breakpoint of `{command}` needs a `{key}`; `{nameless}` has none"
         )));
     }
-    let breakpoints = list.iter().map(|one| BreakpointRequest::parse(command, one));
+    let breakpoints = list.iter().map(|one| parse_one(command, one));
     Ok(SetBreakpoints {
         scope,
         source: None,
@@ -226,7 +124,7 @@ fn parse_source(command: &str, arguments: &Value) -> Result<SetBreakpoints, Fail
             "a breakpoint needs a `line` of at least 1; `{nowhere}` has none"
         )));
     }
-    let breakpoints = list.iter().map(|one| BreakpointRequest::parse(command, one));
+    let breakpoints = list.iter().map(|one| parse_one(command, one));
     Ok(SetBreakpoints {
         scope,
         source: Some(source),
@@ -253,10 +151,10 @@ fn parse_exceptions(arguments: &Value) -> Result<SetBreakpoints, Failure> {
         if !option["filterId"].is_string() {
             return Err(Failure::invalid(format!("`filterId` is missing in the filter option `{option}`")));
         }
-        breakpoints.push(BreakpointRequest::parse(scope.command(), option)?);
+        breakpoints.push(parse_one(scope.command(), option)?);
     }
     for option in arguments["exceptionOptions"].as_array().into_iter().flatten() {
-        breakpoints.push(BreakpointRequest::parse(scope.command(), option)?);
+        breakpoints.push(parse_one(scope.command(), option)?);
     }
     Ok(SetBreakpoints { scope, source: None, breakpoints, stale: BTreeSet::new() })
 }
@@ -316,7 +214,7 @@ mod tests {
             json!([{ "line": 3, "column": 2, "mode": "hardware", "adaptersOwn": { "a": [1, null] } }])
         );
         assert_eq!(json!(parsed.source), json!({ "path": "/a/./b.c", "name": "b.c", "origin": "x" }));
-        let plain = parsed.breakpoints[0].location(&parsed.scope);
+        let plain = parsed.scope.location(&parsed.breakpoints[0]);
         assert_eq!(json!(plain), json!({ "line": 3, "column": 2, "mode": "hardware" }));
     }
 

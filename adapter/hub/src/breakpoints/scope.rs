@@ -3,6 +3,7 @@
 //! Not here: the breakpoints in it ([`super::scope_breakpoints`]).
 
 use dap_wire::command::{self, CommandSpec};
+use dap_wire::types::{BreakpointRequest, BreakpointTarget};
 
 /// The breakpoints that one DAP request replaces as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,6 +23,35 @@ pub enum BreakpointScope {
 }
 
 impl BreakpointScope {
+    /// The part of a request with the location: a plain breakpoint there.
+    pub fn location(&self, request: &BreakpointRequest) -> BreakpointRequest {
+        let nowhere = BreakpointRequest::default();
+        let of = |target| BreakpointRequest { target, ..BreakpointRequest::default() };
+        let target = request.target.clone();
+        match self {
+            Self::Source(_) | Self::Reference(_) => BreakpointRequest {
+                line: request.line,
+                column: request.column,
+                mode: request.mode.clone(),
+                ..nowhere
+            },
+            Self::Functions => of(BreakpointTarget { name: target.name, ..BreakpointTarget::default() }),
+            Self::Data => of(BreakpointTarget { data_id: target.data_id, ..BreakpointTarget::default() }),
+            Self::Instructions => BreakpointRequest {
+                target: BreakpointTarget {
+                    instruction_reference: target.instruction_reference,
+                    offset: target.offset,
+                    ..BreakpointTarget::default()
+                },
+                mode: request.mode.clone(),
+                ..nowhere
+            },
+            Self::Exceptions => {
+                of(BreakpointTarget { filter_id: target.filter_id, ..BreakpointTarget::default() })
+            }
+        }
+    }
+
     /// The scope of a file: two spellings of one path are one scope. Links are not
     /// followed: the hub does no I/O.
     pub fn of_path(path: &str) -> Self {

@@ -5,11 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use dap_wire::types::{self, Breakpoint, SetBreakpointsResponseBody, Source};
+use dap_wire::types::{self, Breakpoint, BreakpointRequest, SetBreakpointsResponseBody, Source};
 use serde_json::{Value, json};
 
 use super::merged_breakpoint::{Evaluation, MergedBreakpoint};
-use super::request::{BreakpointRequest, SetBreakpoints};
+use super::request::SetBreakpoints;
 use super::scope::BreakpointScope;
 use super::sync::{PendingReply, Sync};
 use crate::event::ClientId;

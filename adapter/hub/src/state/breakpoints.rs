@@ -91,10 +91,10 @@ impl State {
         if requested.scope == BreakpointScope::Data {
             let held = self.breakpoints.requests(&BreakpointScope::Data);
             for (at, request) in requested.breakpoints.iter().enumerate() {
-                let id = request.data_id.as_ref();
+                let id = request.target.data_id.as_ref();
                 let stale =
                     id.is_some_and(|id| self.breakpoints.is_stale_data_id(id, self.program.stops.count));
-                if stale && !held.iter().any(|held| held.data_id == request.data_id) {
+                if stale && !held.iter().any(|held| held.target.data_id == request.target.data_id) {
                     requested.stale.insert(at);
                 }
             }

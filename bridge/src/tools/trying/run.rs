@@ -387,7 +387,7 @@ impl TargetHit {
     /// Whether a frame is at this location, if the first hit counts.
     fn is_first_hit(&self, frame: &StackFrame) -> bool {
         let dap = &self.request.dap;
-        let here = path_of(frame) == Some(&self.request.file) && u64::try_from(frame.line).ok() == dap.line;
+        let here = path_of(frame) == Some(&self.request.file) && dap.line == Some(frame.line);
         here && self.hit == 1 && dap.condition.is_none()
     }
 }

@@ -13,8 +13,8 @@
 use dap_wire::types::Breakpoint;
 
 use super::{ListedBreakpoint, ScopeBreakpoints};
+use crate::breakpoints::BreakpointRequest;
 use crate::breakpoints::BreakpointUpdate;
-use crate::breakpoints::request::BreakpointRequest;
 use crate::event::ClientId;
 
 /// Whether a client puts mirrors into its own list and sends them back.
