@@ -42,21 +42,42 @@ pub fn of(
     chosen: &RunnerArguments,
     scratch: &Path,
 ) -> Result<Vec<BuildStep>, Failure> {
-    if action == BuildAction::Test
-        && matches!(project.kind, BuildTool::Dotnet | BuildTool::Cargo | BuildTool::Go | BuildTool::Pytest)
-    {
-        let message = format!("tests of {} are run by their framework", project.kind.name());
-        return Err(Failure::new(ErrorCode::Unsupported, message).hint("run_tests does"));
-    }
+    let untested = || UntestedAction::of(action, project.kind);
     match project.kind {
-        BuildTool::Dotnet => dotnet(project, action, scratch),
-        BuildTool::Cargo => Ok(cargo(project, action)),
-        BuildTool::Go => Ok(go(project, action)),
+        BuildTool::Dotnet => dotnet(project, untested()?, scratch),
+        BuildTool::Cargo => Ok(cargo(project, untested()?)),
+        BuildTool::Go => Ok(go(project, untested()?)),
         BuildTool::Npm => node::steps(project, action, chosen, scratch),
         BuildTool::Cmake => Ok(cmake(project, action, chosen, scratch)),
-        BuildTool::Pytest => python::steps(project, action, scratch),
+        BuildTool::Pytest => python::steps(project, untested()?, scratch),
         BuildTool::Ruby => ruby::steps(project, action, chosen, scratch),
         BuildTool::Make => make(project, action, chosen),
+    }
+}
+
+/// An action of a tool whose tests are run by their framework.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum UntestedAction {
+    Build,
+    Restore,
+    Check,
+}
+
+impl UntestedAction {
+    /// The action of such a tool.
+    ///
+    /// # Errors
+    /// `UNSUPPORTED` for tests.
+    fn of(action: BuildAction, tool: BuildTool) -> Result<Self, Failure> {
+        match action {
+            BuildAction::Build => Ok(Self::Build),
+            BuildAction::Restore => Ok(Self::Restore),
+            BuildAction::Check => Ok(Self::Check),
+            BuildAction::Test => {
+                let message = format!("tests of {} are run by their framework", tool.name());
+                Err(Failure::new(ErrorCode::Unsupported, message).hint("run_tests does"))
+            }
+        }
     }
 }
 
@@ -87,13 +108,13 @@ pub fn dotnet_command(project: &Project, verb: &str) -> ProcessCommand {
     command
 }
 
-fn dotnet(project: &Project, action: BuildAction, scratch: &Path) -> Result<Vec<BuildStep>, Failure> {
-    let verb = if action == BuildAction::Restore { "restore" } else { "build" };
+fn dotnet(project: &Project, action: UntestedAction, scratch: &Path) -> Result<Vec<BuildStep>, Failure> {
+    let verb = if action == UntestedAction::Restore { "restore" } else { "build" };
     let mut command = dotnet_command(project, verb);
     let reader = OutputParser::compiler("msbuild");
     // An incremental build does not repeat the warnings of code that it does not compile again, and a full
     // build deletes its earlier output. So everything is compiled into a separate folder.
-    if action == BuildAction::Check {
+    if action == UntestedAction::Check {
         let mut elsewhere = OsString::from("-p:CustomAfterMicrosoftCommonProps=");
         elsewhere.push(redirect_output(scratch)?);
         command = command.arg(elsewhere);
@@ -119,14 +140,14 @@ fn redirect_output(scratch: &Path) -> Result<PathBuf, Failure> {
     Ok(file)
 }
 
-fn cargo(project: &Project, action: BuildAction) -> Vec<BuildStep> {
+fn cargo(project: &Project, action: UntestedAction) -> Vec<BuildStep> {
     let mut command = ProcessCommand::new("cargo", &project.folder);
     command = match action {
-        BuildAction::Build | BuildAction::Test => command.arg("build"),
-        BuildAction::Check => command.args(["check", "--all-targets"]),
-        BuildAction::Restore => command.arg("fetch"),
+        UntestedAction::Build => command.arg("build"),
+        UntestedAction::Check => command.args(["check", "--all-targets"]),
+        UntestedAction::Restore => command.arg("fetch"),
     };
-    if action != BuildAction::Restore {
+    if action != UntestedAction::Restore {
         command = command.arg("--message-format=json");
     }
     if let Some(manifest) = &project.file {
@@ -136,12 +157,12 @@ fn cargo(project: &Project, action: BuildAction) -> Vec<BuildStep> {
     vec![BuildStep { command, reader: OutputParser::cargo(&project.folder) }]
 }
 
-fn go(project: &Project, action: BuildAction) -> Vec<BuildStep> {
+fn go(project: &Project, action: UntestedAction) -> Vec<BuildStep> {
     let command = ProcessCommand::new("go", &project.folder);
     let command = match action {
-        BuildAction::Build | BuildAction::Test => command.args(["build", "./..."]),
-        BuildAction::Check => command.args(["vet", "./..."]),
-        BuildAction::Restore => command.args(["mod", "download"]),
+        UntestedAction::Build => command.args(["build", "./..."]),
+        UntestedAction::Check => command.args(["vet", "./..."]),
+        UntestedAction::Restore => command.args(["mod", "download"]),
     };
     vec![BuildStep { command, reader: OutputParser::compiler("go") }]
 }

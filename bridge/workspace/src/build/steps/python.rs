@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tandem_error::{ErrorCode, Failure};
 
-use super::BuildStep;
-use crate::build::BuildAction;
+use super::{BuildStep, UntestedAction};
 use crate::build::project::Project;
 use crate::build::readers::OutputParser;
 use crate::process::ProcessCommand;
@@ -16,7 +15,7 @@ use crate::process::ProcessCommand;
 /// The steps of a Python project.
 pub(super) fn steps(
     project: &Project,
-    action: BuildAction,
+    action: UntestedAction,
     scratch: &Path,
 ) -> Result<Vec<BuildStep>, Failure> {
     let own = [".venv/bin/python", "venv/bin/python"].map(|python| project.folder.join(python));
@@ -25,21 +24,21 @@ pub(super) fn steps(
     let command =
         ProcessCommand::new(program, &project.folder).env("PYTHONUNBUFFERED", "1").env("NO_COLOR", "1");
     let step = match action {
-        BuildAction::Build | BuildAction::Check | BuildAction::Test => {
+        UntestedAction::Build | UntestedAction::Check => {
             let command = command.env("PYTHONPYCACHEPREFIX", scratch).args(["-m", "compileall", "-q", "-x"]);
             BuildStep {
                 command: command.args([r"[/\\]\.|[/\\](node_modules|venv)[/\\]", "."]),
                 reader: OutputParser::python(),
             }
         }
-        BuildAction::Restore if own.is_none() => {
+        UntestedAction::Restore if own.is_none() => {
             let message =
                 format!("`{}` has no virtual environment (.venv) to install into", project.folder.display());
             return Err(
                 Failure::new(ErrorCode::Unsupported, message).hint("create one: python3 -m venv .venv")
             );
         }
-        BuildAction::Restore => {
+        UntestedAction::Restore => {
             let command = command.args(["-m", "pip", "install", "--disable-pip-version-check", "--no-input"]);
             let listed = project.folder.join("requirements.txt").is_file();
             let command =
