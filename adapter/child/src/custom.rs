@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::find;
 use super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport, contains_pipe_name};
-use super::profile::Profile;
+use super::profile::{ConditionProfile, Profile};
 use super::registry;
 use super::target::Target;
 use tandem_engine::description::Description;
@@ -105,10 +105,6 @@ impl Profile for Custom {
         const { &Description { connects: true, reads_cores: true, ..Description::NONE } }
     }
 
-    fn has_own_hit_conditions(&self) -> bool {
-        true
-    }
-
     fn name(&self) -> &str {
         &self.command
     }
@@ -139,6 +135,12 @@ impl Profile for Custom {
             Some(plan) => Ok(plan),
             None => self.plan(target, "attach", json!({})),
         }
+    }
+}
+
+impl ConditionProfile for Custom {
+    fn has_own_hit_conditions(&self) -> bool {
+        true
     }
 }
 

@@ -23,6 +23,27 @@ pub(super) enum ExpressionAssignment {
     RowOfTopFrame,
 }
 
+/// A value to assign, for an adapter that does not report why a value cannot be evaluated: it evaluates the
+/// value first and keeps the result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct KeptValue {
+    /// Evaluates the value and keeps the result.
+    pub(super) keep: String,
+    /// The expression for the kept result.
+    pub(super) expression: &'static str,
+    /// The question whether a variable, with its name in place of `NAME`, has the kept result, and the result
+    /// that says yes.
+    pub(super) question: (&'static str, &'static str),
+}
+
+impl KeptValue {
+    /// The question whether a variable has the kept result, and the result that says yes.
+    pub(super) fn is_assigned_to(&self, name: &str) -> (String, &'static str) {
+        let (question, yes) = self.question;
+        (question.replace("NAME", name), yes)
+    }
+}
+
 /// How the debugger in a program that is attached to is corrected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct AttachCorrection {

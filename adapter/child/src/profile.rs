@@ -1,6 +1,8 @@
 //! The interface to a child adapter: how to find, start and configure it, and how it differs from DAP. Files
 //! in [`super::registry`] implement it, mostly as data; [`super::session`] acts on it.
 
+mod conditions;
+
 use std::path::Path;
 use std::process::Command;
 
@@ -8,19 +10,19 @@ use dap_wire::Failure;
 use dap_wire::types::{DapVariable, StoppedEventBody};
 use serde_json::Value;
 
-pub(super) use super::differences::{AttachCorrection, ExpressionAssignment, IdlePause};
+pub(super) use self::conditions::ConditionProfile;
+pub(super) use super::differences::{AttachCorrection, ExpressionAssignment, IdlePause, KeptValue};
 use super::launch_plan::LaunchPlan;
 use super::target::Target;
 use super::test_files::{self, Runner};
 use super::{build, find};
 use tandem_engine::builds::{self, EventSink};
-use tandem_engine::condition_language::ConditionLanguage;
 use tandem_engine::description::Description;
 use tandem_engine::result_names::ResultNames;
-use tandem_engine::{ExceptionFilter, FailedCondition, LookOnlyRequests, StartedEngine, kind};
+use tandem_engine::{ExceptionFilter, LookOnlyRequests, StartedEngine, kind};
 
-/// Interface of a child adapter; the defaults describe one that follows DAP.
-pub(super) trait Profile: Send + Sync {
+/// Interface of a child adapter, apart from its conditions; the defaults describe one that follows DAP.
+pub(super) trait Profile: ConditionProfile {
     /// Metadata of the adapter, known without starting it.
     fn description(&self) -> &'static Description;
 
@@ -43,11 +45,6 @@ pub(super) trait Profile: Send + Sync {
     /// Requests that run no code of the program, apart from those about the stop itself.
     fn look_only_requests(&self) -> LookOnlyRequests {
         LookOnlyRequests::Unknown
-    }
-
-    /// The language in which it evaluates conditions.
-    fn condition_language(&self) -> ConditionLanguage {
-        ConditionLanguage::OTHER
     }
 
     /// The forms of the names by which it shows what calls have returned, and of rows that tell a user
@@ -200,9 +197,8 @@ pub(super) trait Profile: Send + Sync {
         failure
     }
 
-    /// An expression that evaluates a value to assign and keeps the result, and one for the kept result, for
-    /// an adapter that does not report why a value cannot be evaluated.
-    fn kept_value(&self, _value: &str) -> Option<(String, &'static str)> {
+    /// A value to assign, for an adapter that does not report why a value cannot be evaluated.
+    fn kept_value(&self, _value: &str) -> Option<KeptValue> {
         None
     }
 
@@ -220,53 +216,6 @@ pub(super) trait Profile: Send + Sync {
     /// reports only exit codes.
     fn signal_expression(&self) -> Option<&'static str> {
         None
-    }
-
-    /// Whether its `hitCondition` has the usual meaning: `5` for only the fifth hit, `> 5`, `>= 5`, `% 5`.
-    /// If not, the hub counts.
-    fn counts_hits(&self) -> bool {
-        true
-    }
-
-    /// Whether it may have hit conditions that only it understands.
-    fn has_own_hit_conditions(&self) -> bool {
-        false
-    }
-
-    /// A short command that runs no code of the program and prints the error in the text of a condition, or
-    /// nothing if it is valid; for adapters that do not report such errors. Building it may read files.
-    fn syntax_check(&self, _target: &Target, _condition: &str) -> Option<Command> {
-        None
-    }
-
-    /// A breakpoint's condition as the adapter gets it. For an adapter that treats a failing condition as
-    /// false, an expression that is also true when the condition fails; for one that does not find every
-    /// name, an expression in which it finds them.
-    fn guarded_condition(&self, condition: &str) -> String {
-        condition.to_owned()
-    }
-
-    /// An expression, evaluated at a stop, for the reason why a guarded condition failed; an empty
-    /// string if it did not fail.
-    fn failure_query(&self) -> Option<&'static str> {
-        None
-    }
-
-    /// The condition that failed, if it is known, and the reason, if the adapter reports a
-    /// failure in this output.
-    fn failed_condition_in(&self, _output: &str) -> Option<FailedCondition> {
-        None
-    }
-
-    /// Whether it refuses a breakpoint whose condition it cannot parse.
-    fn refuses_conditions(&self) -> bool {
-        false
-    }
-
-    /// Whether it stops where a condition fails without an earlier report: then the condition is evaluated
-    /// again at each of its stops.
-    fn rechecks_conditions(&self) -> bool {
-        false
     }
 
     /// The adapter's own request that makes it stop where a condition fails; sent before the program runs.
@@ -303,11 +252,6 @@ pub(super) trait Profile: Send + Sync {
     /// An expression, evaluated once in a frame of the program, that makes the debugger inside it show the
     /// fields of objects without a text.
     fn summaries(&self) -> Option<String> {
-        None
-    }
-
-    /// The condition that failed, if this `stopped` event reports that; corrects the event.
-    fn failure_in_stop(&self, _stop: &mut StoppedEventBody) -> Option<FailedCondition> {
         None
     }
 

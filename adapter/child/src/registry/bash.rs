@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::super::find::{self, AdapterSearch};
 use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
-use super::super::profile::{IdlePause, Profile};
+use super::super::profile::{ConditionProfile, IdlePause, Profile};
 use super::super::target::Target;
 use tandem_engine::LookOnlyRequests;
 use tandem_engine::description::{Description, EditorLanguage, Recognition};
@@ -73,14 +73,6 @@ impl Profile for Bash {
         IdlePause::Deferred("it is executing a command, and bash stops only between commands")
     }
 
-    /// A condition is a command: one that fails does not hold, as in `if`.
-    fn syntax_check(&self, target: &Target, condition: &str) -> Option<Command> {
-        let bash = find::on_path(&target.variable("PATH").unwrap_or_default(), "bash")?;
-        let mut command = Command::new(bash);
-        command.env_remove("BASH_ENV").args(["--norc", "-n", "-c", condition]);
-        Some(command)
-    }
-
     /// Its adapter expands an expression that is not a name as bare words, and joins the words that come of
     /// it without what was between them: in quotes it stays one word.
     fn adapt_request(&self, command: &str, arguments: &mut Value) {
@@ -131,6 +123,16 @@ impl Profile for Bash {
             quirks: Quirks { leaves_temp_files: true, ..Quirks::default() },
             opened: None,
         })
+    }
+}
+
+impl ConditionProfile for Bash {
+    /// A condition is a command: one that fails does not hold, as in `if`.
+    fn syntax_check(&self, target: &Target, condition: &str) -> Option<Command> {
+        let bash = find::on_path(&target.variable("PATH").unwrap_or_default(), "bash")?;
+        let mut command = Command::new(bash);
+        command.env_remove("BASH_ENV").args(["--norc", "-n", "-c", condition]);
+        Some(command)
     }
 }
 

@@ -5,6 +5,8 @@
 //! The adapter is still used to attach to a running process, and with `engineOptions: { "throughAdapter":
 //! true }`. Not here: pydevd's differences from DAP ([`crate::pydevd`]).
 
+mod command_line;
+mod conditions;
 mod injection;
 mod interpreter;
 
@@ -17,46 +19,17 @@ use serde_json::{Value, json};
 
 use super::super::find;
 use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
-use super::super::profile::{IdlePause, Profile};
+use super::super::profile::{IdlePause, KeptValue, Profile};
 use super::super::pydevd;
 use super::super::summaries;
 use super::super::target::Target;
 use super::super::test_files::{self, Runner};
-use tandem_engine::condition_language::ConditionLanguage;
 use tandem_engine::console::Console;
 use tandem_engine::description::{Description, EditorLanguage, Evidence, Recognition};
 use tandem_engine::result_names::{ResultName, ResultNames};
-use tandem_engine::{ExceptionFilter, FailedCondition, LookOnlyRequests};
+use tandem_engine::{ExceptionFilter, LookOnlyRequests};
 use tandem_process::SpawnSpec;
 use tandem_process::terminal::Pty;
-
-/// Before a condition with a scope inside it, and after it. debugpy evaluates a condition with the function's
-/// variables as local names, which a lambda, a comprehension or a generator in it does not see: to them they
-/// are global names here.
-const SCOPED: (&str, &str) = ("eval(", ", {**globals(), **locals()}, locals())");
-
-/// Only a statement can catch what a condition raises. It is compiled once and kept in a module of debugpy's,
-/// as this runs each time the program passes.
-const ANY_OF: &str = concat!(
-    r"(lambda d, g, l: (d.get('tandem_holds') or (exec('''
-def tandem_holds(conditions, g, l, known={}):
- g = {**g, **l}
- for condition in conditions:
-  try:
-   if condition not in known: known[condition] = compile(condition, '<condition>', 'eval')
-   if eval(known[condition], g, l): return True
-  except Exception: return True
- return False''', d) or d['tandem_holds']))(CONDITIONS, g, l))",
-    r"(__import__('_pydevd_bundle').__dict__, globals(), locals())",
-);
-
-/// Python's conditions, where debugpy continues past one that fails. Each is a string that the
-/// combined one evaluates.
-const PYTHON: ConditionLanguage = ConditionLanguage {
-    name: "Python",
-    combine: |conditions| Some(ANY_OF.replace("CONDITIONS", &json!(conditions).to_string())),
-    ..ConditionLanguage::OTHER
-};
 
 /// Metadata of debugpy, known without starting it.
 const DESCRIPTION: Description = Description {
@@ -140,21 +113,22 @@ impl Profile for Debugpy {
     }
 
     /// `setVariable` prints the reason to the program's stderr and answers with the old value;
-    /// `setExpression` answers without it.
-    fn kept_value(&self, value: &str) -> Option<(String, &'static str)> {
+    /// `setExpression` answers without it. A function or a class is assigned, and reported as a failure,
+    /// because its row is in another group of the scope from then on.
+    fn kept_value(&self, value: &str) -> Option<KeptValue> {
         // A comment in the value ends with its line. Parentheses without any code would be an empty tuple.
         let value = if has_code(value) { format!("({value}\n)") } else { "eval('')".to_owned() };
         let keep = format!("__import__('_pydevd_bundle').__dict__.__setitem__('tandem_value', {value})");
-        Some((keep, "__import__('_pydevd_bundle').tandem_value"))
+        Some(KeptValue {
+            keep,
+            expression: "__import__('_pydevd_bundle').tandem_value",
+            question: ("(NAME) is __import__('_pydevd_bundle').tandem_value", "True"),
+        })
     }
 
     /// Those with `@py_` are variables that pytest adds to explain an assertion.
     fn result_names(&self) -> ResultNames {
         ResultNames::new([ResultName::Before("(return) "), ResultName::Hidden("@py_")])
-    }
-
-    fn condition_language(&self) -> ConditionLanguage {
-        PYTHON
     }
 
     fn has_slow_connections(&self) -> bool {
@@ -270,37 +244,10 @@ impl Profile for Debugpy {
         pydevd::further_elements(rows)
     }
 
-    fn syntax_check(&self, target: &Target, condition: &str) -> Option<Command> {
-        let mut python = Command::new(interpreter::find(target, &mut Vec::new()).ok()?);
-        let check = "import sys\ntry: compile(sys.argv[1].lstrip(' \\t'), '<condition>', 'eval')\n\
-                     except (SyntaxError, ValueError) as wrong: print(type(wrong).__name__ + ':', wrong)";
-        python.args(["-I", "-S", "-c", check, condition]);
-        Some(python)
-    }
-
     fn settings(&self) -> Option<(&'static str, Value)> {
         // Without this it prints every exception that it stops at.
         let none = json!({ "skipSuspendOnBreakpointException": [], "skipPrintBreakpointException": [] });
         Some(("setDebuggerProperty", none))
-    }
-
-    fn failed_condition_in(&self, output: &str) -> Option<FailedCondition> {
-        let report =
-            output.strip_prefix("pydevd: Error while evaluating expression in conditional breakpoint: ")?;
-        let (condition, trace) = report.split_once('\n')?;
-        let reason = trace.lines().rev().find(|line| !line.trim().is_empty())?.to_owned();
-        let inner = condition.strip_prefix(SCOPED.0).and_then(|rest| rest.strip_suffix(SCOPED.1));
-        let inner = inner.and_then(|text| serde_json::from_str(text).ok());
-        Some(FailedCondition { condition: Some(inner.unwrap_or_else(|| condition.to_owned())), reason })
-    }
-
-    fn guarded_condition(&self, condition: &str) -> String {
-        let mut words = condition.split(|c: char| !c.is_alphanumeric() && c != '_');
-        if !words.any(|word| word == "for" || word == "lambda") {
-            return condition.to_owned();
-        }
-        // A string of JSON is one of Python.
-        format!("{}{}{}", SCOPED.0, json!(condition.trim_start_matches([' ', '\t'])), SCOPED.1)
     }
 
     fn has_helpers(&self) -> bool {
@@ -313,7 +260,7 @@ impl Profile for Debugpy {
     }
 
     fn name_of_child(&self, words: &[String], parent: &Path) -> Option<String> {
-        program_of_command_line(words).or_else(|| Some(parent.file_name()?.to_string_lossy().into_owned()))
+        command_line::program(words).or_else(|| Some(parent.file_name()?.to_string_lossy().into_owned()))
     }
 
     fn attach(&self, target: &Target) -> Result<LaunchPlan, Failure> {
@@ -404,45 +351,6 @@ fn map_paths(target: &Target, arguments: &mut Value) -> Result<(), Failure> {
     target.map_paths(arguments, "pathMappings", pair)
 }
 
-/// The program of a Python process whose command line debugpy has changed. `None` if the command line has no
-/// debugger in it: a fork.
-fn program_of_command_line(words: &[String]) -> Option<String> {
-    if let Some(at) = words.iter().position(|word| word.ends_with("/pydevd.py")) {
-        let mut rest = words.iter().skip(at).skip_while(|word| *word != "--file").skip(1);
-        let file = rest.next()?;
-        // A program that restarts itself (Flask's reloader) starts debugpy as it was started.
-        let program = if file == "debugpy" { debugpy_target(rest) } else { None };
-        let file = program.unwrap_or(file);
-        return Some(file.rsplit('/').next().unwrap_or(file).to_owned());
-    }
-    let mut options = words.iter().skip(1);
-    let code = loop {
-        match options.next()?.as_str() {
-            "-c" => break options.next()?,
-            "-X" | "-W" => drop(options.next()),
-            option if option.starts_with('-') && option != "-m" => {}
-            _ => return None,
-        }
-    };
-    // The workers of `multiprocessing`, and what counts their resources.
-    let module = code.split_once("from multiprocessing.").and_then(|(_, rest)| rest.split([' ', ';']).next());
-    Some(module.map_or_else(|| "python -c".into(), |module| format!("multiprocessing.{module}")))
-}
-
-/// The module or file in the words behind `debugpy`.
-fn debugpy_target<'a>(mut words: impl Iterator<Item = &'a String>) -> Option<&'a String> {
-    loop {
-        let word = words.next()?;
-        match word.as_str() {
-            "-m" => return words.next(),
-            "--connect" | "--listen" | "--log-to" => drop(words.next()),
-            option if option.starts_with("--configure-") => drop(words.next()),
-            option if option.starts_with('-') => {}
-            _ => return Some(word),
-        }
-    }
-}
-
 fn strings(value: &Value) -> Vec<String> {
     value.as_array().into_iter().flatten().filter_map(|item| item.as_str().map(str::to_owned)).collect()
 }
@@ -452,14 +360,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_comment_does_not_hide_the_other_conditions() {
-        let python = PYTHON.any_of(&["name == \"it's\" # \\"]).unwrap_or_default();
-        assert!(python.contains(r##"["name == \"it's\" # \\"]"##), "{python}");
-    }
-
-    #[test]
     fn a_value_without_code_is_refused() {
-        let kept = |value| Debugpy.kept_value(value).unwrap().0;
+        let kept = |value| Debugpy.kept_value(value).unwrap().keep;
         for blank in ["", "  ", "# comment", "\n # one\n\t# two\n"] {
             assert!(kept(blank).ends_with("'tandem_value', eval(''))"), "{}", kept(blank));
         }
@@ -480,81 +382,5 @@ mod tests {
         assert_eq!(sent(options), Some(json!([4])));
         // debugpy's older attribute.
         assert_eq!(sent(json!({ "program": "/a.py", "breakOnSystemExitZero": true })), None);
-    }
-
-    #[test]
-    fn failed_condition_is_parsed_from_debugpys_output() {
-        let output = "pydevd: Error while evaluating expression in conditional breakpoint: nope == 3\n\
-            Traceback (most \
-                    recent call last):\n  File \"<string>\", line 1\nNameError: name 'nope' is not defined\n\
-                    \n";
-        let failed = Debugpy.failed_condition_in(output).unwrap();
-        assert_eq!(failed.condition.as_deref(), Some("nope == 3"));
-        assert_eq!(failed.reason, "NameError: name 'nope' is not defined");
-        assert_eq!(Debugpy.failed_condition_in("NameError: mine\n"), None);
-    }
-
-    #[test]
-    fn a_condition_with_a_scope_inside_is_sent_with_the_functions_names_as_global_ones() {
-        for condition in ["any(x > \"it's\" for x in xs)", "(lambda:limit)()", "[x for x in xs]"] {
-            let sent = Debugpy.guarded_condition(condition);
-            assert_eq!(sent, format!("eval({}, {{**globals(), **locals()}}, locals())", json!(condition)));
-            let output = format!(
-                "pydevd: Error while evaluating expression in conditional breakpoint: {sent}\nNameError: x\n"
-            );
-            let failed = Debugpy.failed_condition_in(&output).unwrap();
-            assert_eq!(failed.condition.as_deref(), Some(condition));
-        }
-        for condition in ["i == 2", "before > form", "lambdas[0]"] {
-            assert_eq!(Debugpy.guarded_condition(condition), condition);
-        }
-    }
-
-    #[test]
-    fn a_python_process_is_called_by_what_it_runs() {
-        let own = "/venv/debugpy/_vendored/pydevd/pydevd.py";
-        let worker =
-            "import pydevd; pydevd.settrace(1); from multiprocessing.spawn import spawn_main; spawn_main()";
-        for (words, name) in [
-            (
-                vec!["python", own, "--port", "1", "--multiprocess", "--file", "/a/b.py", "--file", "x"],
-                "b.py",
-            ),
-            (vec!["python", own, "--module", "--port", "1", "--file", "tool", "-c"], "tool"),
-            (
-                vec![
-                    "python",
-                    own,
-                    "--file",
-                    "debugpy",
-                    "--connect",
-                    "a:1",
-                    "--wait-for-client",
-                    "-m",
-                    "flask",
-                    "run",
-                ],
-                "flask",
-            ),
-            (
-                vec!["python", "-B", "-X", "frozen_modules=off", "-c", worker, "--multiprocessing-fork"],
-                "multiprocessing.spawn",
-            ),
-            (vec!["python", "-c", "import pydevd; print(1)"], "python -c"),
-            (
-                vec!["python", "-Xa=b", "-m", "debugpy", "--wait-for-client", "/a/parent.py", "-c", "x"],
-                "parent.py",
-            ),
-            (vec!["python", own], "parent.py"),
-            (vec!["python"], "parent.py"),
-            (vec![], "parent.py"),
-        ] {
-            let words: Vec<String> = words.into_iter().map(str::to_owned).collect();
-            assert_eq!(
-                Debugpy.name_of_child(&words, Path::new("/a/parent.py")).as_deref(),
-                Some(name),
-                "{words:?}"
-            );
-        }
     }
 }

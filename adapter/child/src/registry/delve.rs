@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::super::find::{self, AdapterSearch};
 use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
-use super::super::profile::{ExpressionAssignment, Profile};
+use super::super::profile::{ConditionProfile, ExpressionAssignment, Profile};
 use super::super::target::Target;
 use tandem_engine::condition_language::ConditionLanguage;
 use tandem_engine::description::{Description, EditorLanguage, Evidence, Recognition};
@@ -84,10 +84,6 @@ impl Profile for Delve {
         ResultNames::new([ResultName::Hidden("~r")])
     }
 
-    fn condition_language(&self) -> ConditionLanguage {
-        ConditionLanguage::NATIVE
-    }
-
     /// In another frame it would assign to a variable of the same name in the top one.
     fn expression_assignment(&self) -> Option<ExpressionAssignment> {
         Some(ExpressionAssignment::RowOfTopFrame)
@@ -124,10 +120,6 @@ impl Profile for Delve {
             .hint(format!("update Delve (`{INSTALL}`), or evaluate other variables by their names"))
     }
 
-    fn refuses_conditions(&self) -> bool {
-        true
-    }
-
     /// DAP has no request that ends the step, and Delve answers a second one with a stop.
     fn refusal_of_step(&self, requested: i64, stepping: i64) -> Option<Failure> {
         let message = format!(
@@ -158,13 +150,6 @@ impl Profile for Delve {
     /// Version 1.20 in programs of a newer Go.
     fn loses_panics(&self) -> bool {
         true
-    }
-
-    fn failure_in_stop(&self, stop: &mut StoppedEventBody) -> Option<FailedCondition> {
-        let text = stop.text.as_ref().filter(|text| text.starts_with("error evaluating expression: "));
-        let reason = text.filter(|_| stop.reason == "exception")?.clone();
-        stop.reason = "breakpoint".into();
-        Some(FailedCondition { condition: None, reason })
     }
 
     fn correct_stop(&self, stop: &mut StoppedEventBody, _pausing: bool) {
@@ -203,6 +188,23 @@ impl Profile for Delve {
             return Ok(LaunchPlan { quirks: Quirks { forwards_stdio: true, ..Quirks::default() }, ..plan });
         }
         plan(target, "attach", json!({ "mode": "local", "processId": target.process_id()? }))
+    }
+}
+
+impl ConditionProfile for Delve {
+    fn condition_language(&self) -> ConditionLanguage {
+        ConditionLanguage::NATIVE
+    }
+
+    fn refuses_conditions(&self) -> bool {
+        true
+    }
+
+    fn failure_in_stop(&self, stop: &mut StoppedEventBody) -> Option<FailedCondition> {
+        let text = stop.text.as_ref().filter(|text| text.starts_with("error evaluating expression: "));
+        let reason = text.filter(|_| stop.reason == "exception")?.clone();
+        stop.reason = "breakpoint".into();
+        Some(FailedCondition { condition: None, reason })
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::super::find::{self, AdapterSearch};
 use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
-use super::super::profile::Profile;
+use super::super::profile::{ConditionProfile, Profile};
 use super::super::rust;
 use super::super::signals;
 use super::super::summaries;
@@ -190,18 +190,9 @@ impl Profile for Gdb {
         ])
     }
 
-    fn condition_language(&self) -> ConditionLanguage {
-        ConditionLanguage::NATIVE
-    }
-
     /// gdb reports 0 for a program that a signal ended.
     fn signal_expression(&self) -> Option<&'static str> {
         Some("$_exitsignal")
-    }
-
-    /// It takes a number for how many hits to ignore, and never stops where it is anything else.
-    fn counts_hits(&self) -> bool {
-        false
     }
 
     fn is_native(&self) -> bool {
@@ -215,14 +206,6 @@ impl Profile for Gdb {
 
     fn summarizes(&self) -> bool {
         false
-    }
-
-    fn rechecks_conditions(&self) -> bool {
-        true
-    }
-
-    fn refuses_conditions(&self) -> bool {
-        true
     }
 
     fn builds(&self, _target: &Target) -> bool {
@@ -272,6 +255,25 @@ impl Profile for Gdb {
         let mut plan = plan(target, "attach", ours)?;
         plan.spec.ends_by_itself = true;
         Ok(plan)
+    }
+}
+
+impl ConditionProfile for Gdb {
+    fn condition_language(&self) -> ConditionLanguage {
+        ConditionLanguage::NATIVE
+    }
+
+    /// It takes a number for how many hits to ignore, and never stops where it is anything else.
+    fn counts_hits(&self) -> bool {
+        false
+    }
+
+    fn rechecks_conditions(&self) -> bool {
+        true
+    }
+
+    fn refuses_conditions(&self) -> bool {
+        true
     }
 }
 

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::super::find::{self, AdapterSearch};
 use super::super::inspector;
 use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
-use super::super::profile::{IdlePause, Profile};
+use super::super::profile::{ConditionProfile, IdlePause, Profile};
 use super::super::rows;
 use super::super::target::{Target, WORKSPACE};
 use super::super::test_files::{self, Runner};
@@ -132,10 +132,6 @@ impl Profile for Js {
         ResultNames::new([ResultName::Own("Return value")])
     }
 
-    fn condition_language(&self) -> ConditionLanguage {
-        JAVASCRIPT
-    }
-
     /// VS Code's own extension uses requests beyond DAP, more with each version: only
     /// the adapter knows which.
     fn unknown_request_in<'line>(&self, line: &'line str) -> Option<&'line str> {
@@ -175,32 +171,6 @@ impl Profile for Js {
 
     fn has_slow_connections(&self) -> bool {
         true
-    }
-
-    fn syntax_check(&self, target: &Target, condition: &str) -> Option<Command> {
-        let node = find::on_path(&target.variable("PATH").unwrap_or_default(), "node")?;
-        let check = "try { new Function('return (' + process.argv[1] + '\\n)'); } \
-                     catch (wrong) { console.log(String(wrong)); }";
-        let mut command = Command::new(node);
-        // `NODE_OPTIONS` of the program must not affect the check.
-        command.env_remove("NODE_OPTIONS").args(["-e", check, "--", condition]);
-        Some(command)
-    }
-
-    /// It takes what is thrown for false, and prints it as the program's stderr.
-    fn guarded_condition(&self, condition: &str) -> String {
-        format!(
-            "(() => {{ try {{ return ({condition}\n); }} \
-             catch (wrong) {{ globalThis[Symbol.for('tandem.condition')] = String(wrong); return true; }} \
-             }})()"
-        )
-    }
-
-    fn failure_query(&self) -> Option<&'static str> {
-        Some(
-            "(() => { const key = Symbol.for('tandem.condition'), reason = globalThis[key]; \
-             delete globalThis[key]; return reason ?? ''; })()",
-        )
     }
 
     fn connect_attributes(&self, host: &str, port: &Value) -> Option<Value> {
@@ -258,6 +228,38 @@ impl Profile for Js {
             return Err(Failure::invalid("name the target: `processId`, or the `port` of node's inspector"));
         }
         plan(target, "attach", ours)
+    }
+}
+
+impl ConditionProfile for Js {
+    fn condition_language(&self) -> ConditionLanguage {
+        JAVASCRIPT
+    }
+
+    fn syntax_check(&self, target: &Target, condition: &str) -> Option<Command> {
+        let node = find::on_path(&target.variable("PATH").unwrap_or_default(), "node")?;
+        let check = "try { new Function('return (' + process.argv[1] + '\\n)'); } \
+                     catch (wrong) { console.log(String(wrong)); }";
+        let mut command = Command::new(node);
+        // `NODE_OPTIONS` of the program must not affect the check.
+        command.env_remove("NODE_OPTIONS").args(["-e", check, "--", condition]);
+        Some(command)
+    }
+
+    /// It takes what is thrown for false, and prints it as the program's stderr.
+    fn guarded_condition(&self, condition: &str) -> String {
+        format!(
+            "(() => {{ try {{ return ({condition}\n); }} \
+             catch (wrong) {{ globalThis[Symbol.for('tandem.condition')] = String(wrong); return true; }} \
+             }})()"
+        )
+    }
+
+    fn failure_query(&self) -> Option<&'static str> {
+        Some(
+            "(() => { const key = Symbol.for('tandem.condition'), reason = globalThis[key]; \
+             delete globalThis[key]; return reason ?? ''; })()",
+        )
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::super::find::{self, AdapterSearch};
 use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
-use super::super::profile::{ExpressionAssignment, Profile};
+use super::super::profile::{ConditionProfile, ExpressionAssignment, Profile};
 use super::super::rust;
 use super::super::signals;
 use super::super::summaries;
@@ -142,15 +142,6 @@ impl Profile for Lldb {
         Some(ExpressionAssignment::Evaluated)
     }
 
-    fn condition_language(&self) -> ConditionLanguage {
-        ConditionLanguage::NATIVE
-    }
-
-    /// It stops from the number on, and each time where it is anything else.
-    fn counts_hits(&self) -> bool {
-        false
-    }
-
     /// `configurationDone` is answered before the program runs, and what does not run is not interrupted.
     fn misses_pauses(&self) -> bool {
         true
@@ -180,17 +171,6 @@ impl Profile for Lldb {
 
     fn mixes_children(&self) -> bool {
         false
-    }
-
-    fn failed_condition_in(&self, output: &str) -> Option<FailedCondition> {
-        let (_, report) = output.split_once("stopped due to an error evaluating condition of breakpoint ")?;
-        let (condition, reason) = report.split_once(": \"")?.1.split_once("\"\n")?;
-        Some(FailedCondition { condition: Some(condition.to_owned()), reason: reason.trim().to_owned() })
-    }
-
-    /// Its message about a failed condition may come after the stop.
-    fn rechecks_conditions(&self) -> bool {
-        true
     }
 
     /// Its pause is a signal like any other; or the program is at that moment at a breakpoint of lldb's own,
@@ -237,6 +217,28 @@ impl Profile for Lldb {
         let mut plan = plan(target, "attach", ours)?;
         plan.spec.ends_by_itself = true;
         Ok(plan)
+    }
+}
+
+impl ConditionProfile for Lldb {
+    fn condition_language(&self) -> ConditionLanguage {
+        ConditionLanguage::NATIVE
+    }
+
+    /// It stops from the number on, and each time where it is anything else.
+    fn counts_hits(&self) -> bool {
+        false
+    }
+
+    fn failed_condition_in(&self, output: &str) -> Option<FailedCondition> {
+        let (_, report) = output.split_once("stopped due to an error evaluating condition of breakpoint ")?;
+        let (condition, reason) = report.split_once(": \"")?.1.split_once("\"\n")?;
+        Some(FailedCondition { condition: Some(condition.to_owned()), reason: reason.trim().to_owned() })
+    }
+
+    /// Its message about a failed condition may come after the stop.
+    fn rechecks_conditions(&self) -> bool {
+        true
     }
 }
 

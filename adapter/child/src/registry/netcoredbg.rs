@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::super::find::AdapterSearch;
 use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
-use super::super::profile::Profile;
+use super::super::profile::{ConditionProfile, Profile};
 use super::super::target::Target;
 use tandem_engine::LookOnlyRequests;
 use tandem_engine::builds::EventSink;
@@ -76,6 +76,8 @@ impl Profile for Netcoredbg {
         Ok(plan(target, adapter(target)?, "attach", ours))
     }
 }
+
+impl ConditionProfile for Netcoredbg {}
 
 fn adapter(target: &Target) -> Result<std::path::PathBuf, Failure> {
     AdapterSearch::new(

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::super::find::{self, AdapterSearch};
 use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
-use super::super::profile::{ExpressionAssignment, IdlePause, Profile};
+use super::super::profile::{ConditionProfile, ExpressionAssignment, IdlePause, Profile};
 use super::super::target::Target;
 use tandem_engine::LookOnlyRequests;
 use tandem_engine::condition_language::{ConditionLanguage, either};
@@ -385,10 +385,6 @@ impl Profile for Perl {
         LookOnlyRequests::Known(&[])
     }
 
-    fn condition_language(&self) -> ConditionLanguage {
-        PERL
-    }
-
     fn is_in_the_program(&self) -> bool {
         true
     }
@@ -400,28 +396,6 @@ impl Profile for Perl {
 
     fn mixes_children(&self) -> bool {
         false
-    }
-
-    fn syntax_check(&self, target: &Target, condition: &str) -> Option<Command> {
-        let check = "my $c = shift; eval \"no strict; sub { ($c\\n) }\"; $@ =~ s/ at \\(eval \\d+\\) line \
-            \\d+//g; print $@";
-        let mut command = Command::new(find::on_path(&target.variable("PATH").unwrap_or_default(), "perl")?);
-        command.env_remove("PERL5OPT").env_remove("PERL5DB").args(["-e", check, "--", condition]);
-        Some(command)
-    }
-
-    /// It takes what dies for false, and a text for the number that it begins with.
-    fn guarded_condition(&self, condition: &str) -> String {
-        format!(
-            "(do {{ local $@; eval {{ ({condition}\n) ? 1 : 0 }} // do {{ $DB::tandem_failed = $@; 1 }} }})"
-        )
-    }
-
-    fn failure_query(&self) -> Option<&'static str> {
-        Some(
-            "my $told = $DB::tandem_failed // ''; undef $DB::tandem_failed; $told =~ s/ at \\S+ line \
-                \\d+//; $told",
-        )
     }
 
     /// An assignment to a list, which any place can be in.
@@ -479,6 +453,34 @@ impl Profile for Perl {
             },
             opened: None,
         })
+    }
+}
+
+impl ConditionProfile for Perl {
+    fn condition_language(&self) -> ConditionLanguage {
+        PERL
+    }
+
+    fn syntax_check(&self, target: &Target, condition: &str) -> Option<Command> {
+        let check = "my $c = shift; eval \"no strict; sub { ($c\\n) }\"; $@ =~ s/ at \\(eval \\d+\\) line \
+            \\d+//g; print $@";
+        let mut command = Command::new(find::on_path(&target.variable("PATH").unwrap_or_default(), "perl")?);
+        command.env_remove("PERL5OPT").env_remove("PERL5DB").args(["-e", check, "--", condition]);
+        Some(command)
+    }
+
+    /// It takes what dies for false, and a text for the number that it begins with.
+    fn guarded_condition(&self, condition: &str) -> String {
+        format!(
+            "(do {{ local $@; eval {{ ({condition}\n) ? 1 : 0 }} // do {{ $DB::tandem_failed = $@; 1 }} }})"
+        )
+    }
+
+    fn failure_query(&self) -> Option<&'static str> {
+        Some(
+            "my $told = $DB::tandem_failed // ''; undef $DB::tandem_failed; $told =~ s/ at \\S+ line \
+                \\d+//; $told",
+        )
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::super::find::{self, AdapterSearch};
 use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
-use super::super::profile::{AttachCorrection, Profile};
+use super::super::profile::{AttachCorrection, ConditionProfile, Profile};
 use super::super::target::Target;
 use super::super::test_files::{self, Runner};
 use tandem_engine::condition_language::{ConditionLanguage, either};
@@ -113,10 +113,6 @@ impl Profile for Rdbg {
         ResultNames::new([ResultName::Own("%return"), ResultName::Own("_return")])
     }
 
-    fn condition_language(&self) -> ConditionLanguage {
-        RUBY
-    }
-
     fn is_in_the_program(&self) -> bool {
         true
     }
@@ -154,25 +150,6 @@ impl Profile for Rdbg {
                 *text = Some(shown);
             }
         }
-    }
-
-    fn syntax_check(&self, target: &Target, condition: &str) -> Option<Command> {
-        let ruby = find::on_path(&target.variable("PATH").unwrap_or_default(), "ruby")?;
-        let check = "begin; RubyVM::InstructionSequence.compile(\"(#{ARGV[0]}\\n)\", '<condition>'); \
-                     rescue SyntaxError => wrong; puts wrong.message; end";
-        let mut command = Command::new(ruby);
-        command.env_remove("RUBYOPT").args(["--disable=gems", "-e", check, "--", condition]);
-        Some(command)
-    }
-
-    /// It takes what is raised for false, and prints it to the program's stdout. The reason is kept where the
-    /// program's own variables are not touched.
-    fn guarded_condition(&self, condition: &str) -> String {
-        format!("{}{condition}{}", GUARD.0, GUARD.1)
-    }
-
-    fn failure_query(&self) -> Option<&'static str> {
-        Some("Thread.current[:__tandem_condition].to_s.tap { Thread.current[:__tandem_condition] = nil }")
     }
 
     fn runner_of_tests(&self, target: &Target) -> Option<Runner> {
@@ -233,6 +210,31 @@ impl Profile for Rdbg {
             ));
         };
         Ok(LaunchPlan { quirks: Quirks { ends_silently: true, ..Quirks::default() }, ..plan })
+    }
+}
+
+impl ConditionProfile for Rdbg {
+    fn condition_language(&self) -> ConditionLanguage {
+        RUBY
+    }
+
+    fn syntax_check(&self, target: &Target, condition: &str) -> Option<Command> {
+        let ruby = find::on_path(&target.variable("PATH").unwrap_or_default(), "ruby")?;
+        let check = "begin; RubyVM::InstructionSequence.compile(\"(#{ARGV[0]}\\n)\", '<condition>'); \
+                     rescue SyntaxError => wrong; puts wrong.message; end";
+        let mut command = Command::new(ruby);
+        command.env_remove("RUBYOPT").args(["--disable=gems", "-e", check, "--", condition]);
+        Some(command)
+    }
+
+    /// It takes what is raised for false, and prints it to the program's stdout. The reason is kept where the
+    /// program's own variables are not touched.
+    fn guarded_condition(&self, condition: &str) -> String {
+        format!("{}{condition}{}", GUARD.0, GUARD.1)
+    }
+
+    fn failure_query(&self) -> Option<&'static str> {
+        Some("Thread.current[:__tandem_condition].to_s.tap { Thread.current[:__tandem_condition] = nil }")
     }
 }
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::super::profile::ExpressionAssignment;
+use super::super::profile::{ExpressionAssignment, KeptValue};
 use super::super::translate;
 use super::AdapterSession;
 
@@ -69,23 +69,6 @@ struct ScopeReference {
     variables_reference: i64,
 }
 
-/// The row that `setVariable` (DAP) names.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct RowOfValue {
-    variables_reference: i64,
-    name: String,
-}
-
-/// The arguments of `setVariable` (DAP).
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct RowToSet<'text> {
-    variables_reference: i64,
-    name: &'text str,
-    value: &'text str,
-}
-
 impl AdapterSession {
     /// Answers `setVariable` and `setExpression`.
     ///
@@ -99,9 +82,9 @@ impl AdapterSession {
     ) -> Result<Value, Failure> {
         self.check_frame(&arguments)?;
         let mut assignment: ExpressionToSet = types::read(&arguments);
-        let SetVariableArguments { variables_reference, name, .. } = types::read(&arguments);
+        let row: SetVariableArguments = types::read(&arguments);
         let kept = self.profile.kept_value(&assignment.value);
-        let of_scope = || self.with_knowledge(|known| known.scopes.frame_of(variables_reference));
+        let of_scope = || self.with_knowledge(|known| known.scopes.frame_of(row.variables_reference));
         assignment.frame_id = assignment.frame_id.or_else(of_scope);
         self.check_string(&assignment.value, assignment.frame_id, cancel).await?;
         if self.profile.assigns_value_of(&assignment.value) {
@@ -112,19 +95,18 @@ impl AdapterSession {
             let EvaluateResponseBody { result, .. } =
                 types::read(&self.ask("evaluate", evaluation, cancel).await?);
             types::extend(&mut arguments, &NewValue { value: &result });
-        } else if let (Some((keep, kept)), Some(_)) = (kept, assignment.frame_id) {
-            self.ask("evaluate", assignment.evaluation(keep), cancel).await?;
-            types::extend(&mut arguments, &NewValue { value: kept });
+        } else if let (Some(kept), Some(_)) = (kept, assignment.frame_id) {
+            self.ask("evaluate", assignment.evaluation(kept.keep.clone()), cancel).await?;
+            types::extend(&mut arguments, &NewValue { value: kept.expression });
             let is_local = command == "setVariable" && of_scope().is_some();
             return match self.ask(command, arguments, cancel).await {
                 Err(failure) if is_local => {
-                    let read = self.read_if_assigned(&assignment, &name, kept, cancel).await;
+                    let read = self.read_if_assigned(&assignment, &row.name, &kept, cancel).await;
                     read.ok_or(failure)
                 }
                 answer => Ok(translate::as_set_variable_answer(answer?)),
             };
         }
-        let row: RowOfValue = types::read(&arguments);
         let answer = translate::as_set_variable_answer(self.ask(command, arguments, cancel).await?);
         if command == "setVariable" && self.assigns_in_top_frame_only() {
             return Ok(self.read_row(&row, assignment.frame_id, cancel).await.unwrap_or(answer));
@@ -136,7 +118,7 @@ impl AdapterSession {
     /// `None` if the row has no expression, or it cannot be read.
     async fn read_row(
         &self,
-        row: &RowOfValue,
+        row: &SetVariableArguments,
         frame_id: Option<i64>,
         cancel: &CancellationToken,
     ) -> Option<Value> {
@@ -150,19 +132,19 @@ impl AdapterSession {
         Some(as_set_expression_answer(self.ask("evaluate", evaluation, cancel).await.ok()?))
     }
 
-    /// The value of a local variable if it is the one that was to be assigned. debugpy assigns a function or
-    /// a class, and then reports a failure, because the row is in another group of the scope from then on.
+    /// The value of a local variable if it is the one that was to be assigned, for an adapter that reports a
+    /// failure of what it has done.
     async fn read_if_assigned(
         self: &Arc<Self>,
         assignment: &ExpressionToSet,
         name: &str,
-        kept: &str,
+        kept: &KeptValue,
         cancel: &CancellationToken,
     ) -> Option<Value> {
-        let is_kept = assignment.evaluation(format!("({name}) is {kept}"));
-        let EvaluateResponseBody { result, .. } =
-            types::read(&self.ask("evaluate", is_kept, cancel).await.ok()?);
-        if result != "True" {
+        let (question, yes) = kept.is_assigned_to(name);
+        let answer = self.ask("evaluate", assignment.evaluation(question), cancel).await.ok()?;
+        let EvaluateResponseBody { result, .. } = types::read(&answer);
+        if result != yes {
             return None;
         }
         let value = assignment.evaluation(name.to_owned());
@@ -242,11 +224,11 @@ impl AdapterSession {
     ///
     /// # Errors
     /// `UNSUPPORTED` for anything but names, members and elements; the adapter's own.
-    async fn row_of<'text>(
+    async fn row_of(
         self: &Arc<Self>,
-        assignment: &'text ExpressionToSet,
+        assignment: &ExpressionToSet,
         cancel: &CancellationToken,
-    ) -> Result<RowToSet<'text>, Failure> {
+    ) -> Result<SetVariableArguments, Failure> {
         let ExpressionToSet { expression, value, .. } = assignment;
         let Some((parent, name)) = parent_and_name(expression) else {
             let message = format!(
@@ -271,7 +253,8 @@ impl AdapterSession {
             }
             of.variables_reference
         };
-        Ok(RowToSet { variables_reference, name, value })
+        let (name, value) = (name.to_owned(), value.clone());
+        Ok(SetVariableArguments { variables_reference, name, value, ..SetVariableArguments::default() })
     }
 
     /// Whether the adapter looks for a variable in the top frame of the thread that stopped.
