@@ -192,6 +192,11 @@ pub(super) trait Profile: ConditionProfile {
         None
     }
 
+    /// The reason why it cannot evaluate an expression, for an adapter that would answer as if it had.
+    fn refusal_of_evaluation(&self, _expression: &str) -> Option<Failure> {
+        None
+    }
+
     /// Rewrites a failure of the adapter that says nothing to users.
     fn explain_failure(&self, failure: Failure) -> Failure {
         failure

@@ -40,7 +40,7 @@ use std::time::Duration;
 
 use dap_wire::Failure;
 use dap_wire::peer::Peer;
-use dap_wire::types;
+use dap_wire::types::{self, EvaluateArguments};
 use rustix::process::Signal;
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
@@ -362,6 +362,10 @@ impl AdapterSession {
                     }
                     "pause" => return Box::pin(self.pause(arguments, &cancel)).await,
                     "scopes" | "evaluate" => {
+                        let EvaluateArguments { expression, .. } = types::read(&arguments);
+                        if let Some(refusal) = profile.refusal_of_evaluation(&expression) {
+                            return Err(refusal);
+                        }
                         let frame = arguments["frameId"].clone();
                         self.prepare_summaries(&frame, &cancel).await;
                         let answer = self.ask(&command, arguments, &cancel).await?;

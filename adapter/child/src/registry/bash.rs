@@ -3,7 +3,8 @@
 
 use std::process::Command;
 
-use dap_wire::Failure;
+use dap_wire::types::{self, VariablesResponseBody};
+use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use super::super::find::{self, AdapterSearch};
@@ -83,6 +84,31 @@ impl Profile for Bash {
         }
     }
 
+    /// Of an array, its expression for a variable is the first element; the name alone opens to all.
+    fn adapt_incoming(&self, what: &str, body: &mut Value) {
+        if what != "variables" {
+            return;
+        }
+        let mut answer: VariablesResponseBody = types::read(body);
+        for row in answer.variables.iter_mut().filter(|row| row.variables_reference > 0) {
+            row.evaluate_name = Some(row.name.clone());
+        }
+        *body = types::body(&answer);
+    }
+
+    /// The adapter expands an expression in a subshell, so what it assigns there is lost.
+    fn refusal_of_evaluation(&self, expression: &str) -> Option<Failure> {
+        assigns(expression).then(|| {
+            let message = format!(
+                "cannot assign with `{expression}`: bash-dap expands expressions in a subshell, so the \
+                 script would not see the value"
+            );
+            Failure::new(ErrorCode::EvaluationFailed, message)
+                .hint("set the value in the script, or pass it with `env` at the launch")
+                .quiet()
+        })
+    }
+
     /// That of its package, which the adapter does not print.
     fn version(&self, target: &Target) -> Option<String> {
         let mut query =
@@ -137,11 +163,55 @@ impl ConditionProfile for Bash {
 }
 
 /// The expansion in double quotes; `None` if the expression contains quotes: its author
-/// decided how it splits.
+/// decided how it splits. Those around the key of one element decide nothing.
 fn quote(expression: &str) -> Option<String> {
-    let plain = expression.contains('$') && !expression.contains(['"', '\'', '`', '\\']);
+    let expression = expression.trim();
+    let is_plain = |text: &str| !text.contains(['"', '\'', '`', '\\']);
+    let plain = expression.contains('$') && (is_plain(expression) || is_element(expression, is_plain));
     // All elements are one word with `*`, and one each with `@`.
-    plain.then(|| format!("\"{}\"", expression.trim().replace("[@]}", "[*]}")))
+    plain.then(|| format!("\"{}\"", expression.replace("[@]}", "[*]}")))
+}
+
+/// Whether an expression is one element with a quoted key, such as `${map["b c"]}`.
+fn is_element(expression: &str, is_plain: impl Fn(&str) -> bool) -> bool {
+    let element = || {
+        let (name, rest) = expression.strip_prefix("${")?.split_once('[')?;
+        let (key, end) = rest.rsplit_once(']')?;
+        let inner = key
+            .strip_prefix('"')
+            .and_then(|key| key.strip_suffix('"'))
+            .or_else(|| key.strip_prefix('\'').and_then(|key| key.strip_suffix('\'')))?;
+        Some(end == "}" && is_plain(name) && is_plain(inner))
+    };
+    element().unwrap_or_default()
+}
+
+/// Whether an expression assigns: `n=5`, `list[1]+=x`, `$((n++))`, `((n = 5))`, `${n:=5}`.
+fn assigns(expression: &str) -> bool {
+    let expression = expression.trim();
+    let is_name = |text: &str| {
+        text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+            && text.chars().all(|one| one.is_ascii_alphanumeric() || one == '_')
+    };
+    let arithmetic = expression.strip_prefix('$').unwrap_or(expression).strip_prefix("((");
+    if let Some(inner) = arithmetic.and_then(|rest| rest.strip_suffix("))")) {
+        return has_assignment(inner);
+    }
+    if let Some(inner) = expression.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')) {
+        let parts = inner.split_once('=').map(|(name, _)| name.strip_suffix(':').unwrap_or(name));
+        return parts.is_some_and(is_name);
+    }
+    let Some((target, _)) = expression.split_once('=') else { return false };
+    let target = target.strip_suffix('+').unwrap_or(target);
+    is_name(target) || target.split_once('[').is_some_and(|(name, key)| is_name(name) && key.ends_with(']'))
+}
+
+/// Whether an arithmetic expression changes a variable.
+fn has_assignment(arithmetic: &str) -> bool {
+    let rest = ["==", "!=", "<=", ">="]
+        .iter()
+        .fold(arithmetic.replace("<<=", "="), |text, comparison| text.replace(comparison, " "));
+    rest.contains('=') || rest.contains("++") || rest.contains("--")
 }
 
 #[cfg(test)]
@@ -159,8 +229,59 @@ mod tests {
             ("todo", None),
             ("\"$todo\"", None),
             ("${todo:-'none'}", None),
+            ("${map[\"b c\"]}", Some("\"${map[\"b c\"]}\"")),
+            ("${map['b c']}", Some("\"${map['b c']}\"")),
+            ("${map[\"b\"]:-'none'}", None),
+            ("${map[\"a\"]} ${map[\"b\"]}", None),
         ] {
             assert_eq!(quote(expression).as_deref(), expected, "{expression}");
         }
+    }
+
+    #[test]
+    fn an_assignment_is_refused() {
+        for expression in [
+            "n=50",
+            "n+=1",
+            " n= ",
+            "list[0]=x",
+            "map[\"b c\"]=x",
+            "$((n = 5))",
+            "((n++))",
+            "$((n+=1))",
+            "$((n <<= 2))",
+            "${n:=5}",
+            "${n=5}",
+        ] {
+            assert!(Bash.refusal_of_evaluation(expression).is_some(), "{expression}");
+        }
+        for expression in [
+            "n",
+            "$n",
+            "$n=5",
+            "a b=c",
+            "$((n == 5))",
+            "$((n <= 5 && n >= 1 || n != 3))",
+            "${n:-a=b}",
+            "${n#a=}",
+            "\"n=50\"",
+            "--flag=1",
+            "$(env A=b true)",
+            "$((1 << 2))",
+        ] {
+            assert!(Bash.refusal_of_evaluation(expression).is_none(), "{expression}");
+        }
+    }
+
+    #[test]
+    fn the_name_of_an_array_opens_it() {
+        let mut body = json!({ "variables": [
+            { "name": "list", "value": "(1 2)", "evaluateName": "$list", "variablesReference": 3 },
+            { "name": "n", "value": "1", "evaluateName": "$n", "variablesReference": 0 },
+        ] });
+        Bash.adapt_incoming("variables", &mut body);
+        let answer: VariablesResponseBody = types::read(&body);
+        let names: Vec<_> = answer.variables.into_iter().filter_map(|row| row.evaluate_name).collect();
+        assert_eq!(names, ["list", "$n"]);
     }
 }
