@@ -9,7 +9,7 @@
 //! pieces), [`socket`] (DAP over sockets, and with whom), [`nodelay`] (connections that are not ours),
 //! [`state`] (what a session decides), [`session`] (handshake, end, and what happens in between),
 //! [`terminal`] (`runInTerminal`, answered by ourselves), [`capability_gate`] (what an adapter can be asked),
-//! [`rows`] (pages of children), [`translate`] (the little that changes on the way).
+//! [`rows`] (pages of children), [`translate`] and [`plain_text`] (the little that changes on the way).
 //!
 //! Bodies pass as they are. A child adapter may crash, hang or send nonsense: every waiter gets an error with
 //! the end of its stderr, and the program ends with it.
@@ -25,6 +25,7 @@ mod find;
 mod inspector;
 mod launch_plan;
 mod nodelay;
+mod plain_text;
 mod profile;
 mod pydevd;
 mod registry;

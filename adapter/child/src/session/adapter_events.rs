@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 
 use super::super::debuggee::{self, DebuggeeProcess};
 use super::super::launch_plan::ProgramIo;
+use super::super::plain_text;
 use super::super::state::{ChildEvent, ChildState, Link};
 use super::super::translate;
 use super::{
@@ -48,6 +49,7 @@ impl AdapterSession {
                 known.lower_frames.stop(&body);
             }
         });
+        plain_text::strip_messages(&mut body);
         self.profile.adapt_incoming(&event, &mut body);
         match event.as_str() {
             "initialized" if self.waits_for_first_child() => self.configure_parent(),
@@ -236,6 +238,7 @@ impl AdapterSession {
         };
         if own_word {
             body["category"] = json!("console");
+            plain_text::strip_messages(&mut body);
         }
         if let Some(failed) = self.profile.failed_condition_in(body["output"].as_str().unwrap_or_default()) {
             // It is reported with the stop, which does not wait for a later event.

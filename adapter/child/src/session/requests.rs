@@ -17,6 +17,7 @@ use super::super::capability_gate;
 use super::super::connection::{
     self, AdapterProcess, LastLines, MAX_STDERR_TAIL_LEN, STDERR_TAIL_TIMEOUT, with_stderr_tail,
 };
+use super::super::plain_text;
 use super::super::profile::Profile;
 use super::super::state::{ChildEvent, ChildState};
 use super::{AdapterSession, REQUEST_TIMEOUT};
@@ -111,10 +112,12 @@ impl AdapterSession {
             }
             // A refusal of what was typed: no dialog for the user.
             Err(failure) if find(command).is_some_and(|spec| spec.typed) => {
+                let failure = plain_text::strip_failure(failure);
                 Err(evaluation_failed(self.profile.explain_failure(failure), command))
             }
-            Err(failure) => Err(self.profile.explain_failure(failure)),
+            Err(failure) => Err(self.profile.explain_failure(plain_text::strip_failure(failure))),
             Ok(mut answer) => {
+                plain_text::strip_messages(&mut answer);
                 self.profile.adapt_incoming(command, &mut answer);
                 self.learn(|known| {
                     known.elements.learn(command, &answer);
