@@ -31,6 +31,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// How long after the program's end a waiting read still waits for output: a process that the program started
 /// may hold its pipes for hours.
 const AFTER_EXIT_WAIT: Duration = Duration::from_millis(500);
+/// Maximum length of a character, bytes.
+const MAX_CHARACTER_LEN: usize = 4;
 /// `waitFor` without `timeoutMs`.
 const DEFAULT_WAIT_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -149,9 +151,8 @@ impl Broker {
                 {
                     break Some(found);
                 }
-                let now = streams.positions();
-                let fresh = (request.stdout && now.stdout > from.stdout)
-                    || (request.stderr && now.stderr > from.stderr);
+                let fresh = (request.stdout && has_text(&streams.stdout, from.stdout))
+                    || (request.stderr && has_text(&streams.stderr, from.stderr));
                 let exited = last_moment.is_some_and(|last| streams.is_drained() || Instant::now() >= last);
                 (exited, fresh)
             };
@@ -287,6 +288,11 @@ pub(super) fn newest_start(stream: &DrainedStream, from: u64, limit: usize) -> u
     start + rest.iter().take_while(|byte| (0x80..=0xBF).contains(*byte)).count() as u64
 }
 
+/// Whether a stream has a whole character from `from` on: a part of one is nothing to read yet.
+fn has_text(stream: &DrainedStream, from: u64) -> bool {
+    stream.ring.end() > from && take_text(stream, from, MAX_CHARACTER_LEN).1 > from
+}
+
 /// Whole characters of a stream from `from` on: text, the offset behind it, bytes that are gone.
 pub(super) fn take_text(stream: &DrainedStream, from: u64, limit: usize) -> (String, u64, u64) {
     let mut slice = stream.ring.read(from, limit);
@@ -314,4 +320,24 @@ fn scan(
     };
     one(&streams.stdout, request.stdout, from.stdout, &mut scanned.stdout)
         .or_else(|| one(&streams.stderr, request.stderr, from.stderr, &mut scanned.stderr))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::fd::OwnedFd;
+
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_character_does_not_end_a_wait() {
+        let mut stream = DrainedStream::new(100);
+        let (reader, _writer) = std::io::pipe().unwrap();
+        drop(stream.attach(File::from(OwnedFd::from(reader)), None).unwrap());
+        for (bytes, is_text) in [(&b"\xE2\x82"[..], false), (b"\xAC", true), (b"\xC3", true)] {
+            stream.push(bytes);
+            assert_eq!(has_text(&stream, 0), is_text, "{bytes:?}");
+        }
+        assert!(!has_text(&stream, 3) && has_text(&stream, 1));
+    }
 }

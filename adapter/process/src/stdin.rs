@@ -16,12 +16,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::blocking_calls::InputFile;
 use super::terminal::{self, END_OF_INPUT};
+use super::text;
 
 /// How long a writer waits for the program to take what is in the full pipe.
 pub const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Bytes of a file that are written at once, so that what clients write comes in between.
 const MAX_FEED_LEN: usize = 64 * 1024;
+
+/// Bytes that a pipe takes whole or not at all (`PIPE_BUF`).
+const MAX_WHOLE_LEN: usize = 4096;
 
 /// How often end of file is written to a terminal.
 const MAX_END_OF_FILE_WRITES: u8 = 8;
@@ -193,6 +197,14 @@ impl ProgramStdin {
             if cancel.is_cancelled() {
                 return Err(Failure::cancelled().data(bytes_written(written)));
             }
+            let is_cut = data.get(written).is_some_and(|byte| is_inside_character(*byte));
+            let rest = match is_cut {
+                true => {
+                    "write the rest, from `bytesWritten` on, as base64 when the program reads: it begins \
+                    inside a character"
+                }
+                false => "write the rest, from `bytesWritten` on, when the program reads",
+            };
             Err(Failure::new(
                 ErrorCode::Timeout,
                 format!(
@@ -202,7 +214,7 @@ impl ProgramStdin {
                 ),
             )
             .data(bytes_written(written))
-            .hint("write the rest, from `bytesWritten` on, when the program reads"))
+            .hint(rest))
         })
     }
 
@@ -247,6 +259,7 @@ impl ProgramStdin {
         let mut guard = self.pipe.lock().await;
         let Some(pipe) = guard.as_mut() else { return Err(closed_failure("it was closed before")) };
         while let Some(rest) = data.get(*written..).filter(|rest| !rest.is_empty()) {
+            let rest = whole_part(rest);
             match pipe.write(rest).await {
                 Ok(count) => {
                     note(&|given| given.add(rest.get(..count).unwrap_or(rest)));
@@ -280,6 +293,19 @@ impl ProgramStdin {
         }
         Ok(guard.is_none())
     }
+}
+
+/// The beginning of input that a pipe does not split, and that ends with a whole character if it is text: a
+/// client can write only whole ones when it continues.
+fn whole_part(data: &[u8]) -> &[u8] {
+    let Some(part) = data.get(..MAX_WHOLE_LEN).filter(|part| part.len() < data.len()) else { return data };
+    let end = part.len() - text::incomplete_tail(part);
+    part.get(..end).unwrap_or(part)
+}
+
+/// Whether a byte of UTF-8 continues a character.
+fn is_inside_character(byte: u8) -> bool {
+    (0x80..=0xBF).contains(&byte)
 }
 
 /// The number of bytes the program's stdin took, for a client that wants to write the rest.
@@ -316,6 +342,37 @@ mod tests {
         stdin.feed(file.reopen().unwrap()).await.unwrap();
         assert_eq!(stdin.input_record(), InputRecord::default());
         drop(reader);
+    }
+
+    #[tokio::test]
+    async fn a_full_pipe_takes_whole_characters() {
+        use std::io::Read as _;
+        for text in ["x".to_owned() + &"é".repeat(100_000), "€".repeat(100_000), "a".repeat(100_000)] {
+            let (mut reader, writer) = std::io::pipe().unwrap();
+            let stdin = ProgramStdin::new(File::from(OwnedFd::from(writer)), None).unwrap();
+            let cancel = CancellationToken::new();
+            let (ended, ()) = tokio::join!(stdin.write(text.as_bytes(), false, &cancel), async {
+                // The pipe is full by then.
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                cancel.cancel();
+            });
+            let taken = usize::try_from(ended.unwrap_err().data["bytesWritten"].as_u64().unwrap()).unwrap();
+            assert!(taken > 0 && text.is_char_boundary(taken), "{taken}");
+            drop(stdin);
+            let mut read = String::new();
+            reader.read_to_string(&mut read).unwrap();
+            assert_eq!(read, text[..taken]);
+        }
+    }
+
+    #[test]
+    fn input_is_split_between_characters() {
+        let longest = |text: &str| whole_part(text.as_bytes()).len();
+        assert_eq!(longest(&"a".repeat(MAX_WHOLE_LEN)), MAX_WHOLE_LEN);
+        assert_eq!(longest(&"a".repeat(MAX_WHOLE_LEN + 1)), MAX_WHOLE_LEN);
+        assert_eq!(longest(&("x".to_owned() + &"é".repeat(MAX_WHOLE_LEN))), MAX_WHOLE_LEN - 1);
+        // Bytes that are not text are written unchanged.
+        assert_eq!(whole_part(&[0x80; 2 * MAX_WHOLE_LEN]).len(), MAX_WHOLE_LEN);
     }
 
     #[test]
