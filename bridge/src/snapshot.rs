@@ -120,6 +120,8 @@ pub struct EngineAdvice {
     pub hint: Option<String>,
     /// The [`Snapshot::news`] of the stop from which a step ends nowhere.
     pub step_lost: Option<u64>,
+    /// The program runs on without a debugger.
+    pub debugger_ended: bool,
 }
 
 impl Snapshot {
@@ -183,6 +185,7 @@ impl Snapshot {
                 self.stop = types::read(&event.body);
                 self.advice.console.clear();
                 self.advice.step_lost = None;
+                self.advice.debugger_ended = false;
                 self.news += 1;
             }
             "output" => return self.apply_output(&event.body),
@@ -221,6 +224,7 @@ impl Snapshot {
         }
         self.advice.console = output.output.trim().chars().take(MAX_CONSOLE_CHARS).collect();
         self.advice.hint = details.hint.or(self.advice.hint.take());
+        self.advice.debugger_ended |= details.debugger_ended == Some(true);
         let is_lost = details.step_ends_nowhere == Some(true);
         if is_lost {
             self.advice.step_lost = Some(self.news);
@@ -243,6 +247,7 @@ impl Snapshot {
                 self.stop = StoppedEventBody::default();
                 self.advice.console.clear();
                 self.advice.hint = None;
+                self.advice.debugger_ended = false;
                 self.restarts.count += 1;
                 self.restarts.news = self.news;
             }

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::shown_frame::add_place;
 use super::stop_exception::{exception_of, name_exception};
+use super::unreadable::UnreadableParts;
 use crate::breakpoint_requests::{AgentBreakpoint, Purpose};
 use crate::call::ToolCall;
 use crate::new_output::NewOutput;
@@ -227,11 +228,12 @@ async fn stop_event(session: &AgentSession, snapshot: &Snapshot) -> Value {
         event["resumedBy"] = json!(by);
     }
     let thread = stop.thread_id.unwrap_or_default();
-    let mut whole = true;
+    let (mut whole, mut unreadable) = (true, UnreadableParts::default());
     if kind == "exception" {
-        match session.send(&exception_of(thread)).await {
-            Ok(info) => name_exception(info, &mut event),
-            Err(_) => whole = false,
+        let info = session.send(&exception_of(thread)).await;
+        match unreadable.take(session, "exception", info) {
+            Ok(Some(info)) => name_exception(info, &mut event),
+            Ok(None) | Err(_) => whole = false,
         }
     }
     if kind == "exception"
@@ -240,6 +242,7 @@ async fn stop_event(session: &AgentSession, snapshot: &Snapshot) -> Value {
         event["hint"] = json!(hint);
     }
     let placed = add_place(session, thread, &mut event).await;
+    unreadable.put(&mut event);
     // A location that is shown anyway is not repeated.
     let is_here = ["file", "line"].iter().all(|key| event["thrownAt"][*key] == event[*key]);
     if let Some(fields) = event.as_object_mut().filter(|_| is_here) {
@@ -332,11 +335,17 @@ pub(super) fn stopped_thread(session: &AgentSession) -> Result<i64, Failure> {
             "its output can still be read (process_read_output); debug_restart or debug_launch starts \
                 it again",
         )),
-        other => Err(Failure::new(
-            ErrorCode::NotStopped,
-            format!("the program is {}, not stopped", other.as_str()),
-        )
-        .hint("use debug_pause, or debug_wait for the next stop")),
+        other => {
+            let hint = match snapshot.advice.debugger_ended {
+                true => {
+                    "it became another program (exec), which has no debugger here and cannot be paused: use \
+                        debug_wait for its end, or debug_sessions if that program has a session"
+                }
+                false => "use debug_pause, or debug_wait for the next stop",
+            };
+            let message = format!("the program is {}, not stopped", other.as_str());
+            Err(Failure::new(ErrorCode::NotStopped, message).hint(hint))
+        }
     }
 }
 
@@ -372,3 +381,6 @@ pub(super) async fn wait_until_settled(session: &AgentSession, limit: Duration) 
         snapshot.wait_for(|snapshot| matches!(snapshot.state, ProgramState::Stopped | ProgramState::Exited));
     drop(tokio::time::timeout(limit.max(STOP_TIMEOUT), stopped).await);
 }
+
+#[cfg(test)]
+mod tests;

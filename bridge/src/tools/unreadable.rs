@@ -36,7 +36,10 @@ impl UnreadableParts {
     /// Adds the reasons to an answer, if a part is missing.
     pub(super) fn put(self, answer: &mut Value) {
         if let Some(fields) = answer.as_object_mut().filter(|_| !self.0.is_empty()) {
-            fields.insert("unreadable".into(), Value::Object(self.0));
+            let parts = fields.entry("unreadable").or_insert_with(|| Value::Object(Map::new()));
+            if let Some(parts) = parts.as_object_mut() {
+                parts.extend(self.0);
+            }
         }
     }
 }

@@ -57,7 +57,7 @@ impl AdapterSession {
         let Some(process) = self.process_of_launch().filter(|_| self.is_replaced()) else { return false };
         let text = "The program has become another one (exec), which keeps its input and output. \
                     If its debugger connects, it has a session of its own.\n";
-        self.send_event("output", json!({ "category": "console", "output": text }));
+        self.send_event("output", json!({ "category": "console", "output": text, "debuggerEnded": true }));
         self.lose_breakpoints(WHY);
         tokio::select! {
             () = self.wait_for_end(process) => {}

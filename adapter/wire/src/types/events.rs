@@ -32,6 +32,9 @@ pub struct OutputDetails {
     /// Whether the step under way cannot end.
     #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
     pub step_ends_nowhere: Option<bool>,
+    /// Whether the debugger in the program has ended, and the program runs on without one.
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub debugger_ended: Option<bool>,
 }
 
 /// Body of the event `exited`, with the signal that Tandem adds.
