@@ -27,6 +27,7 @@ mod life;
 pub mod other_breakpoints;
 pub mod program_io;
 pub mod repeats;
+mod row_path;
 mod server_urls;
 mod session_list;
 mod session_state;
@@ -46,6 +47,7 @@ pub mod timeline;
 pub mod trace;
 pub mod trying;
 mod unreadable;
+mod value_path;
 mod values;
 mod waiting;
 

@@ -3,10 +3,7 @@
 //! Declares no tool: [`super::inspect`] does.
 
 use dap_wire::Failure;
-use dap_wire::types::{
-    EvaluateArguments, EvaluateResponseBody, SetVariableArguments, SetVariableResponseBody,
-    VariablesArguments,
-};
+use dap_wire::types::{SetVariableArguments, SetVariableResponseBody, VariablesArguments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::answer;
 use super::frames::{frame_of, scope};
 use super::shown_frame::locals_scopes;
+use super::value_path::{PathOfRows, evaluate};
 use super::values::scopes_of;
 use crate::call::ToolCall;
 use crate::session::requests::SetExpressionArguments;
@@ -49,12 +47,17 @@ pub(super) async fn set_variable(call: &ToolCall, arguments: SetArguments) -> Re
     let SetArguments { name, value, frame_id, scope: scope_name } = arguments;
     let frame = frame_of(frame_id, &session).await?;
     session.agent_view.forget_event();
-    let response = match split(&name) {
-        None => {
+    let response = match (PathOfRows::parse(&name), split(&name)) {
+        (Some(rows), _) => {
+            let found = rows.locate(&session, frame, scope_name.as_deref(), &call.cancel).await?;
+            let set = assignment(found.parent, &found.row.name, &value);
+            session.send_or_cancel(&set, REQUEST_TIMEOUT, &call.cancel).await?
+        }
+        (None, None) => {
             let scopes = scope(scope_name.as_deref(), &session, frame).await?;
             set_in(&session, frame, &scopes, &name, &value, &call.cancel).await?
         }
-        Some(_) => set(&session, frame, &name, &value, &call.cancel).await?,
+        (None, Some(_)) => set(&session, frame, &name, &value, &call.cancel).await?,
     };
     answer(&AssignedVariable { name, value: response.value, kind: response.kind })
 }
@@ -126,29 +129,6 @@ async fn outer_scopes(session: &AgentSession, frame: Option<i64>) -> Result<Vec<
         .iter()
         .filter(|scope| !scope.expensive && scope.presentation_hint.as_deref() != Some("registers"));
     Ok(outer.map(|scope| scope.variables_reference).take(MAX_OUTER_SCOPES).collect())
-}
-
-/// Evaluates an expression in a frame.
-///
-/// # Errors
-/// The error that the engine responds with.
-pub(super) async fn evaluate(
-    session: &AgentSession,
-    frame: Option<i64>,
-    expression: &str,
-    cancel: &CancellationToken,
-) -> Result<EvaluateResponseBody, Failure> {
-    session.send_or_cancel(&watch(frame, expression), REQUEST_TIMEOUT, cancel).await
-}
-
-/// The request for the value of an expression in a frame.
-pub(super) fn watch(frame: Option<i64>, expression: &str) -> EvaluateArguments {
-    EvaluateArguments {
-        expression: expression.to_owned(),
-        frame_id: frame,
-        context: Some("watch".to_owned()),
-        ..EvaluateArguments::default()
-    }
 }
 
 /// The innermost of these scopes that has a variable of this name.

@@ -11,7 +11,8 @@ use serde_json::Value;
 
 use super::stop_exception::exception_of;
 use super::stops::{named_thread, stopped_thread};
-use super::values::{MAX_VALUE_LEN, VariableReader, VariableRow};
+use super::value_path::{PathOfRows, as_evaluation, value_at, watch};
+use super::values::{MAX_VALUE_LEN, ReadValue, VariablePage, VariableReader, VariableRow, limit_depth};
 use super::{answer, assignment, frames, source_lines, threads};
 use crate::arguments::schema::ArgumentSchema;
 use crate::bounds::{Budget, cut};
@@ -190,6 +191,9 @@ struct VariablesAnswer {
     next: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     omitted: Option<usize>,
+    /// A limit that applied to the request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
     variables: Vec<VariableRow>,
 }
 
@@ -236,28 +240,30 @@ struct ModuleList {
 
 async fn variables(call: &ToolCall, arguments: ListVariablesArguments) -> Result<Value, Failure> {
     let session = call.session().await?;
-    let (depth, start) = (arguments.depth.unwrap_or(1).clamp(1, 5), arguments.start);
+    let (depth, message) = limit_depth(arguments.depth);
+    let start = arguments.start;
     let budget = Budget::of(arguments.max_tokens);
     let count = arguments.count.unwrap_or(DEFAULT_VARIABLES).clamp(1, MAX_VARIABLES);
     let frame = frames::frame_of(arguments.frame_id, &session).await?;
-    let references = match arguments.path {
+    let scope = arguments.scope.as_deref();
+    let values = match arguments.path {
         Some(path) => {
-            let value = assignment::evaluate(&session, frame, &path, &call.cancel).await?;
+            let value = value_at(&session, frame, scope, &path, &call.cancel).await?;
             if value.variables_reference == 0 {
                 let text = cut(&value.result, MAX_VALUE_LEN);
                 let row = VariableRow { name: path, value: text, kind: value.kind, ..VariableRow::default() };
-                return answer(&VariablesAnswer { next: None, omitted: None, variables: vec![row] });
+                return answer(&VariablesAnswer { next: None, omitted: None, message, variables: vec![row] });
             }
-            vec![value.variables_reference]
+            let path = path.trim().to_owned();
+            vec![ReadValue::new(value.variables_reference, value.indexed_variables, path)]
         }
-        None => frames::scope(arguments.scope.as_deref(), &session, frame).await?,
+        None => frames::scope(scope, &session, frame).await?.into_iter().map(ReadValue::scope).collect(),
     };
-    let (rows, more) =
-        VariableReader::new(&session, MAX_ROWS).read_scopes(&references, start, count, depth).await?;
-    let continues = more.then(|| start + rows.len() as u64);
+    let VariablePage { rows, next: continues } =
+        VariableReader::new(&session, MAX_ROWS).read_scopes(&values, start, count, depth).await?;
     let page = budget.page(rows, start);
     let next = page.next.or(continues);
-    answer(&VariablesAnswer { next, omitted: page.omitted, variables: page.rows })
+    answer(&VariablesAnswer { next, omitted: page.omitted, message, variables: page.rows })
 }
 
 async fn evaluate(call: &ToolCall, arguments: ExpressionArguments) -> Result<Value, Failure> {
@@ -299,19 +305,26 @@ async fn evaluate_one(
     frame: Option<i64>,
     allow_side_effects: bool,
 ) -> Result<EvaluatedExpression, Failure> {
-    let mut arguments = assignment::watch(frame, expression);
-    if !allow_side_effects {
-        let effects = EvaluationEffects { allow_side_effects: Some(false) };
-        arguments.rest = types::fields(&effects);
-    }
-    let body = session.send_or_cancel(&arguments, REQUEST_TIMEOUT, &call.cancel).await?;
+    let body = match PathOfRows::parse(expression) {
+        Some(rows) => as_evaluation(rows.locate(session, frame, None, &call.cancel).await?.row),
+        None => {
+            let mut arguments = watch(frame, expression);
+            if !allow_side_effects {
+                let effects = EvaluationEffects { allow_side_effects: Some(false) };
+                arguments.rest = types::fields(&effects);
+            }
+            session.send_or_cancel(&arguments, REQUEST_TIMEOUT, &call.cancel).await?
+        }
+    };
     let result = Some(cut(&body.result, MAX_VALUE_LEN));
     let mut evaluation = EvaluatedExpression { result, kind: body.kind, ..EvaluatedExpression::default() };
     if body.variables_reference > 0 {
         let mut rows = VariableReader::new(session, MAX_ROWS);
-        let (children, more) = rows.read(body.variables_reference, 0, MAX_CHILDREN, 1).await?;
-        evaluation.children = Some(children);
-        evaluation.more = more.then_some("debug_variables with this path continues");
+        let path = expression.trim().to_owned();
+        let value = ReadValue::new(body.variables_reference, body.indexed_variables, path);
+        let page = rows.read(&value, 0, MAX_CHILDREN, 1).await?;
+        evaluation.children = Some(page.rows);
+        evaluation.more = page.next.map(|_| "debug_variables with this path continues");
     }
     Ok(evaluation)
 }

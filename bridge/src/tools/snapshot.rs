@@ -12,7 +12,7 @@ use super::shown_frame::locals_scopes;
 use super::stop_exception::exception_of;
 use super::stops::{report, stopped_thread};
 use super::unreadable::UnreadableParts;
-use super::values::{VariableReader, VariableRow, flatten, scopes_of};
+use super::values::{ReadValue, VariablePage, VariableReader, VariableRow, flatten, limit_depth, scopes_of};
 use crate::agent_view::{StoredSnapshot, Values};
 use crate::arguments::schema::ArgumentSchema;
 use crate::bounds::Budget;
@@ -24,6 +24,8 @@ use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
 
 /// Rows of one snapshot, over all depths.
 const MAX_ROWS: usize = 400;
+/// Variables of one snapshot.
+const MAX_VARIABLES: u64 = 100;
 /// Frames of one snapshot.
 const MAX_FRAMES: u64 = 20;
 /// Lines of source on each side.
@@ -68,13 +70,10 @@ pub const GROUP: ToolGroup = ToolGroup {
     ],
 };
 
-/// Rows of variables, and whether there are more.
-type VariableRows = (Vec<VariableRow>, bool);
-
 /// What could be read of a stop.
 struct StopContents {
     stack: Option<CallStack>,
-    variables: Option<VariableRows>,
+    variables: Option<VariablePage>,
     unreadable: UnreadableParts,
 }
 
@@ -114,14 +113,16 @@ async fn read_variables(
     session: &AgentSession,
     frame_id: Option<u64>,
     depth: u64,
-) -> Result<VariableRows, Failure> {
+) -> Result<VariablePage, Failure> {
     let scopes = session.send(&scopes_of(frame_of(frame_id, session).await?)).await?.scopes;
-    VariableReader::new(session, MAX_ROWS).read_scopes(&locals_scopes(&scopes), 0, 100, depth).await
+    let scopes: Vec<ReadValue> = locals_scopes(&scopes).into_iter().map(ReadValue::scope).collect();
+    VariableReader::new(session, MAX_ROWS).read_scopes(&scopes, 0, MAX_VARIABLES, depth).await
 }
 
 async fn snapshot(call: &ToolCall, arguments: SnapshotArguments) -> Result<Value, Failure> {
     let session = call.session().await?;
-    let (depth, budget) = (arguments.depth.unwrap_or(1).clamp(1, 5), Budget::of(arguments.max_tokens));
+    let (depth, message) = limit_depth(arguments.depth);
+    let budget = Budget::of(arguments.max_tokens);
     let with_source = arguments.source.unwrap_or(true);
     let mut answer = report(&session).await;
     if session.snapshot().state != ProgramState::Stopped {
@@ -152,15 +153,15 @@ async fn snapshot(call: &ToolCall, arguments: SnapshotArguments) -> Result<Value
             answer["exception"] = info;
         }
     }
-    let mut contents = SnapshotContents::default();
+    let mut contents = SnapshotContents { message, ..SnapshotContents::default() };
     let (mut more_variables, mut more_frames) = (None, None);
-    if let Some((rows, more)) = taken.variables {
+    if let Some(VariablePage { rows, next }) = taken.variables {
         let mut values = Values::new();
         flatten(&rows, "", &mut values);
         let page = budget.part(60).page(rows, 0);
         more_variables = match (page.omitted, page.next) {
             (Some(count), Some(next)) => Some(format!("{count} more or so; continue with start {next}")),
-            _ => more.then(|| "there are more".to_owned()),
+            _ => next.map(|_| "there are more".to_owned()),
         };
         contents.variables = Some(page.rows);
         // Without variables there is nothing to compare later.
@@ -187,6 +188,9 @@ async fn snapshot(call: &ToolCall, arguments: SnapshotArguments) -> Result<Value
 #[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SnapshotContents {
+    /// A limit that applied to the request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     variables: Option<Vec<VariableRow>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -227,8 +231,8 @@ async fn diff(call: &ToolCall, arguments: SnapshotDiffArguments) -> Result<Value
         Some(id) => kept(Some(id))?,
         None => {
             // Compare to the same depth: a difference in depth is not a change.
-            let depth = arguments.depth.map_or(from.depth, |depth| depth.clamp(1, 5));
-            let (rows, _) = read_variables(&session, arguments.frame_id, depth).await?;
+            let depth = arguments.depth.map_or(from.depth, |depth| limit_depth(Some(depth)).0);
+            let rows = read_variables(&session, arguments.frame_id, depth).await?.rows;
             let mut values = Values::new();
             flatten(&rows, "", &mut values);
             let event = report(&session).await["event"].clone();

@@ -6,6 +6,7 @@ use dap_wire::Failure;
 use dap_wire::types::{DapVariable, ScopesArguments, VariablesArguments};
 use serde::Serialize;
 
+use super::row_path::{RowPath, member};
 use super::unreadable::{is_of_part, reason};
 use crate::agent_view::Values;
 use crate::bounds::cut;
@@ -13,6 +14,8 @@ use crate::session::AgentSession;
 
 /// Maximum characters of a value.
 pub(super) const MAX_VALUE_LEN: usize = 400;
+/// Maximum depth to which one answer expands values.
+const MAX_DEPTH: u64 = 5;
 /// Rows below the first level, each.
 const MAX_INNER_ROWS: u64 = 20;
 
@@ -23,7 +26,7 @@ pub(super) struct VariableRow {
     pub(super) value: String,
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub(super) kind: Option<String>,
-    /// The expression for it, where its name does not say that.
+    /// The path by which a call finds it, where the path of its parent and its name do not lead to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) path: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,6 +42,43 @@ pub(super) struct VariableRow {
     pub(super) unreadable: Option<String>,
 }
 
+/// The depth of an answer for the one that a call requests, and a remark if that is greater.
+pub(super) fn limit_depth(requested: Option<u64>) -> (u64, Option<String>) {
+    let requested = requested.unwrap_or(1);
+    let remark = || format!("`depth` is limited to {MAX_DEPTH}; debug_variables expands a row by its path");
+    (requested.clamp(1, MAX_DEPTH), (requested > MAX_DEPTH).then(remark))
+}
+
+/// A value whose rows are read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct ReadValue {
+    pub(super) reference: i64,
+    /// The number of elements that it announces. Its rows are counted as if none of them were missing.
+    pub(super) elements: u64,
+    /// The path to it; empty for a scope.
+    pub(super) path: String,
+}
+
+impl ReadValue {
+    /// A value with the elements that its row or its evaluation announces.
+    pub(super) fn new(reference: i64, elements: Option<i64>, path: String) -> Self {
+        let elements = elements.and_then(|count| u64::try_from(count).ok()).unwrap_or_default();
+        Self { reference, elements, path }
+    }
+
+    pub(super) fn scope(reference: i64) -> Self {
+        Self { reference, ..Self::default() }
+    }
+}
+
+/// A part of the rows of a value.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct VariablePage {
+    pub(super) rows: Vec<VariableRow>,
+    /// The number of the row where it continues.
+    pub(super) next: Option<u64>,
+}
+
 /// Reads variables within the limits of one answer.
 pub(super) struct VariableReader<'a> {
     session: &'a AgentSession,
@@ -51,65 +91,81 @@ impl<'a> VariableReader<'a> {
         Self { session, left: most }
     }
 
-    /// Reads the rows of a reference, and whether there are more.
+    /// Reads a part of the rows of a value.
     pub(super) async fn read(
         &mut self,
-        reference: i64,
+        of: &ReadValue,
         start: u64,
         count: u64,
         depth: u64,
-    ) -> Result<(Vec<VariableRow>, bool), Failure> {
-        // One more than requested shows whether there are more.
-        let list = self.session.send(&children(reference, start, count + 1)).await?.variables;
-        let more = list.len() as u64 > count;
-        let mut found = Vec::new();
-        for row in list.iter().take(usize::try_from(count).unwrap_or(usize::MAX)) {
+    ) -> Result<VariablePage, Failure> {
+        let end = start.saturating_add(count);
+        // One more than requested shows whether there are more, unless the announcement does.
+        let requested = if end < of.elements { count } else { count.saturating_add(1) };
+        let mut list = self.session.send(&children(of.reference, start, requested)).await?.variables;
+        let next = has_more(&mut list, start, count, of.elements).then_some(end);
+        let mut rows = Vec::new();
+        for row in &list {
             if self.left == 0 {
-                return Ok((found, true));
+                let next = Some(start.saturating_add(rows.len() as u64));
+                return Ok(VariablePage { rows, next });
             }
             self.left -= 1;
-            found.push(self.row(row, depth).await?);
+            rows.push(self.row(row, &of.path, depth).await?);
         }
-        Ok((found, more))
+        Ok(VariablePage { rows, next })
     }
 
     /// Rows of several scopes as if they were one.
     pub(super) async fn read_scopes(
         &mut self,
-        references: &[i64],
+        scopes: &[ReadValue],
         start: u64,
         count: u64,
         depth: u64,
-    ) -> Result<(Vec<VariableRow>, bool), Failure> {
-        if let [one] = references {
-            return self.read(*one, start, count, depth).await;
+    ) -> Result<VariablePage, Failure> {
+        if let [one] = scopes {
+            return self.read(one, start, count, depth).await;
         }
-        let (mut rows, mut more) = (Vec::new(), false);
-        for reference in references {
-            let (part, is_cut) = self.read(*reference, 0, start.saturating_add(count), depth).await?;
-            add_visible(&mut rows, part, |row| &row.name);
-            more |= is_cut;
+        let (mut rows, mut has_more) = (Vec::new(), false);
+        for scope in scopes {
+            let part = self.read(scope, 0, start.saturating_add(count), depth).await?;
+            has_more |= part.next.is_some();
+            add_visible(&mut rows, part.rows, |row| &row.name);
         }
         let in_size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         let mut rows: Vec<VariableRow> = rows.into_iter().skip(in_size(start)).collect();
-        more |= rows.len() > in_size(count);
+        has_more |= rows.len() > in_size(count);
         rows.truncate(in_size(count));
-        Ok((rows, more))
+        let next = has_more.then_some(start.saturating_add(rows.len() as u64));
+        Ok(VariablePage { rows, next })
     }
 
-    async fn row(&mut self, variable: &DapVariable, depth: u64) -> Result<VariableRow, Failure> {
+    async fn row(
+        &mut self,
+        variable: &DapVariable,
+        parent: &str,
+        depth: u64,
+    ) -> Result<VariableRow, Failure> {
         let mut shown = VariableRow::from(variable);
+        let path = RowPath::of(variable, parent);
         let hint = variable.presentation_hint.as_ref();
-        if hint.is_some_and(|hint| hint.lazy == Some(true) || hint.kind.as_deref() == Some("virtual")) {
+        let is_lazy =
+            hint.is_some_and(|hint| hint.lazy == Some(true) || hint.kind.as_deref() == Some("virtual"));
+        // A remark in place of a value has nothing below it.
+        let is_lazy = is_lazy && (variable.variables_reference > 0 || variable.evaluate_name.is_some());
+        if is_lazy {
             shown.value = "(ask for it by its path)".to_owned();
-            // The name of a member follows that of its object.
-            let name = format!(".{}", variable.name);
-            shown.path = variable.evaluate_name.clone().filter(|way| !way.ends_with(&name));
         } else if variable.variables_reference > 0 {
             if depth > 1 {
-                let inner = self.read(variable.variables_reference, 0, MAX_INNER_ROWS, depth - 1);
+                let value = ReadValue::new(
+                    variable.variables_reference,
+                    variable.indexed_variables,
+                    path.text.clone(),
+                );
+                let inner = self.read(&value, 0, MAX_INNER_ROWS, depth - 1);
                 match Box::pin(inner).await {
-                    Ok((children, more)) => (shown.children, shown.more) = (Some(children), more),
+                    Ok(page) => (shown.more, shown.children) = (page.next.is_some(), Some(page.rows)),
                     Err(failure) if is_of_part(self.session, &failure) => {
                         shown.unreadable = Some(reason(&failure));
                     }
@@ -119,8 +175,37 @@ impl<'a> VariableReader<'a> {
                 shown.expandable = true;
             }
         }
+        let has_unread = is_lazy || shown.expandable || shown.more;
+        shown.path = (has_unread && !path.is_obvious).then_some(path.text);
         Ok(shown)
     }
+}
+
+/// Removes the rows behind a part of the rows of a value, and returns whether there are any. A value that
+/// announces elements may lack some of them, as a sparse array of JavaScript does; its other rows follow
+/// them.
+fn has_more(list: &mut Vec<DapVariable>, start: u64, count: u64, elements: u64) -> bool {
+    let end = start.saturating_add(count);
+    if end < elements {
+        return true;
+    }
+    let most = usize::try_from(count).unwrap_or(usize::MAX);
+    if list.len() > most {
+        list.truncate(most);
+        return true;
+    }
+    let is_element = |row: &&DapVariable| {
+        let name = row.name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(&row.name);
+        name.parse::<u64>().is_ok()
+    };
+    let read = list.iter().filter(is_element).count() as u64;
+    let others = list.len() as u64 - read;
+    let is_sparse = read > 0 && read < elements.saturating_sub(start);
+    let is_cut = is_sparse && others > end - elements;
+    if is_cut {
+        list.pop();
+    }
+    is_cut
 }
 
 impl From<&DapVariable> for VariableRow {
@@ -161,12 +246,7 @@ pub(super) fn add_visible<T>(rows: &mut Vec<T>, outer: impl IntoIterator<Item = 
 /// Rows as paths to values, to compare.
 pub(super) fn flatten(rows: &[VariableRow], above: &str, into: &mut Values) {
     for row in rows {
-        let name = row.name.as_str();
-        let path = match above {
-            "" => name.to_owned(),
-            _ if name.starts_with('[') => format!("{above}{name}"),
-            _ => format!("{above}.{name}"),
-        };
+        let path = member(above, &row.name);
         flatten(row.children.as_deref().unwrap_or_default(), &path, into);
         into.insert(path, row.value.clone());
     }
@@ -191,6 +271,31 @@ mod tests {
         flatten(&rows, "", &mut values);
         let paths: Vec<_> = values.keys().cloned().collect();
         assert_eq!(paths, ["a", "list", "list[0]", "person", "person.Age"]);
+    }
+
+    #[test]
+    fn a_sparse_array_has_more_rows_beyond_its_gaps() {
+        let row = |name: &&str| DapVariable { name: (*name).to_owned(), ..DapVariable::default() };
+        let page = |names: &[&str], start, count, elements| {
+            let mut list: Vec<DapVariable> = names.iter().map(row).collect();
+            let more = has_more(&mut list, start, count, elements);
+            (list.into_iter().map(|row| row.name).collect::<Vec<_>>().join(" "), more)
+        };
+        let text = |text: &str, more| (text.to_owned(), more);
+        // [1, , 3, …] of 1000 elements: the requested window has gaps.
+        assert_eq!(page(&["0", "2"], 0, 10, 1000), text("0 2", true));
+        assert_eq!(page(&[], 10, 10, 1000), text("", true));
+        // The window ends among the rows behind the elements.
+        assert_eq!(page(&["0", "2", "length"], 0, 3, 3), text("0 2", true));
+        assert_eq!(page(&["0", "2", "length", "[[Prototype]]"], 0, 10, 3), {
+            text("0 2 length [[Prototype]]", false)
+        });
+        // Without gaps, and without an announcement, one row more shows that there are more.
+        assert_eq!(page(&["[0]", "[1]", "Raw View"], 0, 2, 2), text("[0] [1]", true));
+        assert_eq!(page(&["[0]", "[1]", "Raw View"], 0, 3, 2), text("[0] [1] Raw View", false));
+        assert!(!page(&["[\"a\"]", "[\"b\"]", "Raw View"], 0, 9, 2).1);
+        assert_eq!(page(&["a", "b", "c"], 0, 2, 0), text("a b", true));
+        assert_eq!(page(&["a", "b"], 0, 2, 0), text("a b", false));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Variables that an agent gets at a stop, if the adapter divides them into scopes.
 
+use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use tandem_harness::agent::Agent;
 use tandem_harness::child::{self, Subject};
@@ -78,5 +79,102 @@ async fn arguments_are_listed_beside_the_locals() -> anyhow::Result<()> {
     let hit = agent.call("debug_launch", arguments).await?;
     let locals = &hit["event"]["locals"];
     assert_eq!((value(locals, "name").len(), value(locals, "entry").len()), (1, 1), "{hit}");
+    agent.finish().await
+}
+
+const ELEMENTS: [(Subject, &str, &str); 3] = [
+    (
+        Subject::Python,
+        "elements.py",
+        "names = {(\"a\", 1), (\"b\", 2)}\n\
+         table = {\"it's \\\"x\\\"\": [1, 2], (1, 2): {\"k\": [3]}, 4: {5}}\n\
+         print(len(names) + len(table))\n",
+    ),
+    (
+        Subject::Js,
+        "elements.js",
+        "const table = new Map([[\"a b\", { x: [1] }], [{ y: 2 }, [3]]]);\n\
+         const names = new Set([{ z: [4] }, [5]]);\n\
+         console.log(table.size + names.size);\n",
+    ),
+    (
+        Subject::Rdbg,
+        "elements.rb",
+        "names = [[1, 2], { a: [3] }]\n\
+         table = { \"a b\" => [4], sym: { x: [5] } }\n\
+         puts names.size + table.size\n",
+    ),
+];
+
+/// Reads the rows of the value at a path; a value without rows is a failure.
+async fn rows_at(agent: &mut Agent, path: &str) -> anyhow::Result<Vec<Value>> {
+    let answer = agent.call("debug_variables", json!({ "path": path })).await?;
+    let rows = answer["variables"].as_array().with_context(|| format!("{path}: {answer}"))?;
+    ensure!(!rows.is_empty(), "{path}: {answer}");
+    Ok(rows.clone())
+}
+
+/// The path of a row: its own, else what the path of its parent and its name suggest.
+fn path_of(parent: &str, row: &Value) -> String {
+    let name = row["name"].as_str().unwrap_or_default();
+    match row["path"].as_str() {
+        Some(path) => path.to_owned(),
+        None if name.starts_with('[') => format!("{parent}{name}"),
+        None if name.bytes().all(|byte| byte.is_ascii_digit()) => format!("{parent}[{name}]"),
+        None => format!("{parent}.{name}"),
+    }
+}
+
+/// An element of a set has no expression, and the key of a map may need quotes.
+#[tokio::test]
+async fn every_element_is_expanded_by_its_path() -> anyhow::Result<()> {
+    for (subject, file, code) in ELEMENTS {
+        let folder = tempfile::tempdir()?;
+        let script = folder.path().join(file);
+        std::fs::write(&script, code)?;
+        let mut agent = Agent::in_folder("agent", folder.path(), &[], &Transcript::default()).await?;
+        let mut arguments = subject.with(json!({ "program": script, "run": true }));
+        arguments["breakpoints"] = json!([{ "sourceFile": script, "line": 3 }]);
+        let hit = agent.call("debug_launch", arguments).await?;
+        ensure!(hit["state"] == "stopped", "{hit}");
+        let mut expanded = 0;
+        let mut waiting = vec!["names".to_owned(), "table".to_owned()];
+        while let Some(parent) = waiting.pop() {
+            for row in rows_at(&mut agent, &parent).await? {
+                // Groups and prototypes have hundreds of rows, and lead in circles.
+                let name = row["name"].as_str().unwrap_or_default();
+                let is_own = !name.contains("variables") && !name.contains("[[Prototype]]");
+                if row["expandable"] == true && is_own && parent.len() < 60 {
+                    waiting.push(path_of(&parent, &row));
+                    expanded += 1;
+                }
+            }
+        }
+        ensure!(expanded >= 4, "{file}: {expanded}");
+        agent.finish().await?;
+    }
+    Ok(())
+}
+
+/// The elements of a sparse array are not next to each other: an answer with few rows may be one of many.
+#[tokio::test]
+async fn a_sparse_array_continues_behind_its_gaps() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let script = folder.path().join("sparse.js");
+    std::fs::write(&script, "const sparse = [1];\nsparse[500] = { z: 3 };\nconsole.log(sparse.length);\n")?;
+    let mut agent = Agent::in_folder("agent", folder.path(), &[], &Transcript::default()).await?;
+    let mut arguments = Subject::Js.with(json!({ "program": script, "run": true }));
+    arguments["breakpoints"] = json!([{ "sourceFile": script, "line": 3 }]);
+    agent.call("debug_launch", arguments).await?;
+    let (mut names, mut start) = (Vec::new(), json!(0));
+    while !start.is_null() {
+        let arguments = json!({ "path": "sparse", "start": start, "count": 200 });
+        let answer = agent.call("debug_variables", arguments).await?;
+        let rows = answer["variables"].as_array().context("no rows")?;
+        names.extend(rows.iter().map(|row| row["name"].clone()));
+        start = answer["next"].clone();
+    }
+    ensure!(names.contains(&json!("0")) && names.contains(&json!("500")), "{names:?}");
+    ensure!(names.contains(&json!("length")), "{names:?}");
     agent.finish().await
 }

@@ -6,9 +6,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bounds::cut;
 use crate::session::AgentSession;
-use crate::tools::assignment;
 use crate::tools::shown_frame::{has_ended, path_of, shown_frame};
 use crate::tools::values::MAX_VALUE_LEN;
+use crate::tools::{assignment, value_path};
 
 /// The program of a run, which is stopped.
 pub(super) struct StoppedRun<'a> {
@@ -39,7 +39,7 @@ impl StoppedRun<'_> {
 
     /// The value of an expression, or the reason why it has none.
     pub(super) async fn value(&self, frame: i64, expression: &str) -> Result<String, Failure> {
-        match assignment::evaluate(self.session, Some(frame), expression, self.cancel).await {
+        match value_path::evaluate(self.session, Some(frame), expression, self.cancel).await {
             Ok(response) => Ok(cut(&response.result, MAX_VALUE_LEN)),
             Err(failure) if failure.code == ErrorCode::Cancelled => Err(failure),
             Err(failure) => Ok(cut(&format!("error: {}", failure.message), MAX_VALUE_LEN)),
@@ -59,7 +59,7 @@ impl StoppedRun<'_> {
         let assigned = match assignment::set(self.session, frame, name, value, self.cancel).await {
             Ok(assigned) => assigned,
             Err(failure) => {
-                let Ok(result) = assignment::evaluate(self.session, frame, value, self.cancel).await else {
+                let Ok(result) = value_path::evaluate(self.session, frame, value, self.cancel).await else {
                     return Err(refused(failure));
                 };
                 let constant = result.result;
