@@ -136,8 +136,17 @@ impl AgentSession {
         if let Some(named) = &arguments.place.source_file
             && !Path::new(&absolute(named)).exists()
         {
-            // Sources that the debugger knows come first, then files near the program.
-            let known = self.known_source(named).await?.filter(|known| Path::new(known).is_absolute());
+            // Sources that the debugger knows come first, then those of earlier calls, then files near the
+            // program.
+            let known = match self.known_source(named).await? {
+                Some(known) => Some(known),
+                None => {
+                    let mut requested = self.with_requested(|requested| requested.files());
+                    requested.retain(|file| Path::new(file).is_file());
+                    the_source(named, requested)?
+                }
+            };
+            let known = known.filter(|known| Path::new(known).is_absolute());
             let known =
                 known.or_else(|| in_folders(named, self.with_plan(|plan| plan.folders()).into_iter()));
             if let Some(known) = known {
@@ -167,9 +176,12 @@ impl AgentSession {
         });
     }
 
-    /// Paths of sources as the debugger knows them.
+    /// Paths of sources as the debugger knows them: a name alone, which a call has made up, is not one.
     async fn known_sources(&self) -> Vec<String> {
-        let mut known = self.with_requested(|requested| requested.files());
+        let mut known: Vec<String> = self.with_requested(|requested| {
+            let verified = requested.all().filter(|(_, breakpoint)| breakpoint.state.verified);
+            verified.map(|(file, _)| file.to_owned()).collect()
+        });
         let snapshot = self.snapshot();
         if snapshot.state == ProgramState::Stopped {
             let arguments = StackTraceArguments {
@@ -195,25 +207,32 @@ impl AgentSession {
     /// # Errors
     /// `INVALID_PARAMETER` when several may be meant.
     pub async fn known_source(&self, file: &str) -> Result<Option<String>, Failure> {
-        let mut known = self.known_sources().await;
-        let end = format!("/{}", file.trim_start_matches("./"));
-        let same = known.iter().any(|path| path == file);
-        if same && Path::new(file).is_absolute() {
-            return Ok(Some(file.to_owned()));
-        }
-        known.retain(|path| path.ends_with(&end));
-        known.sort();
-        known.dedup();
-        if known.len() > 1 {
-            known.truncate(20);
-            return Err(Failure::invalid(format!("several sources of the program end in `{file}`"))
-                .data(json!({ "files": known }))
-                .hint("pass more of the path"));
-        }
-        // If the end of a path was accepted before the program's sources were known, it is
-        // the only name of the source.
-        Ok(known.pop().or_else(|| same.then(|| file.to_owned())))
+        the_source(file, self.known_sources().await)
     }
+}
+
+/// The source among these that a path, or its end, means.
+///
+/// # Errors
+/// `INVALID_PARAMETER` when several may be meant.
+fn the_source(file: &str, mut known: Vec<String>) -> Result<Option<String>, Failure> {
+    let end = format!("/{}", file.trim_start_matches("./"));
+    let same = known.iter().any(|path| path == file);
+    if same && Path::new(file).is_absolute() {
+        return Ok(Some(file.to_owned()));
+    }
+    known.retain(|path| path.ends_with(&end));
+    known.sort();
+    known.dedup();
+    if known.len() > 1 {
+        known.truncate(20);
+        return Err(Failure::invalid(format!("several sources of the program end in `{file}`"))
+            .data(json!({ "files": known }))
+            .hint("pass more of the path"));
+    }
+    // If the end of a path was accepted before the program's sources were known, it is the only name of the
+    // source.
+    Ok(known.pop().or_else(|| same.then(|| file.to_owned())))
 }
 
 /// Files of the same language in the same folder.
@@ -295,6 +314,26 @@ mod tests {
         answer(&adapter, &request);
         sending.await.unwrap().unwrap();
         assert_eq!(engine_ids(&session), [(2, Some(1020)), (3, None)]);
+    }
+
+    #[tokio::test]
+    async fn a_wrong_name_of_an_earlier_call_is_not_a_source() {
+        let (session, _adapter, _requests) = connect();
+        let set = |id: u64, file: &str, verified: bool| {
+            let dap = BreakpointRequest::at_line(1);
+            let request = RequestedBreakpoint { file: file.into(), dap, text: None };
+            session.with_requested(|requested| {
+                requested.add(request, id, Purpose::Stop);
+                requested.of(file).iter_mut().for_each(|breakpoint| breakpoint.state.verified = verified);
+            });
+        };
+        set(1, "/wrong/app.py", false);
+        assert_eq!(session.known_source("app.py").await.unwrap(), None);
+        assert_eq!(session.known_source("/wrong/app.py").await.unwrap(), None);
+        set(2, "/src/app.py", true);
+        assert_eq!(session.known_source("app.py").await.unwrap().as_deref(), Some("/src/app.py"));
+        set(3, "/other/app.py", true);
+        assert!(session.known_source("app.py").await.is_err());
     }
 
     #[tokio::test]
