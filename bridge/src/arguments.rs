@@ -1,9 +1,10 @@
 //! Arguments of a tool call: camelCase or snake_case, and the other spellings that agents use. [`schema`]
 //! reads them into the `struct` of the tool and names those that the tool does not know; [`kind`] parses
-//! the values. [`attributes`] lists what is passed on to the adapter.
+//! the values, and `local_path` those that are paths. [`attributes`] lists what is passed on to the adapter.
 
 pub mod attributes;
 pub mod kind;
+mod local_path;
 pub mod schema;
 
 use dap_wire::Failure;
@@ -59,7 +60,12 @@ impl ToolArguments {
         for (name, kind, empty_counts) in table {
             let Some(given) = self.given.get(name) else { continue };
             match kind.read(name, given, empty_counts)? {
-                Some(value) => drop(self.given.insert(name.to_owned(), value)),
+                Some(mut value) => {
+                    if local_path::NAMES.contains(&name) {
+                        local_path::expand_all(&mut value);
+                    }
+                    self.given.insert(name.to_owned(), value);
+                }
                 None => drop(self.given.shift_remove(name)),
             }
         }
