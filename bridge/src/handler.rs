@@ -23,6 +23,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::ToolArguments;
 use crate::call::{SharedArguments, StartedSessions, ToolCall};
+use crate::call_order::CallTurn;
 use crate::progress::ProgressReporter;
 use crate::resources::{self, ResourceUri};
 use crate::server::Bridge;
@@ -149,6 +150,9 @@ impl ServerHandler for Bridge {
             Ok(trigger) => trigger,
             Err(failure) => return Ok(CallToolResult::structured_error(refusal(&failure)).into()),
         };
+        // Over HTTP, where calls arrive on several connections, the order is that of the tasks.
+        let turn = context.extensions.get::<CallTurn>().cloned();
+        let turn = turn.unwrap_or_else(|| self.order.begin(tool.name, shared.session.as_deref()));
         let started = StartedSessions::default();
         let call = ToolCall {
             started: started.clone(),
@@ -160,7 +164,7 @@ impl ServerHandler for Bridge {
             progress: ProgressReporter::new(context.peer.clone(), context.meta.get_progress_token()),
         };
         let outcome = tokio::select! {
-            outcome = (tool.run)(call) => outcome,
+            outcome = async { turn.wait().await; (tool.run)(call).await } => outcome,
             // A tool that waits passes the cancellation on; it gets a moment to do so.
             () = async {
                 context.ct.cancelled().await;

@@ -3,14 +3,15 @@
 //! In reading order: [`cli`], [`stdio`] and [`http`] (bytes to messages, with [`json_rpc`]), [`server`] and
 //! [`handler`] (MCP on one side; [`resources`], [`prompts`], [`completion`], [`client_log`]), [`catalog`]
 //! (the groups of tools), [`tool`] (the definition of a tool) and [`tool_filter`] (the tools that are
-//! offered), [`call`] with [`progress`], and [`arguments`] (one call of an agent), [`tools`] (the tools
-//! themselves), [`session`] (DAP on the other side), [`child_sessions`] (the programs that a program
-//! starts), [`event_listener`] (folds messages into a [`snapshot`] of the program's state), [`event_log`]
-//! (all events) and [`logpoints`] (lines that breakpoints logged), [`agent_view`] (everything that was
-//! reported to the agent), [`breakpoint_requests`] (its breakpoints), [`repeat`], [`test_request`] and
-//! [`test_run`] (its runs), [`trigger`] and [`trigger_action`] (actions during a wait), [`source`] and
-//! [`functions`] (texts), [`bounds`] (small answers). For people: [`install`] (hosts' configurations),
-//! [`doctor`] (installed programs) and [`status`] (live sessions); for editors: [`editor_tests`].
+//! offered), [`call`] with [`progress`], and [`arguments`] (one call of an agent), [`call_order`] (several
+//! at once), [`tools`] (the tools themselves), [`session`] (DAP on the other side), [`child_sessions`] (the
+//! programs that a program starts), [`event_listener`] (folds messages into a [`snapshot`] of the program's
+//! state), [`event_log`] (all events) and [`logpoints`] (lines that breakpoints logged), [`agent_view`]
+//! (everything that was reported to the agent), [`breakpoint_requests`] (its breakpoints), [`repeat`],
+//! [`test_request`] and [`test_run`] (its runs), [`trigger`] and [`trigger_action`] (actions during a wait),
+//! [`source`] and [`functions`] (texts), [`bounds`] (small answers). For people: [`install`] (hosts'
+//! configurations), [`doctor`] (installed programs) and [`status`] (live sessions); for editors:
+//! [`editor_tests`].
 //!
 //! Not here: files, git and builds (`workspace-tools`), test frameworks (`test-frameworks`).
 
@@ -21,6 +22,7 @@ pub mod breakpoint_body;
 pub mod breakpoint_requests;
 pub mod bridge_options;
 pub mod call;
+pub mod call_order;
 pub mod catalog;
 pub mod child_sessions;
 pub mod cli;

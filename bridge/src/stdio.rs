@@ -12,6 +12,7 @@ use rmcp::transport::Transport;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::call_order::CallOrder;
 use crate::json_rpc::{self, ParsedLine};
 
 /// Largest message, bytes.
@@ -33,6 +34,8 @@ pub struct Stdio<R> {
     queue: Option<mpsc::Sender<OutgoingLine>>,
     /// An answer of the bridge that waits for room.
     refusal: Option<Vec<u8>>,
+    /// The calls in the order of their lines: the tasks that answer them begin in any order.
+    order: CallOrder,
 }
 
 impl<R: AsyncRead + Unpin + Send> Stdio<R> {
@@ -45,7 +48,7 @@ impl<R: AsyncRead + Unpin + Send> Stdio<R> {
         let (queue, queued) = mpsc::channel(MAX_QUEUED_LINES);
         tokio::spawn(write(writer, queued));
         let lines = LineReader { reader: BufReader::new(reader), line: Vec::new(), limit, skipped: None };
-        Self { lines, queue: Some(queue), refusal: None }
+        Self { lines, queue: Some(queue), refusal: None, order: CallOrder::default() }
     }
 }
 
@@ -88,7 +91,10 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for Stdio<R> {
                 }
             };
             match understood {
-                ParsedLine::Message(message) => return Some(*message),
+                ParsedLine::Message(mut message) => {
+                    self.order.mark(&mut message);
+                    return Some(*message);
+                }
                 ParsedLine::Refused(refusal) => self.refusal = Some(refusal.to_string().into_bytes()),
                 ParsedLine::Nothing => {}
             }
