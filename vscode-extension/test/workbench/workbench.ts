@@ -177,15 +177,17 @@ export class Workbench {
   }
 
   /** Opens an input box by its keys and chooses an item by its name. */
-  private async pickFromInput(keys: string, prefix: string, name: string): Promise<void> {
-    const input = await this.openInput(keys, prefix);
-    await input.fill(prefix + name);
-    await this.chooseItem(name);
+  private pickFromInput(keys: string, prefix: string, name: string): Promise<void> {
+    return this.useInput(keys, prefix, async (input, timeout) => {
+      await input.fill(prefix + name, { timeout });
+      await this.listItem(name).click({ timeout });
+    });
   }
 
-  /** Opens VS Code's input box, whose text begins with the prefix. It closes if another widget takes the focus: try again then. */
-  private async openInput(keys: string, prefix: string): Promise<Locator> {
+  /** Opens VS Code's input box, whose text begins with the prefix, and uses it. It closes if another widget takes the focus: try again then. */
+  private async useInput(keys: string, prefix: string, use: (input: Locator, timeout: number) => Promise<void>): Promise<void> {
     const input = this.page.locator(".quick-input-widget:visible input.input");
+    const timeout = STEP_TIMEOUT_MS / MAX_ATTEMPTS;
     for (let attempt = 1; ; attempt++) {
       await this.page.keyboard.press(keys);
       try {
@@ -193,8 +195,8 @@ export class Workbench {
         await this.page.waitForFunction((expected) => {
           const focused = document.activeElement;
           return focused instanceof HTMLInputElement && focused.closest(".quick-input-widget") !== null && focused.value === expected;
-        }, prefix, { timeout: STEP_TIMEOUT_MS / MAX_ATTEMPTS });
-        return input;
+        }, prefix, { timeout });
+        return await use(input, timeout);
       } catch (error) {
         if (attempt === MAX_ATTEMPTS) {
           throw error;
@@ -229,23 +231,25 @@ export class Workbench {
 
   public async openFile(name: string): Promise<void> {
     const file = path.basename(name);
-    const input = await this.openInput("Control+P", "");
-    // A new window may search only some of its folders, and does not repeat the search.
-    await this.waitUntil(`${name} is found`, async () => {
-      await input.fill("");
-      await input.fill(name);
-      return await this.listItem(file).waitFor({ timeout: STEP_TIMEOUT_MS / 12 }).then(() => true, () => false);
+    await this.useInput("Control+P", "", async (input, timeout) => {
+      // A new window may search only some of its folders, and does not repeat the search.
+      await this.waitUntil(`${name} is found`, async () => {
+        await input.fill("", { timeout });
+        await input.fill(name, { timeout });
+        return await this.listItem(file).waitFor({ timeout: STEP_TIMEOUT_MS / 12 }).then(() => true, () => false);
+      });
+      await this.listItem(file).click({ timeout });
     });
-    await this.chooseItem(file);
     await this.page.locator(".editor-group-container .tab.active", { hasText: file }).waitFor();
     await this.page.locator(".monaco-editor .view-line").first().waitFor();
   }
 
   /** Scrolls to a line of the open file. */
   public async goToLine(line: number): Promise<void> {
-    const input = await this.openInput("Control+G", ":");
-    await input.fill(`:${line}`);
-    await this.page.keyboard.press("Enter");
+    await this.useInput("Control+G", ":", async (input, timeout) => {
+      await input.fill(`:${line}`, { timeout });
+      await this.page.keyboard.press("Enter");
+    });
     await this.lineNumber(line).waitFor();
   }
 
