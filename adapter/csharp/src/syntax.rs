@@ -1,9 +1,9 @@
 //! Parses text to a tree (C# 14), with a hand-written lexer and parser. They know only the grammar. A text of
 //! any length and nesting results in a tree or a [`Diagnostic`].
 //!
-//! In reading order: [`tree`], [`lexer`] and [`strings`], [`parser`] (precedence), [`primary`], [`creation`],
-//! [`names`] (types and generic arguments), [`patterns`], [`lambdas`] and [`statements`], [`queries`],
-//! [`formats`].
+//! In reading order: [`tree`], [`lexer`] and [`strings`], [`token_stream`], [`parser`] (precedence),
+//! [`primary`], [`creation`], [`names`] (types and generic arguments), [`patterns`], [`lambdas`] and
+//! [`statements`], [`queries`], [`formats`].
 
 mod creation;
 mod formats;
@@ -16,6 +16,7 @@ mod primary;
 mod queries;
 mod statements;
 mod strings;
+mod token_stream;
 pub(crate) mod tree;
 
 #[cfg(test)]
@@ -45,6 +46,8 @@ impl fmt::Display for Diagnostic {
         write!(f, "{}: {}", self.code, self.message)
     }
 }
+
+type Parsed<T> = Result<T, Diagnostic>;
 
 pub(crate) fn error(code: &'static str, message: impl Into<String>, span: Span) -> Diagnostic {
     Diagnostic { code, message: message.into(), span }

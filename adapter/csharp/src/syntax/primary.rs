@@ -1,16 +1,14 @@
 //! Unary operators, casts and primary expressions: names, literals, accesses, calls (language specification,
 //! 12.8 and 12.9). Not here: binary operators ([`super::parser`]), `new` ([`super::creation`]).
 
-use super::queries::is_word_of_queries;
-use std::rc::Rc;
-
-use super::error;
 use super::lexer::{LexedStringPart, Tok};
-use super::parser::{Parsed, Parser, is_reserved};
+use super::parser::Parser;
+use super::queries::is_word_of_queries;
+use super::token_stream::is_reserved;
 use super::tree::{
-    Argument, ArgumentMode, Designation, Expr, ExprKind, InterpolatedPart, Interpolation, Span, TypeName,
-    TypeNameKind,
+    Argument, ArgumentMode, Expr, ExprKind, InterpolatedPart, Interpolation, Span, TypeName, TypeNameKind,
 };
+use super::{Parsed, error};
 use crate::constant::Constant;
 use crate::operators::UnaryOp;
 use crate::types::kind_of_keyword;
@@ -21,8 +19,8 @@ impl Parser<'_> {
     }
 
     fn prefix_operator(&mut self) -> Parsed<Expr> {
-        let start = self.span();
-        if let Tok::Sign(sign) = *self.peek() {
+        let start = self.tokens.span();
+        if let Tok::Sign(sign) = *self.tokens.peek() {
             let op = match sign {
                 "+" => Some(UnaryOp::Plus),
                 "-" => Some(UnaryOp::Minus),
@@ -31,7 +29,7 @@ impl Parser<'_> {
                 _ => None,
             };
             if let Some(op) = op {
-                self.at += 1;
+                self.tokens.at += 1;
                 let of = Box::new(self.unary()?);
                 return Ok(self.node(start, ExprKind::Unary(op, of)));
             }
@@ -44,7 +42,7 @@ impl Parser<'_> {
                 _ => None,
             };
             if let Some(make) = make {
-                self.at += 1;
+                self.tokens.at += 1;
                 let of = Box::new(self.unary()?);
                 return Ok(self.node(start, make(of)));
             }
@@ -56,12 +54,12 @@ impl Parser<'_> {
             }
         }
         // `await` is a keyword if an operand follows.
-        let is_await = self.is_word("await")
-            && (matches!(self.peek_at(1), Tok::Word(word, _) if !matches!(&**word,
+        let is_await = self.tokens.is_word("await")
+            && (matches!(self.tokens.peek_at(1), Tok::Word(word, _) if !matches!(&**word,
                 "is" | "as" | "switch" | "with"))
-                || matches!(self.peek_at(1), Tok::Literal(_)));
+                || matches!(self.tokens.peek_at(1), Tok::Literal(_)));
         if is_await {
-            self.at += 1;
+            self.tokens.at += 1;
             let of = Box::new(self.unary()?);
             return Ok(self.node(start, ExprKind::Await(of)));
         }
@@ -71,11 +69,11 @@ impl Parser<'_> {
     /// Parses `(Type)` if it is a cast (language specification, 12.9.8).
     fn cast(&mut self) -> Option<TypeName> {
         self.attempt(|parser| {
-            parser.at += 1;
+            parser.tokens.at += 1;
             let ty = parser.type_name().ok()?;
-            parser.eat(")").then_some(())?;
+            parser.tokens.eat(")").then_some(())?;
             let is_only_type = !matches!(ty.kind, TypeNameKind::Named(..) | TypeNameKind::Tuple(_));
-            let follows = match parser.peek() {
+            let follows = match parser.tokens.peek() {
                 Tok::Literal(_) | Tok::Utf8(_) | Tok::Interpolated(_) => true,
                 Tok::Word(word, false) if parser.queries > 0 && is_word_of_queries(word) => false,
                 Tok::Word(word, verbatim) => {
@@ -91,7 +89,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn primary(&mut self) -> Parsed<Expr> {
-        let start = self.span();
+        let start = self.tokens.span();
         let first = self.atom()?;
         self.accesses(start, first)
     }
@@ -101,12 +99,12 @@ impl Parser<'_> {
         let mut count = 0;
         loop {
             let inner = |of| Box::new(of);
-            let Tok::Sign(sign) = *self.peek() else { return Ok(of) };
+            let Tok::Sign(sign) = *self.tokens.peek() else { return Ok(of) };
             match sign {
                 "." => {
                     self.link(&mut count)?;
-                    self.at += 1;
-                    if let Some(word) = self.cursor() {
+                    self.tokens.at += 1;
+                    if let Some(word) = self.tokens.cursor() {
                         return Ok(self.node(start, ExprKind::Cursor(Some(inner(of)), word)));
                     }
                     let name = self.name(true)?;
@@ -114,8 +112,8 @@ impl Parser<'_> {
                 }
                 "->" => {
                     self.link(&mut count)?;
-                    self.at += 1;
-                    if let Some(word) = self.cursor() {
+                    self.tokens.at += 1;
+                    if let Some(word) = self.tokens.cursor() {
                         let of = self.node(start, ExprKind::Deref(inner(of)));
                         return Ok(self.node(start, ExprKind::Cursor(Some(Box::new(of)), word)));
                     }
@@ -124,12 +122,12 @@ impl Parser<'_> {
                 }
                 "(" => {
                     self.link(&mut count)?;
-                    self.at += 1;
+                    self.tokens.at += 1;
                     let arguments = self.arguments(")")?;
                     of = match &of.kind {
                         ExprKind::Name(name) if &*name.text == "nameof" && arguments.len() == 1 => {
                             let value = arguments.into_iter().next().map(|argument| argument.value);
-                            let value = value.ok_or_else(|| self.unexpected())?;
+                            let value = value.ok_or_else(|| self.tokens.unexpected())?;
                             self.node(start, ExprKind::NameOf(Box::new(value)))
                         }
                         _ => self.node(start, ExprKind::Call(inner(of), arguments)),
@@ -137,23 +135,23 @@ impl Parser<'_> {
                 }
                 "[" => {
                     self.link(&mut count)?;
-                    self.at += 1;
+                    self.tokens.at += 1;
                     let arguments = self.arguments("]")?;
                     of = self.node(start, ExprKind::Index(inner(of), arguments));
                 }
                 "++" | "--" => {
                     self.link(&mut count)?;
-                    self.at += 1;
+                    self.tokens.at += 1;
                     of = self.node(start, ExprKind::Step { of: inner(of), up: sign == "++", prefix: false });
                 }
                 "!" => {
                     self.link(&mut count)?;
-                    self.at += 1;
+                    self.tokens.at += 1;
                     of = self.node(start, ExprKind::NotNull(inner(of)));
                 }
                 "?" if self.is_conditional_access() => {
                     self.link(&mut count)?;
-                    self.at += 1;
+                    self.tokens.at += 1;
                     let receiver = Expr { kind: ExprKind::Receiver, span: of.span };
                     let then = self.deeper(|parser| parser.accesses(start, receiver))?;
                     return Ok(self.node(start, ExprKind::Conditional(inner(of), Box::new(then))));
@@ -165,96 +163,44 @@ impl Parser<'_> {
 
     /// Whether `?.` or `?[` is next, and not the `?` of a conditional expression.
     fn is_conditional_access(&self) -> bool {
-        let joins = self.span().end == self.span_at(1).start;
-        if self.is_at(1, ".") {
+        let joins = self.tokens.span().end == self.tokens.span_at(1).start;
+        if self.tokens.is_at(1, ".") {
             return joins;
         }
-        if !(self.is_at(1, "[") && joins) {
+        if !(self.tokens.is_at(1, "[") && joins) {
             return false;
         }
         // `a ?[1] : [2]`: a conditional expression with collections has a `:` after the bracket.
-        let end = self.closing(self.at + 1);
-        !end.is_some_and(|end| {
-            matches!(self.tokens.get(end + 1).map(|token| &token.tok), Some(Tok::Sign(":")))
-        })
-    }
-
-    /// The position of the token that closes the bracket at this position.
-    pub(super) fn closing(&self, open: usize) -> Option<usize> {
-        let mut nested = 0usize;
-        for (at, token) in self.tokens.iter().enumerate().skip(open) {
-            match token.tok {
-                Tok::Sign("(" | "[" | "{") => nested += 1,
-                Tok::Sign(")" | "]" | "}") => {
-                    nested = nested.checked_sub(1)?;
-                    if nested == 0 {
-                        return Some(at);
-                    }
-                }
-                _ => {}
-            }
-        }
-        None
-    }
-
-    /// The word that is being typed, if the cursor is here.
-    pub(super) fn cursor(&mut self) -> Option<Rc<str>> {
-        if !self.completes {
-            return None;
-        }
-        if *self.peek() == Tok::End {
-            return Some("".into());
-        }
-        match (self.peek(), self.peek_at(1)) {
-            (Tok::Word(word, _), Tok::End) if self.span().end == self.text.len() => {
-                let word = word.clone();
-                self.at += 1;
-                Some(word)
-            }
-            _ => None,
-        }
-    }
-
-    /// Whether only a name, possibly with dots, precedes the cursor.
-    pub(super) fn is_typed_name(&self) -> bool {
-        let mut at = 0;
-        while matches!(self.peek_at(at), Tok::Word(..)) && self.is_at(at + 1, ".") {
-            at += 2;
-        }
-        self.completes
-            && match self.peek_at(at) {
-                Tok::End => true,
-                Tok::Word(..) => *self.peek_at(at + 1) == Tok::End,
-                _ => false,
-            }
+        let end = self.tokens.closing(self.tokens.at + 1);
+        !end.is_some_and(|end| matches!(self.tokens.tok(end + 1), Some(Tok::Sign(":"))))
     }
 
     /// Parses arguments up to the closing bracket.
     pub(super) fn arguments(&mut self, closing: &'static str) -> Parsed<Vec<Argument>> {
         let mut arguments = Vec::new();
-        if self.eat(closing) {
+        if self.tokens.eat(closing) {
             return Ok(arguments);
         }
         loop {
             arguments.push(self.argument()?);
-            if !self.eat(",") {
+            if !self.tokens.eat(",") {
                 break;
             }
         }
-        self.expect(closing)?;
+        self.tokens.expect(closing)?;
         Ok(arguments)
     }
 
     fn argument(&mut self) -> Parsed<Argument> {
-        let name = match self.is_identifier_at(0) && self.is_at(1, ":") {
+        let name = match self.tokens.is_identifier_at(0) && self.tokens.is_at(1, ":") {
             true => {
-                let name = self.identifier()?;
-                self.at += 1;
+                let name = self.tokens.identifier()?;
+                self.tokens.at += 1;
                 Some(name)
             }
             false => None,
         };
-        let mode = match self.peek() {
+        let mode = match self.tokens.peek() {
             Tok::Word(word, false) => match &**word {
                 "ref" => ArgumentMode::Ref,
                 "out" => ArgumentMode::Out,
@@ -264,7 +210,7 @@ impl Parser<'_> {
             _ => ArgumentMode::Value,
         };
         if mode != ArgumentMode::Value {
-            self.at += 1;
+            self.tokens.at += 1;
         }
         let value = match mode {
             ArgumentMode::Out => match self.declaration() {
@@ -276,64 +222,29 @@ impl Parser<'_> {
         Ok(Argument { name, mode, value })
     }
 
-    /// Parses `var x`, `int x`, `var (a, b)` or `_` after `out` or in a tuple.
-    pub(super) fn declaration(&mut self) -> Option<Expr> {
-        let start = self.span();
-        if self.is_word("_") && matches!(self.peek_at(1), Tok::Sign("," | ")")) {
-            self.at += 1;
-            let ty = TypeName { kind: TypeNameKind::Inferred, span: start };
-            return Some(self.node(start, ExprKind::Declaration(ty, Designation::Discard)));
-        }
-        self.attempt(|parser| {
-            let ty = parser.type_name().ok()?;
-            let names = parser.designation()?;
-            // `Math.Min(a, b)` is a call.
-            let is_call = matches!(names, Designation::Tuple(_)) && ty.kind != TypeNameKind::Inferred;
-            (!is_call && matches!(parser.peek(), Tok::Sign("," | ")" | "="))).then_some(())?;
-            Some(parser.node(start, ExprKind::Declaration(ty, names)))
-        })
-    }
-
-    /// Parses a designation: `name`, `_`, `(a, b)`.
-    pub(super) fn designation(&mut self) -> Option<Designation> {
-        if self.eat("(") {
-            let mut all = Vec::new();
-            loop {
-                all.push(self.deeper(|parser| parser.designation().ok_or_else(|| parser.unexpected())).ok()?);
-                if !self.eat(",") {
-                    break;
-                }
-            }
-            return self.eat(")").then_some(Designation::Tuple(all));
-        }
-        self.is_identifier_at(0).then_some(())?;
-        let name = self.identifier().ok()?;
-        Some(if &*name == "_" { Designation::Discard } else { Designation::Name(name) })
-    }
-
     fn atom(&mut self) -> Parsed<Expr> {
-        let start = self.span();
-        if let Some(word) = self.cursor() {
+        let start = self.tokens.span();
+        if let Some(word) = self.tokens.cursor() {
             return Ok(self.node(start, ExprKind::Cursor(None, word)));
         }
-        match self.peek().clone() {
+        match self.tokens.peek().clone() {
             Tok::Literal(constant) => {
-                self.at += 1;
+                self.tokens.at += 1;
                 Ok(self.node(start, ExprKind::Literal(constant)))
             }
             Tok::Utf8(_) => {
-                self.at += 1;
+                self.tokens.at += 1;
                 Ok(self.node(start, ExprKind::Utf8))
             }
             Tok::Interpolated(parts) => {
-                self.at += 1;
+                self.tokens.at += 1;
                 let pieces = self.pieces(parts)?;
                 Ok(self.node(start, ExprKind::Interpolated(pieces)))
             }
             Tok::Sign("(") => self.parenthesized(),
             Tok::Sign("[") => self.collection(),
             Tok::Word(word, is_verbatim) => self.word(&word, is_verbatim),
-            Tok::Sign(_) | Tok::End => Err(self.unexpected()),
+            Tok::Sign(_) | Tok::End => Err(self.tokens.unexpected()),
         }
     }
 
@@ -346,10 +257,10 @@ impl Parser<'_> {
                 LexedStringPart::Interpolation(tokens, format) => {
                     let (value, width) = self.within(tokens, |parser| {
                         let value = parser.expr()?;
-                        let width = if parser.eat(",") { Some(parser.expr()?) } else { None };
-                        match parser.peek() {
+                        let width = if parser.tokens.eat(",") { Some(parser.expr()?) } else { None };
+                        match parser.tokens.peek() {
                             Tok::End => Ok((value, width)),
-                            _ => Err(parser.unexpected()),
+                            _ => Err(parser.tokens.unexpected()),
                         }
                     })?;
                     InterpolatedPart::Interpolation(Box::new(Interpolation { value, width, format }))
@@ -361,14 +272,14 @@ impl Parser<'_> {
 
     /// Parses `(value)` or a tuple.
     fn parenthesized(&mut self) -> Parsed<Expr> {
-        let start = self.span();
-        self.at += 1;
+        let start = self.tokens.span();
+        self.tokens.at += 1;
         let mut elements = Vec::new();
         loop {
-            let name = match self.is_identifier_at(0) && self.is_at(1, ":") {
+            let name = match self.tokens.is_identifier_at(0) && self.tokens.is_at(1, ":") {
                 true => {
-                    let name = self.identifier()?;
-                    self.at += 1;
+                    let name = self.tokens.identifier()?;
+                    self.tokens.at += 1;
                     Some(name)
                 }
                 false => None,
@@ -379,40 +290,44 @@ impl Parser<'_> {
                 None => self.expr()?,
             };
             elements.push((name, value));
-            if !self.eat(",") {
+            if !self.tokens.eat(",") {
                 break;
             }
         }
-        self.expect(")")?;
+        self.tokens.expect(")")?;
         if elements.len() == 1
             && let Some((None, value)) = elements.pop_if(|(name, _)| name.is_none())
         {
             return Ok(self.node(start, ExprKind::Paren(Box::new(value))));
         }
         if elements.len() == 1 {
-            return Err(error("CS8124", "Tuple must contain at least two elements", self.since(start)));
+            return Err(error(
+                "CS8124",
+                "Tuple must contain at least two elements",
+                self.tokens.since(start),
+            ));
         }
         Ok(self.node(start, ExprKind::Tuple(elements)))
     }
 
     /// Parses the collection expression `[a, ..b]`.
     fn collection(&mut self) -> Parsed<Expr> {
-        let start = self.span();
-        self.at += 1;
+        let start = self.tokens.span();
+        self.tokens.at += 1;
         let mut items = Vec::new();
-        while !self.is("]") && !self.is_cut() {
-            let spreads = self.eat("..");
+        while !self.tokens.is("]") && !self.tokens.is_cut() {
+            let spreads = self.tokens.eat("..");
             items.push((spreads, self.expr()?));
-            if !self.eat(",") {
+            if !self.tokens.eat(",") {
                 break;
             }
         }
-        self.expect("]")?;
+        self.tokens.expect("]")?;
         Ok(self.node(start, ExprKind::Collection(items)))
     }
 
     fn word(&mut self, word: &str, is_verbatim: bool) -> Parsed<Expr> {
-        let start = self.span();
+        let start = self.tokens.span();
         if is_verbatim || !is_reserved(word) {
             return self.name_expression();
         }
@@ -420,7 +335,7 @@ impl Parser<'_> {
             let ty = self.simple_type()?;
             return Ok(self.node(start, ExprKind::Type(ty)));
         }
-        self.at += 1;
+        self.tokens.at += 1;
         let kind = match word {
             "this" => ExprKind::This,
             "base" => ExprKind::Base,
@@ -428,36 +343,36 @@ impl Parser<'_> {
             "stackalloc" => return self.stack_alloc(start),
             "typeof" => ExprKind::TypeOf(self.type_in_parens()?),
             "sizeof" => ExprKind::SizeOf(self.type_in_parens()?),
-            "default" if self.is("(") => ExprKind::Default(Some(self.type_in_parens()?)),
+            "default" if self.tokens.is("(") => ExprKind::Default(Some(self.type_in_parens()?)),
             "default" => ExprKind::Default(None),
             "checked" | "unchecked" => {
-                self.expect("(")?;
+                self.tokens.expect("(")?;
                 let of = Box::new(self.expr()?);
-                self.expect(")")?;
+                self.tokens.expect(")")?;
                 ExprKind::Checked(word == "checked", of)
             }
             _ => {
-                self.at -= 1;
-                return Err(self.unexpected());
+                self.tokens.at -= 1;
+                return Err(self.tokens.unexpected());
             }
         };
         Ok(self.node(start, kind))
     }
 
     fn type_in_parens(&mut self) -> Parsed<TypeName> {
-        self.expect("(")?;
+        self.tokens.expect("(")?;
         let ty = self.type_name()?;
-        self.expect(")")?;
+        self.tokens.expect(")")?;
         Ok(ty)
     }
 
     /// Parses a name. Decides whether `<` begins type arguments or is a comparison: `a < b > (c)`.
     fn name_expression(&mut self) -> Parsed<Expr> {
-        let start = self.span();
-        if self.is_at(1, "::") {
-            let alias = self.identifier()?;
-            self.at += 1;
-            if let Some(word) = self.cursor() {
+        let start = self.tokens.span();
+        if self.tokens.is_at(1, "::") {
+            let alias = self.tokens.identifier()?;
+            self.tokens.at += 1;
+            if let Some(word) = self.tokens.cursor() {
                 return Ok(self.node(start, ExprKind::Cursor(None, word)));
             }
             let name = self.name(true)?;

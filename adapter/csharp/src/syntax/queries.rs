@@ -2,8 +2,9 @@
 //!
 //! Does not translate clauses or infer types (`bind::queries`).
 
+use super::Parsed;
 use super::lexer::Tok;
-use super::parser::{Parsed, Parser};
+use super::parser::Parser;
 use super::tree::{Join, Query, QueryClause, QueryEnd, TypeName};
 use crate::types::kind_of_keyword;
 
@@ -34,13 +35,12 @@ pub(super) fn is_word_of_queries(word: &str) -> bool {
 impl Parser<'_> {
     /// Whether a query begins here: `from x in`, `from Type x in`.
     pub(super) fn begins_query(&self) -> bool {
-        let is_type = matches!(self.peek_at(1), Tok::Word(word, _) if kind_of_keyword(word).is_some());
-        self.is_word("from")
-            && (self.is_identifier_at(1) || is_type)
-            && !matches!(self.peek_at(2), Tok::Sign("." | "(" | ")" | ";" | "=" | ","))
-            && !self.is_word_at(1, "is")
-            && (self.is_word_at(2, "in")
-                || self.tokens.iter().skip(self.at).any(|token| token.tok == Tok::Word("in".into(), false)))
+        let is_type = matches!(self.tokens.peek_at(1), Tok::Word(word, _) if kind_of_keyword(word).is_some());
+        self.tokens.is_word("from")
+            && (self.tokens.is_identifier_at(1) || is_type)
+            && !matches!(self.tokens.peek_at(2), Tok::Sign("." | "(" | ")" | ";" | "=" | ","))
+            && !self.tokens.is_word_at(1, "is")
+            && (self.tokens.is_word_at(2, "in") || self.tokens.contains_ahead(&Tok::Word("in".into(), false)))
     }
 
     pub(super) fn query(&mut self) -> Parsed<Query> {
@@ -59,43 +59,43 @@ impl Parser<'_> {
                 return Err(super::error(
                     "CS8078",
                     "An expression is too long or complex to compile",
-                    self.span(),
+                    self.tokens.span(),
                 ));
             }
-            if self.is_word("from") {
+            if self.tokens.is_word("from") {
                 clauses.push(self.first_clause()?);
-            } else if self.eat_word("where") {
+            } else if self.tokens.eat_word("where") {
                 clauses.push(QueryClause::Where(self.expr()?));
-            } else if self.eat_word("let") {
-                let name = self.identifier()?;
-                self.expect("=")?;
+            } else if self.tokens.eat_word("let") {
+                let name = self.tokens.identifier()?;
+                self.tokens.expect("=")?;
                 clauses.push(QueryClause::Let { name, value: self.expr()? });
-            } else if self.eat_word("join") {
+            } else if self.tokens.eat_word("join") {
                 clauses.push(self.join()?);
-            } else if self.eat_word("orderby") {
+            } else if self.tokens.eat_word("orderby") {
                 clauses.push(self.order_by()?);
-            } else if self.eat_word("select") {
+            } else if self.tokens.eat_word("select") {
                 break QueryEnd::Select(self.expr()?);
-            } else if self.eat_word("group") {
+            } else if self.tokens.eat_word("group") {
                 let element = self.expr()?;
                 self.word_of_query("by")?;
                 break QueryEnd::Group(element, self.expr()?);
-            } else if self.is_cut() {
-                break QueryEnd::Select(self.null(self.span()));
+            } else if self.tokens.is_cut() {
+                break QueryEnd::Select(self.null(self.tokens.span()));
             } else {
-                let found = self.found();
+                let found = self.tokens.found();
                 return Err(super::error(
                     "CS0742",
                     format!(
                         "A query body must end with a select clause or a group clause, but {found} found"
                     ),
-                    self.span(),
+                    self.tokens.span(),
                 ));
             }
         };
-        let into = match self.eat_word("into") {
+        let into = match self.tokens.eat_word("into") {
             true => {
-                let name = self.identifier()?;
+                let name = self.tokens.identifier()?;
                 Some((name, Box::new(self.deeper(|parser| parser.query_rest(Vec::new()))?)))
             }
             false => None,
@@ -104,25 +104,25 @@ impl Parser<'_> {
     }
 
     fn word_of_query(&mut self, word: &'static str) -> Parsed<()> {
-        match self.eat_word(word) || self.is_cut() {
+        match self.tokens.eat_word(word) || self.tokens.is_cut() {
             true => Ok(()),
             false => Err(super::error(
                 "CS1003",
-                format!("Syntax error, '{word}' expected, but {} found", self.found()),
-                self.span(),
+                format!("Syntax error, '{word}' expected, but {} found", self.tokens.found()),
+                self.tokens.span(),
             )),
         }
     }
 
     fn range_variable(&mut self) -> Parsed<(Option<TypeName>, std::rc::Rc<str>)> {
-        let is_bare =
-            self.is_identifier_at(0) && (self.is_word_at(1, "in") || matches!(self.peek_at(1), Tok::End));
+        let is_bare = self.tokens.is_identifier_at(0)
+            && (self.tokens.is_word_at(1, "in") || matches!(self.tokens.peek_at(1), Tok::End));
         let ty = if is_bare { None } else { Some(self.type_name()?) };
-        Ok((ty, self.identifier()?))
+        Ok((ty, self.tokens.identifier()?))
     }
 
     fn first_clause(&mut self) -> Parsed<QueryClause> {
-        self.at += 1;
+        self.tokens.at += 1;
         let (ty, name) = self.range_variable()?;
         self.word_of_query("in")?;
         Ok(QueryClause::From { ty, name, of: self.expr()? })
@@ -136,7 +136,7 @@ impl Parser<'_> {
         let outer = self.expr()?;
         self.word_of_query("equals")?;
         let inner = self.expr()?;
-        let into = if self.eat_word("into") { Some(self.identifier()?) } else { None };
+        let into = if self.tokens.eat_word("into") { Some(self.tokens.identifier()?) } else { None };
         Ok(QueryClause::Join(Box::new(Join { ty, name, of, outer, inner, into })))
     }
 
@@ -144,12 +144,12 @@ impl Parser<'_> {
         let mut keys = Vec::new();
         loop {
             let key = self.expr()?;
-            let is_descending = self.eat_word("descending");
+            let is_descending = self.tokens.eat_word("descending");
             if !is_descending {
-                self.eat_word("ascending");
+                self.tokens.eat_word("ascending");
             }
             keys.push((key, is_descending));
-            if !self.eat(",") {
+            if !self.tokens.eat(",") {
                 return Ok(QueryClause::OrderBy(keys));
             }
         }

@@ -1,8 +1,9 @@
 //! Statements in a lambda's braces (language specification, 13). Those that only the compiler supports are
 //! skipped.
 
+use super::Parsed;
 use super::lexer::Tok;
-use super::parser::{Parsed, Parser};
+use super::parser::Parser;
 use super::tree::{Expr, Stmt, TypeName};
 
 /// Keywords of statements that are left to the compiler, and the names of these statements.
@@ -24,12 +25,12 @@ impl Parser<'_> {
     /// Parses the statements of a block `{ … }`.
     pub(super) fn block(&mut self) -> Parsed<Vec<Stmt>> {
         self.deeper(|parser| {
-            parser.expect("{")?;
+            parser.tokens.expect("{")?;
             let mut all = Vec::new();
-            while !parser.is("}") && !parser.is_cut() {
+            while !parser.tokens.is("}") && !parser.tokens.is_cut() {
                 all.push(parser.statement()?);
             }
-            parser.expect("}")?;
+            parser.tokens.expect("}")?;
             Ok(all)
         })
     }
@@ -39,68 +40,70 @@ impl Parser<'_> {
     }
 
     fn any_statement(&mut self) -> Parsed<Stmt> {
-        if self.is("{") {
+        if self.tokens.is("{") {
             return self.block().map(Stmt::Block);
         }
-        if self.eat(";") {
+        if self.tokens.eat(";") {
             return Ok(Stmt::Empty);
         }
         if let Some(what) = self.left_to_compiler() {
             self.skip_statement()?;
             return Ok(Stmt::Other(what));
         }
-        let Tok::Word(word, false) = self.peek().clone() else { return self.simple_statement() };
+        let Tok::Word(word, false) = self.tokens.peek().clone() else { return self.simple_statement() };
         match &*word {
             "if" => {
-                self.at += 1;
+                self.tokens.at += 1;
                 let condition = self.condition()?;
                 let then = Box::new(self.statement()?);
-                let other = if self.eat_word("else") { Some(Box::new(self.statement()?)) } else { None };
+                let other =
+                    if self.tokens.eat_word("else") { Some(Box::new(self.statement()?)) } else { None };
                 Ok(Stmt::If(condition, then, other))
             }
             "while" => {
-                self.at += 1;
+                self.tokens.at += 1;
                 let condition = self.condition()?;
                 Ok(Stmt::While(condition, Box::new(self.statement()?)))
             }
             "do" => {
-                self.at += 1;
+                self.tokens.at += 1;
                 let body = Box::new(self.statement()?);
-                if !self.eat_word("while") && !self.is_cut() {
-                    return Err(self.unexpected());
+                if !self.tokens.eat_word("while") && !self.tokens.is_cut() {
+                    return Err(self.tokens.unexpected());
                 }
                 let condition = self.condition()?;
-                self.expect(";")?;
+                self.tokens.expect(";")?;
                 Ok(Stmt::Do(body, condition))
             }
             "for" => self.for_statement(),
             "foreach" => {
-                self.at += 1;
-                self.expect("(")?;
+                self.tokens.at += 1;
+                self.tokens.expect("(")?;
                 let ty = self.type_name()?;
-                let name = self.identifier()?;
-                if !self.eat_word("in") {
-                    return Err(self.unexpected());
+                let name = self.tokens.identifier()?;
+                if !self.tokens.eat_word("in") {
+                    return Err(self.tokens.unexpected());
                 }
                 let of = self.expr()?;
-                self.expect(")")?;
+                self.tokens.expect(")")?;
                 Ok(Stmt::ForEach { ty, name, of, body: Box::new(self.statement()?) })
             }
             "return" => {
-                self.at += 1;
-                let value = if self.is(";") || self.is_cut() { None } else { Some(self.expr()?) };
-                self.expect(";")?;
+                self.tokens.at += 1;
+                let value =
+                    if self.tokens.is(";") || self.tokens.is_cut() { None } else { Some(self.expr()?) };
+                self.tokens.expect(";")?;
                 Ok(Stmt::Return(value))
             }
             "throw" => {
-                self.at += 1;
-                let value = if self.is(";") { None } else { Some(self.expr()?) };
-                self.expect(";")?;
+                self.tokens.at += 1;
+                let value = if self.tokens.is(";") { None } else { Some(self.expr()?) };
+                self.tokens.expect(";")?;
                 Ok(Stmt::Throw(value))
             }
             "break" | "continue" => {
-                self.at += 1;
-                self.expect(";")?;
+                self.tokens.at += 1;
+                self.tokens.expect(";")?;
                 Ok(if &*word == "break" { Stmt::Break } else { Stmt::Continue })
             }
             _ => self.simple_statement(),
@@ -108,14 +111,14 @@ impl Parser<'_> {
     }
 
     fn left_to_compiler(&self) -> Option<&'static str> {
-        if self.is_word("await") && self.is_word_at(1, "foreach") {
+        if self.tokens.is_word("await") && self.tokens.is_word_at(1, "foreach") {
             return Some("an await foreach statement");
         }
-        let (_, what) = LEFT.iter().find(|(word, _)| self.is_word(word))?;
-        let is_value = match self.peek() {
+        let (_, what) = LEFT.iter().find(|(word, _)| self.tokens.is_word(word))?;
+        let is_value = match self.tokens.peek() {
             Tok::Word(word, _) => match &**word {
-                "checked" | "unchecked" => self.is_at(1, "("),
-                "yield" => !(self.is_word_at(1, "return") || self.is_word_at(1, "break")),
+                "checked" | "unchecked" => self.tokens.is_at(1, "("),
+                "yield" => !(self.tokens.is_word_at(1, "return") || self.tokens.is_word_at(1, "break")),
                 _ => false,
             },
             _ => false,
@@ -126,55 +129,56 @@ impl Parser<'_> {
     /// Skips a statement that is not parsed, up to its `;` or its last block.
     fn skip_statement(&mut self) -> Parsed<()> {
         loop {
-            match self.peek() {
+            match self.tokens.peek() {
                 Tok::End => return Ok(()),
                 Tok::Sign("}") => return Ok(()),
                 Tok::Sign("(" | "[" | "{") => {
-                    let is_block = self.is("{");
-                    self.at = self.closing(self.at).ok_or_else(|| self.unexpected())? + 1;
+                    let is_block = self.tokens.is("{");
+                    self.tokens.at =
+                        self.tokens.closing(self.tokens.at).ok_or_else(|| self.tokens.unexpected())? + 1;
                     if is_block
-                        && !["catch", "finally", "else", "while"].iter().any(|word| self.is_word(word))
+                        && !["catch", "finally", "else", "while"].iter().any(|word| self.tokens.is_word(word))
                     {
                         return Ok(());
                     }
                 }
                 Tok::Sign(";") => {
-                    self.at += 1;
+                    self.tokens.at += 1;
                     return Ok(());
                 }
-                _ => self.at += 1,
+                _ => self.tokens.at += 1,
             }
         }
     }
 
     fn condition(&mut self) -> Parsed<Expr> {
-        self.expect("(")?;
+        self.tokens.expect("(")?;
         let condition = self.expr()?;
-        self.expect(")")?;
+        self.tokens.expect(")")?;
         Ok(condition)
     }
 
     fn for_statement(&mut self) -> Parsed<Stmt> {
-        self.at += 1;
-        self.expect("(")?;
+        self.tokens.at += 1;
+        self.tokens.expect("(")?;
         let mut first = Vec::new();
-        if !self.is(";") {
+        if !self.tokens.is(";") {
             match self.locals()? {
                 Some(locals) => first.push(locals),
                 None => first.extend(self.values()?.into_iter().map(Stmt::Value)),
             }
         }
-        self.expect(";")?;
-        let condition = if self.is(";") { None } else { Some(self.expr()?) };
-        self.expect(";")?;
-        let updates = if self.is(")") { Vec::new() } else { self.values()? };
-        self.expect(")")?;
+        self.tokens.expect(";")?;
+        let condition = if self.tokens.is(";") { None } else { Some(self.expr()?) };
+        self.tokens.expect(";")?;
+        let updates = if self.tokens.is(")") { Vec::new() } else { self.values()? };
+        self.tokens.expect(")")?;
         Ok(Stmt::For { first, condition, updates, body: Box::new(self.statement()?) })
     }
 
     fn values(&mut self) -> Parsed<Vec<Expr>> {
         let mut all = vec![self.expr()?];
-        while self.eat(",") {
+        while self.tokens.eat(",") {
             all.push(self.expr()?);
         }
         Ok(all)
@@ -184,15 +188,15 @@ impl Parser<'_> {
     fn simple_statement(&mut self) -> Parsed<Stmt> {
         if let Some(locals) = self.locals()? {
             // A local function: `int Twice(int x) => …;`
-            if self.is("(") {
+            if self.tokens.is("(") {
                 self.skip_statement()?;
                 return Ok(Stmt::Other("a local function"));
             }
-            self.expect(";")?;
+            self.tokens.expect(";")?;
             return Ok(locals);
         }
         let value = self.expr()?;
-        self.expect(";")?;
+        self.tokens.expect(";")?;
         Ok(Stmt::Value(value))
     }
 
@@ -200,17 +204,17 @@ impl Parser<'_> {
     fn locals(&mut self) -> Parsed<Option<Stmt>> {
         let typed = self.attempt(|parser| -> Option<TypeName> {
             let ty = parser.type_name().ok()?;
-            let is_declared =
-                parser.is_identifier_at(0) && matches!(parser.peek_at(1), Tok::Sign("=" | ";" | "," | "("));
+            let is_declared = parser.tokens.is_identifier_at(0)
+                && matches!(parser.tokens.peek_at(1), Tok::Sign("=" | ";" | "," | "("));
             is_declared.then_some(ty)
         });
         let Some(ty) = typed else { return Ok(None) };
         let mut all = Vec::new();
         loop {
-            let name = self.identifier()?;
-            let value = if self.eat("=") { Some(self.expr()?) } else { None };
+            let name = self.tokens.identifier()?;
+            let value = if self.tokens.eat("=") { Some(self.expr()?) } else { None };
             all.push((name, value));
-            if !self.eat(",") {
+            if !self.tokens.eat(",") {
                 break;
             }
         }
