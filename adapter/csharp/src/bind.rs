@@ -3,23 +3,34 @@
 //! compiler can bind are refused, with the name of their kind.
 //!
 //! In reading order: [`system`] (type definitions), [`relations`] and [`type_text`], [`scope`], [`typed`]
-//! (the typed tree) and [`effects`]; then the binder: [`binder`], [`lookup`] and [`members`], [`type_names`],
-//! [`conversions`] and [`user_conversions`], [`inference`] and [`overloads`], [`calls`], [`operators`],
-//! [`unary`] and [`user_operators`], [`logical`] and [`equality`], [`elements`], [`creation`],
-//! [`assignment`], [`patterns`], [`conditional`], [`lambdas`] and [`statements`], [`sequences`] and
+//! (the typed tree) and [`effects`]; then the binder: [`classification`], [`binder`], [`lookup`] and
+//! [`members`] with [`intrinsic_members`], [`dynamic_members`] and [`interface_member`], [`type_names`],
+//! [`conversions`] and [`user_conversions`], [`source_argument`] and [`arguments`], [`inference`],
+//! [`candidates`] and [`overloads`], [`calls`], [`operators`], [`unary`] and [`user_operators`], [`logical`]
+//! and [`equality`], [`elements`] and [`indexers`], [`creation`], [`assignment`] with [`hoisted_values`] and
+//! [`deconstruction`], [`patterns`], [`conditional`], [`lambdas`] and [`statements`], [`sequences`] and
 //! [`queries`], [`completions`].
 
+mod arguments;
 mod assignment;
 mod binder;
 mod calls;
+mod candidates;
+mod classification;
 pub(crate) mod completions;
 mod conditional;
 mod conversions;
 mod creation;
+mod deconstruction;
+mod dynamic_members;
 pub(crate) mod effects;
 mod elements;
 mod equality;
+mod hoisted_values;
+mod indexers;
 mod inference;
+mod interface_member;
+mod intrinsic_members;
 mod lambdas;
 mod logical;
 mod lookup;
@@ -32,6 +43,7 @@ mod queries;
 mod relations;
 pub(crate) mod scope;
 mod sequences;
+mod source_argument;
 mod statements;
 pub(crate) mod system;
 mod type_names;

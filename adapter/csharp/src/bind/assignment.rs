@@ -1,11 +1,16 @@
-//! Assignments: plain, compound, `??=`, deconstructing, `++` and `--` (language specification, 12.21 and
-//! 12.8.16). Not here: the binary operator of `+=` ([`super::operators`]).
+//! Assignments: plain, compound, `??=`, `++` and `--` (language specification, 12.21 and 12.8.16). Not here:
+//! the binary operator of `+=` ([`super::operators`]), `(a, b) = c` ([`super::deconstruction`]).
 
 use super::binder::{Bind, Binder, leave_to_compiler, reject};
-use super::typed::{ConversionKind, PassedArgument, Typed, TypedArgument, TypedCall, TypedKind};
+use super::classification::Classification;
+use super::deconstruction::Deconstruction;
+use super::equality::unparenthesized;
+use super::hoisted_values::{HoistedValues, is_kept};
+use super::source_argument::{SourceArgument, SourceArgumentValue};
+use super::typed::{ConversionKind, Typed, TypedKind};
 use crate::operators::{BinaryOp, Overflow};
 use crate::syntax::Span;
-use crate::syntax::tree::{Assign, Designation, Expr, ExprKind};
+use crate::syntax::tree::{ArgumentMode, Assign, Designation, Expr, ExprKind};
 use crate::types::Ty;
 
 impl Binder<'_> {
@@ -13,7 +18,7 @@ impl Binder<'_> {
         // `a?.b = c` writes only where `a` is not null.
         if let ExprKind::Conditional(of, then) = &to.kind {
             return self.conditional(of, span, |binder| {
-                binder.assignment(assign, then, value, span).map(super::binder::Classification::Value)
+                binder.assignment(assign, then, value, span).map(Classification::Value)
             });
         }
         match assign {
@@ -34,8 +39,8 @@ impl Binder<'_> {
     }
 
     pub(super) fn plain_assignment(&mut self, to: &Expr, value: &Expr, span: Span) -> Bind<Typed> {
-        if let ExprKind::Tuple(elements) = &super::equality::unparenthesized(to).kind {
-            return self.deconstruction(elements, value, span);
+        if let ExprKind::Tuple(elements) = &unparenthesized(to).kind {
+            return Deconstruction::new(self, span).assignment(elements, value);
         }
         if let ExprKind::Declaration(_, names) = &to.kind {
             // `_ = value` is a discard unless a variable has this name.
@@ -61,7 +66,7 @@ impl Binder<'_> {
         Ok(Typed::new(TypedKind::Assign(place.boxed(), value.boxed()), ty, span))
     }
 
-    fn must_be_writable(&self, place: &Typed) -> Bind<()> {
+    pub(super) fn must_be_writable(&self, place: &Typed) -> Bind<()> {
         let span = place.span;
         match &place.kind {
             TypedKind::Property(of, property) if !matches!(property.ty, Ty::Reference(_)) => {
@@ -123,63 +128,8 @@ impl Binder<'_> {
         let place = self.value(to)?;
         self.must_be_writable(&place)?;
         let mut wrap = HoistedValues::default();
-        let kept = self.keep_operand(place, &mut wrap);
+        let kept = wrap.keep_operand(place, self);
         Ok((kept, wrap))
-    }
-
-    fn keep_operand(&mut self, place: Typed, wrap: &mut HoistedValues) -> Typed {
-        let (ty, span) = (place.ty.clone(), place.span);
-        let kind = match place.kind {
-            TypedKind::Field(Some(of), field) => {
-                TypedKind::Field(Some(self.keep_object(*of, wrap).boxed()), field)
-            }
-            TypedKind::Property(Some(of), property) => {
-                TypedKind::Property(Some(self.keep_object(*of, wrap).boxed()), property)
-            }
-            TypedKind::TupleElement(of, at) => {
-                TypedKind::TupleElement(self.keep_object(*of, wrap).boxed(), at)
-            }
-            TypedKind::Element(of, indexes) => {
-                let of = self.keep_object(*of, wrap).boxed();
-                let indexes = indexes.into_iter().map(|index| self.keep_value(index, wrap)).collect();
-                TypedKind::Element(of, indexes)
-            }
-            TypedKind::Deref(of) => TypedKind::Deref(self.keep_value(*of, wrap).boxed()),
-            TypedKind::Indexer(of, property, arguments) => {
-                let of = self.keep_object(*of, wrap).boxed();
-                let keep = |passed: PassedArgument| match passed.value {
-                    TypedArgument::Value(value) => {
-                        PassedArgument { value: TypedArgument::Value(self.keep_value(value, wrap)), ..passed }
-                    }
-                    other => PassedArgument { value: other, ..passed },
-                };
-                TypedKind::Indexer(of, property, arguments.into_iter().map(keep).collect())
-            }
-            other => other,
-        };
-        Typed::new(kind, ty, span)
-    }
-
-    /// The object that contains a place: a reference is evaluated into a slot; for a struct,
-    /// its own place is kept.
-    fn keep_object(&mut self, of: Typed, wrap: &mut HoistedValues) -> Typed {
-        match of.ty.is_value() && of.is_place() {
-            true => self.keep_operand(of, wrap),
-            false => self.keep_value(of, wrap),
-        }
-    }
-
-    fn keep_value(&mut self, of: Typed, wrap: &mut HoistedValues) -> Typed {
-        if matches!(
-            of.kind,
-            TypedKind::Variable(_) | TypedKind::Slot(_) | TypedKind::This | TypedKind::Constant(_)
-        ) {
-            return of;
-        }
-        let slot = self.slot();
-        let kept = Typed::new(TypedKind::Slot(slot), of.ty.clone(), of.span);
-        wrap.bindings.push((slot, of));
-        kept
     }
 
     /// Casts the result of a compound assignment to the target's type: `byte += 1` is valid.
@@ -249,180 +199,6 @@ impl Binder<'_> {
         Ok(wrap.wrap(Typed::new(kind, ty.clone(), span)))
     }
 
-    /// Binds the deconstruction `(a, b) = value`.
-    fn deconstruction(
-        &mut self,
-        elements: &[(Option<std::rc::Rc<str>>, Expr)],
-        value: &Expr,
-        span: Span,
-    ) -> Bind<Typed> {
-        let mut places = Vec::new();
-        for (_, element) in elements {
-            places.push(self.target(element)?);
-        }
-        // `(a, b) = (b, a)`: evaluates all values before the first assignment.
-        if let ExprKind::Tuple(values) = &super::equality::unparenthesized(value).kind {
-            if values.len() != places.len() {
-                return reject(
-                    "CS8132",
-                    format!(
-                        "Cannot deconstruct a tuple of '{}' elements into '{}' variables",
-                        values.len(),
-                        places.len()
-                    ),
-                    span,
-                );
-            }
-            let (mut bindings, mut steps, mut kept) = (Vec::new(), Vec::new(), Vec::new());
-            for ((_, value), target) in values.iter().zip(places) {
-                let value = match &target {
-                    AssignmentTarget::Place(place) => self.convert_expr(value, &place.ty)?,
-                    _ => self.value(value)?,
-                };
-                let slot = self.slot();
-                let copy = Typed::new(TypedKind::Slot(slot), value.ty.clone(), value.span);
-                let ty = value.ty.clone();
-                bindings.push((slot, Typed::new(TypedKind::Copy(value.boxed()), ty, span)));
-                self.assign_target(target, copy.clone(), &mut steps, span)?;
-                kept.push(copy);
-            }
-            let types = kept.iter().map(|value| value.ty.clone()).collect();
-            let Some(ty) = self.types.tuple_of(types, crate::types::TupleNames::default()) else {
-                return leave_to_compiler("a tuple of more than 7 elements", span);
-            };
-            steps.push(Typed::new(TypedKind::Tuple(kept), ty.clone(), span));
-            let whole = Typed::new(TypedKind::Sequence(steps), ty, span);
-            return Ok(HoistedValues { bindings }.wrap(whole));
-        }
-        let value = self.value(value)?;
-        let slot = self.slot();
-        let kept = Typed::new(TypedKind::Slot(slot), value.ty.clone(), value.span);
-        let mut steps = Vec::new();
-        self.deconstruct_into(places, &kept, &mut steps, span)?;
-        let ty = value.ty.clone();
-        steps.push(kept);
-        let whole = Typed::new(TypedKind::Sequence(steps), ty, span);
-        Ok(HoistedValues { bindings: vec![(slot, value)] }.wrap(whole))
-    }
-
-    fn target(&mut self, element: &Expr) -> Bind<AssignmentTarget> {
-        match &super::equality::unparenthesized(element).kind {
-            ExprKind::Tuple(inner) => {
-                let inner = inner.iter().map(|(_, element)| self.target(element)).collect::<Bind<_>>()?;
-                Ok(AssignmentTarget::Tuple(inner))
-            }
-            ExprKind::Declaration(_, Designation::Discard) if self.variable("_", element.span).is_none() => {
-                Ok(AssignmentTarget::Nothing)
-            }
-            ExprKind::Declaration(_, names) if *names != Designation::Discard => reject(
-                "CS8185",
-                "A declaration is not allowed in this context: this declares a variable, and only those of \
-                    the program can be assigned to",
-                element.span,
-            ),
-            _ => {
-                let place = self.value(element)?;
-                self.must_be_writable(&place)?;
-                Ok(AssignmentTarget::Place(Box::new(place)))
-            }
-        }
-    }
-
-    fn assign_target(
-        &mut self,
-        target: AssignmentTarget,
-        value: Typed,
-        steps: &mut Vec<Typed>,
-        span: Span,
-    ) -> Bind<()> {
-        match target {
-            AssignmentTarget::Nothing => Ok(()),
-            AssignmentTarget::Place(place) => {
-                let value = self.convert(value, &place.ty)?;
-                steps.push(self.assign_to(*place, value, span)?);
-                Ok(())
-            }
-            AssignmentTarget::Tuple(inner) => self.deconstruct_into(inner, &value, steps, span),
-        }
-    }
-
-    fn deconstruct_into(
-        &mut self,
-        targets: Vec<AssignmentTarget>,
-        of: &Typed,
-        steps: &mut Vec<Typed>,
-        span: Span,
-    ) -> Bind<()> {
-        let parts = self.deconstruction_parts(of, targets.len(), steps, span)?;
-        for (target, part) in targets.into_iter().zip(parts) {
-            self.assign_target(target, part, steps, span)?;
-        }
-        Ok(())
-    }
-
-    /// The elements of a tuple, or the results of `Deconstruct`, whose call is added to the steps before.
-    pub(super) fn deconstruction_parts(
-        &mut self,
-        of: &Typed,
-        count: usize,
-        steps: &mut Vec<Typed>,
-        span: Span,
-    ) -> Bind<Vec<Typed>> {
-        if let Some(types) = self.types.tuple(&of.ty) {
-            if types.len() != count {
-                return reject(
-                    "CS8132",
-                    format!(
-                        "Cannot deconstruct a tuple of '{}' elements into '{count}' variables",
-                        types.len()
-                    ),
-                    span,
-                );
-            }
-            let part = |(at, ty)| Typed::new(TypedKind::TupleElement(of.clone().boxed(), at), ty, span);
-            return Ok(types.into_iter().enumerate().map(part).collect());
-        }
-        let name = crate::syntax::tree::SimpleName {
-            text: "Deconstruct".into(),
-            arguments: Vec::new(),
-            open: 0,
-            span,
-        };
-        let found = self.member_of_value(of.clone(), &name, span);
-        let Ok(super::binder::Classification::Group(group)) = found else {
-            let owner = self.type_text(&of.ty);
-            return reject(
-                "CS8129",
-                format!(
-                    "No suitable 'Deconstruct' instance or extension method was found for type '{owner}', \
-                        with {count} out parameters"
-                ),
-                span,
-            );
-        };
-        let names: Vec<Designation> = (0..count).map(|_| Designation::Discard).collect();
-        let given: Vec<_> = names
-            .iter()
-            .map(|name| super::overloads::SourceArgument {
-                name: None,
-                mode: crate::syntax::tree::ArgumentMode::Out,
-                value: super::overloads::SourceArgumentValue::Declared(None, name),
-                span,
-            })
-            .collect();
-        let call = self.call_best(&group, &given, span)?;
-        let mut parts = Vec::new();
-        if let TypedKind::Call(inner) = &call.kind {
-            let TypedCall { arguments, .. } = inner.as_ref();
-            parts.extend(arguments.iter().filter_map(|passed| match &passed.value {
-                TypedArgument::New(slot, ty) => Some(Typed::new(TypedKind::Slot(*slot), ty.clone(), span)),
-                _ => None,
-            }));
-        }
-        steps.push(call);
-        Ok(parts)
-    }
-
     /// Binds `x++`, `x--`, `++x` and `--x`.
     pub(super) fn step(&mut self, of: &Expr, up: bool, prefix: bool, span: Span) -> Bind<Typed> {
         let (place, mut wrap) = self.keep_place(of)?;
@@ -467,46 +243,20 @@ impl Binder<'_> {
             return Ok(None);
         }
         let group = match self.group(None, &inside, name, &[], span) {
-            super::binder::Classification::Group(group) => group,
+            Classification::Group(group) => group,
             _ => return Ok(None),
         };
-        let given = [super::overloads::SourceArgument {
+        let given = [SourceArgument {
             name: None,
-            mode: crate::syntax::tree::ArgumentMode::Value,
-            value: super::overloads::SourceArgumentValue::Value(old.clone()),
+            mode: ArgumentMode::Value,
+            value: SourceArgumentValue::Value(old.clone()),
             span,
         }];
         self.call_best(&group, &given, span).map(Some)
     }
 }
 
-enum AssignmentTarget {
-    Place(Box<Typed>),
-    Tuple(Vec<AssignmentTarget>),
-    Nothing,
-}
-
-/// Values that are evaluated into slots before the expression.
-#[derive(Default)]
-struct HoistedValues {
-    bindings: Vec<(u32, Typed)>,
-}
-
-impl HoistedValues {
-    fn wrap(self, inner: Typed) -> Typed {
-        self.bindings.into_iter().rev().fold(inner, |inner, (slot, value)| {
-            let (ty, span) = (inner.ty.clone(), inner.span);
-            Typed::new(TypedKind::Let(slot, value.boxed(), inner.boxed()), ty, span)
-        })
-    }
-}
-
 /// Whether writing to a member of the value would only change a copy.
 fn is_a_copy(of: &Typed) -> bool {
     of.ty.is_value() && !is_kept(of) && !of.is_place()
-}
-
-/// Whether the value is in a slot: a struct that was just created is initialised there.
-fn is_kept(of: &Typed) -> bool {
-    matches!(of.kind, TypedKind::Slot(_))
 }

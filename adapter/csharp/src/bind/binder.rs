@@ -3,11 +3,12 @@
 
 use std::rc::Rc;
 
+use super::classification::{Classification, MethodGroup};
 use super::completions::CompletionScope;
 use super::relations::TypeRelations;
 use super::scope::Scope;
 use super::system::{Method, TypeProvider};
-use super::typed::{ConversionKind, Typed, TypedInterpolatedPart, TypedKind};
+use super::typed::{Typed, TypedInterpolatedPart, TypedKind};
 use super::{Meaning, Refusal};
 use crate::constant::Constant;
 use crate::operators::Overflow;
@@ -28,29 +29,6 @@ pub(super) struct DeclaredLocal {
     pub(super) ty: Ty,
 }
 
-/// The classification of a part of an expression (language specification, 12.2.1).
-#[derive(Debug, Clone)]
-pub(super) enum Classification {
-    Value(Typed),
-    Type(Ty),
-    Namespace(String),
-    Group(MethodGroup),
-}
-
-/// Methods with the same name.
-#[derive(Debug, Clone)]
-pub(super) struct MethodGroup {
-    pub(super) name: Rc<str>,
-    /// The object on which the methods are called; `None` for static methods.
-    pub(super) of: Option<Typed>,
-    /// The type in which the methods are looked up.
-    pub(super) owner: Ty,
-    /// The generic arguments in the source.
-    pub(super) types: Vec<Ty>,
-    pub(super) is_base: bool,
-    pub(super) span: Span,
-}
-
 pub(super) struct Binder<'a> {
     pub(super) types: TypeRelations<'a>,
     pub(super) scope: &'a Scope,
@@ -59,7 +37,7 @@ pub(super) struct Binder<'a> {
     pub(super) slots: u32,
     pub(super) overflow: Overflow,
     /// The receivers of the enclosing `?.`, outermost first.
-    receivers: Vec<Typed>,
+    pub(super) receivers: Vec<Typed>,
     /// Number of parts that were bound, up to [`MAX_STEPS`], because parts may be bound repeatedly.
     steps: usize,
     /// The names for completions, once the cursor was reached.
@@ -327,7 +305,7 @@ impl<'a> Binder<'a> {
         if let Some(size) = size.and_then(|size| i32::try_from(size).ok()) {
             return Ok(self.int(size, span));
         }
-        if !self.is_unmanaged(&ty, 16) {
+        if !self.types.is_unmanaged(&ty, 16) {
             let name = self.type_text(&ty);
             return reject(
                 "CS0208",
@@ -336,51 +314,6 @@ impl<'a> Binder<'a> {
             );
         }
         Ok(Typed::new(TypedKind::SizeOf(ty), INT, span))
-    }
-
-    /// Whether a type is unmanaged: a struct without references, also in its fields.
-    fn is_unmanaged(&self, ty: &Ty, deeper: usize) -> bool {
-        match ty {
-            Ty::Primitive(kind) => !matches!(*kind, kind::STRING | kind::OBJECT),
-            Ty::Pointer(_) => true,
-            Ty::Named(named) if named.is_value && deeper > 0 => {
-                self.types.enum_storage(ty).is_some()
-                    || self.types.system.all_members(named.def()).iter().all(|member| match member {
-                        super::Member::Field(field) if !field.is_static => {
-                            let of = field.ty.with(&named.arguments, &[]);
-                            of != *ty && self.is_unmanaged(&of, deeper - 1)
-                        }
-                        _ => true,
-                    })
-            }
-            _ => false,
-        }
-    }
-
-    fn name_of(&mut self, of: &Expr, span: Span) -> Bind<Typed> {
-        let mut inner = of;
-        while let ExprKind::Paren(of) = &inner.kind {
-            inner = of;
-        }
-        let name = match &inner.kind {
-            ExprKind::Name(name) | ExprKind::Member(_, name) | ExprKind::Qualified(_, name) => {
-                name.text.clone()
-            }
-            ExprKind::Conditional(_, then) => match &then.kind {
-                ExprKind::Member(_, name) => name.text.clone(),
-                _ => return reject("CS8081", "Expression does not have a name", of.span),
-            },
-            _ => return reject("CS8081", "Expression does not have a name", of.span),
-        };
-        if let ExprKind::Name(_) = &inner.kind {
-            // A name that does not exist is refused; a type with open arguments is not checked.
-            if let Err(refusal) = self.part(inner)
-                && !matches!(&inner.kind, ExprKind::Name(name) if name.arity() > 0)
-            {
-                return Err(refusal);
-            }
-        }
-        Ok(Typed::new(TypedKind::Constant(Constant::Text(name.to_string())), STRING, span))
     }
 
     /// Binds `throw e`, where a value of a type is expected.
@@ -397,25 +330,6 @@ impl<'a> Binder<'a> {
         Ok(Typed::new(TypedKind::Throw(of.boxed()), ty, span))
     }
 
-    fn this(&self, span: Span) -> Bind<Typed> {
-        match &self.scope.this {
-            Some(ty) => Ok(Typed::new(TypedKind::This, ty.clone(), span)),
-            None => reject(
-                "CS0026",
-                "Keyword 'this' is not valid in a static property, static method, or static field \
-                    initializer",
-                span,
-            ),
-        }
-    }
-
-    fn base(&self, span: Span) -> Bind<Typed> {
-        let this = self.this(span)?;
-        let class = self.scope.class.as_ref().unwrap_or(&this.ty);
-        let ty = self.types.base(class).unwrap_or(OBJECT);
-        Ok(Typed::new(TypedKind::Convert(this.boxed(), ConversionKind::Same), ty, span))
-    }
-
     pub(super) fn deref(&self, pointer: Typed, span: Span) -> Bind<Typed> {
         match pointer.ty.clone() {
             Ty::Pointer(of) if *of != crate::types::VOID => {
@@ -423,42 +337,6 @@ impl<'a> Binder<'a> {
             }
             _ => reject("CS0193", "The * or -> operator must be applied to a data pointer", span),
         }
-    }
-
-    /// Binds `of?.then`: `then` is evaluated if `of` is not null.
-    pub(super) fn conditional(
-        &mut self,
-        of: &Expr,
-        span: Span,
-        then: impl FnOnce(&mut Self) -> Bind<Classification>,
-    ) -> Bind<Typed> {
-        let of = self.value(of)?;
-        let inside = self.types.nullable(&of.ty);
-        if of.ty.is_value() && inside.is_none() {
-            let name = self.type_text(&of.ty);
-            return reject(
-                "CS0023",
-                format!("Operator '?' cannot be applied to operand of type '{name}'"),
-                of.span,
-            );
-        }
-        let slot = self.slot();
-        let ty = inside.unwrap_or_else(|| of.ty.clone());
-        self.receivers.push(Typed::new(TypedKind::Slot(slot), ty, of.span));
-        let then = then(self).and_then(|part| self.require_value(part, span));
-        self.receivers.pop();
-        let then = then?;
-        if matches!(then.ty, Ty::Pointer(_)) || self.types.is_by_ref(&then.ty) {
-            let name = self.type_text(&then.ty);
-            return reject("CS8978", format!("'{name}' cannot be made nullable."), span);
-        }
-        let ty = if then.is_void() { then.ty.clone() } else { self.types.nullable_of(&then.ty) };
-        let then = if ty != then.ty {
-            Typed::new(TypedKind::Convert(then.boxed(), ConversionKind::Wrap), ty.clone(), span)
-        } else {
-            then
-        };
-        Ok(Typed::new(TypedKind::Conditional(of.boxed(), slot, then.boxed()), ty, span))
     }
 
     fn interpolated_string(&mut self, pieces: &[tree::InterpolatedPart], span: Span) -> Bind<Typed> {

@@ -1,18 +1,17 @@
-//! Calls (language specification, 12.8.10): the callee and its arguments.
+//! Calls (language specification, 12.8.10): the callee, and where its methods are looked up.
 //!
-//! Not here: the choice of an overload ([`super::overloads`]).
+//! Not here: the choice of an overload ([`super::overloads`]), the arguments ([`super::arguments`]).
 
 use std::rc::Rc;
 
-use super::binder::{Bind, Binder, Classification, MethodGroup, leave_to_compiler, reject};
-use super::overloads::{
-    OverloadCandidate, ParameterSource, SourceArgument, SourceArgumentValue, is_other_number,
-};
+use super::binder::{Bind, Binder, leave_to_compiler, reject};
+use super::candidates::{OverloadCandidate, is_other_number};
+use super::classification::{Classification, MethodGroup};
+use super::source_argument::{SourceArgument, SourceArgumentValue};
 use super::system::{Member, Method, TypeKind};
-use super::typed::{PassedArgument, Typed, TypedArgument, TypedCall, TypedKind};
-use crate::constant::Constant;
+use super::typed::{Typed, TypedCall, TypedKind};
 use crate::syntax::Span;
-use crate::syntax::tree::{Argument, ArgumentMode, Designation, Expr, ExprKind, SimpleName, TypeNameKind};
+use crate::syntax::tree::{Argument, ArgumentMode, Expr, ExprKind, SimpleName};
 use crate::types::{Ty, kind};
 
 impl Binder<'_> {
@@ -357,182 +356,6 @@ impl Binder<'_> {
         }
     }
 
-    /// Binds the arguments as far as possible without the parameters.
-    pub(super) fn source_arguments<'e>(
-        &mut self,
-        arguments: &'e [Argument],
-    ) -> Bind<Vec<SourceArgument<'e>>> {
-        let mut all = Vec::new();
-        for argument in arguments {
-            let value = self.argument_value(&argument.value, argument.mode)?;
-            all.push(SourceArgument {
-                name: argument.name.clone(),
-                mode: argument.mode,
-                value,
-                span: argument.value.span,
-            });
-        }
-        Ok(all)
-    }
-
-    fn argument_value<'e>(&mut self, expr: &'e Expr, mode: ArgumentMode) -> Bind<SourceArgumentValue<'e>> {
-        match &expr.kind {
-            ExprKind::Declaration(ty, names) => {
-                // `out _` where a variable has this name.
-                if *names == Designation::Discard
-                    && ty.kind == TypeNameKind::Inferred
-                    && let Some(variable) = self.variable("_", expr.span)
-                {
-                    return Ok(SourceArgumentValue::Value(variable));
-                }
-                let declared = match ty.kind {
-                    TypeNameKind::Inferred => None,
-                    _ => Some((ty, self.type_of_name(ty)?)),
-                };
-                Ok(SourceArgumentValue::Declared(declared, names))
-            }
-            ExprKind::Lambda(_) => Ok(SourceArgumentValue::Function),
-            ExprKind::New { ty: None, .. } | ExprKind::Default(None) | ExprKind::Collection(_) => {
-                Ok(SourceArgumentValue::TargetTyped(expr))
-            }
-            ExprKind::Paren(of) if of.kind.takes_type() => Ok(SourceArgumentValue::TargetTyped(of)),
-            ExprKind::Name(_) | ExprKind::Member(..) => match self.part(expr)? {
-                Classification::Group(_) => Ok(SourceArgumentValue::Function),
-                part => self.argument_place(part, expr, mode),
-            },
-            ExprKind::Tuple(elements)
-                if elements
-                    .iter()
-                    .any(|(_, element)| element.kind.takes_type() || self.is_null_literal(element)) =>
-            {
-                Ok(SourceArgumentValue::TargetTyped(expr))
-            }
-            ExprKind::Choice(..) | ExprKind::Switch(..) => {
-                // Without a natural type it gets the type of the parameter.
-                match self.value(expr) {
-                    Ok(value) => Ok(SourceArgumentValue::Value(value)),
-                    Err(_) => Ok(SourceArgumentValue::TargetTyped(expr)),
-                }
-            }
-            _ => {
-                let part = self.part(expr)?;
-                self.argument_place(part, expr, mode)
-            }
-        }
-    }
-
-    fn is_null_literal(&self, expr: &Expr) -> bool {
-        matches!(expr.kind, ExprKind::Literal(Constant::Null))
-    }
-
-    fn argument_place<'e>(
-        &mut self,
-        part: Classification,
-        expr: &Expr,
-        mode: ArgumentMode,
-    ) -> Bind<SourceArgumentValue<'e>> {
-        let value = self.require_value(part, expr.span)?;
-        if matches!(mode, ArgumentMode::Ref | ArgumentMode::Out) && !value.is_place() {
-            return reject("CS1510", "A ref or out value must be an assignable variable", expr.span);
-        }
-        if matches!(mode, ArgumentMode::Ref | ArgumentMode::Out)
-            && matches!(value.kind, TypedKind::Property(..) | TypedKind::Indexer(..))
-        {
-            return reject(
-                "CS0206",
-                "A non ref-returning property or indexer may not be used as an out or ref value",
-                expr.span,
-            );
-        }
-        Ok(SourceArgumentValue::Value(value))
-    }
-
-    /// The arguments of a method, each converted to the type of its parameter.
-    pub(super) fn pass_arguments(
-        &mut self,
-        candidate: &OverloadCandidate,
-        given: &[SourceArgument<'_>],
-        span: Span,
-    ) -> Bind<Vec<PassedArgument>> {
-        let method = &candidate.method;
-        let mut all = Vec::new();
-        for (at, place) in candidate.places.iter().enumerate() {
-            let ty = method.parameters.get(at).map(|ty| ty.direct().clone()).unwrap_or(Ty::Other);
-            let (value, turn) = match place {
-                ParameterSource::Argument(from) => {
-                    let Some(argument) = given.get(*from) else { continue };
-                    (self.pass_argument(argument, &ty, span)?, *from)
-                }
-                ParameterSource::Default => {
-                    let constant =
-                        method.method.parameters.get(at).and_then(|parameter| parameter.default.clone());
-                    (TypedArgument::Value(self.default_argument(constant, &ty, span)), usize::MAX)
-                }
-                ParameterSource::Rest(list, of) => {
-                    let mut items = Vec::new();
-                    for from in list {
-                        let Some(argument) = given.get(*from) else { continue };
-                        match self.pass_argument(argument, of, span)? {
-                            TypedArgument::Value(value) => items.push(value),
-                            _ => {
-                                return reject(
-                                    "CS1615",
-                                    "An argument in a `params` array may not be passed by reference",
-                                    span,
-                                );
-                            }
-                        }
-                    }
-                    let kind =
-                        TypedKind::NewArray { of: of.clone(), lengths: Vec::new(), items: Some(items) };
-                    let turn = list.first().copied().unwrap_or(usize::MAX);
-                    (TypedArgument::Value(Typed::new(kind, of.clone().vector(), span)), turn)
-                }
-            };
-            all.push(PassedArgument { value, turn });
-        }
-        Ok(all)
-    }
-
-    fn pass_argument(&mut self, argument: &SourceArgument<'_>, ty: &Ty, span: Span) -> Bind<TypedArgument> {
-        Ok(match &argument.value {
-            SourceArgumentValue::Value(value)
-                if matches!(argument.mode, ArgumentMode::Ref | ArgumentMode::Out) =>
-            {
-                TypedArgument::Place(value.clone())
-            }
-            SourceArgumentValue::Value(value) => TypedArgument::Value(self.convert(value.clone(), ty)?),
-            SourceArgumentValue::TargetTyped(expr) => TypedArgument::Value(self.convert_expr(expr, ty)?),
-            SourceArgumentValue::Function => {
-                return leave_to_compiler("a lambda or a method as an argument", span);
-            }
-            SourceArgumentValue::Declared(_, Designation::Name(name)) => {
-                TypedArgument::New(self.declare(name, ty.clone()), ty.clone())
-            }
-            SourceArgumentValue::Declared(..) => TypedArgument::New(self.slot(), ty.clone()),
-        })
-    }
-
-    fn default_argument(&self, constant: Option<Constant>, ty: &Ty, span: Span) -> Typed {
-        match constant {
-            None | Some(Constant::Null) => self.default_of(ty, span),
-            Some(constant) => {
-                let inside = self.types.inside(ty);
-                let kind = inside.number().or_else(|| self.types.enum_storage(&inside));
-                let constant = kind.and_then(|kind| constant.cast(kind, false)).unwrap_or(constant);
-                let value = Typed::new(TypedKind::Constant(constant), inside.clone(), span);
-                match inside == *ty {
-                    true => value,
-                    false => Typed::new(
-                        TypedKind::Convert(value.boxed(), super::typed::ConversionKind::Wrap),
-                        ty.clone(),
-                        span,
-                    ),
-                }
-            }
-        }
-    }
-
     /// Calls a method by its name on a value, with values.
     pub(super) fn call_named(
         &mut self,
@@ -566,17 +389,5 @@ impl Binder<'_> {
     /// Binds a condition, which is converted to `bool`.
     pub(super) fn condition(&mut self, expr: &Expr) -> Bind<Typed> {
         self.convert_expr(expr, &Ty::Primitive(kind::BOOLEAN))
-    }
-}
-
-impl<'e> SourceArgument<'e> {
-    pub(super) fn duplicate(&self) -> SourceArgument<'e> {
-        let value = match &self.value {
-            SourceArgumentValue::Value(value) => SourceArgumentValue::Value(value.clone()),
-            SourceArgumentValue::TargetTyped(expr) => SourceArgumentValue::TargetTyped(expr),
-            SourceArgumentValue::Function => SourceArgumentValue::Function,
-            SourceArgumentValue::Declared(ty, names) => SourceArgumentValue::Declared(ty.clone(), names),
-        };
-        SourceArgument { name: self.name.clone(), mode: self.mode, value, span: self.span }
     }
 }

@@ -2,7 +2,9 @@
 
 use std::rc::Rc;
 
-use super::binder::{Bind, Binder, Classification, reject};
+use super::binder::{Bind, Binder, reject};
+use super::classification::Classification;
+use super::inference::TypeInference;
 use super::scope::{COMMON_NAMESPACES, Scope};
 use super::system::{Member, TypeKind, TypeProvider};
 use super::typed::Typed;
@@ -142,9 +144,8 @@ impl Binder<'_> {
                     continue;
                 }
                 let pair = (first.ty.clone(), value.ty.clone());
-                let types = self
-                    .infer_arguments(method.generics.len(), std::slice::from_ref(&pair))
-                    .unwrap_or_default();
+                let inference = TypeInference::new(self.types, method.generics.len());
+                let types = inference.arguments(std::slice::from_ref(&pair)).unwrap_or_default();
                 let receiver_type = first.ty.with(&[], &types);
                 if !receiver_type.is_open() && self.implicit_conversion(value, &receiver_type).is_some() {
                     found.push(completion(&*method.name, "method"));

@@ -1,9 +1,10 @@
-//! `a ? b : c`, `a ?? b` and `switch` expressions: one type whichever is chosen (language specification,
-//! 12.18, 12.15, 12.11).
+//! `a ? b : c`, `a ?? b`, `a?.b` and `switch` expressions: one type whichever is chosen (language
+//! specification, 12.18, 12.15, 12.8.8, 12.11).
 //!
 //! Not here: the patterns of `switch` arms ([`super::patterns`]), the best common type ([`super::creation`]).
 
 use super::binder::{Bind, Binder, leave_to_compiler, reject};
+use super::classification::Classification;
 use super::typed::{ConversionKind, Typed, TypedKind, TypedSwitchArm};
 use crate::constant::Constant;
 use crate::syntax::Span;
@@ -173,5 +174,41 @@ impl Binder<'_> {
             })?);
         }
         Ok(Typed::new(TypedKind::Switch(of.boxed(), slot, bound), ty, span))
+    }
+
+    /// Binds `of?.then`: `then` is evaluated if `of` is not null.
+    pub(super) fn conditional(
+        &mut self,
+        of: &Expr,
+        span: Span,
+        then: impl FnOnce(&mut Self) -> Bind<Classification>,
+    ) -> Bind<Typed> {
+        let of = self.value(of)?;
+        let inside = self.types.nullable(&of.ty);
+        if of.ty.is_value() && inside.is_none() {
+            let name = self.type_text(&of.ty);
+            return reject(
+                "CS0023",
+                format!("Operator '?' cannot be applied to operand of type '{name}'"),
+                of.span,
+            );
+        }
+        let slot = self.slot();
+        let ty = inside.unwrap_or_else(|| of.ty.clone());
+        self.receivers.push(Typed::new(TypedKind::Slot(slot), ty, of.span));
+        let then = then(self).and_then(|part| self.require_value(part, span));
+        self.receivers.pop();
+        let then = then?;
+        if matches!(then.ty, Ty::Pointer(_)) || self.types.is_by_ref(&then.ty) {
+            let name = self.type_text(&then.ty);
+            return reject("CS8978", format!("'{name}' cannot be made nullable."), span);
+        }
+        let ty = if then.is_void() { then.ty.clone() } else { self.types.nullable_of(&then.ty) };
+        let then = if ty != then.ty {
+            Typed::new(TypedKind::Convert(then.boxed(), ConversionKind::Wrap), ty.clone(), span)
+        } else {
+            then
+        };
+        Ok(Typed::new(TypedKind::Conditional(of.boxed(), slot, then.boxed()), ty, span))
     }
 }

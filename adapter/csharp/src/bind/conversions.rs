@@ -54,7 +54,7 @@ impl Binder<'_> {
         }
         if self.types.is_delegate(to)
             && let ExprKind::Name(_) | ExprKind::Member(..) = &expr.kind
-            && let super::binder::Classification::Group(_) = self.part(expr)?
+            && let super::classification::Classification::Group(_) = self.part(expr)?
         {
             return super::binder::leave_to_compiler("a method as a delegate", expr.span);
         }

@@ -5,7 +5,8 @@
 
 use std::rc::Rc;
 
-use super::binder::{Bind, Binder, Classification, leave_to_compiler, reject};
+use super::binder::{Bind, Binder, leave_to_compiler, reject};
+use super::classification::Classification;
 use super::system::{Member, Method, TypeKind};
 use super::typed::{Typed, TypedKind};
 use crate::constant::Constant;
@@ -77,7 +78,10 @@ impl Binder<'_> {
         let Some(best) = self.best(candidates, &given, span)? else {
             return self.reject_call(&name, &constructors, &given, span);
         };
-        if given.iter().any(|given| matches!(given.value, super::overloads::SourceArgumentValue::Function)) {
+        if given
+            .iter()
+            .any(|given| matches!(given.value, super::source_argument::SourceArgumentValue::Function))
+        {
             return leave_to_compiler("a lambda or a method as an argument", span);
         }
         let is_text = self.is_text_constructor(&best.method.method);

@@ -1,13 +1,13 @@
-//! Indexers, indexes from the end and ranges (language specification, 12.8.12, 12.9.6 and 12.10). Not here:
-//! the choice among indexers ([`super::overloads`]).
-
-use std::rc::Rc;
+//! Elements: by indexes, by indexes from the end and by ranges (language specification, 12.8.12, 12.9.6 and
+//! 12.10). Not here: indexers of types ([`super::indexers`]).
 
 use super::binder::{Bind, Binder, reject};
+use super::classification::Classification;
+use super::indexers::{IndexerAccess, has_indexer};
 use super::operators::positional_arguments;
-use super::overloads::{SourceArgument, SourceArgumentValue};
-use super::system::{ContiguousElements, Member, Method, Property};
-use super::typed::{MethodRef, PropertyRef, Typed, TypedKind};
+use super::source_argument::{SourceArgument, SourceArgumentValue};
+use super::system::{ContiguousElements, Member};
+use super::typed::{MethodRef, Typed, TypedKind};
 use crate::operators::BinaryOp;
 use crate::syntax::Span;
 use crate::syntax::tree::{Argument, ArgumentMode, Expr, ExprKind};
@@ -43,9 +43,9 @@ impl Binder<'_> {
         if let Some(value) = self.stored_element(&of, given, span)? {
             return Ok(value);
         }
-        if let Some((property, arguments)) = self.indexer(&of.ty, None, given, span)? {
-            self.check_place(&property.ty, Some(&of.ty), span)?;
-            return Ok(access(of, property, arguments, span));
+        if let Some(indexer) = IndexerAccess::best(self, &of.ty, None, given, span)? {
+            self.check_place(&indexer.property.ty, Some(&of.ty), span)?;
+            return Ok(indexer.on(of, span));
         }
         // `System.Index` and `System.Range` as values, for types with a length.
         if let [SourceArgument { value: SourceArgumentValue::Value(index), .. }] = given {
@@ -63,11 +63,9 @@ impl Binder<'_> {
             return self.element_access(narrow, given, span);
         }
         let name = self.type_text(&of.ty);
-        let any = self.types.lineage(&of.ty).iter().any(|owner| {
-            let is_open = |property: &Rc<Property>| is_meant(property, None);
-            self.types.def(owner).is_some_and(|def| self.types.system.indexers(def).iter().any(is_open))
-        });
-        if any || matches!(of.ty, Ty::Vector(_) | Ty::Array(..) | Ty::Primitive(kind::STRING)) {
+        if has_indexer(self.types, &of.ty)
+            || matches!(of.ty, Ty::Vector(_) | Ty::Array(..) | Ty::Primitive(kind::STRING))
+        {
             let passed: Vec<String> = given
                 .iter()
                 .map(|given| match &given.value {
@@ -146,44 +144,14 @@ impl Binder<'_> {
             // A struct that implements the indexer is not copied to a box: the indexer may change it.
             let interfaces = if of.ty.is_value() { self.types.lineage(&bound) } else { Vec::new() };
             for interface in interfaces {
-                if let Some((property, arguments)) = self.indexer(&of.ty, Some(&interface), given, span)? {
-                    return Ok(Some(access(of.clone(), property, arguments, span)));
+                if let Some(indexer) = IndexerAccess::best(self, &of.ty, Some(&interface), given, span)? {
+                    return Ok(Some(indexer.on(of.clone(), span)));
                 }
             }
-            if let Some((property, arguments)) = self.indexer(&bound, None, given, span)? {
+            if let Some(indexer) = IndexerAccess::best(self, &bound, None, given, span)? {
                 let cast = self.cast_value(of.clone(), &bound, of.span)?;
-                return Ok(Some(access(cast, property, arguments, span)));
+                return Ok(Some(indexer.on(cast, span)));
             }
-        }
-        Ok(None)
-    }
-
-    /// The best indexer that a type or its bases declare, or implement explicitly for an interface.
-    #[allow(clippy::type_complexity, reason = "an indexer and what it is passed")]
-    fn indexer(
-        &mut self,
-        ty: &Ty,
-        interface: Option<&Ty>,
-        given: &[SourceArgument<'_>],
-        span: Span,
-    ) -> Bind<Option<(PropertyRef, Vec<super::typed::PassedArgument>)>> {
-        let interface = interface.and_then(|interface| self.types.info(interface));
-        let interface = interface.map(|info| info.full_name.clone());
-        for owner in self.types.lineage(ty) {
-            let Some(def) = self.types.def(&owner) else { continue };
-            let own = self.types.system.indexers(def);
-            let methods: Vec<(Rc<Method>, Ty)> = own
-                .iter()
-                .filter(|property| is_meant(property, interface.as_deref()))
-                .map(|property| (Rc::new(as_method(property)), owner.clone()))
-                .collect();
-            let candidates = self.applicable(&methods, &[], given);
-            let Some(best) = self.best(candidates, given, span)? else { continue };
-            let token = best.method.method.token;
-            let Some(property) = own.iter().find(|property| token_of(property) == token) else { continue };
-            let reference = self.property_ref(property, &owner);
-            let arguments = self.pass_arguments(&best, given, span)?;
-            return Ok(Some((reference, arguments)));
         }
         Ok(None)
     }
@@ -197,7 +165,7 @@ impl Binder<'_> {
             return Ok(self.int(i32::try_from(count).unwrap_or(i32::MAX), span));
         }
         for name in ["Length", "Count"] {
-            if let Some(super::binder::Classification::Value(value)) = self.own_member(of, name, &[], span)?
+            if let Some(Classification::Value(value)) = self.own_member(of, name, &[], span)?
                 && value.ty == INT
             {
                 return Ok(value);
@@ -314,9 +282,7 @@ impl Binder<'_> {
         let length = self.length(&kept, span)?;
         let mut ends = Vec::new();
         for name in ["Start", "End"] {
-            let Some(super::binder::Classification::Value(end)) =
-                self.own_member(&kept_range, name, &[], span)?
-            else {
+            let Some(Classification::Value(end)) = self.own_member(&kept_range, name, &[], span)? else {
                 return reject("CS0656", "Missing compiler required member 'System.Range'", span);
             };
             ends.push(self.call_named(&end, "GetOffset", vec![length.clone()], span)?);
@@ -383,45 +349,4 @@ impl Binder<'_> {
         };
         Ok(Typed::new(TypedKind::New(Box::new(constructor), positional_arguments(values)), ty, span))
     }
-}
-
-/// Whether an indexer is one that an expression can use on a value of its type, or one that implements an
-/// indexer of an interface explicitly; its name then begins with that of the interface.
-fn is_meant(property: &Property, interface: Option<&str>) -> bool {
-    match interface.and_then(|name| name.split('`').next()) {
-        None => !property.name.contains('.'),
-        Some(name) => property.name.strip_prefix(name).is_some_and(|rest| rest.starts_with(['.', '<'])),
-    }
-}
-
-/// The access to an element by an indexer.
-fn access(
-    of: Typed,
-    property: PropertyRef,
-    arguments: Vec<super::typed::PassedArgument>,
-    span: Span,
-) -> Typed {
-    let ty = property.ty.direct().clone();
-    Typed::new(TypedKind::Indexer(of.boxed(), Box::new(property), arguments), ty, span)
-}
-
-/// Converts an indexer to a method, for overload resolution.
-fn as_method(property: &Property) -> Method {
-    Method {
-        owner: property.owner,
-        token: token_of(property),
-        name: property.name.clone(),
-        generics: Vec::new(),
-        parameters: property.parameters.clone(),
-        result: property.ty.clone(),
-        is_static: property.is_static,
-        is_override: property.is_override,
-        is_abstract: property.is_abstract,
-        is_accessible: property.is_accessible,
-        is_public: property.is_accessible,
-    }
-}
-
-fn token_of(property: &Property) -> u32 {
-    property.getter.or(property.setter).unwrap_or(0)
 }

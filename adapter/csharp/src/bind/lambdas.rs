@@ -3,8 +3,9 @@
 //! Not here: inference of parameter types ([`super::sequences`]), statements in braces
 //! ([`super::statements`]).
 
-use super::binder::{Bind, Binder, MethodGroup, leave_to_compiler, reject};
-use super::overloads::SourceArgument;
+use super::binder::{Bind, Binder, leave_to_compiler, reject};
+use super::classification::MethodGroup;
+use super::source_argument::SourceArgument;
 use super::typed::{Body, Typed, TypedKind, TypedLambda};
 use crate::syntax::Span;
 use crate::syntax::tree::{self, LambdaBody};

@@ -1,15 +1,18 @@
-//! The meaning of a simple name (language specification, 12.8.4).
+//! The meaning of a simple name, of `this` and of `base`, and `nameof` (language specification, 12.8.4,
+//! 12.8.14, 12.8.15 and 12.8.23).
 //!
 //! Not here: names after a dot ([`super::members`]).
 
 use std::rc::Rc;
 
-use super::binder::{Bind, Binder, Classification, MethodGroup, reject};
+use super::binder::{Bind, Binder, reject};
+use super::classification::{Classification, MethodGroup};
 use super::scope::COMMON_NAMESPACES;
-use super::typed::{Typed, TypedKind};
+use super::typed::{ConversionKind, Typed, TypedKind};
+use crate::constant::Constant;
 use crate::syntax::Span;
-use crate::syntax::tree::SimpleName;
-use crate::types::{Def, INT, Ty};
+use crate::syntax::tree::{Expr, ExprKind, SimpleName};
+use crate::types::{Def, INT, OBJECT, STRING, Ty};
 
 impl Binder<'_> {
     pub(super) fn simple_name(&mut self, name: &SimpleName) -> Bind<Classification> {
@@ -238,5 +241,50 @@ impl Binder<'_> {
             arguments.extend(types.iter().cloned());
             Some(self.types.make(def, arguments))
         })
+    }
+
+    pub(super) fn this(&self, span: Span) -> Bind<Typed> {
+        match &self.scope.this {
+            Some(ty) => Ok(Typed::new(TypedKind::This, ty.clone(), span)),
+            None => reject(
+                "CS0026",
+                "Keyword 'this' is not valid in a static property, static method, or static field \
+                    initializer",
+                span,
+            ),
+        }
+    }
+
+    pub(super) fn base(&self, span: Span) -> Bind<Typed> {
+        let this = self.this(span)?;
+        let class = self.scope.class.as_ref().unwrap_or(&this.ty);
+        let ty = self.types.base(class).unwrap_or(OBJECT);
+        Ok(Typed::new(TypedKind::Convert(this.boxed(), ConversionKind::Same), ty, span))
+    }
+
+    pub(super) fn name_of(&mut self, of: &Expr, span: Span) -> Bind<Typed> {
+        let mut inner = of;
+        while let ExprKind::Paren(of) = &inner.kind {
+            inner = of;
+        }
+        let name = match &inner.kind {
+            ExprKind::Name(name) | ExprKind::Member(_, name) | ExprKind::Qualified(_, name) => {
+                name.text.clone()
+            }
+            ExprKind::Conditional(_, then) => match &then.kind {
+                ExprKind::Member(_, name) => name.text.clone(),
+                _ => return reject("CS8081", "Expression does not have a name", of.span),
+            },
+            _ => return reject("CS8081", "Expression does not have a name", of.span),
+        };
+        if let ExprKind::Name(_) = &inner.kind {
+            // A name that does not exist is refused; a type with open arguments is not checked.
+            if let Err(refusal) = self.part(inner)
+                && !matches!(&inner.kind, ExprKind::Name(name) if name.arity() > 0)
+            {
+                return Err(refusal);
+            }
+        }
+        Ok(Typed::new(TypedKind::Constant(Constant::Text(name.to_string())), STRING, span))
     }
 }

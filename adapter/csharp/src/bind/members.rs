@@ -3,21 +3,17 @@
 
 use std::rc::Rc;
 
-use super::binder::{Bind, Binder, Classification, leave_to_compiler, reject};
-use super::overloads::{SourceArgument, SourceArgumentValue};
-use super::system::{Field, Member, Method, Property, TypeKind};
-use super::typed::{ConversionKind, FieldRef, MethodRef, PropertyRef, Typed, TypedKind};
+use super::binder::{Bind, Binder, leave_to_compiler, reject};
+use super::classification::Classification;
+use super::dynamic_members::member_of_dynamic;
+use super::interface_member::InterfaceMember;
+use super::intrinsic_members::intrinsic_member;
+use super::system::{Field, Member, Method, Property};
+use super::typed::{FieldRef, MethodRef, PropertyRef, Typed, TypedKind};
 use crate::constant::Constant;
 use crate::syntax::Span;
-use crate::syntax::tree::{ArgumentMode, Expr, ExprKind, SimpleName};
-use crate::types::{BOOL, INT, OBJECT, STRING, Ty, kind};
-
-/// The interface of objects that bind their members dynamically; the framework's base class for them, whose
-/// declared members are preferred; and the one that is a dictionary.
-const DYNAMIC_PROVIDER: &str = "System.Dynamic.IDynamicMetaObjectProvider";
-const DYNAMIC_OBJECT: &str = "System.Dynamic.DynamicObject";
-const EXPANDO_OBJECT: &str = "System.Dynamic.ExpandoObject";
-const DICTIONARY: &str = "System.Collections.Generic.IDictionary`2";
+use crate::syntax::tree::{Expr, ExprKind, SimpleName};
+use crate::types::{STRING, Ty};
 
 impl Binder<'_> {
     /// Binds the member access `of.name`.
@@ -80,7 +76,7 @@ impl Binder<'_> {
                 }
                 let is_base = matches!(of.kind, ExprKind::Base);
                 let found = self.member_of(value, &name.text, &types, name.span, span)?;
-                Ok(if is_base { as_base(found) } else { found })
+                Ok(if is_base { found.mark_base() } else { found })
             }
         }
     }
@@ -111,7 +107,7 @@ impl Binder<'_> {
             return reject("CS0023", "Operator '.' cannot be applied to operand of type '<null>'", of.span);
         }
         if self.is_dynamic_value(&of)
-            && let Some(part) = self.member_of_dynamic(&of, name, types, span)?
+            && let Some(part) = member_of_dynamic(self, &of, name, types, span)?
         {
             return Ok(part);
         }
@@ -182,7 +178,8 @@ impl Binder<'_> {
         span: Span,
     ) -> Bind<Option<Classification>> {
         for interface in self.bounds(&of.ty).iter().flat_map(|bound| self.types.lineage(bound)) {
-            let Some(explicit) = self.explicit_name(&of.ty, &interface, name) else { continue };
+            let member = InterfaceMember { types: self.types, interface: &interface, name };
+            let Some(explicit) = member.explicit_name(&of.ty) else { continue };
             // A class may override the member. A struct is not copied to a box: the member may change it.
             if of.ty.is_value() {
                 return self.own_member(of, &explicit, types, span);
@@ -205,7 +202,9 @@ impl Binder<'_> {
     ) -> Bind<Option<Classification>> {
         let interfaces: Vec<Ty> =
             self.bounds(ty).iter().flat_map(|bound| self.types.lineage(bound)).collect();
-        let explicit = interfaces.iter().find_map(|interface| self.explicit_name(ty, interface, name));
+        let relations = self.types;
+        let member = |interface| InterfaceMember { types: relations, interface, name };
+        let explicit = interfaces.iter().find_map(|interface| member(interface).explicit_name(ty));
         // By the name of the type itself, a public member of the same name is meant.
         let is_parameter = matches!(&of.kind, ExprKind::Name(own)
             if self.scope.type_parameters.iter().any(|(parameter, _)| **parameter == *own.text));
@@ -218,81 +217,15 @@ impl Binder<'_> {
         if let Some(explicit) = explicit {
             return self.static_member(ty, &explicit, types, span);
         }
-        for interface in interfaces {
-            if let Some(part) = self.static_member(&interface, name, types, span)? {
-                if self.is_own_implementation(ty, &interface, name) {
+        for interface in &interfaces {
+            if let Some(part) = self.static_member(interface, name, types, span)? {
+                if member(interface).is_implemented_by_interface(ty) {
                     return Ok(Some(part));
                 }
                 return leave_to_compiler("a static member that another interface implements", span);
             }
         }
         Ok(None)
-    }
-
-    /// Whether the static members of this name that an interface declares have bodies, which no other
-    /// interface of the type replaces.
-    fn is_own_implementation(&self, ty: &Ty, interface: &Ty, name: &str) -> bool {
-        let Some(def) = self.types.def(interface) else { return false };
-        let has_bodies = self.types.system.members(def, name).iter().all(|member| !member.is_abstract());
-        let is_replaced =
-            |other: &Ty| other != interface && self.explicit_name(other, interface, name).is_some();
-        has_bodies && !self.types.interfaces(ty).iter().any(is_replaced)
-    }
-
-    /// The name of the member with which a type implements a member of an interface explicitly: `I.Name` or
-    /// `I<T>.Name`. `None` if there is no such member, or several with different names.
-    fn explicit_name(&self, ty: &Ty, interface: &Ty, name: &str) -> Option<String> {
-        let info = self.types.info(interface).filter(|info| info.kind == TypeKind::Interface)?;
-        let plain = info.full_name.split('`').next()?;
-        for class in self.types.chain(ty) {
-            let Some(def) = self.types.def(&class) else { continue };
-            let members = self.types.system.all_members(def);
-            let mut found = members.iter().map(Member::name).filter(|own| {
-                let between = own.strip_prefix(plain).and_then(|rest| rest.strip_suffix(name));
-                between.is_some_and(|part| part == "." || part.starts_with('<') && part.ends_with(">."))
-            });
-            if let Some(first) = found.next() {
-                return found.all(|other| other == first).then(|| first.to_owned());
-            }
-        }
-        None
-    }
-
-    /// A member of a `dynamic` value that binds its members itself; `None` for any other value. C#'s runtime
-    /// binder asks such a value first, unless it is a `DynamicObject`, whose declared members are preferred.
-    fn member_of_dynamic(
-        &mut self,
-        of: &Typed,
-        name: &str,
-        types: &[Ty],
-        span: Span,
-    ) -> Bind<Option<Classification>> {
-        let Some(narrow) = self.narrow(of) else { return Ok(None) };
-        let chain = self.types.chain(&narrow.ty);
-        let is = |ty: &Ty, name: &str| self.types.is_named(ty, name);
-        if !chain.iter().any(|base| self.types.interfaces(base).iter().any(|ty| is(ty, DYNAMIC_PROVIDER))) {
-            return Ok(None);
-        }
-        if chain.iter().any(|base| is(base, DYNAMIC_OBJECT))
-            && let Some(part) = self.own_member(&narrow, name, types, span)?
-        {
-            return Ok(Some(part));
-        }
-        // Its members are the entries of a dictionary: reading one runs no other code.
-        if is(&narrow.ty, EXPANDO_OBJECT)
-            && let Some(dictionary) = self.types.named(DICTIONARY, vec![STRING, OBJECT])
-        {
-            let entries = self.cast_value(narrow, &dictionary, span)?;
-            let key = self.literal(Constant::Text(name.to_owned()), span);
-            let given = [SourceArgument {
-                name: None,
-                mode: ArgumentMode::Value,
-                value: SourceArgumentValue::Value(key),
-                span,
-            }];
-            return Ok(Some(Classification::Value(self.element_access(entries, &given, span)?)));
-        }
-        leave_to_compiler("a member of a `dynamic` object", span)
     }
 
     /// A value with its run-time type, if that type is more derived than the declared one.
@@ -314,7 +247,7 @@ impl Binder<'_> {
         span: Span,
     ) -> Bind<Option<Classification>> {
         if types.is_empty()
-            && let Some(value) = self.intrinsic_member(of, name, span)
+            && let Some(value) = intrinsic_member(self.types, of, name, span)
         {
             return Ok(Some(Classification::Value(value)));
         }
@@ -362,41 +295,6 @@ impl Binder<'_> {
             }
         }
         Ok(None)
-    }
-
-    /// Members that need no lookup: lengths, members of nullables, elements of tuples.
-    fn intrinsic_member(&self, of: &Typed, name: &str, span: Span) -> Option<Typed> {
-        let boxed = || of.clone().boxed();
-        match (&of.ty, name) {
-            (Ty::Vector(_) | Ty::Array(..) | Ty::Primitive(kind::STRING), "Length") => {
-                // The length of a constant is not a constant.
-                return Some(Typed::new(TypedKind::Length(boxed()), INT, span));
-            }
-            (Ty::Vector(_) | Ty::Array(..), "LongLength") => {
-                let length = Typed::new(TypedKind::Length(boxed()), INT, span);
-                let how = ConversionKind::Number { checked: false };
-                return Some(Typed::new(
-                    TypedKind::Convert(length.boxed(), how),
-                    Ty::Primitive(kind::I8),
-                    span,
-                ));
-            }
-            (Ty::Vector(_), "Rank") => return Some(self.int(1, span)),
-            (Ty::Array(_, rank), "Rank") => return Some(self.int(i32::try_from(*rank).unwrap_or(1), span)),
-            _ => {}
-        }
-        if let Some(inner) = self.types.nullable(&of.ty) {
-            return match name {
-                "HasValue" => Some(Typed::new(TypedKind::HasValue(boxed()), BOOL, span)),
-                "Value" => Some(Typed::new(TypedKind::Convert(boxed(), ConversionKind::Unwrap), inner, span)),
-                _ => None,
-            };
-        }
-        let elements = self.types.tuple(&of.ty)?;
-        let named = of.ty.names().and_then(|names| names.position(name));
-        let at = named.or_else(|| name.strip_prefix("Item")?.parse::<usize>().ok()?.checked_sub(1))?;
-        let ty = elements.get(at)?.clone();
-        Some(Typed::new(TypedKind::TupleElement(boxed(), at), ty, span))
     }
 
     /// A static member of a type or of one of its bases.
@@ -482,19 +380,5 @@ fn constant_type(constant: &Constant, declared: Ty) -> Ty {
     match (&declared, constant) {
         (Ty::Other, constant) => constant.ty(),
         _ => declared,
-    }
-}
-
-/// Marks a member as accessed by `base.`, without virtual dispatch.
-fn as_base(part: Classification) -> Classification {
-    match part {
-        Classification::Group(group) => {
-            Classification::Group(super::binder::MethodGroup { is_base: true, ..group })
-        }
-        Classification::Value(Typed { kind: TypedKind::Property(of, property), ty, span }) => {
-            let property = Box::new(PropertyRef { is_base: true, ..*property });
-            Classification::Value(Typed::new(TypedKind::Property(of, property), ty, span))
-        }
-        other => other,
     }
 }

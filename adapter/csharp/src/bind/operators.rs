@@ -269,7 +269,7 @@ impl Binder<'_> {
                 match (inside == *one, inside == *other) {
                     (true, false) => Ordering::Greater,
                     (false, true) => Ordering::Less,
-                    _ => self.better_type(one, other),
+                    _ => self.types.better_type(one, other),
                 }
             };
             let (first, second) = (by(a), if op.shifts() { Ordering::Equal } else { by(b) });

@@ -1,74 +1,19 @@
 //! Overload resolution (language specification, 12.6.4).
 //!
-//! Not here: inference of generic arguments ([`super::inference`]).
+//! Not here: inference of generic arguments ([`super::inference`]), which of two candidates is better
+//! ([`super::candidates`]).
 
 use std::cmp::Ordering;
 use std::rc::Rc;
 
 use super::binder::{Bind, Binder, leave_to_compiler, reject};
+use super::candidates::{OverloadCandidate, ParameterSource};
+use super::inference::{TypeInference, is_internal};
+use super::source_argument::{SourceArgument, SourceArgumentValue};
 use super::system::{Method, Parameter, PassMode};
-use super::typed::{MethodRef, Typed};
 use crate::syntax::Span;
-use crate::syntax::tree::{ArgumentMode, Designation, Expr, TypeName};
-use crate::types::{Ty, kind};
-
-/// An argument of a call in the source.
-pub(super) struct SourceArgument<'e> {
-    pub(super) name: Option<Rc<str>>,
-    pub(super) mode: ArgumentMode,
-    pub(super) value: SourceArgumentValue<'e>,
-    pub(super) span: Span,
-}
-
-pub(super) enum SourceArgumentValue<'e> {
-    Value(Typed),
-    /// An expression whose type depends on the parameter: `new(…)`, `default`.
-    TargetTyped(&'e Expr),
-    /// A lambda, or a method group.
-    Function,
-    /// A declaration in an argument: `out var name`.
-    Declared(Option<(&'e TypeName, Ty)>, &'e Designation),
-}
-
-impl SourceArgument<'_> {
-    /// A value that is passed by position.
-    pub(super) fn of(value: Typed) -> Self {
-        let span = value.span;
-        Self { name: None, mode: ArgumentMode::Value, value: SourceArgumentValue::Value(value), span }
-    }
-}
-
-/// The source of a parameter's value.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum ParameterSource {
-    Argument(usize),
-    Default,
-    /// The remaining arguments, by position, in an array of this type.
-    Rest(Vec<usize>, Ty),
-}
-
-/// A method that is applicable to the arguments.
-pub(super) struct OverloadCandidate {
-    pub(super) method: MethodRef,
-    pub(super) places: Vec<ParameterSource>,
-    /// The type to which each argument is converted.
-    parameter_types: Vec<Ty>,
-    expanded: bool,
-}
-
-impl OverloadCandidate {
-    /// Whether the first argument is a number that is converted to another number type.
-    pub(super) fn converts_number(&self, from: &Ty) -> bool {
-        self.parameter_types.first().is_some_and(|to| is_other_number(from, to))
-    }
-}
-
-/// Whether both are numbers of different types. `this` of an extension method is never converted
-/// between number types.
-pub(super) fn is_other_number(from: &Ty, to: &Ty) -> bool {
-    let is_number = |ty: &Ty| matches!(ty, Ty::Primitive(_)) && ty.is_value();
-    from != to && is_number(from) && is_number(to)
-}
+use crate::syntax::tree::{ArgumentMode, Expr};
+use crate::types::Ty;
 
 impl Binder<'_> {
     /// The applicable methods.
@@ -98,7 +43,7 @@ impl Binder<'_> {
         let beats_all = |at: usize| {
             let one = candidates.get(at)?;
             let beats = |(other, own): (usize, &OverloadCandidate)| {
-                other == at || self.is_better(one, own, given) == Ordering::Greater
+                other == at || one.compare(own, given, self.types) == Ordering::Greater
             };
             candidates.iter().enumerate().all(beats).then_some(at)
         };
@@ -162,9 +107,9 @@ impl Binder<'_> {
                     }
                 })
                 .collect();
-            own = self.infer_arguments(generic, &pairs)?;
+            own = TypeInference::new(self.types, generic).arguments(&pairs)?;
         }
-        if own.iter().any(Self::is_internal) || !self.satisfies(method, owner, &own) {
+        if own.iter().any(is_internal) || !self.types.satisfies(method, owner, &own) {
             return None;
         }
         let mut parameter_types = vec![Ty::Other; given.len()];
@@ -208,7 +153,7 @@ impl Binder<'_> {
                 !value.is_void() && self.implicit_conversion(value, ty).is_some()
             }
             SourceArgumentValue::TargetTyped(expr) => self.fits_target_typed(expr, ty),
-            SourceArgumentValue::Function => self.takes_lambda(ty),
+            SourceArgumentValue::Function => self.types.takes_lambda(ty),
             SourceArgumentValue::Declared(Some((_, declared)), _) => declared == ty,
             SourceArgumentValue::Declared(None, _) => true,
         }
@@ -229,105 +174,6 @@ impl Binder<'_> {
             }
             ExprKind::Collection(_) => self.types.item_of(ty).is_some() || self.types.is_by_ref(ty),
             _ => true,
-        }
-    }
-
-    /// Whether one candidate is better than another; [`Ordering::Equal`] if neither is.
-    fn is_better(
-        &self,
-        one: &OverloadCandidate,
-        other: &OverloadCandidate,
-        given: &[SourceArgument<'_>],
-    ) -> Ordering {
-        let (mut better, mut worse) = (false, false);
-        for (at, given) in given.iter().enumerate() {
-            let (Some(a), Some(b)) = (one.parameter_types.get(at), other.parameter_types.get(at)) else {
-                continue;
-            };
-            match self.better_target(given, a, b) {
-                Ordering::Greater => better = true,
-                Ordering::Less => worse = true,
-                Ordering::Equal => {}
-            }
-        }
-        match (better, worse) {
-            (true, false) => return Ordering::Greater,
-            (false, true) => return Ordering::Less,
-            (true, true) => return Ordering::Equal,
-            (false, false) => {}
-        }
-        let generic = |candidate: &OverloadCandidate| !candidate.method.types.is_empty();
-        let left_out = |candidate: &OverloadCandidate| {
-            candidate.places.iter().filter(|place| **place == ParameterSource::Default).count()
-        };
-        let rest = |candidate: &OverloadCandidate| {
-            candidate
-                .places
-                .iter()
-                .map(|place| match place {
-                    ParameterSource::Rest(list, _) => list.len(),
-                    _ => 0,
-                })
-                .sum::<usize>()
-        };
-        // Less is better.
-        let ties = [
-            generic(one).cmp(&generic(other)),
-            one.expanded.cmp(&other.expanded),
-            left_out(one).cmp(&left_out(other)),
-            rest(one).cmp(&rest(other)),
-            self.compare_specificity(other, one),
-        ];
-        ties.into_iter().fold(Ordering::Equal, Ordering::then).reverse()
-    }
-
-    /// Compares two candidates by the specificity of their declared types: `List<T>` is
-    /// more specific than `T`.
-    fn compare_specificity(&self, one: &OverloadCandidate, other: &OverloadCandidate) -> Ordering {
-        let depth = |candidate: &OverloadCandidate| {
-            candidate
-                .method
-                .method
-                .parameters
-                .iter()
-                .map(|parameter| specificity(&parameter.ty))
-                .sum::<usize>()
-        };
-        depth(one).cmp(&depth(other))
-    }
-
-    /// Compares two conversions of an argument by their target types.
-    fn better_target(&self, given: &SourceArgument<'_>, a: &Ty, b: &Ty) -> Ordering {
-        if a == b {
-            return Ordering::Equal;
-        }
-        if let SourceArgumentValue::Value(value) = &given.value {
-            match (value.ty == *a, value.ty == *b) {
-                (true, false) => return Ordering::Greater,
-                (false, true) => return Ordering::Less,
-                _ => {}
-            }
-        }
-        self.better_type(a, b)
-    }
-
-    /// Compares two types as conversion targets (12.6.4.7).
-    pub(super) fn better_type(&self, a: &Ty, b: &Ty) -> Ordering {
-        let to_b = self.types.widens(a, b);
-        let to_a = self.types.widens(b, a);
-        match (to_b, to_a) {
-            (true, false) => return Ordering::Greater,
-            (false, true) => return Ordering::Less,
-            _ => {}
-        }
-        let (a, b) = (self.types.inside(a), self.types.inside(b));
-        let signed = |ty: &Ty| ty.kind().is_some_and(crate::constant::is_signed);
-        let unsigned =
-            |ty: &Ty| matches!(ty, Ty::Primitive(kind::U1 | kind::U2 | kind::U4 | kind::U8 | kind::U));
-        match (signed(&a) && unsigned(&b), unsigned(&a) && signed(&b)) {
-            (true, _) => Ordering::Greater,
-            (_, true) => Ordering::Less,
-            _ => Ordering::Equal,
         }
     }
 
@@ -392,16 +238,6 @@ impl Binder<'_> {
             })
             .collect();
         reject("CS1503", format!("No overload of '{name}' takes ({})", passed.join(", ")), span)
-    }
-}
-
-/// How specific a type is: the number of its parts that are not generic parameters.
-fn specificity(ty: &Ty) -> usize {
-    match ty {
-        Ty::Var(_) | Ty::MethodVar(_) => 0,
-        Ty::Named(named) => 1 + named.arguments.iter().map(specificity).sum::<usize>(),
-        Ty::Vector(of) | Ty::Array(of, _) | Ty::Pointer(of) | Ty::Reference(of) => 1 + specificity(of),
-        _ => 1,
     }
 }
 

@@ -2,8 +2,10 @@
 //!
 //! Not here: the arms of `switch` expressions ([`super::conditional`]). Runs no test: `eval::patterns` does.
 
-use super::binder::{Bind, Binder, Classification, reject};
-use super::overloads::{SourceArgument, SourceArgumentValue};
+use super::binder::{Bind, Binder, reject};
+use super::classification::Classification;
+use super::deconstruction::Deconstruction;
+use super::source_argument::{SourceArgument, SourceArgumentValue};
 use super::typed::{ConversionKind, Typed, TypedKind, TypedPattern};
 use crate::constant::Constant;
 use crate::operators::BinaryOp;
@@ -108,8 +110,9 @@ impl Binder<'_> {
             Designation::Tuple(all) => {
                 let mut tests = self.not_null(input);
                 let value = self.unwrap_nullable(input, &mut tests);
-                let mut steps = Vec::new();
-                let parts = self.deconstruction_parts(&value, all.len(), &mut steps, span)?;
+                let mut deconstruction = Deconstruction::new(self, span);
+                let parts = deconstruction.parts(&value, all.len())?;
+                let steps = deconstruction.into_steps();
                 self.run_before(steps, &mut tests);
                 for (part, names) in parts.into_iter().zip(all) {
                     let (slot, kept) = self.keep_part(&part);
@@ -242,8 +245,9 @@ impl Binder<'_> {
             }
         };
         if let Some(positions) = &of.positions {
-            let mut steps = Vec::new();
-            let parts = self.deconstruction_parts(&value, positions.len(), &mut steps, span)?;
+            let mut deconstruction = Deconstruction::new(self, span);
+            let parts = deconstruction.parts(&value, positions.len())?;
+            let steps = deconstruction.into_steps();
             self.run_before(steps, &mut tests);
             for (part, (_, pattern)) in parts.into_iter().zip(positions) {
                 let (slot, kept) = self.keep_part(&part);

@@ -1,10 +1,11 @@
-//! Relations between types: bases, interfaces, nullables, enums, and reference conversions.
+//! Relations between types: bases, interfaces, nullables, enums, constraints, and reference conversions.
 //!
 //! Not here: conversions of values ([`super::conversions`]).
 
+use std::cmp::Ordering;
 use std::rc::Rc;
 
-use super::system::{TypeInfo, TypeKind, TypeProvider, Variance};
+use super::system::{Member, Method, TypeInfo, TypeKind, TypeProvider, Variance};
 use crate::types::{Def, NamedType, OBJECT, TupleNames, Ty, kind, primitive_name, widens};
 
 /// Maximum number of base types that are followed.
@@ -305,5 +306,72 @@ impl<'a> TypeRelations<'a> {
             return false;
         }
         !to.is_value() && self.derives(&self.inside(from), to)
+    }
+
+    /// Whether generic arguments satisfy the constraints of the method.
+    pub(crate) fn satisfies(&self, method: &Method, owner: &Ty, types: &[Ty]) -> bool {
+        method.generics.iter().zip(types).all(|(generic, ty)| {
+            if generic.is_struct && (!ty.is_value() || self.nullable(ty).is_some()) {
+                return false;
+            }
+            if generic.is_class && ty.is_value() {
+                return false;
+            }
+            generic.bounds.iter().all(|bound| {
+                let bound = bound.with(owner.arguments(), types);
+                bound == Ty::Other
+                    || bound.is_open()
+                    || bound == OBJECT
+                    || self.is_named(&bound, "System.ValueType") && ty.is_value()
+                    || self.widens(ty, &bound)
+            })
+        })
+    }
+
+    /// Whether a parameter takes a lambda or a method: a delegate, or an expression tree.
+    pub(crate) fn takes_lambda(&self, ty: &Ty) -> bool {
+        let Some(info) = self.info(ty) else { return false };
+        info.kind == TypeKind::Delegate
+            || matches!(&*info.full_name, "System.Delegate" | "System.MulticastDelegate")
+            || info.full_name.starts_with("System.Linq.Expressions.Expression`")
+    }
+
+    /// Whether a type is unmanaged: a struct without references, also in its fields.
+    pub(crate) fn is_unmanaged(&self, ty: &Ty, deeper: usize) -> bool {
+        match ty {
+            Ty::Primitive(kind) => !matches!(*kind, kind::STRING | kind::OBJECT),
+            Ty::Pointer(_) => true,
+            Ty::Named(named) if named.is_value && deeper > 0 => {
+                self.enum_storage(ty).is_some()
+                    || self.system.all_members(named.def()).iter().all(|member| match member {
+                        Member::Field(field) if !field.is_static => {
+                            let of = field.ty.with(&named.arguments, &[]);
+                            of != *ty && self.is_unmanaged(&of, deeper - 1)
+                        }
+                        _ => true,
+                    })
+            }
+            _ => false,
+        }
+    }
+
+    /// Compares two types as conversion targets (12.6.4.7).
+    pub(crate) fn better_type(&self, a: &Ty, b: &Ty) -> Ordering {
+        let to_b = self.widens(a, b);
+        let to_a = self.widens(b, a);
+        match (to_b, to_a) {
+            (true, false) => return Ordering::Greater,
+            (false, true) => return Ordering::Less,
+            _ => {}
+        }
+        let (a, b) = (self.inside(a), self.inside(b));
+        let signed = |ty: &Ty| ty.kind().is_some_and(crate::constant::is_signed);
+        let unsigned =
+            |ty: &Ty| matches!(ty, Ty::Primitive(kind::U1 | kind::U2 | kind::U4 | kind::U8 | kind::U));
+        match (signed(&a) && unsigned(&b), unsigned(&a) && signed(&b)) {
+            (true, _) => Ordering::Greater,
+            (_, true) => Ordering::Less,
+            _ => Ordering::Equal,
+        }
     }
 }

@@ -5,7 +5,8 @@
 
 use std::rc::Rc;
 
-use super::binder::{Bind, Binder, Classification, MethodGroup, leave_to_compiler};
+use super::binder::{Bind, Binder, leave_to_compiler};
+use super::classification::{Classification, MethodGroup};
 use super::lambdas::ExpectedResult;
 use super::system::Member;
 use super::typed::{Linq, LinqArgument, Typed, TypedKind};

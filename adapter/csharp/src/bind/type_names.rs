@@ -2,7 +2,8 @@
 //!
 //! Not here: names that may be variables or members ([`super::lookup`]).
 
-use super::binder::{Bind, Binder, Classification, reject};
+use super::binder::{Bind, Binder, reject};
+use super::classification::Classification;
 use crate::syntax::tree::{SimpleName, TypeName, TypeNameKind};
 use crate::types::{OBJECT, TupleNames, Ty, kind_of_keyword};
 

@@ -98,7 +98,7 @@ impl Binder<'_> {
                 !matches!(ty, Ty::Primitive(I | U)) && self.implicit_conversion(value, &wrap(ty)).is_some()
             })
             .collect();
-        let beats = |one: &Ty, other: &Ty| self.better_type(one, other) == Ordering::Greater;
+        let beats = |one: &Ty, other: &Ty| self.types.better_type(one, other) == Ordering::Greater;
         let best = fitting.iter().find(|one| fitting.iter().all(|other| *one == other || beats(one, other)));
         best.map(|ty| wrap(ty))
     }

@@ -6,7 +6,8 @@
 use std::rc::Rc;
 
 use super::binder::{Bind, Binder};
-use super::overloads::{OverloadCandidate, SourceArgument};
+use super::candidates::OverloadCandidate;
+use super::source_argument::SourceArgument;
 use super::system::{Member, Method};
 use super::typed::{ConversionKind, PassedArgument, Typed, TypedCall, TypedKind};
 use crate::operators::{BinaryOp, Overflow};
