@@ -45,7 +45,7 @@ const CEILINGS: [(&str, [usize; 3]); 21] = [
     ("adapter/clr-metadata", [0, 0, 3]),
     ("adapter/cordebug", [0, 0, 1]),
     ("adapter/coreclr", [3, 85, 7]),
-    ("adapter/csharp", [0, 7, 1]),
+    ("adapter/csharp", [0, 7, 0]),
     ("adapter/download", [0, 0, 0]),
     ("adapter/dotnet-launch", [12, 28, 0]),
     ("adapter/engine", [30, 37, 0]),

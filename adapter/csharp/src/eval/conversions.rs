@@ -7,7 +7,7 @@ use super::evaluator::{Evaluator, Res};
 use super::values::{TypedValue, ValueLocation, ValueOrSequence};
 use crate::bind::typed::{ConversionKind, Typed};
 use crate::constant::Constant;
-use crate::types::Ty;
+use crate::types::{OBJECT, Ty};
 
 impl<T: EvaluationTarget> Evaluator<'_, T> {
     pub(crate) fn convert(
@@ -177,5 +177,65 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
     /// Whether a value is a constant in the debugger, not in the program.
     pub(crate) fn is_local_constant(val: &TypedValue<T::Location>) -> bool {
         matches!(val.data, ValueLocation::Constant(_))
+    }
+
+    /// Checks that a value still has the run-time type that it had at binding.
+    pub(crate) fn narrow(&mut self, inner: &Typed, ty: &Ty) -> Res<T, ValueOrSequence<T::Location>> {
+        let val = match self.value(inner)? {
+            ValueOrSequence::Value(val) => val,
+            local => return Ok(local),
+        };
+        if self.target.is_null(&val)? {
+            let source = self.source(inner);
+            return self.fail(format!("NullReferenceException: `{source}` is null"));
+        }
+        let actual = self.target.actual_type(&val)?;
+        if actual != *ty && !self.types().derives(&actual, ty) {
+            return Err(self.target.stale_error());
+        }
+        Ok(TypedValue { ty: ty.clone(), ..val }.into())
+    }
+
+    /// Changes the static type of a value to that of a variable. A boxed value keeps its type.
+    pub(crate) fn view_as(
+        &self,
+        value: ValueOrSequence<T::Location>,
+        ty: &Ty,
+    ) -> ValueOrSequence<T::Location> {
+        match value {
+            ValueOrSequence::Value(val) if val.ty.is_value() && !ty.is_value() => ValueOrSequence::Value(val),
+            ValueOrSequence::Value(val) if *ty != OBJECT && *ty != Ty::Null => {
+                ValueOrSequence::Value(TypedValue { ty: ty.clone(), ..val })
+            }
+            other => other,
+        }
+    }
+
+    pub(crate) fn as_type(&mut self, of: &Typed, ty: &Ty) -> Res<T, ValueOrSequence<T::Location>> {
+        let value = self.value(of)?;
+        let is = match &value {
+            ValueOrSequence::Value(val) => {
+                self.is_of(val, &self.types().nullable(ty).unwrap_or_else(|| ty.clone()))?
+            }
+            ValueOrSequence::Local(_, own) => self.types().derives(own, ty),
+        };
+        Ok(match (is, value) {
+            (false, _) => TypedValue::null_of(ty.clone()).into(),
+            // A boxed value keeps its type.
+            (true, ValueOrSequence::Value(val)) if val.ty.is_value() && !ty.is_value() => {
+                ValueOrSequence::Value(val)
+            }
+            (true, ValueOrSequence::Value(val)) => TypedValue { ty: ty.clone(), ..val }.into(),
+            (true, local) => local,
+        })
+    }
+
+    /// Whether a value is of a type, as for `is`.
+    pub(crate) fn is_of(&self, val: &TypedValue<T::Location>, ty: &Ty) -> Res<T, bool> {
+        if self.target.is_null(val)? {
+            return Ok(false);
+        }
+        let actual = self.target.actual_type(val)?;
+        Ok(actual == *ty || self.types().derives(&actual, ty))
     }
 }

@@ -2,11 +2,11 @@
 //! ([`super::conversions`]), calls ([`super::calls`]).
 
 use super::EvaluationTarget;
-use super::values::{LocalSequence, TypedValue, ValueLocation, ValueOrSequence};
+use super::values::{TypedValue, ValueLocation, ValueOrSequence};
 use crate::bind::TypeRelations;
 use crate::bind::typed::*;
 use crate::constant::Constant;
-use crate::types::{OBJECT, STRING, Ty, kind};
+use crate::types::{STRING, Ty, kind};
 
 /// Maximum number of items of a sequence that is evaluated in the debugger.
 pub(crate) const MAX_ITEMS: usize = 10_000;
@@ -286,34 +286,6 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
         })
     }
 
-    /// Checks that a value still has the run-time type that it had at binding.
-    fn narrow(&mut self, inner: &Typed, ty: &Ty) -> Res<T, ValueOrSequence<T::Location>> {
-        let val = match self.value(inner)? {
-            ValueOrSequence::Value(val) => val,
-            local => return Ok(local),
-        };
-        if self.target.is_null(&val)? {
-            let source = self.source(inner);
-            return self.fail(format!("NullReferenceException: `{source}` is null"));
-        }
-        let actual = self.target.actual_type(&val)?;
-        if actual != *ty && !self.types().derives(&actual, ty) {
-            return Err(self.target.stale_error());
-        }
-        Ok(TypedValue { ty: ty.clone(), ..val }.into())
-    }
-
-    /// Changes the static type of a value to that of a variable. A boxed value keeps its type.
-    fn view_as(&self, value: ValueOrSequence<T::Location>, ty: &Ty) -> ValueOrSequence<T::Location> {
-        match value {
-            ValueOrSequence::Value(val) if val.ty.is_value() && !ty.is_value() => ValueOrSequence::Value(val),
-            ValueOrSequence::Value(val) if *ty != OBJECT && *ty != Ty::Null => {
-                ValueOrSequence::Value(TypedValue { ty: ty.clone(), ..val })
-            }
-            other => other,
-        }
-    }
-
     fn element(&mut self, of: &Typed, indexes: &[Typed]) -> Res<T, TypedValue<T::Location>> {
         let val = self.receiver(of, "[]")?;
         let mut all = Vec::new();
@@ -328,41 +300,6 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
             };
         }
         self.target.element(&val, &all)
-    }
-
-    /// Evaluates `new string('a', 3)` and `new string(letters)`.
-    fn new_text(&mut self, arguments: &[Typed]) -> Res<T, TypedValue<T::Location>> {
-        match arguments {
-            [letter, count] => {
-                let (letter, count) = (self.constant(letter)?, self.integer(count)?);
-                let Constant::Int(kind::CHAR, unit) = letter else { return self.no_text() };
-                let letter = String::from_utf16_lossy(&[unit as u16]);
-                match usize::try_from(count).ok().filter(|count| *count <= 1 << 20) {
-                    Some(count) => Ok(TypedValue::text(letter.repeat(count))),
-                    None => self.fail("ArgumentOutOfRangeException: the count is negative or too large"),
-                }
-            }
-            [letters] if matches!(letters.ty, Ty::Vector(_)) => {
-                let val = self.val(letters)?;
-                if self.target.is_null(&val)? {
-                    return Ok(TypedValue::text(""));
-                }
-                let (items, _) = self.target.items(&val, 1 << 20)?;
-                let mut units = Vec::new();
-                for item in items {
-                    match self.target.load(&item)? {
-                        Some(Constant::Int(_, unit)) => units.push(unit as u16),
-                        _ => return self.no_text(),
-                    }
-                }
-                Ok(TypedValue::text(String::from_utf16_lossy(&units)))
-            }
-            _ => self.no_text(),
-        }
-    }
-
-    fn no_text<V>(&self) -> Res<T, V> {
-        self.fail("only `new string(letter, count)` and `new string(letters)` are supported")
     }
 
     fn new_array(
@@ -440,82 +377,5 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
             items.push(self.target.element(&val, &[at])?);
         }
         self.target.new_array(element, &[end - start], Some(items))
-    }
-
-    fn as_type(&mut self, of: &Typed, ty: &Ty) -> Res<T, ValueOrSequence<T::Location>> {
-        let value = self.value(of)?;
-        let is = match &value {
-            ValueOrSequence::Value(val) => {
-                self.is_of(val, &self.types().nullable(ty).unwrap_or_else(|| ty.clone()))?
-            }
-            ValueOrSequence::Local(_, own) => self.types().derives(own, ty),
-        };
-        Ok(match (is, value) {
-            (false, _) => TypedValue::null_of(ty.clone()).into(),
-            // A boxed value keeps its type.
-            (true, ValueOrSequence::Value(val)) if val.ty.is_value() && !ty.is_value() => {
-                ValueOrSequence::Value(val)
-            }
-            (true, ValueOrSequence::Value(val)) => TypedValue { ty: ty.clone(), ..val }.into(),
-            (true, local) => local,
-        })
-    }
-
-    /// Whether a value is of a type, as for `is`.
-    pub(crate) fn is_of(&self, val: &TypedValue<T::Location>, ty: &Ty) -> Res<T, bool> {
-        if self.target.is_null(val)? {
-            return Ok(false);
-        }
-        let actual = self.target.actual_type(val)?;
-        Ok(actual == *ty || self.types().derives(&actual, ty))
-    }
-
-    /// Converts a local sequence to a value in the program.
-    pub(crate) fn create_in_program(
-        &mut self,
-        value: ValueOrSequence<T::Location>,
-    ) -> Res<T, TypedValue<T::Location>> {
-        let (local, ty) = match value {
-            ValueOrSequence::Value(val) => return Ok(val),
-            ValueOrSequence::Local(local, ty) => (local, ty),
-        };
-        let item = self.types().item_of(&ty).unwrap_or(OBJECT);
-        let (items, is_cut) = match local.as_ref() {
-            LocalSequence::Items(items, is_cut) => (items.clone(), *is_cut),
-            LocalSequence::Ordered(items, levels) => (self.sort_items(items, levels)?, false),
-            LocalSequence::Group(group) => return self.target.new_groups(&ty, std::slice::from_ref(group)),
-            LocalSequence::Lookup(groups) => return self.target.new_groups(&ty, groups),
-        };
-        let group = |item: &ValueOrSequence<T::Location>| match item {
-            ValueOrSequence::Local(local, _) => match local.as_ref() {
-                LocalSequence::Group(group) => Some(group.clone()),
-                _ => None,
-            },
-            ValueOrSequence::Value(_) => None,
-        };
-        let groups: Option<Vec<_>> = items.iter().map(group).collect();
-        if let Some(groups) = groups.filter(|groups| !groups.is_empty() && !is_cut) {
-            return self.target.new_groups(&ty, &groups);
-        }
-        if is_cut {
-            return self.too_many();
-        }
-        let mut vals = Vec::new();
-        for one in items {
-            vals.push(self.create_in_program(one)?);
-        }
-        let length = i64::try_from(vals.len()).unwrap_or(i64::MAX);
-        let array = self.target.new_array(&item, &[length], Some(vals))?;
-        if self.types().is_named(&ty, "System.Collections.Generic.List`1") {
-            return self.target.new_list(&ty, array);
-        }
-        // A lazy sequence of C# becomes an array.
-        Ok(array)
-    }
-
-    pub(crate) fn too_many<V>(&self) -> Res<T, V> {
-        self.fail(format!(
-            "the sequence has more than {MAX_ITEMS} items; a lambda is not evaluated for so many"
-        ))
     }
 }

@@ -11,7 +11,7 @@ use super::values::{LocalSequence, TypedValue, ValueLocation, ValueOrSequence};
 use crate::bind::typed::{Linq, LinqArgument, Typed, TypedLambda};
 use crate::constant::Constant;
 use crate::linq::Intrinsic;
-use crate::types::CHAR;
+use crate::types::{CHAR, OBJECT};
 
 /// Items of a sequence, and whether there are more than [`MAX_ITEMS`].
 pub(crate) struct Items<P> {
@@ -138,5 +138,54 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
     /// Converts to a value in the program or a constant.
     pub(crate) fn plain(&mut self, value: ValueOrSequence<T::Location>) -> Res<T, TypedValue<T::Location>> {
         self.create_in_program(value)
+    }
+
+    /// Converts a local sequence to a value in the program.
+    pub(crate) fn create_in_program(
+        &mut self,
+        value: ValueOrSequence<T::Location>,
+    ) -> Res<T, TypedValue<T::Location>> {
+        let (local, ty) = match value {
+            ValueOrSequence::Value(val) => return Ok(val),
+            ValueOrSequence::Local(local, ty) => (local, ty),
+        };
+        let item = self.types().item_of(&ty).unwrap_or(OBJECT);
+        let (items, is_cut) = match local.as_ref() {
+            LocalSequence::Items(items, is_cut) => (items.clone(), *is_cut),
+            LocalSequence::Ordered(items, levels) => (self.sort_items(items, levels)?, false),
+            LocalSequence::Group(group) => return self.target.new_groups(&ty, std::slice::from_ref(group)),
+            LocalSequence::Lookup(groups) => return self.target.new_groups(&ty, groups),
+        };
+        let group = |item: &ValueOrSequence<T::Location>| match item {
+            ValueOrSequence::Local(local, _) => match local.as_ref() {
+                LocalSequence::Group(group) => Some(group.clone()),
+                _ => None,
+            },
+            ValueOrSequence::Value(_) => None,
+        };
+        let groups: Option<Vec<_>> = items.iter().map(group).collect();
+        if let Some(groups) = groups.filter(|groups| !groups.is_empty() && !is_cut) {
+            return self.target.new_groups(&ty, &groups);
+        }
+        if is_cut {
+            return self.too_many();
+        }
+        let mut vals = Vec::new();
+        for one in items {
+            vals.push(self.create_in_program(one)?);
+        }
+        let length = i64::try_from(vals.len()).unwrap_or(i64::MAX);
+        let array = self.target.new_array(&item, &[length], Some(vals))?;
+        if self.types().is_named(&ty, "System.Collections.Generic.List`1") {
+            return self.target.new_list(&ty, array);
+        }
+        // A lazy sequence of C# becomes an array.
+        Ok(array)
+    }
+
+    pub(crate) fn too_many<V>(&self) -> Res<T, V> {
+        self.fail(format!(
+            "the sequence has more than {MAX_ITEMS} items; a lambda is not evaluated for so many"
+        ))
     }
 }

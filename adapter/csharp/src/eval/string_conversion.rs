@@ -1,4 +1,4 @@
-//! Text of values in string concatenation and interpolation.
+//! Text of values in string concatenation and interpolation, and of `new string(…)`.
 //!
 //! Not here: the text of a result that a client shows, which the engine formats.
 
@@ -7,6 +7,7 @@ use super::evaluator::{Evaluator, Res};
 use super::values::TypedValue;
 use crate::bind::typed::{Typed, TypedInterpolatedPart};
 use crate::constant::Constant;
+use crate::types::{Ty, kind};
 
 /// Maximum width of an interpolated value that is padded.
 const MAX_WIDTH: u32 = 1 << 16;
@@ -59,5 +60,40 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
             }
         }
         Ok(text)
+    }
+
+    /// Evaluates `new string('a', 3)` and `new string(letters)`.
+    pub(crate) fn new_text(&mut self, arguments: &[Typed]) -> Res<T, TypedValue<T::Location>> {
+        match arguments {
+            [letter, count] => {
+                let (letter, count) = (self.constant(letter)?, self.integer(count)?);
+                let Constant::Int(kind::CHAR, unit) = letter else { return self.no_text() };
+                let letter = String::from_utf16_lossy(&[unit as u16]);
+                match usize::try_from(count).ok().filter(|count| *count <= 1 << 20) {
+                    Some(count) => Ok(TypedValue::text(letter.repeat(count))),
+                    None => self.fail("ArgumentOutOfRangeException: the count is negative or too large"),
+                }
+            }
+            [letters] if matches!(letters.ty, Ty::Vector(_)) => {
+                let val = self.val(letters)?;
+                if self.target.is_null(&val)? {
+                    return Ok(TypedValue::text(""));
+                }
+                let (items, _) = self.target.items(&val, 1 << 20)?;
+                let mut units = Vec::new();
+                for item in items {
+                    match self.target.load(&item)? {
+                        Some(Constant::Int(_, unit)) => units.push(unit as u16),
+                        _ => return self.no_text(),
+                    }
+                }
+                Ok(TypedValue::text(String::from_utf16_lossy(&units)))
+            }
+            _ => self.no_text(),
+        }
+    }
+
+    fn no_text<V>(&self) -> Res<T, V> {
+        self.fail("only `new string(letter, count)` and `new string(letters)` are supported")
     }
 }
