@@ -8,6 +8,7 @@
 //! Pure and safe: no process, no debugger. Reading any bytes neither panics nor needs unbounded memory. Used
 //! by the .NET engine.
 
+pub mod attribute_argument;
 pub mod bytes;
 pub mod generics;
 pub mod il;

@@ -1,20 +1,14 @@
-//! Data of types and members for the evaluator: attributes, bases and interfaces, signatures, flags, default
-//! values and constants.
+//! Data of types and members for the evaluator: bases and interfaces, signatures, flags, default values and
+//! constants.
 //!
-//! Not here: the parser of signatures ([`crate::signature`]).
+//! Not here: the parser of signatures ([`crate::signature`]), attributes ([`crate::metadata::attributes`]).
 
-use crate::bytes::ByteReader;
 use crate::metadata::{Metadata, row};
 use crate::signature::{
     MethodSignature, Signature, field_signature, local_signature, method_signature, type_signature,
 };
 use crate::tables::table;
 use crate::tables::type_def_or_ref;
-
-/// The token of the assembly that a module declares.
-const ASSEMBLY: u32 = 0x2000_0001;
-/// The attribute that names another assembly which may use internals.
-const FRIEND: &str = "System.Runtime.CompilerServices.InternalsVisibleToAttribute";
 
 /// How many types may enclose each other.
 const MAX_NESTING: usize = 32;
@@ -41,17 +35,6 @@ impl Access {
             _ => Self::Private,
         }
     }
-}
-
-/// An argument of a custom attribute (II.23.3). Only types that debugger attributes have are supported.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AttributeArgument {
-    /// A string or the name of a type; `None` for null.
-    Text(Option<String>),
-    /// A `bool`, `byte`, `int` or enum argument.
-    Number(i64),
-    /// An array of strings, with `None` for null; empty also for a null array.
-    Texts(Vec<Option<String>>),
 }
 
 /// A property with its accessors.
@@ -304,124 +287,6 @@ impl Metadata {
             .collect()
     }
 
-    /// Attributes of a field, method, type, parameter, property or assembly: the full name of each attribute
-    /// type, and its raw value.
-    pub fn attributes(&self, token: u32) -> impl Iterator<Item = (String, &[u8])> {
-        // HasCustomAttribute, II.24.2.6.
-        let tag = match token >> 24 {
-            0x06 => 0,
-            0x04 => 1,
-            0x02 => 3,
-            0x08 => 4,
-            0x17 => 9,
-            _ => 14,
-        };
-        let parent = row(token) << 5 | tag;
-        let from = self.first_row(table::CUSTOM_ATTRIBUTE, 0, parent);
-        (from..=self.tables.rows(table::CUSTOM_ATTRIBUTE))
-            .take_while(move |at| self.tables.cell(table::CUSTOM_ATTRIBUTE, *at, 0) == parent)
-            .filter_map(|at| {
-                let coded = self.tables.cell(table::CUSTOM_ATTRIBUTE, at, 1);
-                let blob = self.tables.blob(self.tables.cell(table::CUSTOM_ATTRIBUTE, at, 2));
-                Some((self.attribute_type(coded)?, blob))
-            })
-    }
-
-    /// CustomAttributeType: tag 2 is a MethodDef, 3 a MemberRef.
-    fn attribute_type(&self, coded: u32) -> Option<String> {
-        if coded & 7 == 2 {
-            return Some(self.type_name(self.owner_of(coded >> 3)));
-        }
-        let class = self.tables.cell(table::MEMBER_REF, coded >> 3, 0);
-        // MemberRefParent: tag 0 is a TypeDef, 1 a TypeRef.
-        match class & 7 {
-            0 => Some(self.type_name(class >> 3)),
-            1 => Some(self.type_ref(class >> 3).0),
-            _ => None,
-        }
-    }
-
-    /// The first argument and the named arguments of an attribute whose first argument is a string or a type.
-    pub fn attribute_text(
-        &self,
-        token: u32,
-        name: &str,
-    ) -> Option<(AttributeArgument, Vec<(String, AttributeArgument)>)> {
-        let blob = self.attributes(token).find(|(found, _)| found == name)?.1;
-        parse_attribute(blob, 0x0e)
-    }
-
-    /// Names of the assemblies to which this one makes its internals visible (`InternalsVisibleTo`), without
-    /// their keys.
-    pub fn friend_assemblies(&self) -> Vec<String> {
-        let friends = self.attributes(ASSEMBLY).filter(|(name, _)| name == FRIEND);
-        let names = friends.filter_map(|(_, blob)| match parse_attribute(blob, 0x0e)?.0 {
-            AttributeArgument::Text(name) => name,
-            _ => None,
-        });
-        names.filter_map(|name| Some(name.split(',').next()?.trim().to_owned())).collect()
-    }
-
-    /// The integer argument of an attribute such as `DebuggerBrowsable`.
-    pub fn attribute_number(&self, token: u32, name: &str) -> Option<i64> {
-        let blob = self.attributes(token).find(|(found, _)| found == name)?.1;
-        match parse_attribute(blob, 0x08)?.0 {
-            AttributeArgument::Number(number) => Some(number),
-            _ => None,
-        }
-    }
-
-    /// The names of a tuple's elements, from its attribute on a field, parameter, or method result.
-    pub fn tuple_names(&self, token: u32) -> Vec<Option<String>> {
-        let blob = self
-            .attributes(token)
-            .find(|(found, _)| found == "System.Runtime.CompilerServices.TupleElementNamesAttribute");
-        match blob.and_then(|(_, blob)| parse_attribute(blob, 0x1d)) {
-            Some((AttributeArgument::Texts(names), _)) => names,
-            _ => Vec::new(),
-        }
-    }
-
-    /// The names of a tuple's elements, of a method's parameter (`Some(position)`) or result (`None`).
-    pub fn tuple_names_of_parameter(&self, method: u32, position: Option<u32>) -> Vec<Option<String>> {
-        let sequence = position.map_or(0, |position| position + 1);
-        let mut rows = self.tables.list(table::METHOD, row(method), 5, table::PARAM);
-        rows.find(|at| self.tables.cell(table::PARAM, *at, 1) == sequence)
-            .map(|at| self.tuple_names(0x0800_0000 | at))
-            .unwrap_or_default()
-    }
-
-    /// Whether a method, type or assembly has an attribute.
-    pub fn has_attribute(&self, token: u32, name: &str) -> bool {
-        self.attributes(token).any(|(found, _)| found == name)
-    }
-
-    /// Extension methods by name: static methods with `ExtensionAttribute`, in static
-    /// classes with that attribute.
-    pub fn extensions(&self) -> &std::collections::HashMap<String, Vec<u32>> {
-        self.extensions.get_or_init(|| {
-            const NAME: &str = "System.Runtime.CompilerServices.ExtensionAttribute";
-            let mut found = std::collections::HashMap::<String, Vec<u32>>::new();
-            // One constructor serves all uses of the attribute.
-            let mut constructors = std::collections::HashMap::<u32, bool>::new();
-            for at in 1..=self.tables.rows(table::CUSTOM_ATTRIBUTE) {
-                let parent = self.tables.cell(table::CUSTOM_ATTRIBUTE, at, 0);
-                // HasCustomAttribute: tag 0 is a method.
-                let coded = self.tables.cell(table::CUSTOM_ATTRIBUTE, at, 1);
-                let mut is_it = || {
-                    *constructors
-                        .entry(coded)
-                        .or_insert_with(|| self.attribute_type(coded).as_deref() == Some(NAME))
-                };
-                if parent & 31 == 0 && is_it() {
-                    let method = crate::metadata::method_token(parent >> 5);
-                    found.entry(self.method_name(method).to_owned()).or_default().push(method);
-                }
-            }
-            found
-        })
-    }
-
     /// The namespace of a type that is not nested; empty for others.
     pub fn namespace(&self, type_token: u32) -> &str {
         self.tables.text(self.tables.cell(table::TYPE_DEF, row(type_token), 2))
@@ -435,82 +300,5 @@ impl Metadata {
     /// The RVA of a method's body; 0 for one without.
     pub fn method_rva(&self, method: u32) -> u32 {
         self.tables.cell(table::METHOD, row(method), 0)
-    }
-}
-
-/// Reads the blob of a custom attribute with one fixed argument: a string or type name (`0x0e`), a number of
-/// four bytes (`0x08`), or an array of strings (`0x1d`). Named arguments follow it.
-fn parse_attribute(blob: &[u8], first: u8) -> Option<(AttributeArgument, Vec<(String, AttributeArgument)>)> {
-    let mut reader = ByteReader::new(blob);
-    (reader.u16()? == 1).then_some(())?;
-    let fixed = parse_argument(&mut reader, first)?;
-    let mut named = Vec::new();
-    for _ in 0..reader.u16().unwrap_or(0) {
-        let mut read = || {
-            reader.u8()?;
-            let mut kind = reader.u8()?;
-            if kind == 0x55 {
-                parse_string(&mut reader)?;
-                kind = 0x08;
-            }
-            let name = parse_string(&mut reader)??;
-            Some((name, parse_argument(&mut reader, kind)?))
-        };
-        match read() {
-            Some(pair) => named.push(pair),
-            None => break,
-        }
-    }
-    Some((fixed, named))
-}
-
-fn parse_argument(reader: &mut ByteReader<'_>, kind: u8) -> Option<AttributeArgument> {
-    Some(match kind {
-        0x0e | 0x50 => AttributeArgument::Text(parse_string(reader)?),
-        0x02 | 0x05 => AttributeArgument::Number(i64::from(reader.u8()?)),
-        0x08 => AttributeArgument::Number(i64::from(reader.u32()? as i32)),
-        0x1d => {
-            let count = reader.u32()?;
-            let count = if count == u32::MAX { 0 } else { count.min(4096) };
-            AttributeArgument::Texts((0..count).map(|_| parse_string(reader)).collect::<Option<_>>()?)
-        }
-        _ => return None,
-    })
-}
-
-/// SerString: 0xff is null.
-fn parse_string(reader: &mut ByteReader<'_>) -> Option<Option<String>> {
-    let mut look = *reader;
-    if look.u8()? == 0xff {
-        *reader = look;
-        return Some(None);
-    }
-    let length = reader.compressed()? as usize;
-    Some(Some(String::from_utf8_lossy(reader.take(length)?).into_owned()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn attributes_are_read_with_named_arguments() {
-        let mut blob = vec![1, 0, 5];
-        blob.extend(b"{X,h}");
-        blob.extend([1, 0, 0x54, 0x0e, 4]);
-        blob.extend(b"Name");
-        blob.extend([1, b'n']);
-        assert_eq!(
-            parse_attribute(&blob, 0x0e),
-            Some((
-                AttributeArgument::Text(Some("{X,h}".into())),
-                vec![("Name".into(), AttributeArgument::Text(Some("n".into())))]
-            ))
-        );
-        let names = [1, 0, 2, 0, 0, 0, 1, b'a', 0xff, 0, 0];
-        assert_eq!(
-            parse_attribute(&names, 0x1d),
-            Some((AttributeArgument::Texts(vec![Some("a".into()), None]), Vec::new()))
-        );
     }
 }

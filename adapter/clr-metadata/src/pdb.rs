@@ -2,10 +2,12 @@
 
 pub mod documents;
 mod scopes;
+mod sequence_points;
 pub mod source_link;
 mod steps;
 
 pub use scopes::{Literal, LocalConstant, LocalVariable};
+pub use sequence_points::SequencePoint;
 pub use steps::AwaitStep;
 
 use std::collections::HashMap;
@@ -16,9 +18,6 @@ use crate::bytes::ByteReader;
 use crate::image::PeImage;
 use crate::metadata::method_token;
 use crate::tables::{Tables, table};
-
-/// The line number of code without source (0xfeefee).
-const HIDDEN_LINE: u32 = 0xfeefee;
 
 /// The reason why an assembly has no symbols.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -43,30 +42,6 @@ pub enum PdbError {
 fn list_paths(looked: &[PathBuf]) -> String {
     let paths: Vec<String> = looked.iter().map(|path| format!("`{}`", path.display())).collect();
     if paths.is_empty() { String::new() } else { format!("; looked for {}", paths.join(", ")) }
-}
-
-/// The code and the source of a statement: an IL offset, and lines and columns from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SequencePoint {
-    /// IL offset at which the code of the statement begins.
-    pub il: u32,
-    /// Row of the document in the Document table.
-    pub document: u32,
-    /// First line of the statement, from 1; 0 for code without source.
-    pub line: u32,
-    /// First column of the statement, from 1.
-    pub column: u32,
-    /// Last line of the statement, from 1.
-    pub end_line: u32,
-    /// Column after the last character.
-    pub end_column: u32,
-}
-
-impl SequencePoint {
-    /// Whether it is code without source.
-    pub fn is_hidden(&self) -> bool {
-        self.line == 0
-    }
 }
 
 /// A location to which a breakpoint can bind.
@@ -198,65 +173,9 @@ impl Pdb {
         cache.entry(method).or_insert_with(|| self.read_points(method).into()).clone()
     }
 
-    /// Portable PDB format, "Sequence Points Blob".
     fn read_points(&self, method: u32) -> Vec<SequencePoint> {
-        let row = method & 0x00ff_ffff;
-        let blob = self.tables.blob(self.tables.cell(table::METHOD_DEBUG, row, 1));
-        let mut points = Vec::new();
-        let mut reader = ByteReader::new(blob);
-        let mut document = self.tables.cell(table::METHOD_DEBUG, row, 0);
-        let mut read = || -> Option<()> {
-            reader.compressed()?;
-            if document == 0 {
-                document = reader.compressed()?;
-            }
-            let (mut il, mut line, mut column) = (0u32, 0u32, 0u32);
-            let (mut first, mut first_visible) = (true, true);
-            while !reader.is_at_end() {
-                let delta = reader.compressed()?;
-                if delta == 0 && !first {
-                    document = reader.compressed()?;
-                    continue;
-                }
-                il = il.checked_add(delta)?;
-                first = false;
-                let lines = reader.compressed()?;
-                let columns = if lines == 0 {
-                    i64::from(reader.compressed()?)
-                } else {
-                    i64::from(reader.compressed_signed()?)
-                };
-                if lines == 0 && columns == 0 {
-                    points.push(SequencePoint {
-                        il,
-                        document,
-                        line: 0,
-                        column: 0,
-                        end_line: 0,
-                        end_column: 0,
-                    });
-                    continue;
-                }
-                if first_visible {
-                    (line, column, first_visible) = (reader.compressed()?, reader.compressed()?, false);
-                } else {
-                    line = line.checked_add_signed(reader.compressed_signed()?)?;
-                    column = column.checked_add_signed(reader.compressed_signed()?)?;
-                }
-                points.push(SequencePoint {
-                    il,
-                    document,
-                    line: if line == HIDDEN_LINE { 0 } else { line },
-                    column,
-                    end_line: line.checked_add(lines)?,
-                    end_column: u32::try_from(i64::from(column) + columns).ok()?,
-                });
-            }
-            Some(())
-        };
-        // Points read before the damage are valid.
-        let _damaged = read().is_none();
-        points
+        let cell = |column| self.tables.cell(table::METHOD_DEBUG, method & 0x00ff_ffff, column);
+        SequencePoint::read_all(self.tables.blob(cell(1)), cell(0))
     }
 
     /// The statement of an IL offset: the last visible one at or before it.

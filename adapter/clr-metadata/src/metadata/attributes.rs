@@ -1,17 +1,143 @@
-//! Attributes that affect debugging, and the kinds of special methods: accessors, operators.
+//! Custom attributes of types, members and assemblies, and the kinds of special methods: accessors,
+//! operators.
 //!
-//! Not here: arguments of attributes ([`crate::members`]).
+//! Not here: the blobs of their arguments ([`crate::attribute_argument`]).
+
+use std::collections::HashMap;
 
 use super::{Metadata, method_token, row};
+use crate::attribute_argument::{AttributeArgument, parse_attribute};
 use crate::bytes::u32_at;
 use crate::tables::table;
 
+/// The token of the assembly that a module declares.
+const ASSEMBLY: u32 = 0x2000_0001;
+/// The attribute that names another assembly which may use internals.
+const FRIEND: &str = "System.Runtime.CompilerServices.InternalsVisibleToAttribute";
 /// MethodAttributes: the name has a meaning for the runtime or the compiler.
 const SPECIAL_NAME: u32 = 0x800;
 /// Prefix of the types in which C# declares the members of an extension block.
 const EXTENSION_GROUP: &str = "<G>$";
 
 impl Metadata {
+    /// Attributes of a field, method, type, parameter, property or assembly: the full name of each attribute
+    /// type, and its raw value.
+    pub fn attributes(&self, token: u32) -> impl Iterator<Item = (String, &[u8])> {
+        // HasCustomAttribute, II.24.2.6.
+        let tag = match token >> 24 {
+            0x06 => 0,
+            0x04 => 1,
+            0x02 => 3,
+            0x08 => 4,
+            0x17 => 9,
+            _ => 14,
+        };
+        let parent = row(token) << 5 | tag;
+        let from = self.first_row(table::CUSTOM_ATTRIBUTE, 0, parent);
+        (from..=self.tables.rows(table::CUSTOM_ATTRIBUTE))
+            .take_while(move |at| self.tables.cell(table::CUSTOM_ATTRIBUTE, *at, 0) == parent)
+            .filter_map(|at| {
+                let coded = self.tables.cell(table::CUSTOM_ATTRIBUTE, at, 1);
+                let blob = self.tables.blob(self.tables.cell(table::CUSTOM_ATTRIBUTE, at, 2));
+                Some((self.attribute_type(coded)?, blob))
+            })
+    }
+
+    /// CustomAttributeType: tag 2 is a MethodDef, 3 a MemberRef.
+    fn attribute_type(&self, coded: u32) -> Option<String> {
+        if coded & 7 == 2 {
+            return Some(self.type_name(self.owner_of(coded >> 3)));
+        }
+        let class = self.tables.cell(table::MEMBER_REF, coded >> 3, 0);
+        // MemberRefParent: tag 0 is a TypeDef, 1 a TypeRef.
+        match class & 7 {
+            0 => Some(self.type_name(class >> 3)),
+            1 => Some(self.type_ref(class >> 3).0),
+            _ => None,
+        }
+    }
+
+    /// The first argument and the named arguments of an attribute whose first argument is a string or a type.
+    pub fn attribute_text(
+        &self,
+        token: u32,
+        name: &str,
+    ) -> Option<(AttributeArgument, Vec<(String, AttributeArgument)>)> {
+        let blob = self.attributes(token).find(|(found, _)| found == name)?.1;
+        parse_attribute(blob, 0x0e)
+    }
+
+    /// The integer argument of an attribute such as `DebuggerBrowsable`.
+    pub fn attribute_number(&self, token: u32, name: &str) -> Option<i64> {
+        let blob = self.attributes(token).find(|(found, _)| found == name)?.1;
+        match parse_attribute(blob, 0x08)?.0 {
+            AttributeArgument::Number(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// Whether a method, type or assembly has an attribute.
+    pub fn has_attribute(&self, token: u32, name: &str) -> bool {
+        self.attributes(token).any(|(found, _)| found == name)
+    }
+
+    /// Names of the assemblies to which this one makes its internals visible (`InternalsVisibleTo`), without
+    /// their keys.
+    pub fn friend_assemblies(&self) -> Vec<String> {
+        let friends = self.attributes(ASSEMBLY).filter(|(name, _)| name == FRIEND);
+        let names = friends.filter_map(|(_, blob)| match parse_attribute(blob, 0x0e)?.0 {
+            AttributeArgument::Text(name) => name,
+            _ => None,
+        });
+        names.filter_map(|name| Some(name.split(',').next()?.trim().to_owned())).collect()
+    }
+
+    /// The names of a tuple's elements, from its attribute on a field, parameter, or method result.
+    pub fn tuple_names(&self, token: u32) -> Vec<Option<String>> {
+        let blob = self
+            .attributes(token)
+            .find(|(found, _)| found == "System.Runtime.CompilerServices.TupleElementNamesAttribute");
+        match blob.and_then(|(_, blob)| parse_attribute(blob, 0x1d)) {
+            Some((AttributeArgument::Texts(names), _)) => names,
+            _ => Vec::new(),
+        }
+    }
+
+    /// The names of a tuple's elements, of a method's parameter (`Some(position)`) or result (`None`).
+    pub fn tuple_names_of_parameter(&self, method: u32, position: Option<u32>) -> Vec<Option<String>> {
+        let sequence = position.map_or(0, |position| position + 1);
+        let mut rows = self.tables.list(table::METHOD, row(method), 5, table::PARAM);
+        rows.find(|at| self.tables.cell(table::PARAM, *at, 1) == sequence)
+            .map(|at| self.tuple_names(0x0800_0000 | at))
+            .unwrap_or_default()
+    }
+
+    /// Extension methods by name: static methods with `ExtensionAttribute`, in static
+    /// classes with that attribute.
+    pub fn extensions(&self) -> &HashMap<String, Vec<u32>> {
+        self.extensions.get_or_init(|| {
+            const NAME: &str = "System.Runtime.CompilerServices.ExtensionAttribute";
+            let mut found = HashMap::<String, Vec<u32>>::new();
+            // One constructor serves all uses of the attribute.
+            let mut constructors = HashMap::<u32, bool>::new();
+            for at in 1..=self.tables.rows(table::CUSTOM_ATTRIBUTE) {
+                let parent = self.tables.cell(table::CUSTOM_ATTRIBUTE, at, 0);
+                // HasCustomAttribute: tag 0 is a method.
+                let coded = self.tables.cell(table::CUSTOM_ATTRIBUTE, at, 1);
+                let mut is_it = || {
+                    *constructors
+                        .entry(coded)
+                        .or_insert_with(|| self.attribute_type(coded).as_deref() == Some(NAME))
+                };
+                if parent & 31 == 0 && is_it() {
+                    let method = method_token(parent >> 5);
+                    found.entry(self.method_name(method).to_owned()).or_default().push(method);
+                }
+            }
+            found
+        })
+    }
+
     /// Methods that have one of `attributes` (simple names), or whose type has one. Steps skip them.
     pub fn methods_with_attribute(&self, attributes: &[&str]) -> Vec<u32> {
         let mut found = Vec::new();

@@ -6,7 +6,7 @@
 //! evaluated in the same way, except for types that are shown from their fields: some displays would change
 //! the program (`Task.Id` creates an id) or wait for a lock (`ConcurrentDictionary.Count`).
 
-use clr_metadata::members::AttributeArgument;
+use clr_metadata::attribute_argument::AttributeArgument;
 use dap_wire::ErrorCode;
 
 use super::formatted_value::FormattedValue;
