@@ -43,7 +43,7 @@ const CEILINGS: [(&str, [usize; 3]); 21] = [
     ("adapter", [23, 29, 1]),
     ("adapter/child", [97, 186, 4]),
     ("adapter/clr-metadata", [0, 0, 0]),
-    ("adapter/cordebug", [0, 0, 1]),
+    ("adapter/cordebug", [0, 0, 0]),
     ("adapter/coreclr", [3, 85, 7]),
     ("adapter/csharp", [0, 7, 0]),
     ("adapter/download", [0, 0, 0]),

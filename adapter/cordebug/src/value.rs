@@ -1,6 +1,9 @@
 //! Values: ICorDebugValue and the interfaces derived from it. All but handles are stale after the process
 //! ran. Formats nothing: `tandem-coreclr` does.
 
+mod array;
+mod string_value;
+
 use core::ffi::c_void;
 
 use crate::Result;
@@ -11,6 +14,9 @@ use crate::module::Class;
 use crate::raw;
 
 pub use crate::types::Type;
+pub use array::Array;
+use string_value::StringContents;
+pub use string_value::StringValue;
 
 /// CorElementType, ECMA-335 II.23.1.16: the types that the wrappers distinguish.
 pub mod element {
@@ -337,116 +343,5 @@ impl Handle {
     /// From `ICorDebugHandleValue::Dispose`; harmless when the process has ended.
     pub fn dispose(&self) -> Result<()> {
         call!(self.0, ICorDebugHandleValue.Dispose()).map(drop)
-    }
-}
-
-/// A string of the program, short or long.
-pub struct StringValue(StringContents);
-
-enum StringContents {
-    /// A string that the debugging library has copied.
-    Copied(ComPtr<raw::ICorDebugStringValue>),
-    Long(LongString),
-}
-
-impl StringValue {
-    /// Length in UTF-16 units.
-    ///
-    /// # Errors
-    /// From `ICorDebugStringValue::GetLength`.
-    pub fn length(&self) -> Result<u32> {
-        match &self.0 {
-            StringContents::Long(long) => Ok(long.length()),
-            StringContents::Copied(string) => {
-                let mut length = 0;
-                call!(string, ICorDebugStringValue.GetLength(&raw mut length))?;
-                Ok(length)
-            }
-        }
-    }
-
-    /// The text from the start, at most `limit` UTF-16 units. Unpaired surrogates become U+FFFD.
-    ///
-    /// # Errors
-    /// As for [`StringValue::units`].
-    pub fn text(&self, limit: u32) -> Result<String> {
-        Ok(String::from_utf16_lossy(&self.units(limit)?))
-    }
-
-    /// The UTF-16 units from the start, at most `limit`.
-    ///
-    /// # Errors
-    /// From `ICorDebugStringValue::GetString`.
-    pub fn units(&self, limit: u32) -> Result<Vec<u16>> {
-        let string = match &self.0 {
-            StringContents::Long(long) => return long.units(0, limit),
-            StringContents::Copied(string) => string,
-        };
-        let length = self.length()?.min(limit);
-        let mut units = vec![0u16; length as usize + 1];
-        let mut got = 0;
-        call!(string, ICorDebugStringValue.GetString(length + 1, &raw mut got, units.as_mut_ptr()))?;
-        units.truncate(length as usize);
-        Ok(units)
-    }
-
-    /// The UTF-16 unit at a position; `None` at or after the end.
-    ///
-    /// # Errors
-    /// As for [`StringValue::units`].
-    pub fn unit(&self, at: u32) -> Result<Option<u16>> {
-        match &self.0 {
-            StringContents::Long(long) => Ok(long.units(at, 1)?.first().copied()),
-            StringContents::Copied(_) => Ok(self.units(at.saturating_add(1))?.get(at as usize).copied()),
-        }
-    }
-}
-
-/// An array of any rank.
-pub struct Array(ComPtr<raw::ICorDebugArrayValue>);
-
-impl Array {
-    /// The number of elements in all dimensions.
-    ///
-    /// # Errors
-    /// From `ICorDebugArrayValue::GetCount`.
-    pub fn count(&self) -> Result<u32> {
-        let mut count = 0;
-        call!(self.0, ICorDebugArrayValue.GetCount(&raw mut count))?;
-        Ok(count)
-    }
-
-    /// Number of elements in each dimension.
-    ///
-    /// # Errors
-    /// From `ICorDebugArrayValue::GetRank` or `ICorDebugArrayValue::GetDimensions`.
-    pub fn dimensions(&self) -> Result<Vec<u32>> {
-        let mut rank = 0;
-        call!(self.0, ICorDebugArrayValue.GetRank(&raw mut rank))?;
-        let mut dimensions = vec![0u32; rank.min(32) as usize];
-        call!(self.0, ICorDebugArrayValue.GetDimensions(dimensions.len() as u32, dimensions.as_mut_ptr()))?;
-        Ok(dimensions)
-    }
-
-    /// Lowest index of each dimension, which is 0 for almost all arrays.
-    ///
-    /// # Errors
-    /// From `ICorDebugArrayValue::HasBaseIndicies` or `ICorDebugArrayValue::GetBaseIndicies`.
-    pub fn lowest(&self) -> Result<Vec<u32>> {
-        let mut has = 0;
-        call!(self.0, ICorDebugArrayValue.HasBaseIndicies(&raw mut has))?;
-        let mut lowest = vec![0u32; self.dimensions()?.len()];
-        if has != 0 {
-            call!(self.0, ICorDebugArrayValue.GetBaseIndicies(lowest.len() as u32, lowest.as_mut_ptr()))?;
-        }
-        Ok(lowest)
-    }
-
-    /// The element at a position, counted in row-major order.
-    ///
-    /// # Errors
-    /// From `ICorDebugArrayValue::GetElementAtPosition`.
-    pub fn element(&self, position: u32) -> Result<Value> {
-        get!(self.0, ICorDebugArrayValue.GetElementAtPosition(position)).map(Value::from)
     }
 }
