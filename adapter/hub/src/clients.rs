@@ -13,6 +13,7 @@ use super::client_capabilities::ClientCapabilities;
 use super::convention::ClientConventions;
 use super::event::{ClientId, ClientOrigin};
 use super::ids::{IdCounter, IdTable};
+use super::unanswered_requests::UnansweredRequests;
 
 /// Maximum length of a client's name, characters.
 const MAX_NAME: usize = 80;
@@ -175,7 +176,7 @@ pub struct Client {
     /// It was sent `terminated`.
     pub terminated_sent: bool,
     /// Numbers and commands of its requests that have no response.
-    pub open_requests: Vec<(i64, String)>,
+    pub unanswered: UnansweredRequests,
 }
 
 impl Client {
@@ -207,7 +208,7 @@ impl Client {
             launched: false,
             echoes_mirrors: false,
             terminated_sent: false,
-            open_requests: Vec::new(),
+            unanswered: UnansweredRequests::default(),
         }
     }
 

@@ -4,9 +4,10 @@
 //! [`state`] decides: a pure function of its state and an [`event::HubEvent`] that returns
 //! [`event::HubEffect`]s. `tandem_session` brings it events and carries out its effects. The state is made of
 //! [`clients`], [`pending`]
-//! (requests in flight), [`arguments`], [`breakpoints`], [`follow`], [`ids`], [`convention`] and
-//! [`client_capabilities`] (each client's view), [`capabilities`], [`launch`], [`access`] (what agents may
-//! do), [`look_only`] (what runs no code) and [`replay_state`] (what a client that joins later is sent).
+//! and [`unanswered_requests`] (requests in flight), [`arguments`], [`breakpoints`], [`follow`], [`ids`],
+//! [`convention`] and [`client_capabilities`] (each client's view), [`capabilities`], [`launch`], [`access`]
+//! (what agents may do), [`look_only`] (what runs no code) and [`replay_state`] (what a client that joins
+//! later is sent).
 
 pub mod access;
 pub mod arguments;
@@ -25,3 +26,4 @@ pub mod replay_state;
 #[cfg(any(test, feature = "simulation"))]
 mod scripted_engine;
 pub mod state;
+pub mod unanswered_requests;

@@ -1,16 +1,17 @@
 //! The hub's decisions: `State::handle(HubEvent) -> Vec<HubEffect>`. No I/O, no clock, no async, so that each
 //! race can be written down as a test.
 //!
-//! In reading order: this file (the state, dispatch, sending), [`lifecycle`] (handshakes, launch, leaving,
-//! end), [`control`] (resuming and pausing), [`restart`], [`inspect`] (requests that pass to the engine),
-//! [`breakpoints`] (and exception filters), [`terminate`], [`conditions`] (stops that only the hub can tell
-//! apart) with [`hit_output`], [`program_io`] (stdin, output, the debug console), [`session_info`]
-//! (`sessionInfo`, `sessionControl`), [`session_changes`] (which clients learn what a client did),
-//! [`open_requests`] (requests without a response), [`engine_events`], [`follow_call`] (the life of a call),
-//! [`reverse`] (reverse requests of the engine).
+//! In reading order: this file (the state, dispatch, sending), [`lifecycle`] (handshakes, leaving, end),
+//! [`start_up`] (launch and join), [`control`] (resuming and pausing), [`restart`], [`inspect`] (requests
+//! that pass to the engine), [`breakpoints`] (and exception filters), [`terminate`], [`conditions`] (stops
+//! that only the hub can tell apart) with [`condition_check`] and [`hit_output`], [`program_io`] (stdin,
+//! output, the debug console), [`session_info`] (`sessionInfo`, `sessionControl`), [`session_changes`] (which
+//! clients learn what a client did), [`engine_events`], [`follow_call`] (the life of a call), [`reverse`]
+//! (reverse requests of the engine).
 
 mod bodies;
 mod breakpoints;
+mod condition_check;
 mod conditions;
 mod control;
 mod engine_events;
@@ -18,7 +19,6 @@ mod follow_call;
 mod hit_output;
 mod inspect;
 mod lifecycle;
-mod open_requests;
 mod program;
 mod program_io;
 #[cfg(test)]
@@ -50,7 +50,7 @@ use super::ids::IdCounter;
 use super::look_only;
 use super::pending::ReplyAction;
 use bodies::{invalidated, output_line, unset_show_user};
-use conditions::ConditionChecks;
+use condition_check::ConditionChecks;
 use follow_call::Following;
 use program::{Phase, SessionProgram};
 use session_engine::SessionEngine;
@@ -193,7 +193,8 @@ impl State {
         }
         let mut arguments = request.arguments;
         let request = ClientRequest { client: id, seq: request.seq, command: request.command };
-        if let Err(failure) = self.add_open_request(&request) {
+        let counted = self.clients.get_mut(request.client).map(|client| client.unanswered.add(&request));
+        if let Some(Err(failure)) = counted {
             return self.refuse(&request, failure);
         }
         if let Err(failure) = self.admit(&request, &mut arguments) {
@@ -299,7 +300,9 @@ impl State {
 
     /// Sends the one response. A client that left gets none.
     fn respond(&mut self, request: &ClientRequest, outcome: Result<Value, Failure>) {
-        self.remove_open_request(request);
+        if let Some(client) = self.clients.get_mut(request.client) {
+            client.unanswered.remove(request);
+        }
         let Some(client) = self.clients.get(request.client) else { return };
         let mut response = Response::to(request.seq, request.command.clone(), outcome);
         if !response.success && !command::find(&request.command).is_some_and(|spec| spec.started_by_user) {

@@ -46,7 +46,7 @@ const RESOURCES: [Limit; 11] = [
     Limit(
         "pending requests of a DAP client",
         "{}",
-        &[("adapter/hub/src/state/open_requests.rs", "MAX_OPEN_REQUESTS", Count)],
+        &[("adapter/hub/src/unanswered_requests.rs", "MAX_OPEN_REQUESTS", Count)],
         "refused until some are answered",
     ),
     Limit(
@@ -122,7 +122,7 @@ const TIMES: [Limit; 9] = [
     Limit(
         "a launch, with its build",
         "{}",
-        &[("adapter/hub/src/state/lifecycle.rs", "LAUNCH_TIMEOUT", Time)],
+        &[("adapter/hub/src/state/start_up.rs", "LAUNCH_TIMEOUT", Time)],
         "`TIMEOUT`",
     ),
     Limit(

@@ -134,4 +134,24 @@ impl MergedBreakpoint {
         }
         body
     }
+
+    /// Its owners, by these names, and its conditions: DAP has no fields for them, but editors show a
+    /// message.
+    pub fn describe(&self, owners: &[String]) -> String {
+        let mut text = format!("set by {}", owners.join(", "));
+        let request = &self.request;
+        for (what, word) in
+            [(&request.condition, "when"), (&request.hit_condition, "hits"), (&request.log_message, "logs")]
+        {
+            if let Some(what) = what {
+                text.push_str(&format!("; {word} `{what}`"));
+            }
+        }
+        let traced = request.trace.iter().flat_map(|trace| &trace.expressions);
+        let traced: Vec<String> = traced.map(|what| format!("`{what}`")).collect();
+        if !traced.is_empty() {
+            text.push_str(&format!("; traces {}", traced.join(", ")));
+        }
+        text
+    }
 }

@@ -341,33 +341,14 @@ impl State {
         }
     }
 
-    /// The owners of a breakpoint and its conditions: DAP has no fields for them, but editors show a message.
+    /// The owners of a breakpoint and its conditions.
     fn describe_owners(&self, id: i64) -> String {
         let Some(breakpoint) = self.breakpoints.find(id) else { return String::new() };
-        let names: Vec<String> = breakpoint
-            .owners
-            .iter()
-            .map(|owner| {
-                self.clients
-                    .get(*owner)
-                    .map_or_else(|| "a client that left".into(), |client| client.identity.name.clone())
-            })
-            .collect();
-        let mut text = format!("set by {}", names.join(", "));
-        let request = &breakpoint.request;
-        for (what, word) in
-            [(&request.condition, "when"), (&request.hit_condition, "hits"), (&request.log_message, "logs")]
-        {
-            if let Some(what) = what {
-                text.push_str(&format!("; {word} `{what}`"));
-            }
-        }
-        let traced = request.trace.iter().flat_map(|trace| &trace.expressions);
-        let traced: Vec<String> = traced.map(|what| format!("`{what}`")).collect();
-        if !traced.is_empty() {
-            text.push_str(&format!("; traces {}", traced.join(", ")));
-        }
-        text
+        let name = |owner: &ClientId| {
+            let client = self.clients.get(*owner);
+            client.map_or_else(|| "a client that left".into(), |client| client.identity.name.clone())
+        };
+        breakpoint.describe(&breakpoint.owners.iter().map(name).collect::<Vec<_>>())
     }
 
     /// Takes mirrors back before the client leaves, or the session ends: they are not its own, but an editor

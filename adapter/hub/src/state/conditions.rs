@@ -7,7 +7,6 @@
 //! never hidden from a client that waits for one: a step that skips such a breakpoint ends there as a step,
 //! and a pause that was requested meanwhile is a pause.
 
-use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use dap_wire::Failure;
@@ -17,69 +16,18 @@ use dap_wire::types::{
 };
 use serde_json::{Value, json};
 
+use super::condition_check::{CheckStep, ConditionCheck, ids, name_failed, remove_traced};
 use super::hit_output::{HitOutput, HitRecord};
 use super::{ENGINE_TIMEOUT, Phase, State, output_line};
 use crate::breakpoints::Candidate;
-use crate::event::ClientId;
 use crate::pending::ReplyAction;
 use tandem_engine::FailedCondition;
 use tandem_engine::condition_language::ConditionLanguage;
-use tandem_engine::hit_condition::{CONDITION_FAILED, HitTest, condition_failed};
+use tandem_engine::hit_condition::{HitTest, condition_failed};
 use tandem_engine::log_message::line_body;
 
 /// Maximum time for one condition, or one expression of a log message.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Stops of which no client was notified.
-#[derive(Debug, Default)]
-pub(super) struct ConditionChecks {
-    current: Option<ConditionCheck>,
-    /// Stops of other threads that came meanwhile, each with the condition that could not be evaluated.
-    next: VecDeque<(StoppedEventBody, Option<FailedCondition>)>,
-    /// A client requested a pause that has not come.
-    pub(super) pause_wanted: bool,
-    /// The breakpoints at which this program has stopped.
-    pub(super) stopped_at: BTreeSet<i64>,
-    /// The command with which a client resumed the program last.
-    pub(super) last_resume: String,
-    /// A stop that no owner wants, until all simultaneous stops are checked.
-    unwanted: Option<StoppedEventBody>,
-    /// Counts queries: a reply that comes after its stop is over belongs to no check.
-    queries: u64,
-}
-
-/// A stop that is being checked.
-#[derive(Debug)]
-struct ConditionCheck {
-    /// The engine's `stopped`.
-    stop: StoppedEventBody,
-    /// The condition that the engine could not evaluate.
-    failure: Option<FailedCondition>,
-    /// The engine's id of the top frame, once it is known.
-    frame: Option<i64>,
-    /// Breakpoints that may want the stop; `None` until the location is known.
-    candidates: Option<VecDeque<Candidate>>,
-    /// The check of the first candidate.
-    step: CheckStep,
-    /// Breakpoints that want the stop.
-    stops_for: Vec<i64>,
-    /// Conditions that could not be evaluated, each with the reason.
-    failed: Vec<String>,
-    /// The stop names only breakpoints that are removed, or that have other ids by now.
-    late: bool,
-    /// The query whose reply it waits for.
-    query: u64,
-}
-
-#[derive(Debug)]
-enum CheckStep {
-    /// The location of the stop.
-    Frame,
-    /// Whether the condition holds.
-    Condition,
-    /// The values of a log message or a trace.
-    Values(HitOutput),
-}
 
 impl State {
     /// The engine reports a stop, perhaps because it could not evaluate a condition.
@@ -131,17 +79,8 @@ impl State {
             return self.report_stop(stop, &ids(&hit));
         }
         let arguments = types::top_frames(stop.thread_id, 1);
-        self.checks.current = Some(ConditionCheck {
-            stop,
-            failure,
-            frame: None,
-            candidates: (named && !late).then(|| hit.into()),
-            step: CheckStep::Frame,
-            stops_for: Vec::new(),
-            failed: Vec::new(),
-            late,
-            query: 0,
-        });
+        let candidates = (named && !late).then(|| hit.into());
+        self.checks.current = Some(ConditionCheck::new(stop, failure, candidates, late));
         self.query("stackTrace", arguments);
     }
 
@@ -396,29 +335,4 @@ impl State {
         self.checks.stopped_at = checks.stopped_at;
         self.checks.last_resume = checks.last_resume;
     }
-}
-
-/// A trace replaces its owner's own breakpoints on its line: those would end it at the first hit.
-fn remove_traced(candidates: &mut Vec<Candidate>) {
-    let traces = |candidate: &Candidate| candidate.request.trace.is_some();
-    let tracing: BTreeSet<ClientId> = candidates
-        .iter()
-        .filter(|candidate| traces(candidate))
-        .flat_map(|candidate| candidate.owners.clone())
-        .collect();
-    if !tracing.is_empty() {
-        candidates.retain(|candidate| traces(candidate) || !candidate.owners.is_subset(&tracing));
-    }
-}
-
-/// A stop at a condition that failed says so: the location alone looks as if the condition held.
-fn name_failed(stop: &mut StoppedEventBody, failed: &[String]) {
-    if !failed.is_empty() {
-        stop.description = Some(CONDITION_FAILED.into());
-        stop.text = Some(failed.join("\n"));
-    }
-}
-
-fn ids(candidates: &[Candidate]) -> Vec<i64> {
-    candidates.iter().map(|candidate| candidate.id).collect()
 }

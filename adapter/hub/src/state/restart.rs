@@ -8,7 +8,8 @@
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
-use super::lifecycle::{ENDING_TIMEOUT, LAUNCH_TIMEOUT};
+use super::lifecycle::ENDING_TIMEOUT;
+use super::start_up::LAUNCH_TIMEOUT;
 use super::{Configuration, ENGINE_TIMEOUT, Phase, State, output_line};
 use crate::event::{ClientRequest, HubEffect};
 use crate::launch::Launch;
