@@ -54,7 +54,7 @@ const CEILINGS: [(&str, [usize; 3]); 21] = [
     ("adapter/log", [0, 0, 0]),
     ("adapter/pages", [0, 0, 0]),
     ("adapter/peers", [0, 0, 0]),
-    ("adapter/process", [1, 14, 1]),
+    ("adapter/process", [1, 14, 0]),
     ("adapter/registry", [0, 0, 0]),
     ("adapter/session", [4, 3, 0]),
     ("adapter/wire", [1, 2, 0]),

@@ -10,14 +10,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tandem_error::{ErrorCode, Failure};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::child::{Child, ChildPipes, SpawnSpec};
 use super::drain::{DrainedStream, wait_readable};
 use super::exec_shim::ExecShim;
 use super::exit::ExitInfo;
-use super::input_wait::{self, ObservedProgram};
+use super::file_input::feed_file;
+use super::input_wait::{self, ObservedProgram, QUIET_INTERVAL};
 use super::named_pipes::NamedPipes;
 use super::needs_terminal;
 use super::rate_limiter::RateLimiter;
@@ -27,12 +28,6 @@ use super::streams::{Ownership, StreamPositions, Streams};
 use super::terminal::{self, Pty};
 use super::terminal_launch::{HeldProgram, TerminalLaunch};
 use super::terminal_size::TerminalSize;
-
-/// A program that takes keys and has neither printed nor been typed to for so long, and does not
-/// run, waits for a key.
-const QUIET_INTERVAL: Duration = Duration::from_millis(300);
-/// Most blocks of a stream that are taken in at once: more than a pipe holds.
-const MAX_DRAINED_BLOCKS: usize = 64;
 
 /// The answer to a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,15 +114,13 @@ impl Broker {
     /// # Errors
     /// `LAUNCH_FAILED`, `ALREADY_ATTACHED` when there was one before.
     pub fn spawn(&self, spec: &SpawnSpec) -> Result<Child, Failure> {
-        if self.lock().has_live_program() {
-            return Err(Failure::new(ErrorCode::AlreadyAttached, "this session already has a program"));
-        }
+        self.lock().refuse_second_program()?;
         let files = self.redirection().open()?;
         let (mut child, pipes) = Child::spawn(&self.0.stub, spec)?;
         let input = files.stdin.map(|file| (file, child.when_released()));
         let stdin = self.take_over(child.pid(), pipes, (files.stdout, files.stderr), child.exit())?;
         if let Some((file, released)) = input {
-            self.0.runtime.spawn(feed(stdin, file, released, child.exit()));
+            self.0.runtime.spawn(feed_file(stdin, file, released, child.exit()));
         }
         Ok(child)
     }
@@ -138,9 +131,7 @@ impl Broker {
     /// # Errors
     /// `LAUNCH_FAILED`, `ALREADY_ATTACHED` when there was one before.
     pub fn offer_terminal(&self, spec: SpawnSpec) -> Result<TerminalLaunch, Failure> {
-        if self.lock().has_live_program() {
-            return Err(Failure::new(ErrorCode::AlreadyAttached, "this session already has a program"));
-        }
+        self.lock().refuse_second_program()?;
         if !self.redirection().is_empty() {
             return Err(Failure::invalid("`stdio` names files, but `console` requests a terminal")
                 .hint("omit one of them"));
@@ -170,16 +161,14 @@ impl Broker {
     /// # Errors
     /// `LAUNCH_FAILED`, `ALREADY_ATTACHED` when there was a program before.
     pub fn create_named_pipes(&self, pty: Pty) -> Result<NamedPipes, Failure> {
-        if self.lock().has_live_program() {
-            return Err(Failure::new(ErrorCode::AlreadyAttached, "this session already has a program"));
-        }
+        self.lock().refuse_second_program()?;
         let files = self.redirection().open()?;
         let (named_pipes, pipes) = NamedPipes::new(pty).map_err(|error| {
             Failure::new(ErrorCode::LaunchFailed, format!("cannot make pipes for the program: {error}"))
         })?;
         let stdin = self.take_over(0, pipes, (files.stdout, files.stderr), named_pipes.exit())?;
         if let Some(file) = files.stdin {
-            self.0.runtime.spawn(feed(stdin, file, std::future::ready(Ok(())), named_pipes.exit()));
+            self.0.runtime.spawn(feed_file(stdin, file, std::future::ready(Ok(())), named_pipes.exit()));
         }
         Ok(named_pipes)
     }
@@ -273,11 +262,7 @@ impl Broker {
 
     /// Kills the rest of the program's process group; used when no other owner does.
     pub fn kill(&self) {
-        if let Ownership::Ours { pid, exit, .. } | Ownership::Terminal { pid, exit } = &self.lock().ownership
-            && exit.borrow().is_none()
-        {
-            super::child::signal_group(*pid, rustix::process::Signal::KILL);
-        }
+        self.lock().ownership.kill();
     }
 
     /// The thread ends with the pipe, or with the process: it holds nothing that must be released.
@@ -328,18 +313,10 @@ impl Broker {
         (!std::mem::replace(&mut self.lock().hinted, true)).then_some(hint)
     }
 
-    /// Takes in what the program has printed until now, at most [`MAX_DRAINED_BLOCKS`] blocks of each stream:
-    /// one that runs may print forever.
+    /// Takes in what the program has printed until now, within a limit.
     pub fn drain_output(&self) -> StreamPositions {
         let mut streams = self.lock();
-        let both = &mut *streams;
-        for stream in [&mut both.stdout, &mut both.stderr] {
-            for _ in 0..MAX_DRAINED_BLOCKS {
-                if !stream.drain() {
-                    break;
-                }
-            }
-        }
+        streams.drain();
         let positions = streams.positions();
         drop(streams);
         self.0.changed.send_replace(());
@@ -362,22 +339,15 @@ impl Broker {
 
     /// Waits until a program we started has ended, at most `limit`. Returns at once when there is none.
     pub async fn wait_until_exited(&self, limit: Duration) {
-        let exit = match &self.lock().ownership {
-            Ownership::Ours { exit, .. } | Ownership::Terminal { exit, .. } => exit.clone(),
-            _ => return,
-        };
-        if tokio::time::timeout(limit, exit.clone().wait_for(Option::is_some)).await.is_err() {
+        let Some(mut exit) = self.lock().ownership.exit() else { return };
+        if tokio::time::timeout(limit, exit.wait_for(Option::is_some)).await.is_err() {
             tracing::warn!("the program did not end");
         }
     }
 
     /// How a program ended that we started: the kernel reports its end to us, not to an adapter.
     pub fn exit_info(&self) -> Option<ExitInfo> {
-        match &self.lock().ownership {
-            Ownership::Ours { pid, exit, .. } if *pid != 0 => *exit.borrow(),
-            Ownership::Terminal { exit, .. } => *exit.borrow(),
-            _ => None,
-        }
+        self.lock().ownership.exit_info()
     }
 
     /// Writes to the program's stdin, after earlier writers.
@@ -401,21 +371,7 @@ impl Broker {
     /// # Errors
     /// `INVALID_PARAMETER` for a program that uses pipes, `IO_NOT_OWNED`, `IO_FAILED`.
     pub fn resize_terminal(&self, size: TerminalSize) -> Result<(), Failure> {
-        let mut streams = self.lock();
-        match streams.stdin() {
-            Ok(stdin) if !stdin.is_terminal() => {
-                return Err(Failure::invalid(
-                    "there is no terminal to resize: the program uses pipes, not a terminal",
-                )
-                .hint("launch it with `pty: true`"));
-            }
-            Err(failure) if failure.code != ErrorCode::NoSession => return Err(failure),
-            Ok(_) | Err(_) => {}
-        }
-        streams.terminal_size = size;
-        streams.stdout.resize(size).map_err(|error| {
-            Failure::new(ErrorCode::IoFailed, format!("cannot resize the program's terminal: {error}"))
-        })
+        self.lock().resize_terminal(size)
     }
 
     /// The input that clients have written to the program's stdin.
@@ -435,46 +391,8 @@ impl Broker {
 
     /// The program to sample to find out whether it waits for input; `None` if the debugger has `stopped` it.
     pub(super) fn observed_program(&self, stopped: bool) -> Option<ObservedProgram> {
-        let (pid, stdin) = self.reader().filter(|_| !stopped)?;
-        let is_quiet =
-            !self.lock().stdout.has_printed_within(QUIET_INTERVAL) && !stdin.was_typed_within(QUIET_INTERVAL);
-        Some(ObservedProgram {
-            pid,
-            input: stdin.input().clone(),
-            is_empty: stdin.is_empty_and_open(),
-            takes_keys: stdin.takes_keys(),
-            is_quiet,
-        })
-    }
-
-    /// The process that reads what is written, while it lives.
-    fn reader(&self) -> Option<(u32, Arc<ProgramStdin>)> {
-        match &self.lock().ownership {
-            Ownership::Ours { reader, stdin, exit, .. } if exit.borrow().is_none() => {
-                Some((*reader, stdin.clone()))
-            }
-            _ => None,
-        }
-    }
-}
-
-/// Gives the program a file as its input once it is released, until it has ended or wants no more.
-async fn feed(
-    stdin: Arc<ProgramStdin>,
-    file: File,
-    released: impl Future<Output = Result<(), oneshot::error::RecvError>>,
-    mut exit: watch::Receiver<Option<ExitInfo>>,
-) {
-    if released.await.is_err() {
-        return;
-    }
-    let fed = tokio::select! {
-        fed = stdin.feed(file) => fed,
-        _ = exit.wait_for(Option::is_some) => Ok(()),
-    };
-    if let Err(failure) = fed.as_ref()
-        && failure.code != ErrorCode::StdinClosed
-    {
-        tracing::warn!(%failure, "the program has not received all of its input");
+        let (pid, stdin) = self.lock().ownership.reader().filter(|_| !stopped)?;
+        let has_printed = self.lock().stdout.has_printed_within(QUIET_INTERVAL);
+        Some(ObservedProgram::new(pid, &stdin, has_printed))
     }
 }

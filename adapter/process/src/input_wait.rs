@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::blocking_calls::InputFile;
+use super::stdin::ProgramStdin;
 
 /// How a program waits for input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,6 +177,10 @@ pub(super) struct WaitDetector {
     earlier: Option<CpuTimes>,
 }
 
+/// A program that takes keys and has neither printed nor been typed to for so long, and does not
+/// run, waits for a key.
+pub(super) const QUIET_INTERVAL: Duration = Duration::from_millis(300);
+
 /// The program to sample, with facts that `/proc` does not have.
 #[derive(Debug)]
 pub(super) struct ObservedProgram {
@@ -188,6 +193,19 @@ pub(super) struct ObservedProgram {
     pub(super) takes_keys: bool,
     /// It has neither printed nor got a key for a while.
     pub(super) is_quiet: bool,
+}
+
+impl ObservedProgram {
+    /// The process that reads this input, and whether it has printed within [`QUIET_INTERVAL`].
+    pub(super) fn new(pid: u32, stdin: &ProgramStdin, has_printed: bool) -> Self {
+        Self {
+            pid,
+            input: stdin.input().clone(),
+            is_empty: stdin.is_empty_and_open(),
+            takes_keys: stdin.takes_keys(),
+            is_quiet: !has_printed && !stdin.was_typed_within(QUIET_INTERVAL),
+        }
+    }
 }
 
 impl WaitDetector {

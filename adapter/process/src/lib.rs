@@ -9,9 +9,9 @@
 //! client's terminal, from both sides), [`needs_terminal`] (messages of a program that misses one),
 //! [`named_pipes`] (pipes for a program that an adapter starts), [`exec_shim`] (such a program known from its
 //! beginning), [`drain`] (the thread per pipe), [`stdin`] (the queue of what is written), [`redirection`]
-//! (files for stdin, and copies of output), [`input_wait`] and [`blocking_calls`] (does the program wait for
-//! input?), [`descendants`] (the processes it starts), [`watchdog`] (kills an adapter that outlives its
-//! host), [`executable`] (can it be a program of this machine?).
+//! and `file_input` (files for stdin, and copies of output), [`input_wait`] and [`blocking_calls`] (does the
+//! program wait for input?), [`descendants`] (the processes it starts), [`watchdog`] (kills an adapter that
+//! outlives its host), [`executable`] (can it be a program of this machine?).
 //!
 //! Knows no DAP and no clients but as a key. Used by the session's actor (reading, writing) and by engines
 //! (spawning).
@@ -25,6 +25,7 @@ pub mod drain;
 pub mod exec_shim;
 pub mod executable;
 pub mod exit;
+mod file_input;
 pub mod held_exec;
 pub mod input_wait;
 pub mod named_pipes;

@@ -14,6 +14,9 @@ use super::exit::ExitInfo;
 use super::stdin::ProgramStdin;
 use super::terminal_size::TerminalSize;
 
+/// Most blocks of a stream that are taken in at once: more than a pipe holds.
+const MAX_DRAINED_BLOCKS: usize = 64;
+
 /// The reader of a stream: the hub's client id.
 pub type ClientKey = u64;
 
@@ -57,6 +60,44 @@ pub(super) enum Ownership {
     Reported {
         ended: bool,
     },
+}
+
+impl Ownership {
+    /// How a program ended that Tandem started: the kernel reports its end to Tandem, not to an adapter.
+    pub(super) fn exit_info(&self) -> Option<ExitInfo> {
+        match self {
+            Self::Ours { pid, exit, .. } if *pid != 0 => *exit.borrow(),
+            Self::Terminal { exit, .. } => *exit.borrow(),
+            _ => None,
+        }
+    }
+
+    /// The process that reads what is written, while it lives.
+    pub(super) fn reader(&self) -> Option<(u32, Arc<ProgramStdin>)> {
+        match self {
+            Self::Ours { reader, stdin, exit, .. } if exit.borrow().is_none() => {
+                Some((*reader, stdin.clone()))
+            }
+            _ => None,
+        }
+    }
+
+    /// The end of a program that Tandem started or may end.
+    pub(super) fn exit(&self) -> Option<watch::Receiver<Option<ExitInfo>>> {
+        match self {
+            Self::Ours { exit, .. } | Self::Terminal { exit, .. } => Some(exit.clone()),
+            Self::NoProgram | Self::NotOurs | Self::Reported { .. } => None,
+        }
+    }
+
+    /// Kills the rest of the program's process group.
+    pub(super) fn kill(&self) {
+        if let Self::Ours { pid, exit, .. } | Self::Terminal { pid, exit } = self
+            && exit.borrow().is_none()
+        {
+            super::child::signal_group(*pid, rustix::process::Signal::KILL);
+        }
+    }
 }
 
 /// Both streams and their readers.
@@ -103,13 +144,20 @@ impl Streams {
         }
     }
 
-    /// Whether a session that has this cannot start another program.
-    pub(super) fn has_live_program(&self) -> bool {
-        match &self.ownership {
+    /// Refuses to start another program in a session that has this.
+    ///
+    /// # Errors
+    /// `ALREADY_ATTACHED`.
+    pub(super) fn refuse_second_program(&self) -> Result<(), Failure> {
+        let has_program = match &self.ownership {
             // An adapter that seemed to keep the program's stdio may still ask us to start it.
             Ownership::NoProgram | Ownership::Reported { .. } => false,
             Ownership::NotOurs => true,
             Ownership::Ours { exit, .. } | Ownership::Terminal { exit, .. } => exit.borrow().is_none(),
+        };
+        match has_program {
+            true => Err(Failure::new(ErrorCode::AlreadyAttached, "this session already has a program")),
+            false => Ok(()),
         }
     }
 
@@ -123,6 +171,40 @@ impl Streams {
             Ownership::Terminal { .. } => Err(in_terminal()),
             Ownership::NotOurs | Ownership::Reported { .. } => Err(not_owned()),
             Ownership::NoProgram => Err(no_program()),
+        }
+    }
+
+    /// Changes the size of the program's terminal, or that of the terminal which the session's first program
+    /// will get. A restarted program's terminal has the same size.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` for a program that uses pipes, `IO_NOT_OWNED`, `IO_FAILED`.
+    pub(super) fn resize_terminal(&mut self, size: TerminalSize) -> Result<(), Failure> {
+        match self.stdin() {
+            Ok(stdin) if !stdin.is_terminal() => {
+                return Err(Failure::invalid(
+                    "there is no terminal to resize: the program uses pipes, not a terminal",
+                )
+                .hint("launch it with `pty: true`"));
+            }
+            Err(failure) if failure.code != ErrorCode::NoSession => return Err(failure),
+            Ok(_) | Err(_) => {}
+        }
+        self.terminal_size = size;
+        self.stdout.resize(size).map_err(|error| {
+            Failure::new(ErrorCode::IoFailed, format!("cannot resize the program's terminal: {error}"))
+        })
+    }
+
+    /// Takes in what the program has printed until now, at most [`MAX_DRAINED_BLOCKS`] blocks of each stream:
+    /// one that runs may print forever.
+    pub(super) fn drain(&mut self) {
+        for stream in [&mut self.stdout, &mut self.stderr] {
+            for _ in 0..MAX_DRAINED_BLOCKS {
+                if !stream.drain() {
+                    break;
+                }
+            }
         }
     }
 }
