@@ -1,9 +1,9 @@
 //! Processes and sockets: how clients reach a session, and how a session is found.
 //!
 //! [`relay`] (an editor's stdio), [`listener`] (`--listen`) and [`host`] (the process of one session) with
-//! [`child_session_client`] and [`child_hosts`]; [`sessions`] (the list of live sessions), `stale_files`
-//! (files of hosts that were killed), [`engines`] and [`doctor`] (what is installed). The folder of live
-//! sessions is a separate crate: `session-registry`.
+//! `host_process`, [`child_session_client`] and [`child_hosts`]; [`sessions`] (the list of live sessions),
+//! `stale_files` (files of hosts that were killed), [`engines`] and [`doctor`] (what is installed). The
+//! folder of live sessions is a separate crate: `session-registry`.
 //!
 //! One process hosts one session: a crash costs that session and no other, and an editor that kills its
 //! adapter kills only the relay.
@@ -14,6 +14,7 @@ pub mod doctor;
 pub mod engines;
 mod fd_passing;
 pub mod host;
+mod host_process;
 pub mod listener;
 mod partial_write;
 pub mod relay;

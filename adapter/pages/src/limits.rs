@@ -62,8 +62,8 @@ const RESOURCES: [Limit; 11] = [
         "program output kept",
         "{} for each stream (`outputBufferBytes`, at most {})",
         &[
-            ("adapter/src/server/host.rs", "DEFAULT_BUFFER_LEN", Bytes),
-            ("adapter/src/server/host.rs", "MAX_BUFFER_LEN", Bytes),
+            ("adapter/src/server/host_process.rs", "DEFAULT_BUFFER_LEN", Bytes),
+            ("adapter/src/server/host_process.rs", "MAX_BUFFER_LEN", Bytes),
         ],
         "the oldest is dropped, and the reader is informed",
     ),
