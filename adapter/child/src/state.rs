@@ -2,9 +2,12 @@
 //! no clock, no async, so that each order in which the adapter, the kernel and the hub report things can be
 //! written down as a test.
 //!
-//! Not here: carrying out the effects, and waiting until the state is as needed (the session).
+//! In reading order: [`event`] and [`effect`], this file, and the parts of the state. Not here: carrying out
+//! the effects, and waiting until the state is as needed (the session).
 
 mod conditions;
+mod effect;
+mod event;
 mod execution_state;
 mod knowledge;
 mod lower_frames;
@@ -14,13 +17,14 @@ mod reverse;
 #[cfg(test)]
 mod tests;
 
-use dap_wire::command::Execution;
+use dap_wire::Failure;
 use dap_wire::types::{self, StoppedEventBody};
-use dap_wire::{Failure, Request};
 use serde_json::{Value, json};
 
 use super::connection::MAX_STDERR_TAIL_LEN;
 use super::debuggee::DebuggeeProcess;
+pub(super) use effect::ChildEffect;
+pub(super) use event::ChildEvent;
 use execution_state::{EndSignal, ExecutionState};
 pub(super) use knowledge::{Correction, Knowledge};
 use reverse::AdapterRequests;
@@ -34,108 +38,6 @@ const MAX_TRIES: u32 = 20;
 
 /// Replaces an exit code that is not known: a program's own is never negative.
 const NO_CODE: i64 = -1;
-
-/// An event that can change the state.
-#[derive(Debug)]
-pub(super) enum ChildEvent {
-    /// `launch` or `attach` was sent.
-    LaunchSent,
-    /// The adapter can be configured: it sent `initialized`, or it never does.
-    Initialized,
-    /// The hub has configured.
-    Configured,
-    /// `launch` or `attach` was answered with success.
-    Launched,
-    /// The program cannot be started, or the adapter cannot be configured.
-    Refused(Failure),
-    /// The adapter printed this.
-    Printed(String),
-    /// The adapter reported the process, or we know it: the body of `process`.
-    Process(Value),
-    /// A program that the adapter starts through our stub has ended, or could not be started.
-    ProgramGone,
-    /// The adapter gets a request that resumes the program, or pauses it.
-    RequestSent(Execution),
-    /// The adapter answered `continue`.
-    Resumed,
-    /// The program stopped when we connected, which is reported when the hub has configured.
-    StoppedAtConnection,
-    /// The adapter sent `stopped`, with this body.
-    StopReported(StoppedEventBody),
-    /// The program is stopped: the body of `stopped` as the hub gets it, and the condition that could not be
-    /// evaluated there.
-    Stopped { stop: StoppedEventBody, failed: Option<FailedCondition> },
-    /// Only our own request shows that the program is stopped, if there were `before` stops when
-    /// the pause was requested.
-    FoundStopped { before: u64, stop: StoppedEventBody },
-    /// The signal that asks the program to end is sent when the program runs: its handler
-    /// would run in the debugger.
-    SignalOwed,
-    /// The program that was resumed had time to leave the debugger; it may have stopped `again`.
-    LeftDebugger { again: bool },
-    /// The program has started a process that is debugged in a session of its own; these of the earlier ones
-    /// have ended.
-    SubprocessStarted { process: DebuggeeProcess, ended: Vec<DebuggeeProcess> },
-    /// The processes that the program has started end with it.
-    SubprocessesEnd,
-    /// The adapter wants a client's terminal for the program.
-    WantsTerminal { link: Link, request: Request, external: bool },
-    /// The client answered the request of the adapter with this number.
-    ClientAnswered { id: i64, result: Result<Value, Failure> },
-    /// The adapter printed the exit code.
-    ExitCode(i64),
-    /// The adapter sent `exited`, with this body.
-    Exited(Value),
-    /// The program reports that it will execute another one (`exec`), which also ends the debugger in it.
-    Replaced,
-    /// The adapter sent `terminated`, with this body.
-    Terminated(Value),
-    /// The kernel reported the program's end, with this exit code, or [`NO_CODE`] if it was lost.
-    KernelCode(i64),
-    /// A signal with this number ended the program, as the kernel or the adapter says.
-    EndedBySignal(i32),
-    /// The adapter answered `disconnect` with success.
-    Disconnected,
-    /// The adapter has closed the connection.
-    HungUp,
-    /// The program has ended; the adapter has not reported it.
-    EndNoticed,
-    /// The adapter broke while the program was debugged. It is killed.
-    AdapterBroke(Failure),
-    /// All that can be known of the program's end is known; it had this exit code.
-    EndKnown(Option<i64>),
-    /// The hub ends the session, or reads no events any more.
-    Released,
-    /// An event for the hub that changes nothing here.
-    Report { event: String, body: Value },
-}
-
-/// An action for the session to carry out.
-#[derive(Debug, PartialEq)]
-pub(super) enum ChildEffect {
-    /// Send this DAP event to the hub.
-    SendEvent { event: String, body: Value },
-    /// Report to the hub that the program stopped because it could not evaluate a condition.
-    ReportFailedCondition { stop: StoppedEventBody, failure: FailedCondition },
-    /// Report to the hub that the adapter broke.
-    Died(Failure),
-    /// Find out more about a stop that the adapter reported; [`ChildEvent::Stopped`] follows. `paused`: a
-    /// client requested the stop.
-    Examine { stop: StoppedEventBody, paused: bool },
-    /// Wait until the program has left the debugger, or has stopped again (then `stops` has changed);
-    /// [`ChildEvent::LeftDebugger`] follows.
-    AwaitOutside { stops: u64 },
-    /// Ask the program to end with a signal.
-    SignalProgram,
-    /// Kill these, also a daemon, which is not below the program any more.
-    KillSubprocesses(Vec<DebuggeeProcess>),
-    /// Have a client carry out a request of the adapter.
-    AskClient { id: i64, command: String, arguments: Value },
-    /// Answer a request of the adapter.
-    Respond { link: Link, request: Request, result: Result<Value, Failure> },
-    /// End the session. Comes once at most.
-    EndSession,
-}
 
 /// How far the handshake is. It only moves forward: the hub does not configure before it gets `initialized`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]

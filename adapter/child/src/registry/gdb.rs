@@ -1,20 +1,24 @@
 //! Native code through `gdb -i dap` (gdb 14 and later). It never sends `runInTerminal`, so it starts
 //! it through a shell that puts our pipes in place.
 
+mod corrections;
+mod printers;
+
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
-use super::super::find::{self, AdapterSearch};
+use super::super::find::AdapterSearch;
 use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
 use super::super::profile::{ConditionProfile, Profile};
 use super::super::rust;
 use super::super::signals;
 use super::super::summaries;
 use super::super::target::Target;
+use printers::{cpp_printers, load_cpp_printers};
 use tandem_engine::builds::command;
 use tandem_engine::condition_language::ConditionLanguage;
 use tandem_engine::description::Description;
@@ -25,122 +29,6 @@ use tandem_process::terminal::Pty;
 
 /// The first version that speaks DAP.
 const MIN_VERSION: u32 = 14;
-
-/// The folder of the printers of GCC's C++ library below `share`: Debian's name; others add a version.
-const CPP_PRINTERS: &str = "gcc";
-/// The printers in such a folder.
-const PRINTERS: &str = "libstdcxx/v6/printers.py";
-
-/// gdb takes what its DAP thread has posted in batches, one batch at a time. A function that resumes the
-/// program returns when it stops, and meanwhile gdb looks at later batches only: a request that was posted
-/// right behind, in the same batch, was answered at the next stop. Posted this way each batch runs one
-/// function, and what is left is in the next batch.
-const ONE_BY_ONE: &str = r#"python exec("""
-def tandem():
-    import collections, gdb
-    waiting, post = collections.deque(), gdb.post_event
-    def run():
-        if waiting:
-            function = waiting.popleft()
-            if waiting:
-                post(run)
-            function()
-    def post_one(function):
-        waiting.append(function)
-        post(run)
-    gdb.post_event = post_one
-tandem()
-del tandem
-""")"#;
-
-/// gdb takes names of threads and files for UTF-8, and fails a request in whose answer there is one that is
-/// not. Its bytes that are none are to be lone surrogates, as in Python's own names of files.
-const ANY_NAMES: &str = r#"python exec("""
-def tandem():
-    import functools, gdb.FrameDecorator, gdb.dap.threads
-    def any_name(read, otherwise):
-        @functools.wraps(read)
-        def name(*given):
-            try:
-                return read(*given)
-            except UnicodeDecodeError as error:
-                return otherwise(error.object)
-        return name
-    def text(name):
-        return name.decode('utf-8', 'surrogateescape')
-    gdb.dap.threads._thread_name = any_name(gdb.dap.threads._thread_name, text)
-    for kind in [kind for kind in vars(gdb.FrameDecorator).values() if isinstance(kind, type)]:
-        for name, read in list(vars(kind).items()):
-            if name == 'filename':
-                kind.filename = any_name(read, text)
-            if name.endswith('__is_limited_frame'):
-                setattr(kind, name, staticmethod(any_name(read.__func__, lambda name: False)))
-try:
-    tandem()
-except (AttributeError, ImportError):
-    pass
-del tandem
-""")"#;
-
-/// gdb takes a call of a function of the program for a run with a stop behind it: it reports both, and
-/// forgets every frame and value that clients hold. Here it only forgets the contents of values, which the
-/// function may have changed. A breakpoint inside the called function is still a stop.
-const CALLS_ARE_NOT_RUNS: &str = r#"python exec("""
-def tandem():
-    import sys, gdb, gdb.dap.events, gdb.dap.varref
-    calls, resumed, calling = gdb.events.inferior_call, gdb.events.cont, []
-    def call(event):
-        # A string in the arguments is put into the program's memory by another call, inside this one.
-        if isinstance(event, gdb.InferiorCallPreEvent):
-            calling.append(event)
-        elif calling:
-            calling.pop()
-        if not calling:
-            for variable in gdb.dap.varref.all_variables:
-                variable.reset_children()
-    def outside_calls(listener):
-        def resume(event):
-            if not calling:
-                listener(event)
-        return resume
-    calls.disconnect(gdb.dap.events._on_inferior_call)
-    calls.connect(call)
-    for name, module in list(sys.modules.items()):
-        for listener in list(vars(module).values()) if name.startswith('gdb.dap.') else []:
-            try:
-                resumed.disconnect(listener)
-            except (ValueError, SystemError):
-                continue
-            resumed.connect(outside_calls(listener))
-try:
-    tandem()
-except (AttributeError, ImportError, ValueError, SystemError):
-    pass
-del tandem
-""")"#;
-
-/// gdb disables a breakpoint whose source is not in the program that the debugged one has become, such as a
-/// shell that starts the next program. Disabled it waits for its source, but does not stop. Enabled again, it
-/// stops in a later program that has the source.
-const BREAKPOINTS_OUTLIVE_EXEC: &str = r#"python exec("""
-def tandem():
-    import gdb
-    enabled = set()
-    def replaced(event):
-        enabled.update(one.number for one in gdb.breakpoints() if one.enabled)
-    def loaded(event):
-        for one in gdb.breakpoints():
-            # Only one without an address: another address may be in the program before.
-            if one.number in enabled and one.pending and not one.enabled:
-                one.enabled = True
-    gdb.events.executable_changed.connect(replaced)
-    gdb.events.new_objfile.connect(loaded)
-try:
-    tandem()
-except AttributeError:
-    pass
-del tandem
-""")"#;
 
 /// Metadata of gdb, known without starting it. No kind of program selects it: users choose it by name.
 const DESCRIPTION: Description = Description {
@@ -284,11 +172,8 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<LaunchPla
         .end()?;
     check_version(&gdb)?;
     let mut args: Vec<OsString> =
-        ["-q", "-nx", "-i", "dap", "-iex", "set debuginfod enabled off", "-iex"].map(Into::into).to_vec();
-    args.push(ONE_BY_ONE.replace('\n', "\\n").into());
-    for correction in [ANY_NAMES, CALLS_ARE_NOT_RUNS, BREAKPOINTS_OUTLIVE_EXEC] {
-        args.extend(["-iex".into(), correction.replace('\n', "\\n").into()]);
-    }
+        ["-q", "-nx", "-i", "dap", "-iex", "set debuginfod enabled off"].map(Into::into).to_vec();
+    args.extend(corrections::arguments());
     args.extend(signals::for_gdb().into_iter().flat_map(|command| ["-iex".into(), command.into()]));
     let panics = rust::is_compiled_by_rustc(&target.program);
     if panics && let Some(folder) = rust::formatters(target) {
@@ -326,33 +211,6 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<LaunchPla
 /// One word of a gdb command.
 fn quote(word: &str) -> String {
     format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\""))
-}
-
-/// The folder with the printers of the C++ library: the system's, or that of the compiler on PATH.
-fn cpp_printers(target: &Target) -> Option<PathBuf> {
-    let compiler = find::on_path(&target.variable("PATH").unwrap_or_default(), "g++");
-    let own = compiler.and_then(|file| Some(file.canonicalize().ok()?.parent()?.parent()?.to_owned()));
-    [PathBuf::from("/usr")].into_iter().chain(own).find_map(|prefix| printers_below(&prefix.join("share")))
-}
-
-/// The printers in `gcc/python`, else in the last `gcc-…/python`.
-fn printers_below(share: &Path) -> Option<PathBuf> {
-    let entries = std::fs::read_dir(share).ok()?.take(10_000).filter_map(Result::ok);
-    let mut names: Vec<_> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-    names.retain(|name| name == CPP_PRINTERS || name.starts_with("gcc-"));
-    names.sort_unstable_by_key(|name| (name != CPP_PRINTERS, std::cmp::Reverse(name.clone())));
-    let folders = names.into_iter().map(|name| share.join(name).join("python"));
-    folders.into_iter().find(|folder| folder.join(PRINTERS).is_file())
-}
-
-/// Has gdb show the C++ library's strings and containers: one that does not come from where the library does
-/// finds none by itself.
-fn load_cpp_printers(folder: &Path) -> String {
-    format!(
-        "python import sys; sys.path.insert(0, {}); \
-         from libstdcxx.v6.printers import register_libstdcxx_printers; register_libstdcxx_printers(None)",
-        json!(folder.display().to_string())
-    )
 }
 
 /// All variables of the program: gdb knows no `null`, and takes the given ones for all there are. What JSON
@@ -400,21 +258,6 @@ fn major(line: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn printers_are_found_whatever_version_their_folder_names() {
-        let share = tempfile::tempdir().unwrap();
-        assert_eq!(printers_below(share.path()), None);
-        let mut last = None;
-        for name in ["other", "gcc-12", "gcc-13", "gcc"] {
-            let folder = share.path().join(name).join("python");
-            std::fs::create_dir_all(folder.join("libstdcxx/v6")).unwrap();
-            std::fs::write(folder.join(PRINTERS), "").unwrap();
-            last = (name != "other").then_some(folder);
-            assert_eq!(printers_below(share.path()), last, "{name}");
-        }
-        assert!(last.is_some());
-    }
 
     #[test]
     fn version_follows_the_last_space() {
