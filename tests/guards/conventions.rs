@@ -304,6 +304,7 @@ fn owners_of_the_net_engine_do_not_use_the_engine() {
         "values/framework",
         "values/hoisted_variables",
         "values/inline_elements",
+        "values/item_layout",
         "values/items",
         "values/linked_nodes",
         "values/locals",

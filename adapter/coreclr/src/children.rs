@@ -1,12 +1,16 @@
 //! Child processes of the debugged program, from the view of the engine's thread: .NET programs among them
 //! are debugged as well, each in a child session, or are reported.
 //!
-//! In reading order: [`follower`] (the thread that finds processes and holds their runtimes), [`identity`]
-//! (of a process), [`watchdog`] (the process that outlives a killed host). Not here: the sessions
+//! In reading order: [`follower`] (the thread that finds processes and holds their runtimes),
+//! [`process_stage`] (how far it is with one), [`identity`] (of a process), [`exec_checks`], [`reports`] (to
+//! the user), [`watchdog`] (the process that outlives a killed host). Not here: the sessions
 //! (`server::child_hosts`).
 
+mod exec_checks;
 mod follower;
 mod identity;
+mod process_stage;
+mod reports;
 pub(super) mod watchdog;
 
 use std::path::PathBuf;

@@ -5,8 +5,9 @@ use std::rc::Rc;
 
 use csharp_expr::bind::{Effects, Meaning, Scope};
 use csharp_expr::syntax::Span;
-use dap_wire::Failure;
+use dap_wire::{ErrorCode, Failure};
 
+use super::expression_syntax::failed;
 use super::func_eval::EvalContext;
 use super::types::Ty;
 use super::value_path::{Path, PathRoot};
@@ -19,6 +20,35 @@ pub(super) enum AllowedEffects {
     Hovering,
     /// The same, because the client allows no more.
     NoSideEffects,
+}
+
+impl AllowedEffects {
+    /// The strongest effect of an evaluation for a client that may only look, or may do more.
+    pub(super) fn strongest(self, is_look_only: bool) -> Effects {
+        match self {
+            Self::Everything if !is_look_only => Effects::Assigns,
+            _ => Effects::Getters,
+        }
+    }
+
+    /// Refuses an effect, with the reason.
+    pub(super) fn refusal(self, effect: Effects, part: &str, is_look_only: bool) -> Failure {
+        let what = match effect {
+            Effects::Assigns => format!("`{part}` would be written to"),
+            _ => format!("`{part}` runs code of the program"),
+        };
+        if is_look_only {
+            let why = "and agents may only look (`agentAccess` is `readOnly`)";
+            return Failure::new(ErrorCode::AccessDenied, format!("{what}, {why}")).quiet();
+        }
+        match self {
+            Self::Hovering => failed(format!("{what}, which hovering does not do"))
+                .hint("evaluate it in the console or as a watch")
+                .quiet(),
+            _ => failed(format!("{what}, and no side effects are allowed (`allowSideEffects` is false)"))
+                .quiet(),
+        }
+    }
 }
 
 /// An expression and the context of its evaluation.

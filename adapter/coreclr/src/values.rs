@@ -3,10 +3,10 @@
 //! In reading order: [`path_resolution`] and [`current_values`] (from paths to values), [`tuples`] (names of
 //! their elements), [`locals`] and [`hoisted_variables`] (starts of paths), [`constants`] (which have none),
 //! [`formatted_value`], [`primitive`], [`numbers`], [`framework`], [`reflection`] and [`composite_text`]
-//! (texts), [`items`], [`linked_nodes`], [`dictionary_keys`], [`bulk_read`], [`synthetic_children`] and
-//! [`inline_elements`] (collections), [`rows`] and [`contents`] (all that a value opens to), [`groups`] (of
-//! members), [`properties`] and [`displays`] (run only when a client requests them), [`variables`] (of the
-//! variables view), [`assignment`].
+//! (texts), [`items`], [`item_layout`], [`linked_nodes`], [`dictionary_keys`], [`bulk_read`],
+//! [`synthetic_children`] and [`inline_elements`] (collections), [`rows`], [`contents`] and [`member_rows`]
+//! (all that a value opens to), [`groups`] (of members), [`properties`] and [`displays`] (run only when a
+//! client requests them), [`variables`] (of the variables view), [`assignment`].
 
 pub(super) mod assignment;
 pub(super) mod bulk_read;
@@ -21,9 +21,11 @@ mod framework;
 pub(super) mod groups;
 pub(super) mod hoisted_variables;
 pub(super) mod inline_elements;
+mod item_layout;
 pub(super) mod items;
 pub(super) mod linked_nodes;
 pub(super) mod locals;
+mod member_rows;
 mod numbers;
 mod path_resolution;
 pub(super) mod primitive;

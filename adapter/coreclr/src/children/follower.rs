@@ -1,9 +1,9 @@
-//! The thread that finds child processes, holds each .NET runtime before its first code until a debugger is
-//! attached to it, and reports which are debugged and which are not.
+//! The thread that finds child processes, and holds each .NET runtime before its first code until a debugger
+//! is attached to it.
 //!
 //! Each process gets the two semaphores of [`StartupHold`] within a tick of executing its program; a .NET
 //! runtime takes several ticks to reach the place where it looks for them. Other programs never look. Not
-//! here: attaching.
+//! here: attaching, and the reports to the user ([`super::reports`]).
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,17 +11,19 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use std::time::{Duration, Instant};
 
 use cordebug::startup::{StartupHold, has_pipes, raise_thread_priority};
-use dap_wire::types::{self, OutputEventBody};
+use dap_wire::types;
 use serde_json::json;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::super::inbox::EngineInput;
+use super::exec_checks::{OtherUsers, is_due};
 use super::identity::{Identities, Identity, ProgramInfo};
+use super::process_stage::{ProcessStage, StartingProcess};
+use super::reports::ChildReports;
 use super::watchdog::Watchdog;
 use super::{ChildAttachAttributes, ChildProcessPolicy, FollowerCommand, RootProcess};
-use tandem_dotnet_launch::services;
 use tandem_engine::{BreakpointSnapshot, ChildProcess, DebuggerEnd, EngineEvent};
 use tandem_process::descendants::Descendants;
 
@@ -30,68 +32,19 @@ use tandem_process::descendants::Descendants;
 const HOLD_INTERVAL: Duration = Duration::from_millis(1);
 /// Interval between two checks while child processes are only reported.
 const REPORT_INTERVAL: Duration = Duration::from_millis(25);
-/// How often a process is checked for another executable, in ticks: while it is young, and later.
-const EARLY_CHECK_TICKS: u64 = 2;
-const LATE_CHECK_TICKS: u64 = 64;
-/// How long a process counts as young.
-const MAX_EARLY_AGE: Duration = Duration::from_secs(2);
 /// How long a .NET program may take to start its runtime.
 const RUNTIME_START_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a runtime that has its debugging pipes may take until it is held. After that it
 /// was too late to hold it.
 const HOLD_TIMEOUT: Duration = Duration::from_millis(100);
-/// How long a runtime that has found the semaphores may take until it is held.
-const HOLD_DELAY: Duration = Duration::from_millis(50);
 /// Child processes debugged at a time; each has its own host process, which takes about 20 MiB.
 const MAX_FOLLOWED: usize = 64;
-/// Child processes that are not .NET programs and are reported.
-const MAX_REPORTED: usize = 20;
-
-/// How far the follower is with a process that the program has started.
-enum ProcessStage {
-    /// It is a copy of the process that forked it.
-    Copy,
-    /// A runtime will be held if it starts one.
-    Ready(StartingProcess),
-    /// The semaphores were removed; a runtime that has found them before may still be held, until then.
-    Withdrawn { hold: StartupHold, until: Instant },
-    /// It is debugged in a child session. The hold, until that session has attached.
-    Followed { hold: Option<StartupHold>, name: String },
-    /// It was held, and the watchdog releases it.
-    Released { _hold: StartupHold },
-    /// It is not debugged; its child processes may be.
-    NotDebugged,
-}
-
-/// A process whose runtime will be held.
-struct StartingProcess {
-    hold: StartupHold,
-    /// The process's identity, and since when it has it.
-    identity: Identity,
-    since: Instant,
-    /// When it is too late, for a runtime that had started already.
-    late: Option<Instant>,
-    /// It has had enough time to start one.
-    silent: bool,
-}
-
 /// Senders of the thread's events.
 pub(super) struct Channels {
     pub(super) hub: UnboundedSender<EngineEvent>,
     pub(super) engine: Sender<EngineInput>,
     /// Sender of this follower's own queue.
     pub(super) commands: Sender<FollowerCommand>,
-}
-
-/// The reports so far, so that a program with many child processes does not fill the debug console.
-#[derive(Debug, Default)]
-struct ReportCounter {
-    /// Processes that few users want to debug.
-    minor: usize,
-    /// It was reported that there are more processes than can be followed.
-    has_said_full: bool,
-    /// It was reported how such programs are debugged.
-    has_said_how: bool,
 }
 
 /// The state of the thread.
@@ -108,10 +61,8 @@ pub(super) struct Follower {
     detach: CancellationToken,
     watchdog: Watchdog,
     ticks: u64,
-    reports: ReportCounter,
-    /// Processes of other users, what they run, and since when. One that changes its user, as `setpriv` and
-    /// `su` do, executes its program only afterwards.
-    of_other_users: BTreeMap<u32, (Identity, Instant)>,
+    reports: ChildReports,
+    of_other_users: OtherUsers,
 }
 
 impl Follower {
@@ -123,6 +74,7 @@ impl Follower {
         breakpoints: watch::Receiver<BreakpointSnapshot>,
         channels: Channels,
     ) -> Self {
+        let reports = ChildReports::new(channels.hub.clone(), following.follow);
         let watchdog = Watchdog::new(root, stub, following.symbol_paths.clone());
         Self {
             tree,
@@ -135,8 +87,8 @@ impl Follower {
             detach: CancellationToken::new(),
             watchdog,
             ticks: 0,
-            reports: ReportCounter::default(),
-            of_other_users: BTreeMap::new(),
+            reports,
+            of_other_users: OtherUsers::default(),
         }
     }
 
@@ -185,14 +137,7 @@ impl Follower {
             self.processes.insert(pid, ProcessStage::Copy);
         }
         self.advance();
-        let is_followed = |stage: &&ProcessStage| match stage {
-            ProcessStage::Followed { .. } | ProcessStage::Copy => true,
-            ProcessStage::Ready(ready) => matches!(ready.identity, Identity::Dotnet(_)) && !ready.silent,
-            ProcessStage::Withdrawn { .. } | ProcessStage::Released { .. } | ProcessStage::NotDebugged => {
-                false
-            }
-        };
-        let counted = self.processes.values().filter(is_followed).count();
+        let counted = self.processes.values().filter(|stage| stage.is_followed()).count();
         let followed = if self.following.follow { counted } else { 0 };
         if std::mem::replace(&mut self.followed, followed) > 0 && followed == 0 {
             // The engine may have ended.
@@ -208,7 +153,7 @@ impl Follower {
         else {
             return;
         };
-        self.report_not_debugged(
+        self.reports.report_not_debugged(
             pid,
             &program.name,
             &format!("{} ended before the debugger could attach to it.", program.name),
@@ -224,34 +169,15 @@ impl Follower {
             let next = self.next_stage(pid, stage);
             self.processes.insert(pid, next);
         }
-        self.check_other_users();
+        for (pid, identity) in self.of_other_users.take_changed(self.ticks, &mut self.identities) {
+            self.report(pid, &identity);
+        }
         if self.tree.is_full() && self.following.follow {
-            self.report_full(
+            self.reports.report_full(
                 "The program has more child processes than the debugger follows; the further \
                 ones are not debugged.",
             );
         }
-    }
-
-    /// Reports the .NET programs that processes of other users have executed.
-    fn check_other_users(&mut self) {
-        let due = self.of_other_users.iter().filter(|(_, (_, since))| self.is_check_due(*since));
-        let due: Vec<u32> = due.map(|(pid, _)| *pid).collect();
-        for pid in due {
-            let Some((known, since)) = self.of_other_users.remove(&pid) else { continue };
-            match self.identities.of(pid) {
-                Some(now) if now == known => drop(self.of_other_users.insert(pid, (known, since))),
-                Some(now) => self.report(pid, &now),
-                // It has ended.
-                None => {}
-            }
-        }
-    }
-
-    /// Whether this tick checks for another executable in a process that has had its own since then.
-    fn is_check_due(&self, since: Instant) -> bool {
-        let ticks = if since.elapsed() < MAX_EARLY_AGE { EARLY_CHECK_TICKS } else { LATE_CHECK_TICKS };
-        self.ticks.is_multiple_of(ticks)
     }
 
     fn next_stage(&mut self, pid: u32, stage: ProcessStage) -> ProcessStage {
@@ -291,25 +217,16 @@ impl Follower {
         let age = ready.since.elapsed();
         let may_change = !matches!(ready.identity, Identity::Dotnet(_));
         if may_change
-            && self.is_check_due(ready.since)
+            && is_due(self.ticks, ready.since)
             && let Some(now) = self.identities.of(pid).filter(|now| *now != ready.identity)
         {
             // A shell has executed its program.
             return self.on_second_exec(pid, ready.hold, now);
         }
         if age > RUNTIME_START_TIMEOUT && !std::mem::replace(&mut ready.silent, true) {
-            self.report_silent(pid, &ready.identity);
+            self.reports.report_silent(pid, &ready.identity);
         }
         ProcessStage::Ready(ready)
-    }
-
-    /// Reports a .NET program that has started no runtime that could be held.
-    fn report_silent(&self, pid: u32, identity: &Identity) {
-        if let Identity::Dotnet(ProgramInfo { name, .. }) = identity
-            && let Some(failure) = services::unreachable_because(pid)
-        {
-            self.report_not_debugged(pid, name, &format!("{name} is not debugged: {}", failure.message));
-        }
     }
 
     /// It has executed a program.
@@ -328,74 +245,48 @@ impl Follower {
         tracing::debug!(pid, ?identity, "a child process has executed a program");
         self.report(pid, &identity);
         if !identity.may_start_a_runtime() {
-            return early.map_or(ProcessStage::NotDebugged, withdraw);
+            return early.map_or(ProcessStage::NotDebugged, ProcessStage::withdraw);
         }
         let late = if follows && !is_first { self.prepare(pid) } else { None };
         let Some(hold) = early.or(late) else { return ProcessStage::NotDebugged };
         // Its runtime may have started already, or may be about to check the semaphores.
         let is_up = matches!(identity, Identity::Dotnet(_)) && has_pipes(pid);
         let late = is_up.then(|| Instant::now() + HOLD_TIMEOUT);
-        ProcessStage::Ready(StartingProcess { hold, identity, since: Instant::now(), late, silent: false })
+        ProcessStage::Ready(StartingProcess { late, ..StartingProcess::new(hold, identity) })
     }
 
     /// Reports a process that is not debugged, if a user may want to know.
     fn report(&mut self, pid: u32, identity: &Identity) {
-        if matches!(identity, Identity::OtherUser { is_dotnet: false, .. }) {
-            self.of_other_users.insert(pid, (identity.clone(), Instant::now()));
-        }
         match identity {
+            Identity::OtherUser { is_dotnet: false, .. } => {
+                self.of_other_users.insert(pid, identity.clone());
+            }
             Identity::Debugger => self.tree.leave_out(pid),
-            Identity::Tool(name) if self.following.follow => {
-                self.minor(pid, &format!("{name} belongs to the .NET SDK and is not debugged."));
-            }
-            Identity::Undebuggable(name) => {
-                let why = "its runtime comes without the library that debugs it";
-                self.report_not_debugged(pid, name, &format!("{name} cannot be debugged: {why}."));
-            }
-            Identity::OtherUser { name, is_dotnet: true } => {
-                self.report_not_debugged(
-                    pid,
-                    name,
-                    &format!("{name} runs as another user and is not debugged."),
-                );
-            }
-            Identity::OtherUser { name, .. } if self.following.follow => {
-                self.minor(pid, &format!("{name} runs as another user and is not debugged."));
-            }
-            Identity::Dotnet(program) if !self.following.follow => self.report_dotnet(pid, &program.name),
-            Identity::Other(program) if self.following.follow => {
-                self.minor(pid, &format!("{} is not a .NET program and is not debugged.", program.name));
-            }
-            Identity::Tool(_) | Identity::Dotnet(_) | Identity::Other(_) | Identity::OtherUser { .. } => {}
+            _ => {}
         }
+        self.reports.report(pid, identity);
     }
 
     fn on_second_exec(&mut self, pid: u32, hold: StartupHold, identity: Identity) -> ProcessStage {
         tracing::debug!(pid, ?identity, "a child process has executed another program");
         self.report(pid, &identity);
         match identity.may_start_a_runtime() {
-            true => ProcessStage::Ready(StartingProcess {
-                hold,
-                identity,
-                since: Instant::now(),
-                late: None,
-                silent: false,
-            }),
-            false => withdraw(hold),
+            true => ProcessStage::Ready(StartingProcess::new(hold, identity)),
+            false => ProcessStage::withdraw(hold),
         }
     }
 
     /// Prepares to hold a runtime that starts in this process.
     fn prepare(&mut self, pid: u32) -> Option<StartupHold> {
         if self.followed > MAX_FOLLOWED {
-            self.report_full(&format!(
+            self.reports.report_full(&format!(
                 "{MAX_FOLLOWED} child processes are debugged already; further ones are not."
             ));
             return None;
         }
         // Before there is something to release.
         if !self.watchdog.hold(pid) {
-            self.report_full(
+            self.reports.report_full(
                 "Child processes are not debugged: the debugger could not start a process that \
                 it needs for this.",
             );
@@ -429,18 +320,12 @@ impl Follower {
         hold.withdraw();
         if hold.has_started() || StartupHold::is_waited_on(pid) {
             // It has just found the semaphores, and is about to be held.
-            return ProcessStage::Ready(StartingProcess {
-                hold,
-                identity,
-                since: Instant::now(),
-                late: None,
-                silent: false,
-            });
+            return ProcessStage::Ready(StartingProcess::new(hold, identity));
         }
         self.watchdog.unhold(pid);
         let Identity::Dotnet(program) = identity else { return ProcessStage::NotDebugged };
         let name = &program.name;
-        self.console(&format!(
+        self.reports.console(&format!(
             "Child process {pid}: {name} started before the debugger could hold it; it may have missed \
                 breakpoints."
         ));
@@ -450,7 +335,7 @@ impl Follower {
     /// Has a child session created for it.
     fn follow(&mut self, pid: u32, program: ProgramInfo, hold: Option<StartupHold>) -> ProcessStage {
         let ProgramInfo { name, path } = program;
-        self.console(&format!("Child process {pid}: {name} is debugged in a child session."));
+        self.reports.console(&format!("Child process {pid}: {name} is debugged in a child session."));
         let mut attach = self.following.attach.clone();
         attach["processId"] = json!(pid);
         // JSON cannot hold a path that is not UTF-8.
@@ -472,29 +357,9 @@ impl Follower {
     fn on_debugger_ended(&mut self, pid: u32, end: DebuggerEnd) {
         let Some(ProcessStage::Followed { hold, name }) = self.processes.remove(&pid) else { return };
         let hold = hold.filter(|_| StartupHold::is_open(pid));
-        match end {
-            DebuggerEnd::Detached => {}
-            DebuggerEnd::Refused(why) => {
-                self.report_not_debugged(pid, &name, &format!("{name} is not debugged: {why}"))
-            }
-            DebuggerEnd::Died(how) if hold.is_some() => {
-                self.report_not_debugged(
-                    pid,
-                    &name,
-                    &format!(
-                        "{name} is not debugged: the process that should have debugged it died ({how})."
-                    ),
-                );
-            }
-            DebuggerEnd::Died(how) => {
-                // The runtime waits for its debugger at the next event, and accepts no other one.
-                self.console(&format!(
-                    "Child process {pid}: {name} is ended: the process that debugged it died ({how}), and \
-                        without it the program \
-                     cannot resume."
-                ));
-                self.tree.kill(pid);
-            }
+        self.reports.report_debugger_end(pid, &name, &end, hold.is_some());
+        if matches!(end, DebuggerEnd::Died(_)) && hold.is_none() {
+            self.tree.kill(pid);
         }
         let next = match hold {
             // The host that should have attached has left it held.
@@ -531,46 +396,4 @@ impl Follower {
             }
         }
     }
-
-    fn report_dotnet(&mut self, pid: u32, name: &str) {
-        let how = match std::mem::replace(&mut self.reports.has_said_how, true) {
-            false => "; launch with `followChildren: true` to debug such programs",
-            true => "",
-        };
-        self.report_not_debugged(pid, name, &format!("{name} is a .NET program and is not debugged{how}."));
-    }
-
-    /// Reports why a program is not debugged, if a user may want to debug it.
-    fn report_not_debugged(&self, pid: u32, name: &str, what: &str) {
-        self.console(&format!("Child process {pid}: {what}"));
-        drop(self.channels.hub.send(EngineEvent::ChildNotDebugged { pid, name: name.to_owned() }));
-    }
-
-    /// Reports a process that few users want to debug, as long as there are few such processes.
-    fn minor(&mut self, pid: u32, what: &str) {
-        match self.reports.minor {
-            ..MAX_REPORTED => self.console(&format!("Child process {pid}: {what}")),
-            MAX_REPORTED => self.console("Further child processes that are not debugged are not listed."),
-            _ => return,
-        }
-        self.reports.minor += 1;
-    }
-
-    fn report_full(&mut self, text: &str) {
-        if !std::mem::replace(&mut self.reports.has_said_full, true) {
-            self.console(text);
-        }
-    }
-
-    /// A line in the debug console.
-    fn console(&self, text: &str) {
-        // The hub may have ended.
-        drop(self.channels.hub.send(EngineEvent::of(&OutputEventBody::console_line(text))));
-    }
-}
-
-/// Stops holding runtimes in the process, unless one has just found the semaphores.
-fn withdraw(hold: StartupHold) -> ProcessStage {
-    hold.withdraw();
-    ProcessStage::Withdrawn { hold, until: Instant::now() + HOLD_DELAY }
 }

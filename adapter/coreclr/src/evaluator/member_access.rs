@@ -16,10 +16,9 @@ use crate::func_eval::EvalContext;
 use crate::modules::LoadedModule;
 use crate::session::ClrSession;
 use crate::stop_context::StopContext;
-use crate::types::ClrTypeSystem;
 use crate::types::Ty;
 use crate::types::members::DeclaredProperty;
-use crate::types::ty::{BOOL, INT};
+use crate::types::ty::INT;
 use crate::value_path::{Path, PathRoot, PathSegment};
 
 const LIST: &str = "System.Collections.Generic.List`1";
@@ -354,21 +353,6 @@ impl StopContext<'_> {
         }
     }
 
-    /// The address of a value in memory.
-    pub(crate) fn address_in(&self, of: &TypedValue) -> Result<u64, Failure> {
-        let lost = || failed("only variables of the program have an address");
-        let path = of.path().ok_or_else(lost)?;
-        if let Some(memory) = path.memory() {
-            return self.memory_address(memory);
-        }
-        let value = self.fetch(path)?;
-        let value = match of.ty.is_value() {
-            true => bare(&value).ok_or_else(lost)?,
-            false => value,
-        };
-        value.address().map_err(cor(format!("read the address of `{}`", path.name)))
-    }
-
     /// The identity of an object: its address, or the value of a pointer; 0 for null, `None` for a constant.
     pub(super) fn identity_of(&self, val: &TypedValue) -> Result<Option<u64>, Failure> {
         if let Ty::Pointer(_) = &val.ty {
@@ -392,24 +376,6 @@ impl StopContext<'_> {
             Some(held) => TypedValue::at(held, val.ty.clone()),
             None => val.clone(),
         })
-    }
-}
-
-impl ClrTypeSystem {
-    /// The zero of a type as a constant; `None` for a struct that must be created.
-    pub(super) fn zero_of(&self, ty: &Ty) -> Option<TypedValue> {
-        let number = |kind: u32| Constant::int(0).cast(kind, false).unwrap_or(Constant::Null);
-        let zero = match ty {
-            ty if *ty == BOOL => Constant::Bool(false),
-            Ty::Primitive(kind) if csharp_expr::types::is_numeric(*kind) => number(*kind),
-            other if self.is_decimal(other) => Constant::Decimal(rust_decimal::Decimal::ZERO),
-            other => match self.enum_storage(other) {
-                Some(kind) => number(kind),
-                None if other.is_value() && self.nullable(other).is_none() => return None,
-                None => Constant::Null,
-            },
-        };
-        Some(TypedValue::constant_of(zero, ty.clone()))
     }
 }
 

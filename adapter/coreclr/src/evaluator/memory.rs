@@ -235,6 +235,21 @@ impl StopContext<'_> {
         let written = self.debuggee.process()?.write_memory(address, bytes).map_err(cor("write memory"))?;
         (written == bytes.len()).then_some(()).ok_or_else(|| failed("the memory cannot be written"))
     }
+
+    /// The address of a value in memory.
+    pub(crate) fn address_in(&self, of: &TypedValue) -> Result<u64, Failure> {
+        let lost = || failed("only variables of the program have an address");
+        let path = of.path().ok_or_else(lost)?;
+        if let Some(memory) = path.memory() {
+            return self.memory_address(memory);
+        }
+        let value = self.fetch(path)?;
+        let value = match of.ty.is_value() {
+            true => bare(&value).ok_or_else(lost)?,
+            false => value,
+        };
+        value.address().map_err(cor(format!("read the address of `{}`", path.name)))
+    }
 }
 
 impl ClrTypeSystem {

@@ -13,7 +13,7 @@ use crate::func_eval::EvalContext;
 use crate::session::ClrSession;
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
-use crate::types::ty::{INT, STRING};
+use crate::types::ty::{BOOL, INT, STRING};
 use crate::value_path::{Path, PathSegment};
 
 pub(super) const LIST: &str = "System.Collections.Generic.List`1";
@@ -309,6 +309,22 @@ impl ClrTypeSystem {
             }
             _ => false,
         }
+    }
+
+    /// The zero of a type as a constant; `None` for a struct that must be created.
+    pub(super) fn zero_of(&self, ty: &Ty) -> Option<TypedValue> {
+        let number = |kind: u32| Constant::int(0).cast(kind, false).unwrap_or(Constant::Null);
+        let zero = match ty {
+            ty if *ty == BOOL => Constant::Bool(false),
+            Ty::Primitive(kind) if csharp_expr::types::is_numeric(*kind) => number(*kind),
+            other if self.is_decimal(other) => Constant::Decimal(rust_decimal::Decimal::ZERO),
+            other => match self.enum_storage(other) {
+                Some(kind) => number(kind),
+                None if other.is_value() && self.nullable(other).is_none() => return None,
+                None => Constant::Null,
+            },
+        };
+        Some(TypedValue::constant_of(zero, ty.clone()))
     }
 }
 

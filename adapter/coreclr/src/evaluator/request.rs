@@ -5,10 +5,10 @@ use std::time::Duration;
 use csharp_expr::bind::{Effects, Meaning, bind_assignment};
 use csharp_expr::eval::NO_PLACE;
 use csharp_expr::syntax::parse;
+use dap_wire::Failure;
 use dap_wire::types::{
     self, EvaluateArguments, EvaluateResponseBody, EvaluationEffects, VariablePresentationHint,
 };
-use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 
 use super::evaluation::ExpressionEvaluation;
@@ -128,11 +128,11 @@ impl ClrSession {
             Meaning::Namespace(name) => return Ok(Some(ExpressionResult::Namespace(name.clone()))),
             Meaning::Value(typed) => typed,
         };
-        let effects = self.effects_allowed(request.allowed);
+        let effects = request.allowed.strongest(self.calls.is_look_only);
         if prepared.effect.0 > effects {
             let (effect, span) = prepared.effect;
             let part = request.text.get(span.start..span.end).unwrap_or(request.text);
-            return Err(self.not_allowed(effect, part, request.allowed));
+            return Err(request.allowed.refusal(effect, part, self.calls.is_look_only));
         }
         let evaluation =
             ExpressionEvaluation::new(self, request.site, &prepared.sight, effects, request.about);
@@ -149,32 +149,6 @@ impl ClrSession {
             }
             None => ExpressionResult::Nothing,
         }))
-    }
-
-    fn effects_allowed(&self, allowed: AllowedEffects) -> Effects {
-        match allowed {
-            AllowedEffects::Everything if !self.calls.is_look_only => Effects::Assigns,
-            _ => Effects::Getters,
-        }
-    }
-
-    /// Refuses an effect, with the reason.
-    fn not_allowed(&self, effect: Effects, part: &str, allowed: AllowedEffects) -> Failure {
-        let what = match effect {
-            Effects::Assigns => format!("`{part}` would be written to"),
-            _ => format!("`{part}` runs code of the program"),
-        };
-        if self.calls.is_look_only {
-            let why = "and agents may only look (`agentAccess` is `readOnly`)";
-            return Failure::new(ErrorCode::AccessDenied, format!("{what}, {why}")).quiet();
-        }
-        match allowed {
-            AllowedEffects::Hovering => failed(format!("{what}, which hovering does not do"))
-                .hint("evaluate it in the console or as a watch")
-                .quiet(),
-            _ => failed(format!("{what}, and no side effects are allowed (`allowSideEffects` is false)"))
-                .quiet(),
-        }
     }
 
     fn result_body(

@@ -11,10 +11,10 @@ use csharp_expr::Constant;
 use csharp_expr::bind::{
     Field, GenericParameter, Member, Method, Parameter, PassMode, Property, TypeInfo, TypeKind, Variance,
 };
-use csharp_expr::types::{Def, TupleNames, Ty};
+use csharp_expr::types::{Def, Ty};
 use rust_decimal::Decimal;
 
-use super::{ClrTypeSystem, NamedType};
+use super::ClrTypeSystem;
 use crate::modules::LoadedModule;
 
 const BY_REF: &str = "System.Runtime.CompilerServices.IsByRefLikeAttribute";
@@ -259,32 +259,6 @@ impl ClrTypeSystem {
             }
         };
         types.iter().zip(names).enumerate().map(one).collect()
-    }
-
-    /// A type with the names that its declaration gives to tuple elements, from the outside in
-    /// and from left to right.
-    pub(crate) fn with_names(&self, ty: Ty, names: Vec<Option<String>>) -> Ty {
-        if names.iter().all(Option::is_none) {
-            return ty;
-        }
-        let mut left = names.into_iter();
-        self.named_from(ty, &mut left)
-    }
-
-    fn named_from(&self, ty: Ty, names: &mut std::vec::IntoIter<Option<String>>) -> Ty {
-        match ty {
-            Ty::Named(named) => {
-                let arity = self.arity(&Ty::Named(named.clone()));
-                let own: Vec<_> = names.by_ref().take(arity).map(|name| name.map(Into::into)).collect();
-                let arguments = named.arguments.into_iter().map(|of| self.named_from(of, names)).collect();
-                Ty::Named(NamedType { arguments, names: TupleNames::new(own), ..named })
-            }
-            Ty::Vector(of) => Ty::Vector(Box::new(self.named_from(*of, names))),
-            Ty::Array(of, rank) => Ty::Array(Box::new(self.named_from(*of, names)), rank),
-            Ty::Pointer(of) => Ty::Pointer(Box::new(self.named_from(*of, names))),
-            Ty::Reference(of) => Ty::Reference(Box::new(self.named_from(*of, names))),
-            other => other,
-        }
     }
 
     /// Extension methods with this name: the user's and those of a few libraries; only if there are none,

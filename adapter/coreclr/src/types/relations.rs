@@ -148,4 +148,9 @@ impl ClrTypeSystem {
                         && (self.derives(from, to) || self.derives(to, from)))
             })
     }
+
+    /// Whether a type's module is the user's.
+    pub(crate) fn is_user_type(&self, ty: &Ty) -> bool {
+        matches!(ty, Ty::Named(_)) && self.definition(ty).is_some_and(|(loaded, _)| !loaded.is_framework())
+    }
 }

@@ -1,7 +1,8 @@
-//! Types of the program: how they are read from signatures, and how they are displayed. Not here: finding one
-//! by name ([`super::lookup`]).
+//! Types of the program: how they are read from signatures and declarations, and how they are displayed. Not
+//! here: finding one by name ([`super::lookup`]).
 
 use clr_metadata::signature::Signature;
+use csharp_expr::types::TupleNames;
 pub(crate) use csharp_expr::types::{
     BOOL, INT, NamedType, OBJECT, STRING, Ty, VOID, primitive_name, primitive_named,
 };
@@ -175,6 +176,32 @@ impl ClrTypeSystem {
                     (name, arguments) => spell_generic(name, arguments),
                 }
             }
+        }
+    }
+
+    /// A type with the names that its declaration gives to tuple elements, from the outside in
+    /// and from left to right.
+    pub(crate) fn with_names(&self, ty: Ty, names: Vec<Option<String>>) -> Ty {
+        if names.iter().all(Option::is_none) {
+            return ty;
+        }
+        let mut left = names.into_iter();
+        self.named_from(ty, &mut left)
+    }
+
+    fn named_from(&self, ty: Ty, names: &mut std::vec::IntoIter<Option<String>>) -> Ty {
+        match ty {
+            Ty::Named(named) => {
+                let arity = self.arity(&Ty::Named(named.clone()));
+                let own: Vec<_> = names.by_ref().take(arity).map(|name| name.map(Into::into)).collect();
+                let arguments = named.arguments.into_iter().map(|of| self.named_from(of, names)).collect();
+                Ty::Named(NamedType { arguments, names: TupleNames::new(own), ..named })
+            }
+            Ty::Vector(of) => Ty::Vector(Box::new(self.named_from(*of, names))),
+            Ty::Array(of, rank) => Ty::Array(Box::new(self.named_from(*of, names)), rank),
+            Ty::Pointer(of) => Ty::Pointer(Box::new(self.named_from(*of, names))),
+            Ty::Reference(of) => Ty::Reference(Box::new(self.named_from(*of, names))),
+            other => other,
         }
     }
 }

@@ -184,7 +184,7 @@ impl ClrTypeSystem {
 
     /// A substring, by the fields of a value with its offset and length.
     fn part_of(&self, text: &ClrValue, (value, from, length): (&ClrValue, &str, &str)) -> Option<String> {
-        let from = self.number_field(value, from)? & super::items::INDEX_MASK;
+        let from = self.number_field(value, from)? & super::item_layout::INDEX_MASK;
         let length = self.number_field(value, length)?.min(super::MAX_TEXT_LEN);
         let text = text.as_string()?;
         let units = text.units(from.checked_add(length)?.min(MAX_WHOLE_LEN)).ok()?;

@@ -5,6 +5,7 @@
 use cordebug::value::{Array, Value as ClrValue};
 
 use super::dictionary_keys::DictionaryKeys;
+use super::item_layout::ItemLayout;
 use super::linked_nodes::{CONCURRENT, LinkedNodes};
 use super::synthetic_children::{BITS, NAMES};
 use crate::bare_value::bare;
@@ -17,9 +18,6 @@ use tokio_util::sync::CancellationToken;
 /// Size of the pieces in which the program's memory is scanned, bytes.
 const CHUNK_SIZE: u64 = 1 << 20;
 
-/// `Memory` stores a flag in its start index; this mask removes it.
-pub(super) const INDEX_MASK: u32 = 0x7fff_ffff;
-
 /// Collections that must run to show their items, but store their number in a field: the path to it.
 const COUNTED: [(&str, &[&str]); 8] = [
     ("System.Collections.Generic.SortedDictionary`2", &["_set", "count"]),
@@ -31,34 +29,6 @@ const COUNTED: [(&str, &[&str]); 8] = [
     ("System.Dynamic.ExpandoObject", &["_count"]),
     (NAMES, &["_entriesArray", "_size"]),
 ];
-
-/// Storage layout of a collection's items.
-enum ItemLayout {
-    /// An array, used from its start: field of the array, items.
-    Front(&'static str, u32),
-    /// A part of an array: its field, where the part begins, items; the field that an index is relative to.
-    Part(&'static str, u32, u32, &'static str),
-    /// A ring: field of the array, where it begins, items.
-    Ring(&'static str, u32, u32),
-    /// Used from its start, shown from its end.
-    Stack(&'static str, u32),
-    /// Keys and values in entries, some of them free: field of the entries, used entries, field that marks
-    /// free ones, free below this value.
-    Entries {
-        array: &'static str,
-        used: u32,
-        free: u32,
-        mark: &'static str,
-        live: i32,
-        key: Option<&'static str>,
-        value: &'static str,
-    },
-    /// Linked nodes: fields on the path to the first, field of the next one, items, field of the key and of
-    /// the value, if it is not the node itself.
-    Linked(LinkedNodes),
-    /// Another collection in this field stores them.
-    Inner(&'static str),
-}
 
 impl StopContext<'_> {
     /// The items of an array or collection with the paths to them; `None` for any other value.
@@ -92,7 +62,7 @@ impl StopContext<'_> {
         }
         let keys = DictionaryKeys::of(self.types, inner);
         let within = |field: &str| Some(path.step(self.types.member(inner, field)?, String::new()));
-        match self.types.layout(inner, &name)? {
+        match ItemLayout::of(self.types, inner, &name)? {
             ItemLayout::Front(field, length) => {
                 let array = within(field)?;
                 let item = |at| {
@@ -203,7 +173,7 @@ impl ClrTypeSystem {
             BITS => return self.bit_count(value),
             _ => {}
         }
-        Some(match self.layout(value, name)? {
+        Some(match ItemLayout::of(self, value, name)? {
             ItemLayout::Front(_, count)
             | ItemLayout::Ring(_, _, count)
             | ItemLayout::Part(_, _, count, _)
@@ -281,87 +251,6 @@ impl ClrTypeSystem {
             }
         }
         Some(found)
-    }
-
-    fn layout(&self, value: &ClrValue, name: &str) -> Option<ItemLayout> {
-        let number = |field: &str| self.number_field(value, field);
-        Some(match name {
-            "System.Collections.Generic.List`1" | "System.Collections.ArrayList" => {
-                ItemLayout::Front("_items", number("_size")?)
-            }
-            "System.Collections.Generic.Queue`1" | "System.Collections.Queue" => {
-                ItemLayout::Ring("_array", number("_head")?, number("_size")?)
-            }
-            "System.Collections.Generic.Stack`1" | "System.Collections.Stack" => {
-                ItemLayout::Stack("_array", number("_size").or_else(|| number("_count"))?)
-            }
-            "System.Collections.Generic.Dictionary`2" => ItemLayout::Entries {
-                array: "_entries",
-                used: number("_count")?,
-                free: number("_freeCount")?,
-                mark: "next",
-                live: -1,
-                key: Some("key"),
-                value: "value",
-            },
-            "System.Collections.Generic.HashSet`1" => match number("_lastIndex") {
-                Some(used) => ItemLayout::Entries {
-                    array: "_slots",
-                    used,
-                    free: used.saturating_sub(number("_count")?),
-                    mark: "hashCode",
-                    live: 0,
-                    key: None,
-                    value: "value",
-                },
-                None => ItemLayout::Entries {
-                    array: "_entries",
-                    used: number("_count")?,
-                    free: number("_freeCount")?,
-                    mark: "Next",
-                    live: -1,
-                    key: None,
-                    value: "Value",
-                },
-            },
-            "System.Collections.Generic.OrderedDictionary`2" => ItemLayout::Entries {
-                array: "_entries",
-                used: number("_count")?,
-                free: 0,
-                mark: "Next",
-                live: -1,
-                key: Some("Key"),
-                value: "Value",
-            },
-            "System.Collections.Generic.LinkedList`1" => ItemLayout::Linked(LinkedNodes {
-                first: &["head"],
-                next: "next",
-                length: number("count")?,
-                key: None,
-                value: Some("item"),
-            }),
-            "System.Linq.Lookup`2" | "System.Linq.CollectionLookup`2" => ItemLayout::Linked(LinkedNodes {
-                first: &["_lastGrouping", "_next"],
-                next: "_next",
-                length: number("_count")?,
-                key: Some("_key"),
-                value: None,
-            }),
-            // A grouping has no indexer.
-            "System.Linq.Grouping`2" => ItemLayout::Ring("_elements", 0, number("_count")?),
-            "System.ArraySegment`1" => ItemLayout::Part("_array", number("_offset")?, number("_count")?, ""),
-            "System.Memory`1" | "System.ReadOnlyMemory`1" => {
-                // Memory over a string, or from another allocator, is not an array.
-                bare(&self.field_named(value, "_object")?)?.as_array()?;
-                ItemLayout::Part("_object", number("_index")? & INDEX_MASK, number("_length")?, ".Span")
-            }
-            "System.Collections.ObjectModel.ReadOnlyDictionary`2" => ItemLayout::Inner("m_dictionary"),
-            "System.Collections.Immutable.ImmutableArray`1" => ItemLayout::Inner("array"),
-            "System.Collections.ObjectModel.ReadOnlyCollection`1" => ItemLayout::Inner("list"),
-            "System.Collections.ObjectModel.Collection`1"
-            | "System.Collections.ObjectModel.ObservableCollection`1" => ItemLayout::Inner("items"),
-            _ => return None,
-        })
     }
 
     /// The number of items that the proxy of a collection shows.

@@ -4,8 +4,8 @@
 use cordebug::value::{Value as ClrValue, element};
 use dap_wire::Failure;
 
-use super::contents::{BROWSABLE, NEVER};
 use super::groups::{NON_PUBLIC, is_grouped};
+use super::member_rows::{BROWSABLE, NEVER};
 use super::rows::{RowContent, VariableEntry, VariablesPage, rest_entry};
 use crate::bare_value::bare;
 use crate::debuggee::ClrDebuggee;
