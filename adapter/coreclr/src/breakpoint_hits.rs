@@ -37,7 +37,7 @@ impl ClrSession {
                 Some((text, Err(failure))) => {
                     let problem = condition_failed(text, &failure.to_string());
                     if self.breakpoints.is_new_problem(id, &problem) {
-                        self.outbox.note(&problem);
+                        self.hub.outbox.note(&problem);
                     }
                     failed.push(problem);
                     hit.push(id);
@@ -51,7 +51,7 @@ impl ClrSession {
             match &request.log_message {
                 Some(message) => {
                     let line = self.interpolate(message, thread);
-                    self.outbox.send(&line_body(&line));
+                    self.hub.outbox.send(&line_body(&line));
                 }
                 None => hit.push(id),
             }

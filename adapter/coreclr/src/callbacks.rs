@@ -17,22 +17,24 @@ impl ClrSession {
         if matches!(callback, Callback::ExitProcess) {
             return self.on_process_ended();
         }
-        self.debuggee.threads.forget_list();
-        match self.debuggee.run {
+        self.program.debuggee.threads.forget_list();
+        match self.program.debuggee.run {
             RunState::Over => return,
             RunState::Running => {}
             // The program is stopped: this happened before the stop, and is handled when the program resumes.
-            RunState::None | RunState::Held | RunState::Stopped { .. } => return self.inbox.defer(callback),
+            RunState::None | RunState::Held | RunState::Stopped { .. } => {
+                return self.hub.inbox.defer(callback);
+            }
         }
-        if self.calls.stuck.of_abandoned_call(&mut self.debuggee.threads, &callback) {
+        if self.calls.stuck.of_abandoned_call(&mut self.program.debuggee.threads, &callback) {
             if self.make_due_step() {
                 return;
             }
         } else {
             self.handle_callback(callback);
         }
-        if self.debuggee.run == RunState::Running
-            && let Some(process) = &self.debuggee.process
+        if self.program.debuggee.run == RunState::Running
+            && let Some(process) = &self.program.debuggee.process
             && let Err(error) = process.resume()
         {
             tracing::warn!(%error, "the program could not be resumed after a callback");
@@ -42,9 +44,9 @@ impl ClrSession {
     /// Makes the step whose turn has come, at a callback. Returns whether there was one.
     fn make_due_step(&mut self) -> bool {
         let Some((thread, command, arguments)) = self.calls.stuck.take_due_step() else { return false };
-        self.debuggee.run = RunState::Stopped { thread };
+        self.program.debuggee.run = RunState::Stopped { thread };
         if let Err(failure) = self.step(&command, &arguments) {
-            self.outbox.note(&format!("The step failed: {failure}"));
+            self.hub.outbox.note(&format!("The step failed: {failure}"));
             self.report_stop(thread, StoppedEventBody::because("step"));
         }
         true
@@ -53,14 +55,15 @@ impl ClrSession {
     /// Handles one callback; leaves `run` unchanged if the program is to continue.
     fn handle_callback(&mut self, callback: Callback) {
         // The callback may have been deferred, and a thread list cached since.
-        self.debuggee.threads.forget_list();
+        self.program.debuggee.threads.forget_list();
         match callback {
             Callback::Breakpoint { thread, breakpoint } => self.on_breakpoint_hit(&thread, &breakpoint),
             Callback::StepComplete { thread, stepper, reason } => {
                 self.on_step_complete(&thread, &stepper, reason);
             }
             // The step was requested at this very call, so reporting it would be redundant.
-            Callback::Break { thread } if self.stepping.steps_over_here(&self.types.modules, &thread) => {}
+            Callback::Break { thread }
+                if self.stepping.steps_over_here(&self.program.types.modules, &thread) => {}
             Callback::Break { thread } => {
                 let description = Some("Debugger.Break()".to_owned());
                 self.stop_at(
@@ -80,10 +83,11 @@ impl ClrSession {
                 let prefix = if category.is_empty() { String::new() } else { format!("{category}: ") };
                 let output = format!("{prefix}{message}");
                 let body = OutputEventBody::console_line("").from_writer("program");
-                self.outbox.send(&OutputEventBody { output, ..body });
+                self.hub.outbox.send(&OutputEventBody { output, ..body });
             }
             Callback::DebuggerError { hresult } => {
-                self.outbox
+                self.hub
+                    .outbox
                     .note(&format!("The runtime's debugging services report an error: 0x{hresult:08x}"));
             }
             Callback::EvalComplete { .. } | Callback::EvalException { .. } => {}
@@ -93,7 +97,7 @@ impl ClrSession {
 
     /// Records changes that matter even while code of the program runs for an evaluation.
     pub(super) fn record_changes(&mut self, callback: Callback) {
-        self.debuggee.threads.forget_list();
+        self.program.debuggee.threads.forget_list();
         match callback {
             Callback::CreateThread { thread } => self.thread_event(&thread, "started"),
             Callback::ExitThread { thread } => self.thread_event(&thread, "exited"),
@@ -107,14 +111,14 @@ impl ClrSession {
         if let Ok(id) = thread.id() {
             if reason == "exited" {
                 if self.options.logging.thread_exit {
-                    self.outbox.note(&format!("Thread {id} has ended."));
+                    self.hub.outbox.note(&format!("Thread {id} has ended."));
                 }
-                self.debuggee.threads.known.borrow_mut().remove(&id);
+                self.program.debuggee.threads.known.borrow_mut().remove(&id);
             } else {
                 self.calls.first_calls.has_begun(id);
             }
             let (reason, thread_id) = (reason.to_owned(), i64::from(id));
-            self.outbox.send(&ThreadEventBody { reason, thread_id, ..ThreadEventBody::default() });
+            self.hub.outbox.send(&ThreadEventBody { reason, thread_id, ..ThreadEventBody::default() });
         }
     }
 
@@ -142,7 +146,7 @@ impl ClrSession {
         let id = thread.id().unwrap_or(0);
         match self.evaluate_hit(id, breakpoint) {
             // Evaluating a condition may have resumed the other threads.
-            HitOutcome::Continue => self.stepping.hold_others_again(&self.debuggee),
+            HitOutcome::Continue => self.stepping.hold_others_again(&self.program.debuggee),
             HitOutcome::Stop { hit, failed } => {
                 let mut stop = StoppedEventBody::because("breakpoint");
                 stop.hit_breakpoint_ids = Some(hit);
@@ -156,17 +160,17 @@ impl ClrSession {
     }
 
     pub(super) fn on_process_ended(&mut self) {
-        if let Some(debugger) = self.debuggee.debugger.take() {
-            self.values.references.clear();
+        if let Some(debugger) = self.program.debuggee.debugger.take() {
+            self.program.values.references.clear();
             self.stepping.forget();
-            self.inbox.forget_deferred();
-            self.debuggee.process = None;
+            self.hub.inbox.forget_deferred();
+            self.program.debuggee.process = None;
             if let Err(error) = debugger.terminate() {
                 tracing::debug!(%error, "the debugging library did not end in order");
             }
         }
         // A program that Tandem has started is over when its exit code is known.
-        if self.debuggee.child.is_none() {
+        if self.program.debuggee.child.is_none() {
             self.on_program_exited(None);
         }
     }

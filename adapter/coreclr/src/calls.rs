@@ -13,6 +13,7 @@ mod abort_safety;
 pub(super) mod arguments;
 mod execution;
 mod lone_thread;
+mod marshalled_argument;
 mod phase;
 mod wait_detection;
 

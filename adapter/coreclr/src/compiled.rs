@@ -48,7 +48,7 @@ impl Compiler {
         let shown = text;
         let text = &text.replace("$exception", EXCEPTION);
         let frame = CompilationContext::at(session.at_stop(), site, text)?;
-        let modules = session.types.modules.count();
+        let modules = session.program.types.modules.count();
         let (loaded, code) =
             match self.expressions.find(&frame.place(), text, modules).filter(|kept| is_there(session, kept))
             {
@@ -86,7 +86,7 @@ impl Compiler {
             outcome => outcome?,
         };
         let keep = |compiler: &mut Self, compiled: CompileResult| {
-            compiler.expressions.keep(frame.place(), text, session.types.modules.count(), compiled);
+            compiler.expressions.keep(frame.place(), text, session.program.types.modules.count(), compiled);
         };
         match response {
             CompilerResponse::Code(code) => {
@@ -94,7 +94,7 @@ impl Compiler {
                 let way = self.load_strategy(session, site, &ids)?;
                 let loaded = injection::load(session, site, &way, &frame.loaded, (&name, &code.image))?;
                 // Modules were loaded, including injected ones.
-                let count = session.types.modules.count();
+                let count = session.program.types.modules.count();
                 self.expressions.keep(
                     frame.place(),
                     text,
@@ -129,12 +129,13 @@ impl Compiler {
             self.connection.set_platform(injection::platform(session, site)?);
         }
         let ids = session.with_compiler_host(|host| {
-            self.connection.load_modules(host, &session.types.modules, &frame.loaded)
+            self.connection.load_modules(host, &session.program.types.modules, &frame.loaded)
         })?;
         let mut request = HelperMessage::new(b'E');
         request.number(self.number).number(waits(site)).text(text);
-        let is_users =
-            |id: &&u32| session.types.modules.by_id(**id as usize).is_some_and(|module| module.pdb.is_ok());
+        let is_users = |id: &&u32| {
+            session.program.types.modules.by_id(**id as usize).is_some_and(|module| module.pdb.is_ok())
+        };
         let users: Vec<u32> = ids.iter().filter(is_users).copied().collect();
         frame.write((&ids, &users), &mut request);
         request.flag(false);
@@ -225,7 +226,7 @@ fn call(
 /// Whether the compiled form is still loaded.
 fn is_there(session: &ClrSession, compiled: &CompileResult) -> bool {
     match compiled {
-        CompileResult::Loaded(loaded, _) => session.types.modules.by_id(loaded.id).is_some(),
+        CompileResult::Loaded(loaded, _) => session.program.types.modules.by_id(loaded.id).is_some(),
         _ => true,
     }
 }
@@ -266,8 +267,8 @@ impl ClrSession {
 
     /// Lends the compiler's process what it needs of the session.
     fn with_compiler_host<T>(&self, work: impl FnOnce(&CompilerHost<'_>) -> T) -> T {
-        let should_give_up = || self.request.is_abandoned();
-        let (broker, pid) = (&self.debuggee.broker, self.debuggee.pid);
+        let should_give_up = || self.hub.request.is_abandoned();
+        let (broker, pid) = (&self.program.debuggee.broker, self.program.debuggee.pid);
         work(&CompilerHost { broker, pid, should_give_up: &should_give_up })
     }
 }

@@ -23,13 +23,20 @@ impl ClrSession {
     pub(super) fn on_exception(&mut self, thread: &Thread, place: Option<(&Frame, u32)>, kind: u32) {
         let just_my_code = self.options.just_my_code;
         if matches!(kind, exception::FIRST_CHANCE | exception::USER_FIRST_CHANCE) {
-            let process = self.debuggee.process.as_deref();
-            self.exceptions.watch(process, &self.types, &mut self.breakpoints, just_my_code);
+            let process = self.program.debuggee.process.as_deref();
+            self.exceptions.watch(process, &self.program.types, &mut self.breakpoints, just_my_code);
         }
         if kind == exception::FIRST_CHANCE && self.options.logging.exceptions {
-            note_thrown(&self.types, &self.outbox, thread, place.map(|(frame, _)| frame));
+            note_thrown(&self.program.types, &self.hub.outbox, thread, place.map(|(frame, _)| frame));
         }
-        let at = self.exceptions.stage_of(&self.debuggee, &self.types, just_my_code, thread, place, kind);
+        let at = self.exceptions.stage_of(
+            &self.program.debuggee,
+            &self.program.types,
+            just_my_code,
+            thread,
+            place,
+            kind,
+        );
         if let Some(at) = at {
             self.stop_if_filtered(thread, at);
         }
@@ -41,8 +48,8 @@ impl ClrSession {
         let Ok(id) = thread.id() else { return };
         let Some((thrown, below)) = self.exceptions.exception_before_handlers(thread) else { return };
         self.stop_if_filtered(thread, ExceptionStage::Unhandled);
-        if self.debuggee.run != RunState::Running && self.exceptions.keep_report(id, &thrown) {
-            self.debuggee.threads.exception_thrown_below(below);
+        if self.program.debuggee.run != RunState::Running && self.exceptions.keep_report(id, &thrown) {
+            self.program.debuggee.threads.exception_thrown_below(below);
         }
     }
 
@@ -50,7 +57,7 @@ impl ClrSession {
     pub(super) fn on_requested_stop(&mut self, thread: &Thread) {
         let frames = thread.frames(1).unwrap_or_default();
         let Some(thrown) = frames.first().and_then(|frame| frame.argument(0).ok()) else { return };
-        if let Some(handle) = self.exceptions.accept_request(&self.types, &thrown) {
+        if let Some(handle) = self.exceptions.accept_request(&self.program.types, &thrown) {
             self.stop_with_exception(thread, ExceptionStage::UserUnhandled, Some(handle));
         }
     }
@@ -59,13 +66,16 @@ impl ClrSession {
     pub(super) fn set_exception_filters(&mut self, arguments: &Value) -> Result<Value, Failure> {
         let response = self.exceptions.filters.set(arguments);
         let is_to_hear = self.exceptions.lacks_reports(self.options.just_my_code);
-        if is_to_hear || self.debuggee.process.is_some() && self.exceptions.is_to_watch_for_requests() {
+        if is_to_hear || self.program.debuggee.process.is_some() && self.exceptions.is_to_watch_for_requests()
+        {
             self.while_stopped(|session| {
-                session.exceptions.watch_for_requested_stops(&session.types, &mut session.breakpoints);
+                session
+                    .exceptions
+                    .watch_for_requested_stops(&session.program.types, &mut session.breakpoints);
                 if !is_to_hear {
                     return Ok(());
                 }
-                let process = session.debuggee.process()?;
+                let process = session.program.debuggee.process()?;
                 session.exceptions.report_all_exceptions(&process)
             })?;
         }
@@ -77,8 +87,10 @@ impl ClrSession {
         if !self.exceptions.filters.has_filter_for(at) {
             return;
         }
-        let lineage =
-            thread.current_exception().map(|thrown| self.types.exception_types(&thrown)).unwrap_or_default();
+        let lineage = thread
+            .current_exception()
+            .map(|thrown| self.program.types.exception_types(&thrown))
+            .unwrap_or_default();
         if self.exceptions.filters.stop(at, &lineage) {
             self.stop_with_exception(thread, at, None);
         }
@@ -88,12 +100,12 @@ impl ClrSession {
     fn stop_with_exception(&mut self, thread: &Thread, at: ExceptionStage, given: Option<Handle>) {
         let id = thread.id().unwrap_or(0);
         self.exceptions.begin_stop(id, at);
-        self.debuggee.threads.stop_at_exception(id, given);
-        let (name, mut message) = self.types.exception_summary(&self.debuggee, thread);
+        self.program.debuggee.threads.stop_at_exception(id, given);
+        let (name, mut message) = self.program.types.exception_summary(&self.program.debuggee, thread);
         let is_fatal = at == ExceptionStage::Unhandled && name == FATAL;
         if is_fatal {
             let reason =
-                fatal_error::reason(&self.debuggee.broker.stderr_tail(fatal_error::MAX_OUTPUT_BYTES));
+                fatal_error::reason(&self.program.debuggee.broker.stderr_tail(fatal_error::MAX_OUTPUT_BYTES));
             self.exceptions.keep_fatal_reason(reason.clone());
             message = reason.or(message);
         }
@@ -104,7 +116,12 @@ impl ClrSession {
             ExceptionStage::Unhandled => "Unhandled exception",
         };
         let text = message.map_or_else(|| name.clone(), |message| format!("{name}: {message}"));
-        let text = match self.exceptions.origin_line(&self.debuggee, &self.types, &self.sources.locator, id) {
+        let text = match self.exceptions.origin_line(
+            &self.program.debuggee,
+            &self.program.types,
+            &self.sources.locator,
+            id,
+        ) {
             Some(origin) => format!("{text}\n{origin}"),
             None => text,
         };

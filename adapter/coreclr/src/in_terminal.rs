@@ -28,12 +28,12 @@ impl ClrSession {
         give_up: &dyn Fn() -> bool,
     ) -> Result<Child, Failure> {
         let Console::Terminal { external } = program.console else {
-            return self.debuggee.broker.spawn(&program.spec);
+            return self.program.debuggee.broker.spawn(&program.spec);
         };
-        let launch = self.debuggee.broker.offer_terminal(program.spec.clone())?;
+        let launch = self.program.debuggee.broker.offer_terminal(program.spec.clone())?;
         let name = program.assembly.as_deref().unwrap_or(&program.spec.program);
         let title = name.file_name().unwrap_or(name.as_os_str()).to_string_lossy();
-        self.outbox.ask_client(
+        self.hub.outbox.ask_client(
             "runInTerminal",
             types::body(&RunInTerminalRequestArguments {
                 kind: Some(if external { "external" } else { "integrated" }.to_owned()),
@@ -46,10 +46,10 @@ impl ClrSession {
         let mut deadline = None;
         // The program may start before the client answers; then the answer is not needed.
         let child = loop {
-            if let Some(child) = self.debuggee.broker.accept(&launch, CANCEL_CHECK_INTERVAL)? {
+            if let Some(child) = self.program.debuggee.broker.accept(&launch, CANCEL_CHECK_INTERVAL)? {
                 break child;
             }
-            match self.inbox.client_answer() {
+            match self.hub.inbox.client_answer() {
                 Ok(Ok(_)) => deadline = Some(Instant::now() + START_TIMEOUT),
                 Ok(Err(failure)) => return Err(no_terminal(&title, failure)),
                 // The engine has ended, and its host with it.
@@ -69,7 +69,7 @@ impl ClrSession {
                     .hint("the terminal must be on the debugger's machine; check its output"));
             }
         };
-        if !self.debuggee.no_debug {
+        if !self.program.debuggee.no_debug {
             services::refuse(child.pid())?;
         }
         Ok(child)

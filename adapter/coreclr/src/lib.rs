@@ -38,8 +38,10 @@ mod fields;
 mod frame_numbers;
 mod func_eval;
 mod hang_watchdog;
+mod hub_link;
 mod in_terminal;
 mod inbox;
+mod inspected_program;
 mod lightweight_methods;
 mod load_events;
 mod logging;
@@ -84,6 +86,7 @@ use tokio_util::sync::CancellationToken;
 use current_request::CurrentRequest;
 use debuggee::ClrDebuggee;
 use hang_watchdog::HangWatchdog;
+use hub_link::HubLink;
 use inbox::{EngineInbox, EngineInput};
 use outbox::Outbox;
 pub use runtimes::installed_runtimes;
@@ -190,12 +193,13 @@ impl CoreClr {
         let pipes = broker.clone();
         let (answers, answered) = mpsc::channel();
         let own = EngineInbox::new((inbox.clone(), inputs), answered);
+        let hub = HubLink { inbox: own, outbox: Outbox::new(events), request };
         std::thread::Builder::new()
             .name(hang_watchdog::ENGINE.into())
             .stack_size(STACK_LEN)
             .spawn(move || {
                 let debuggee = ClrDebuggee::new(pipes, stopping);
-                ClrSession::new(debuggee, own, Outbox::new(events), request).run();
+                ClrSession::new(debuggee, hub).run();
             })
             .map_err(|error| {
                 Failure::new(ErrorCode::EngineFailed, format!("cannot start the engine's thread: {error}"))

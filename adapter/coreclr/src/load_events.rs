@@ -25,17 +25,17 @@ const STEP_THROUGH: [&str; 2] = ["DebuggerHiddenAttribute", "DebuggerStepThrough
 impl ClrSession {
     /// A module was loaded: determines whether it is user code, and binds pending breakpoints in it.
     pub(crate) fn on_module_loaded(&mut self, module: Module) {
-        let in_memory = self.debuggee.image_in_memory(&module);
-        let mut loaded = self.types.modules.open(module, in_memory);
-        self.sources.retrieval.find_local_symbols(&mut loaded, self.types.modules.symbol_paths());
-        let loaded = self.types.modules.add(loaded);
+        let in_memory = self.program.debuggee.image_in_memory(&module);
+        let mut loaded = self.program.types.modules.open(module, in_memory);
+        self.sources.retrieval.find_local_symbols(&mut loaded, self.program.types.modules.symbol_paths());
+        let loaded = self.program.types.modules.add(loaded);
         tracing::debug!(path = %loaded.path.display(), "a module is read");
         if is_injected(&loaded.path) {
             return;
         }
         prepare_for_debugging(&loaded, &self.options);
         if loaded.is_user_code {
-            self.exceptions.watch_for_requested_stops(&self.types, &mut self.breakpoints);
+            self.exceptions.watch_for_requested_stops(&self.program.types, &mut self.breakpoints);
             self.report_runtime_async(&loaded);
         }
         if loaded.pdb.is_err() && !loaded.is_dynamic() && self.sources.retrieval.find_symbols(&loaded) {
@@ -43,22 +43,32 @@ impl ClrSession {
         }
         let event = loaded.event("new");
         if self.options.logging.module_load {
-            self.outbox.note(&format!(
+            self.hub.outbox.note(&format!(
                 "Loaded `{}`. {}.",
                 loaded.path.display(),
                 event.module.symbol_status.as_deref().unwrap_or_default()
             ));
         }
-        self.outbox.send(&event);
+        self.hub.outbox.send(&event);
         // Of a module in a single-file program only the name is known.
         let is_entry =
-            self.debuggee.entry_module.as_deref().is_some_and(|entry| loaded.path.ends_with(entry));
+            self.program.debuggee.entry_module.as_deref().is_some_and(|entry| loaded.path.ends_with(entry));
         if is_entry {
             self.on_program_assembly(&loaded);
         }
-        self.breakpoints.bind_in(&self.types, &self.sources.locator, &self.options, &self.outbox, &loaded);
+        self.breakpoints.bind_in(
+            &self.program.types,
+            &self.sources.locator,
+            &self.options,
+            &self.hub.outbox,
+            &loaded,
+        );
         if loaded.problem().is_some() && !loaded.is_library() {
-            self.breakpoints.report_pending_reason(&self.types, &self.sources.locator, &self.outbox);
+            self.breakpoints.report_pending_reason(
+                &self.program.types,
+                &self.sources.locator,
+                &self.hub.outbox,
+            );
         }
     }
 
@@ -67,7 +77,7 @@ impl ClrSession {
         let read = symbols.read().map_err(|error| error.to_string());
         let parsed = read.and_then(|bytes| Pdb::parse(bytes).ok_or_else(|| "no valid portable PDB".into()));
         let loaded = match parsed {
-            Ok(pdb) => self.types.modules.give_symbols(module, pdb),
+            Ok(pdb) => self.program.types.modules.give_symbols(module, pdb),
             Err(problem) => return tracing::debug!(problem, "symbols from memory are not used"),
         };
         // Otherwise symbols of another build, or an unloaded module.
@@ -80,27 +90,38 @@ impl ClrSession {
     pub(crate) fn add_symbols(&mut self, loaded: &Rc<LoadedModule>) {
         prepare_for_debugging(loaded, &self.options);
         if loaded.is_user_code {
-            self.exceptions.watch_for_requested_stops(&self.types, &mut self.breakpoints);
+            self.exceptions.watch_for_requested_stops(&self.program.types, &mut self.breakpoints);
         }
-        self.outbox.send(&loaded.event("changed"));
-        self.breakpoints.bind_in(&self.types, &self.sources.locator, &self.options, &self.outbox, loaded);
+        self.hub.outbox.send(&loaded.event("changed"));
+        self.breakpoints.bind_in(
+            &self.program.types,
+            &self.sources.locator,
+            &self.options,
+            &self.hub.outbox,
+            loaded,
+        );
     }
 
     /// A module was unloaded.
     pub(crate) fn on_module_unloaded(&mut self, module: &Module) {
-        if let Some(loaded) = self.types.modules.remove(module) {
+        if let Some(loaded) = self.program.types.modules.remove(module) {
             if is_injected(&loaded.path) {
                 return;
             }
-            self.outbox.send(&loaded.event("removed"));
-            self.breakpoints.unbind_in(&self.types, &self.sources.locator, &self.outbox, loaded.id);
+            self.hub.outbox.send(&loaded.event("removed"));
+            self.breakpoints.unbind_in(
+                &self.program.types,
+                &self.sources.locator,
+                &self.hub.outbox,
+                loaded.id,
+            );
         }
     }
 
     /// Warns about an assembly that was loaded too late to be refused.
     fn report_runtime_async(&self, loaded: &LoadedModule) {
-        if self.types.modules.crashes_on(loaded) {
-            self.outbox.note(&format!(
+        if self.program.types.modules.crashes_on(loaded) {
+            self.hub.outbox.note(&format!(
                 "`{}` has async methods that the runtime itself suspends (`runtime-async=on`). The \
                     debugging library of this \
                  runtime crashes when one of them is on a stack, and the session ends with it. Build the \
@@ -116,14 +137,14 @@ impl ClrSession {
         if is_of_sdk(&loaded.path) {
             // Users do not mean the program that starts theirs.
         } else if let Err(problem) = &loaded.pdb {
-            self.outbox.note(&format!(
+            self.hub.outbox.note(&format!(
                 "`{}` has no symbols, so no breakpoint can bind in it and no source is shown: {problem}. \
                     Build it with \
                  <DebugType>portable</DebugType>.",
                 loaded.path.display()
             ));
         } else if loaded.is_optimized {
-            self.outbox.note(&format!(
+            self.hub.outbox.note(&format!(
                 "`{}` is optimised: variables may be missing and lines may be skipped. Build it in the Debug \
                  configuration; `justMyCode: false` steps into it anyway.",
                 loaded.path.display()
@@ -132,7 +153,7 @@ impl ClrSession {
         if self.breakpoints.stop_on_entry {
             self.breakpoints.stop_on_entry = false;
             if let Err(failure) = self.breakpoints.set_entry_breakpoint(loaded) {
-                self.outbox.note(&format!("The program does not stop at its entry: {failure}"));
+                self.hub.outbox.note(&format!("The program does not stop at its entry: {failure}"));
             }
         }
     }

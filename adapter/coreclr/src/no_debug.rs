@@ -23,15 +23,15 @@ impl ClrSession {
         program: &LaunchSpec,
         give_up: &dyn Fn() -> bool,
     ) -> Result<Value, Failure> {
-        self.debuggee.no_debug = true;
+        self.program.debuggee.no_debug = true;
         let child = self.start_held(program, give_up)?;
         let pid = child.pid();
-        (self.debuggee.child, self.debuggee.pid) = (Some(child), Some(pid));
-        self.debuggee.run = RunState::Held;
+        (self.program.debuggee.child, self.program.debuggee.pid) = (Some(child), Some(pid));
+        self.program.debuggee.run = RunState::Held;
         self.watch_exit();
-        self.outbox.send_event("initialized", Value::Null);
+        self.hub.outbox.send_event("initialized", Value::Null);
         let name = program.assembly.as_deref().unwrap_or(&program.spec.program).display().to_string();
-        self.outbox.send_process(name, pid, "launch");
+        self.hub.outbox.send_process(name, pid, "launch");
         Ok(Value::Null)
     }
 
@@ -43,10 +43,10 @@ impl ClrSession {
     ) -> Result<Value, Failure> {
         match command {
             "configurationDone" => {
-                if self.debuggee.run == RunState::Held
-                    && let Some(child) = &mut self.debuggee.child
+                if self.program.debuggee.run == RunState::Held
+                    && let Some(child) = &mut self.program.debuggee.child
                 {
-                    self.debuggee.run = RunState::Running;
+                    self.program.debuggee.run = RunState::Running;
                     child.release()?;
                 }
                 Ok(Value::Null)

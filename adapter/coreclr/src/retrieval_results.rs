@@ -33,7 +33,7 @@ impl ClrSession {
     }
 
     fn on_symbols_found(&mut self, module: usize, found: Result<Pdb, String>) {
-        let Some(loaded) = self.types.modules.by_id(module) else { return };
+        let Some(loaded) = self.program.types.modules.by_id(module) else { return };
         match found {
             // Other symbols were faster.
             Ok(_) if loaded.pdb.is_ok() && !loaded.is_decompiled() => {}
@@ -42,16 +42,20 @@ impl ClrSession {
             }
             Err(reason) => {
                 loaded.record_server_results(Some(reason).filter(|reason| !reason.is_empty()));
-                self.outbox.send(&loaded.event("changed"));
+                self.hub.outbox.send(&loaded.event("changed"));
                 if loaded.problem().is_some() && !loaded.is_library() {
-                    self.breakpoints.report_pending_reason(&self.types, &self.sources.locator, &self.outbox);
+                    self.breakpoints.report_pending_reason(
+                        &self.program.types,
+                        &self.sources.locator,
+                        &self.hub.outbox,
+                    );
                 }
             }
         }
     }
 
     fn on_decompiled(&mut self, module: usize, made: Result<Pdb, Failure>) {
-        let loaded = self.types.modules.by_id(module);
+        let loaded = self.program.types.modules.by_id(module);
         let (made, failure) = match made {
             Ok(pdb) => {
                 (loaded.and_then(|loaded| self.apply_symbols(&loaded, pdb, SymbolOrigin::Decompiler)), None)
@@ -59,7 +63,7 @@ impl ClrSession {
             Err(failure) => (None, Some(failure)),
         };
         if let Some(failure) = &failure {
-            self.outbox.note(&failure.to_string());
+            self.hub.outbox.note(&failure.to_string());
         }
         for PendingSourceRequest { method, reply, .. } in
             self.sources.retrieval.decompilation.take(module, failure.map_or(Ok(()), Err))
@@ -78,23 +82,25 @@ impl ClrSession {
         pdb: Pdb,
         origin: SymbolOrigin,
     ) -> Option<Rc<LoadedModule>> {
-        if matches!(self.debuggee.run, RunState::Over | RunState::None) {
+        if matches!(self.program.debuggee.run, RunState::Over | RunState::None) {
             return None;
         }
         let id = loaded.id;
         let is_others = loaded.is_library() || loaded.is_framework();
-        if self.debuggee.run == RunState::Running
+        if self.program.debuggee.run == RunState::Running
             && self.options.just_my_code
             && is_others
             && !self.breakpoints.has_pending()
         {
-            let taken = self.types.modules.attach_symbols(id, pdb, origin)?;
+            let taken = self.program.types.modules.attach_symbols(id, pdb, origin)?;
             self.sources.locator.forget_module(id);
-            self.outbox.send(&taken.event("changed"));
+            self.hub.outbox.send(&taken.event("changed"));
             return Some(taken);
         }
         let taken = self.while_stopped(|session| {
-            let Some(loaded) = session.types.modules.attach_symbols(id, pdb, origin) else { return Ok(None) };
+            let Some(loaded) = session.program.types.modules.attach_symbols(id, pdb, origin) else {
+                return Ok(None);
+            };
             session.sources.locator.forget_module(id);
             session.add_symbols(&loaded);
             Ok(Some(loaded))
@@ -103,10 +109,10 @@ impl ClrSession {
             tracing::debug!(%failure, "symbols came too late");
             None
         });
-        if taken.is_some() && matches!(self.debuggee.run, RunState::Stopped { .. }) {
+        if taken.is_some() && matches!(self.program.debuggee.run, RunState::Stopped { .. }) {
             // Its frames have lines now.
             let areas = Some(vec!["stacks".to_owned()]);
-            self.outbox.send(&InvalidatedEventBody { areas, ..InvalidatedEventBody::default() });
+            self.hub.outbox.send(&InvalidatedEventBody { areas, ..InvalidatedEventBody::default() });
         }
         taken
     }
@@ -114,6 +120,7 @@ impl ClrSession {
     /// Has a module decompiled, for a waiting request or because the program is stopped in it.
     pub(crate) fn decompile(&mut self, loaded: &LoadedModule, waiting: Option<PendingSourceRequest>) {
         let mut folders: Vec<PathBuf> = self
+            .program
             .types
             .modules
             .all()
@@ -123,7 +130,7 @@ impl ClrSession {
         folders.sort();
         folders.dedup();
         if self.sources.retrieval.decompile(loaded, folders, waiting) {
-            self.outbox.note(&format!("`{}` is being decompiled.", loaded.name()));
+            self.hub.outbox.note(&format!("`{}` is being decompiled.", loaded.name()));
         }
     }
 
@@ -133,10 +140,14 @@ impl ClrSession {
         self.sources.retrieval.source_link.extend(SourceLinkOptions::parse(&arguments["sourceLinkOptions"])?);
         let refused: Vec<Document> = self.sources.retrieval.refused.borrow_mut().drain().collect();
         for (module, document) in refused {
-            let Some(loaded) = self.types.modules.by_id(module) else { continue };
+            let Some(loaded) = self.program.types.modules.by_id(module) else { continue };
             let Some(source) = self.sources.source_body(&loaded, document) else { continue };
             let reason = "changed".to_owned();
-            self.outbox.send(&LoadedSourceEventBody { reason, source, ..LoadedSourceEventBody::default() });
+            self.hub.outbox.send(&LoadedSourceEventBody {
+                reason,
+                source,
+                ..LoadedSourceEventBody::default()
+            });
         }
         Ok(Value::Null)
     }
@@ -147,9 +158,10 @@ impl ClrSession {
         if self.options.just_my_code || self.sources.retrieval.decompilation.is_off() {
             return;
         }
-        let module =
-            || self.debuggee.thread(thread).ok()?.frames(1).ok()?.first()?.function().ok()?.module().ok();
-        let Some(loaded) = module().and_then(|module| self.types.modules.of(&module)) else { return };
+        let module = || {
+            self.program.debuggee.thread(thread).ok()?.frames(1).ok()?.first()?.function().ok()?.module().ok()
+        };
+        let Some(loaded) = module().and_then(|module| self.program.types.modules.of(&module)) else { return };
         if loaded.pdb.is_err() && self.sources.retrieval.decompilation.is_possible(&loaded) {
             self.decompile(&loaded, None);
         }

@@ -13,18 +13,16 @@ use super::breakpoints::{BreakpointList, Breakpoints};
 use super::children::{ChildProcessPolicy, Children, RootProcess};
 use super::compiler::Compiler;
 use super::cor;
-use super::current_request::CurrentRequest;
 use super::debuggee::{ClrDebuggee, RunState};
 use super::disassembly::Disassembly;
 use super::exceptions::Exceptions;
 use super::func_eval::FuncEval;
-use super::inbox::{EngineInbox, EngineInput};
+use super::hub_link::HubLink;
+use super::inbox::EngineInput;
+use super::inspected_program::InspectedProgram;
 use super::options::SessionOptions;
-use super::outbox::Outbox;
 use super::sources::Sources;
 use super::stop_context::StopContext;
-use super::types::ClrTypeSystem;
-use super::value_store::ValueStore;
 use tandem_engine::{EngineAnswer, EngineRequest, TerminateMode};
 
 /// How long a pause waits for callbacks that the runtime has already queued, and for one of them.
@@ -34,15 +32,11 @@ const CALLBACK_TIMEOUT: Duration = Duration::from_millis(50);
 /// One debugged program.
 pub(super) struct ClrSession {
     pub(super) options: SessionOptions,
-    pub(super) debuggee: ClrDebuggee,
-    pub(super) inbox: EngineInbox,
-    pub(super) outbox: Outbox,
-    pub(super) request: CurrentRequest,
+    pub(super) program: InspectedProgram,
+    pub(super) hub: HubLink,
     pub(super) calls: FuncEval,
-    pub(super) types: ClrTypeSystem,
     pub(super) breakpoints: Breakpoints,
     pub(super) exceptions: Exceptions,
-    pub(super) values: ValueStore,
     pub(super) disassembly: Disassembly,
     pub(super) stepping: Stepping,
     pub(super) sources: Sources,
@@ -52,24 +46,15 @@ pub(super) struct ClrSession {
 }
 
 impl ClrSession {
-    pub(super) fn new(
-        debuggee: ClrDebuggee,
-        inbox: EngineInbox,
-        outbox: Outbox,
-        request: CurrentRequest,
-    ) -> Self {
-        let sources = Sources::new(inbox.sender());
+    pub(super) fn new(debuggee: ClrDebuggee, hub: HubLink) -> Self {
+        let sources = Sources::new(hub.inbox.sender());
         Self {
             options: SessionOptions::default(),
-            debuggee,
-            inbox,
-            outbox,
-            request,
+            program: InspectedProgram::new(debuggee),
+            hub,
             calls: FuncEval::default(),
-            types: ClrTypeSystem::default(),
             breakpoints: Breakpoints::default(),
             exceptions: Exceptions::default(),
-            values: ValueStore::default(),
             disassembly: Disassembly::default(),
             stepping: Stepping::default(),
             sources,
@@ -81,25 +66,26 @@ impl ClrSession {
     /// Handles inputs until the session has ended. The program is killed with the child handle
     /// if it is still running.
     pub(super) fn run(mut self) {
-        while let Some(input) = self.inbox.next() {
+        while let Some(input) = self.hub.inbox.next() {
             // Memory that a request or a callback reads while the program is stopped is read once.
-            let is_stopped = matches!(self.debuggee.run, RunState::Stopped { .. })
+            let is_stopped = matches!(self.program.debuggee.run, RunState::Stopped { .. })
                 || matches!(input, EngineInput::Callback(_));
             let _assumed = is_stopped.then(cordebug::imports::memory::assume_stopped);
             match input {
                 EngineInput::Request { request, cancel, reply } => {
-                    self.debuggee.threads.begin(request.command());
-                    self.request.begin(cancel, reply);
-                    let result = if self.request.is_cancelled() {
+                    self.program.debuggee.threads.begin(request.command());
+                    self.hub.request.begin(cancel, reply);
+                    let result = if self.hub.request.is_cancelled() {
                         Err(Failure::cancelled())
                     } else {
-                        if matches!(self.debuggee.run, RunState::Stopped { .. }) {
+                        if matches!(self.program.debuggee.run, RunState::Stopped { .. }) {
                             self.pass_first_calls();
                         }
                         let result = self.handle_request(&request);
-                        result.map_err(|failure| self.debuggee.unless_ended(request.command(), failure))
+                        result
+                            .map_err(|failure| self.program.debuggee.unless_ended(request.command(), failure))
                     };
-                    self.request.reply(result);
+                    self.hub.request.reply(result);
                     self.end_request();
                 }
                 EngineInput::Callback(callback) => self.on_callback(callback),
@@ -109,13 +95,13 @@ impl ClrSession {
                 EngineInput::Shutdown => break,
             }
         }
-        self.request.hang_watchdog.end();
+        self.hub.request.hang_watchdog.end();
     }
 
     /// Drops the limits of a request, which do not apply to callbacks after it: a condition runs code even if
     /// the last request was cancelled, or came from a client that may only look.
     fn end_request(&mut self) {
-        self.request.end();
+        self.hub.request.end();
         self.calls.is_look_only = false;
     }
 
@@ -141,8 +127,8 @@ impl ClrSession {
         if command == "disconnect" {
             return self.disconnect(arguments);
         }
-        self.debuggee.check_run(command)?;
-        if self.debuggee.no_debug {
+        self.program.debuggee.check_run(command)?;
+        if self.program.debuggee.no_debug {
             return self.handle_without_debugger(command, arguments);
         }
         match command {
@@ -155,36 +141,47 @@ impl ClrSession {
             "setExceptionBreakpoints" => self.set_exception_filters(arguments),
             "threads" => self.list_threads(),
             "stackTrace" => self.stack_trace(arguments),
-            "scopes" => self.values.scopes(arguments),
+            "scopes" => self.program.values.scopes(arguments),
             "variables" => self.variables(arguments),
             "evaluate" => self.evaluate(arguments),
             "setVariable" => self.set_variable(arguments),
             "setExpression" => self.set_expression(arguments),
             "completions" => self.completions(arguments),
-            "readMemory" => self.debuggee.read_memory(arguments),
-            "disassemble" => {
-                self.disassembly.disassemble(&self.debuggee, &self.types, &self.sources, arguments)
-            }
-            "exceptionInfo" => {
-                self.exceptions.exception_info(&self.debuggee, &self.types, &self.sources, arguments)
-            }
-            "modules" => Ok(self.types.modules.list(arguments)),
-            "loadedSources" => Ok(self.sources.loaded_sources(&self.types)),
+            "readMemory" => self.program.debuggee.read_memory(arguments),
+            "disassemble" => self.disassembly.disassemble(
+                &self.program.debuggee,
+                &self.program.types,
+                &self.sources,
+                arguments,
+            ),
+            "exceptionInfo" => self.exceptions.exception_info(
+                &self.program.debuggee,
+                &self.program.types,
+                &self.sources,
+                arguments,
+            ),
+            "modules" => Ok(self.program.types.modules.list(arguments)),
+            "loadedSources" => Ok(self.sources.loaded_sources(&self.program.types)),
             "source" => self.source(arguments),
             "setSourceLinkOptions" => self.set_source_link_options(arguments),
-            "breakpointLocations" => self.sources.locator.breakpoint_locations(&self.types, arguments),
+            "breakpointLocations" => {
+                self.sources.locator.breakpoint_locations(&self.program.types, arguments)
+            }
             "continue" => self.continue_request(arguments),
             step @ ("next" | "stepIn" | "stepOut")
-                if self.calls.stuck.holds(self.debuggee.thread_of(arguments)?) =>
+                if self.calls.stuck.holds(self.program.debuggee.thread_of(arguments)?) =>
             {
-                let thread = self.debuggee.thread_of(arguments)?;
-                self.calls.stuck.step_when_call_ends(&self.outbox, thread, step, arguments);
+                let thread = self.program.debuggee.thread_of(arguments)?;
+                self.calls.stuck.step_when_call_ends(&self.hub.outbox, thread, step, arguments);
                 self.resume().map(|()| Value::Null)
             }
             "stepInTargets" => self.step_in_targets(arguments),
-            "gotoTargets" => {
-                self.stepping.goto_targets(&self.debuggee, &self.types, &self.sources.locator, arguments)
-            }
+            "gotoTargets" => self.stepping.goto_targets(
+                &self.program.debuggee,
+                &self.program.types,
+                &self.sources.locator,
+                arguments,
+            ),
             "goto" => self.goto(arguments),
             "next" | "stepIn" | "stepOut" => self.step(command, arguments),
             "pause" => self.pause(arguments),
@@ -201,15 +198,15 @@ impl ClrSession {
         self.children.watch(
             root,
             following,
-            &self.debuggee.broker,
-            self.outbox.sender(),
-            self.inbox.sender(),
+            &self.program.debuggee.broker,
+            self.hub.outbox.sender(),
+            self.hub.inbox.sender(),
         );
     }
 
     /// Read access to the stopped program.
     pub(super) fn at_stop(&self) -> StopContext<'_> {
-        StopContext::new(&self.debuggee, &self.types, &self.values)
+        StopContext::new(&self.program)
     }
 
     /// Does something that needs a stopped program, and stops it for that if necessary.
@@ -217,11 +214,11 @@ impl ClrSession {
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        if self.debuggee.run != RunState::Running {
+        if self.program.debuggee.run != RunState::Running {
             return work(self);
         }
-        let process = self.debuggee.process()?;
-        self.debuggee.stop(&process).map_err(cor("stop the program for a moment"))?;
+        let process = self.program.debuggee.process()?;
+        self.program.debuggee.stop(&process).map_err(cor("stop the program for a moment"))?;
         let done = work(self);
         process.resume().map_err(cor("resume the program"))?;
         done
@@ -233,19 +230,19 @@ impl ClrSession {
     fn stop_settled(&mut self, process: &Process) -> Result<bool, Failure> {
         let deadline = Instant::now() + SETTLE_TIMEOUT;
         loop {
-            self.debuggee.stop(process).map_err(cor("pause the program"))?;
-            let next = self.inbox.try_recv();
+            self.program.debuggee.stop(process).map_err(cor("pause the program"))?;
+            let next = self.hub.inbox.try_recv();
             let more = next.is_some() || process.has_queued_callbacks() == Ok(true);
             if !more || Instant::now() > deadline {
-                next.into_iter().for_each(|next| self.inbox.postpone(next));
+                next.into_iter().for_each(|next| self.hub.inbox.postpone(next));
                 return Ok(true);
             }
             process.resume().map_err(cor("resume the program"))?;
-            match next.or_else(|| self.inbox.recv_timeout(CALLBACK_TIMEOUT).ok()) {
+            match next.or_else(|| self.hub.inbox.recv_timeout(CALLBACK_TIMEOUT).ok()) {
                 Some(EngineInput::Callback(callback)) => self.on_callback(callback),
-                other => other.into_iter().for_each(|other| self.inbox.postpone(other)),
+                other => other.into_iter().for_each(|other| self.hub.inbox.postpone(other)),
             }
-            if self.debuggee.run != RunState::Running {
+            if self.program.debuggee.run != RunState::Running {
                 return Ok(false);
             }
         }
@@ -256,38 +253,39 @@ impl ClrSession {
     pub(super) fn resume(&mut self) -> Result<(), Failure> {
         self.forget_stop();
         self.exceptions.forget_stop();
-        self.debuggee.threads.forget_exception();
-        self.debuggee.run = RunState::Running;
-        self.debuggee.process()?.resume().map_err(cor("resume the program"))?;
+        self.program.debuggee.threads.forget_exception();
+        self.program.debuggee.run = RunState::Running;
+        self.program.debuggee.process()?.resume().map_err(cor("resume the program"))?;
         self.catch_up();
         Ok(())
     }
 
     /// Drops everything that clients received at this stop, which is stale.
     pub(super) fn forget_stop(&mut self) {
-        self.values.references.clear();
+        self.program.values.references.clear();
         self.stepping.forget_targets();
-        self.types.modules.forget_dynamic();
+        self.program.types.modules.forget_dynamic();
     }
 
     /// Handles deferred callbacks until one stops the program again.
     pub(super) fn catch_up(&mut self) {
-        while self.debuggee.run == RunState::Running
-            && let Some(callback) = self.inbox.take_deferred()
+        while self.program.debuggee.run == RunState::Running
+            && let Some(callback) = self.hub.inbox.take_deferred()
         {
             self.on_callback(callback);
         }
     }
 
     fn set_breakpoints(&mut self, command: &str, arguments: &Value) -> Result<Value, Failure> {
-        let scope = BreakpointList::of(command, arguments, &self.types, &self.sources.locator)?;
+        let scope = BreakpointList::of(command, arguments, &self.program.types, &self.sources.locator)?;
         let requests = arguments["breakpoints"].as_array().map(Vec::as_slice).unwrap_or_default();
         self.while_stopped(|session| {
-            let Self { breakpoints, types, sources, .. } = session;
+            let Self { breakpoints, program, sources, .. } = session;
+            let types = &program.types;
             Ok(match scope {
                 BreakpointList::Instructions => breakpoints.set_at_instructions(
                     &mut session.disassembly,
-                    &session.debuggee,
+                    &program.debuggee,
                     types,
                     &sources.locator,
                     requests,
@@ -300,18 +298,18 @@ impl ClrSession {
     }
 
     fn configured(&mut self) -> Result<Value, Failure> {
-        if self.debuggee.run == RunState::Held {
-            self.debuggee.run = RunState::Running;
+        if self.program.debuggee.run == RunState::Held {
+            self.program.debuggee.run = RunState::Running;
             self.catch_up();
         }
         Ok(Value::Null)
     }
 
     fn pause(&mut self, arguments: &Value) -> Result<Value, Failure> {
-        if self.debuggee.run != RunState::Running {
+        if self.program.debuggee.run != RunState::Running {
             return Err(Failure::new(ErrorCode::NotRunning, "the program is not running").quiet());
         }
-        let process = self.debuggee.process()?;
+        let process = self.program.debuggee.process()?;
         if !self.stop_settled(&process)? {
             return Ok(Value::Null);
         }
@@ -324,7 +322,7 @@ impl ClrSession {
             .or_else(|| {
                 threads
                     .iter()
-                    .find(|thread| self.types.modules.has_user_code(thread))
+                    .find(|thread| self.program.types.modules.has_user_code(thread))
                     .and_then(|thread| thread.id().ok())
             })
             .or(ids.first().copied())
@@ -335,12 +333,12 @@ impl ClrSession {
 
     /// The program has stopped: notifies clients. The stop gets its thread here.
     pub(super) fn report_stop(&mut self, thread: u32, stop: StoppedEventBody) {
-        self.debuggee.run = RunState::Stopped { thread };
+        self.program.debuggee.run = RunState::Stopped { thread };
         tracing::debug!(reason = stop.reason, thread, "the program has stopped");
         self.calls.stuck.forget_step();
-        self.stepping.give_up(self.debuggee.process.as_deref());
+        self.stepping.give_up(self.program.debuggee.process.as_deref());
         let (thread_id, all_threads_stopped) = (Some(i64::from(thread)), Some(true));
-        self.outbox.send(&StoppedEventBody { thread_id, all_threads_stopped, ..stop });
+        self.hub.outbox.send(&StoppedEventBody { thread_id, all_threads_stopped, ..stop });
         self.decompile_top_frame(thread);
     }
 }

@@ -28,10 +28,10 @@ impl ClrSession {
         let requested = references.find(|number| *number > 0);
         let path = source.as_ref().and_then(|source| source.path.as_deref());
         if let Some((module, method)) = requested.and_then(method_of) {
-            let loaded = self.types.modules.by_id(module).ok_or_else(unknown)?;
+            let loaded = self.program.types.modules.by_id(module).ok_or_else(unknown)?;
             return self.decompiled_source(&loaded, Some(method), None);
         }
-        for loaded in self.types.modules.with_symbols() {
+        for loaded in self.program.types.modules.with_symbols() {
             let Ok(pdb) = &loaded.pdb else { continue };
             let found = match (requested, path) {
                 (Some(number), _) => pdb.documents().find(|(row, _)| reference(&loaded, *row) == number),
@@ -45,7 +45,7 @@ impl ClrSession {
                 return self.source_of(&loaded, row);
             }
         }
-        match types::unsigned(module_id).and_then(|id| self.types.modules.by_id(id)) {
+        match types::unsigned(module_id).and_then(|id| self.program.types.modules.by_id(id)) {
             Some(loaded) => Err(self.sources.retrieval.no_source(&loaded, None)),
             None if requested.is_none() && path.is_none() => {
                 Err(Failure::invalid("`source` names neither a reference nor a path"))
@@ -68,8 +68,13 @@ impl ClrSession {
         if let Some(remote) = RemoteSource::of(pdb, document) {
             match remote.allowed(&self.sources.retrieval.source_link) {
                 Ok(_) => {
-                    if let Some(reply) = self.request.take_reply() {
-                        self.sources.retrieval.fetch_source(key, remote, self.request.cancel.clone(), reply);
+                    if let Some(reply) = self.hub.request.take_reply() {
+                        self.sources.retrieval.fetch_source(
+                            key,
+                            remote,
+                            self.hub.request.cancel.clone(),
+                            reply,
+                        );
                     }
                     return Ok(Value::Null);
                 }
@@ -105,8 +110,8 @@ impl ClrSession {
         if loaded.is_decompiled() {
             return loaded.decompiled_text(method);
         }
-        if let Some(reply) = self.request.take_reply() {
-            let cancel = self.request.cancel.clone();
+        if let Some(reply) = self.hub.request.take_reply() {
+            let cancel = self.hub.request.cancel.clone();
             self.decompile(loaded, Some(PendingSourceRequest { method, cancel, reply }));
         }
         Ok(Value::Null)

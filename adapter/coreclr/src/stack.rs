@@ -60,21 +60,23 @@ impl ClrSession {
     /// `stackTrace`. Until a client has requested the async callers, `totalFrames` only
     /// says that there are more.
     pub(super) fn stack_trace(&mut self, arguments: &Value) -> Result<Value, Failure> {
-        let id = self.debuggee.thread_of(arguments)?;
+        let id = self.program.debuggee.thread_of(arguments)?;
         let StackTraceArguments { start_frame, levels, .. } = types::read(arguments);
         let start = types::unsigned(start_frame).unwrap_or(0);
         let levels = types::unsigned(levels).unwrap_or(0);
-        let frames = self.debuggee.frames(id)?;
-        let mut rows = self.debuggee.insert_transitions(id, &frames);
+        let frames = self.program.debuggee.frames(id)?;
+        let mut rows = self.program.debuggee.insert_transitions(id, &frames);
         if frames.len() == MAX_DEPTH {
             rows.push(StackEntry::Mark(MORE));
         }
-        let origin = self.exceptions.origin(&self.debuggee, &self.types, id, &frames);
+        let origin = self.exceptions.origin(&self.program.debuggee, &self.program.types, id, &frames);
         let max_count = if levels == 0 { usize::MAX } else { levels };
         // Each caller takes time to find: editors request the top frame first, and the others when the user
         // opens them.
-        if start.saturating_add(max_count) <= rows.len() && !self.values.has_searched_async_callers(id) {
-            let more = usize::from(self.types.is_resumed(&frames) || !origin.is_empty());
+        if start.saturating_add(max_count) <= rows.len()
+            && !self.program.values.has_searched_async_callers(id)
+        {
+            let more = usize::from(self.program.types.is_resumed(&frames) || !origin.is_empty());
             let total = rows.len() + more;
             let list = self.page(id, &rows, start, max_count, &frames, &[], &origin);
             return Ok(stack_body(list, total));
@@ -111,9 +113,9 @@ impl ClrSession {
         for (place, row) in rows.iter().enumerate().skip(start).take(count) {
             list.extend(match row {
                 StackEntry::Own(index) => frames.get(*index).map(|frame| {
-                    let reference = self.values.references.frame(thread, *index);
-                    let il = self.types.il_shown(frame, origin);
-                    let mut body = self.types.frame_body(
+                    let reference = self.program.values.references.frame(thread, *index);
+                    let il = self.program.types.il_shown(frame, origin);
+                    let mut body = self.program.types.frame_body(
                         &self.options,
                         &self.sources,
                         frame,
@@ -126,10 +128,11 @@ impl ClrSession {
                     body
                 }),
                 StackEntry::Awaiting(index) => waiting.get(*index).map(|at| {
-                    let reference = self.values.references.frame(thread, FIRST_AWAITING_FRAME + index);
+                    let reference =
+                        self.program.values.references.frame(thread, FIRST_AWAITING_FRAME + index);
                     let arguments: Vec<String> =
-                        at.arguments.iter().map(|ty| self.types.csharp(ty)).collect();
-                    self.types.method_body(
+                        at.arguments.iter().map(|ty| self.program.types.csharp(ty)).collect();
+                    self.program.types.method_body(
                         &self.options,
                         &self.sources,
                         CodePlace { loaded: &at.loaded, method: at.method, il: at.il, arguments: &arguments },
@@ -137,8 +140,8 @@ impl ClrSession {
                     )
                 }),
                 StackEntry::Ended(index) => origin.get(*index).map(|at| {
-                    let reference = self.values.references.frame(thread, FIRST_ENDED_FRAME + index);
-                    let mut body = self.types.method_body(
+                    let reference = self.program.values.references.frame(thread, FIRST_ENDED_FRAME + index);
+                    let mut body = self.program.types.method_body(
                         &self.options,
                         &self.sources,
                         CodePlace { loaded: &at.loaded, method: at.method, il: at.il, arguments: &[] },
@@ -148,7 +151,7 @@ impl ClrSession {
                     body
                 }),
                 StackEntry::Mark(text) => {
-                    let reference = self.values.references.frame(thread, FIRST_LABEL_FRAME + place);
+                    let reference = self.program.values.references.frame(thread, FIRST_LABEL_FRAME + place);
                     Some(StackFrame {
                         id: reference,
                         name: (*text).to_owned(),

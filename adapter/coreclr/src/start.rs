@@ -42,23 +42,23 @@ const HANG_UP_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl ClrSession {
     pub(super) fn launch(&mut self, arguments: &Value) -> Result<Value, Failure> {
-        let arguments = &env_file::merge(arguments, &mut |line| self.outbox.note(line))?;
+        let arguments = &env_file::merge(arguments, &mut |line| self.hub.outbox.note(line))?;
         let attributes = Attributes(arguments);
         self.breakpoints.stop_on_entry = attributes.flag("stopOnEntry", false)?;
         self.attributes(arguments)?;
-        let request = self.request.clone();
+        let request = self.hub.request.clone();
         let give_up = || request.is_abandoned();
         let mut program =
-            program::resolve(&attributes, &|event, body| self.outbox.send_event(event, body), &give_up)?;
+            program::resolve(&attributes, &|event, body| self.hub.outbox.send_event(event, body), &give_up)?;
         if self.options.suppress_optimizations {
             services::compile_everything(&mut program.spec.env);
         }
         if attributes.flag("noDebug", false)? {
             return self.launch_without_debugger(&program, &give_up);
         }
-        self.debuggee.entry_module.clone_from(&program.assembly);
+        self.program.debuggee.entry_module.clone_from(&program.assembly);
         // Clients configure while the runtime starts.
-        self.outbox.send_event("initialized", Value::Null);
+        self.hub.outbox.send_event("initialized", Value::Null);
         let mut child = self.start_held(&program, &give_up)?;
         let pid = child.pid();
         let failed = |reason: String| {
@@ -70,7 +70,7 @@ impl ClrSession {
         let hold =
             StartupHold::create(pid).map_err(|error| failed(format!("no startup semaphores: {error}")))?;
         let follow = attributes.flag("followChildren", program.starts_programs)?;
-        let following = ChildProcessPolicy::new(follow, arguments, self.types.modules.symbol_paths());
+        let following = ChildProcessPolicy::new(follow, arguments, self.program.types.modules.symbol_paths());
         self.watch_children(RootProcess { pid, launched: true }, following);
         child.release()?;
         tracing::debug!(pid, "the program begins");
@@ -94,7 +94,7 @@ impl ClrSession {
             return Err(failure);
         }
         tracing::debug!(pid, "its runtime is up and held");
-        let runtime = only_runtime(pid, self.types.modules.symbol_paths());
+        let runtime = only_runtime(pid, self.program.types.modules.symbol_paths());
         let able = runtime.and_then(|runtime| {
             runtime_async::refuse(pid, &runtime, program.assembly.as_deref())?;
             Ok(runtime)
@@ -106,23 +106,24 @@ impl ClrSession {
                 return Err(failure);
             }
         };
-        self.debuggee.child = Some(child);
+        self.program.debuggee.child = Some(child);
         self.take_control(pid, &runtime, &failed)?;
         tracing::debug!(pid, "the debugging library is attached");
         // Its callbacks wait in the inbox until the clients have configured; the runtime may run to the
         // first.
         drop(hold);
-        self.debuggee.run = RunState::Held;
+        self.program.debuggee.run = RunState::Held;
         self.watch_exit();
         let in_terminal = matches!(program.console, Console::Terminal { .. });
-        stack_overflow::watch(&self.debuggee.broker, pid, in_terminal, self.outbox.notes());
-        self.request.hang_watchdog.watch(pid, runtime, self.outbox.notes());
+        stack_overflow::watch(&self.program.debuggee.broker, pid, in_terminal, self.hub.outbox.notes());
+        self.hub.request.hang_watchdog.watch(pid, runtime, self.hub.outbox.notes());
         self.wait_for_first_callback();
         self.calls.first_calls.start(pid);
         tracing::debug!(pid, "the first callback came");
-        let assembly = self.debuggee.entry_module.as_deref().filter(|assembly| assembly.is_absolute());
+        let assembly =
+            self.program.debuggee.entry_module.as_deref().filter(|assembly| assembly.is_absolute());
         let name = assembly.unwrap_or(&program.spec.program).display().to_string();
-        self.outbox.send_process(name, pid, "launch");
+        self.hub.outbox.send_process(name, pid, "launch");
         Ok(Value::Null)
     }
 
@@ -130,18 +131,19 @@ impl ClrSession {
     fn attributes(&mut self, arguments: &Value) -> Result<(), Failure> {
         attributes::refuse(arguments)?;
         if let Some(complaint) = attributes::complaint(arguments) {
-            self.outbox.note(&complaint);
+            self.hub.outbox.note(&complaint);
         }
         let mut ignored = Vec::new();
         self.options = SessionOptions::parse(arguments, &mut ignored)?;
         self.sources.retrieval.configure(arguments, &mut ignored)?;
         if !ignored.is_empty() {
-            self.outbox.note(&format!(
+            self.hub.outbox.note(&format!(
                 "{}: the .NET engine has no such options; they are ignored",
                 ignored.join(", ")
             ));
         }
-        self.types
+        self.program
+            .types
             .modules
             .set_symbol_paths(&arguments["symbolPaths"], self.sources.retrieval.symbol_folders())?;
         self.sources.locator = SourceLocator::parse(arguments, self.sources.retrieval.cache().cloned())?;
@@ -153,11 +155,11 @@ impl ClrSession {
     /// handshake is over, which that callback shows.
     fn wait_for_first_callback(&mut self) {
         let deadline = Instant::now() + HANDSHAKE_TIMEOUT;
-        while !self.inbox.has_deferred() {
-            match self.inbox.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(EngineInput::Callback(callback)) => self.inbox.defer(callback),
-                Ok(EngineInput::Exited(info)) => return self.inbox.postpone(EngineInput::Exited(info)),
-                Ok(other) => self.inbox.postpone(other),
+        while !self.hub.inbox.has_deferred() {
+            match self.hub.inbox.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(EngineInput::Callback(callback)) => self.hub.inbox.defer(callback),
+                Ok(EngineInput::Exited(info)) => return self.hub.inbox.postpone(EngineInput::Exited(info)),
+                Ok(other) => self.hub.inbox.postpone(other),
                 Err(_) => return,
             }
         }
@@ -173,8 +175,8 @@ impl ClrSession {
         if gave_up {
             return Failure::cancelled();
         }
-        self.debuggee.broker.drain_output();
-        let words = self.debuggee.broker.stderr_tail(2000);
+        self.program.debuggee.broker.drain_output();
+        let words = self.program.debuggee.broker.stderr_tail(2000);
         match (started, child.exited()) {
             (_, Some(_)) if child.lost_terminal() => failed("its terminal was closed".into()),
             (_, Some(info)) if info.code == 127 && words.starts_with("tandem-dap:") => failed(words),
@@ -208,10 +210,10 @@ impl ClrSession {
         runtime: &ClrRuntime,
         failed: &dyn Fn(String) -> Failure,
     ) -> Result<(), Failure> {
-        self.debuggee.pid = Some(pid);
+        self.program.debuggee.pid = Some(pid);
         let debugger = runtime::create_debugger(pid, runtime).map_err(|error| failed(error.to_string()))?;
         tracing::debug!(pid, "the debugging library is loaded");
-        let inbox = self.inbox.sender();
+        let inbox = self.hub.inbox.sender();
         debugger
             .start(move |callback| {
                 // After the session's end the callback does not matter.
@@ -226,19 +228,19 @@ impl ClrSession {
             failed(error.to_string())
                 .hint("detach other debuggers, and check that the debugger can enter the program's TMPDIR")
         })?;
-        self.types.modules.set_runtime(runtime);
+        self.program.types.modules.set_runtime(runtime);
         let executable = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
         if let Some(folder) = executable.parent().filter(|_| !executable.ends_with("dotnet")) {
-            self.types.modules.set_program_folder(folder);
+            self.program.types.modules.set_program_folder(folder);
         }
-        self.debuggee.debugger = Some(debugger);
-        self.debuggee.process = Some(Rc::new(process));
+        self.program.debuggee.debugger = Some(debugger);
+        self.program.debuggee.process = Some(Rc::new(process));
         Ok(())
     }
 
     pub(super) fn watch_exit(&self) {
-        let Some(child) = &self.debuggee.child else { return };
-        let (mut exit, inbox) = (child.exit(), self.inbox.sender());
+        let Some(child) = &self.program.debuggee.child else { return };
+        let (mut exit, inbox) = (child.exit(), self.hub.inbox.sender());
         let watch = move || {
             let ended = futures::executor::block_on(exit.wait_for(Option::is_some)).map(|info| *info);
             if let Ok(Some(info)) = ended {
@@ -273,12 +275,16 @@ impl ClrSession {
             false => None,
         };
         let program = child.program.as_deref();
-        let controlled = await_runtime(&self.types, pid, hold.as_ref(), program).and_then(|runtime| {
-            self.take_control(pid, &runtime, &|reason| {
-                Failure::new(ErrorCode::NotDebuggable, format!("cannot attach to process {pid}: {reason}"))
-            })?;
-            Ok(runtime)
-        });
+        let controlled =
+            await_runtime(&self.program.types, pid, hold.as_ref(), program).and_then(|runtime| {
+                self.take_control(pid, &runtime, &|reason| {
+                    Failure::new(
+                        ErrorCode::NotDebuggable,
+                        format!("cannot attach to process {pid}: {reason}"),
+                    )
+                })?;
+                Ok(runtime)
+            });
         let (runtime, was_held) = match (controlled, hold) {
             (Ok(runtime), hold) => (runtime, hold.is_some()),
             (Err(failure), hold) => {
@@ -288,31 +294,35 @@ impl ClrSession {
             }
         };
         if self.options.suppress_optimizations {
-            self.outbox.note(
+            self.hub.outbox.note(
                 "`suppressJITOptimizations` only affects code that is compiled from now on: code that the \
                     process has already compiled, and code compiled ahead of time, stays optimized.",
             );
         }
-        self.debuggee.broker.set_not_owned();
-        self.debuggee.run = RunState::Held;
+        self.program.debuggee.broker.set_not_owned();
+        self.program.debuggee.run = RunState::Held;
         let version = runtime.version();
-        self.request.hang_watchdog.watch(pid, runtime, self.outbox.notes());
+        self.hub.request.hang_watchdog.watch(pid, runtime, self.hub.outbox.notes());
         self.wait_for_first_callback();
         if !was_held
-            && let Err(failure) =
-                self.debuggee.process().and_then(|process| self.exceptions.report_all_exceptions(&process))
+            && let Err(failure) = self
+                .program
+                .debuggee
+                .process()
+                .and_then(|process| self.exceptions.report_all_exceptions(&process))
         {
             tracing::debug!(%failure, "exceptions are reported as an earlier debugger has requested");
         }
         self.calls.first_calls.start(pid);
         if program.is_none() {
-            let following = ChildProcessPolicy::new(follow, arguments, self.types.modules.symbol_paths());
+            let following =
+                ChildProcessPolicy::new(follow, arguments, self.program.types.modules.symbol_paths());
             self.watch_children(RootProcess { pid, launched: false }, following);
         }
-        self.outbox.send_event("initialized", Value::Null);
+        self.hub.outbox.send_event("initialized", Value::Null);
         let executable = || std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
         let name = program.map_or_else(executable, Path::to_path_buf).display().to_string();
-        self.outbox.send_process(name, pid, "attach");
+        self.hub.outbox.send_process(name, pid, "attach");
         Ok(types::body(&AttachBody { runtime_version: version }))
     }
 }

@@ -29,8 +29,8 @@ use crate::types::ClrTypeSystem;
 impl ClrSession {
     /// `next`, `stepIn`, `stepOut`.
     pub(super) fn step(&mut self, command: &str, arguments: &Value) -> Result<Value, Failure> {
-        let id = self.debuggee.thread_of(arguments)?;
-        let thread = self.debuggee.thread(id)?;
+        let id = self.program.debuggee.thread_of(arguments)?;
+        let thread = self.program.debuggee.thread(id)?;
         let way = match command {
             "next" => StepKind::Over,
             "stepIn" => StepKind::Into,
@@ -50,7 +50,7 @@ impl ClrSession {
             returns: ReturnValues::default(),
             callbacks: Callbacks::default(),
         };
-        match self.types.modules.position(&thread) {
+        match self.program.types.modules.position(&thread) {
             _ if step.is_instruction => step.stepper = Some(instruction_stepper(&thread, way)?),
             Some(position) if position.statement().is_some() => {
                 step.start = position.step_start();
@@ -59,13 +59,18 @@ impl ClrSession {
             _ => {
                 // Code without source has no statements: the step leaves it, for the rest of the calling
                 // statement.
-                step.origin =
-                    self.types.modules.calling_statement(&thread).as_ref().and_then(CodePosition::origin);
+                step.origin = self
+                    .program
+                    .types
+                    .modules
+                    .calling_statement(&thread)
+                    .as_ref()
+                    .and_then(CodePosition::origin);
                 step.returning = way != StepKind::Out && step.origin.is_some();
-                step.stepper = Some(self.types.stepper_out(&self.options, &thread)?);
+                step.stepper = Some(self.program.types.stepper_out(&self.options, &thread)?);
             }
         }
-        self.stepping.hold_others(&self.debuggee, arguments)?;
+        self.stepping.hold_others(&self.program.debuggee, arguments)?;
         self.stepping.step = Some(step);
         self.resume()?;
         Ok(Value::Null)
@@ -73,7 +78,7 @@ impl ClrSession {
 
     /// `continue` of all threads, or of one.
     pub(super) fn continue_request(&mut self, arguments: &Value) -> Result<Value, Failure> {
-        self.stepping.hold_others(&self.debuggee, arguments)?;
+        self.stepping.hold_others(&self.program.debuggee, arguments)?;
         let is_single = self.stepping.only_thread.is_some();
         self.resume()?;
         let all_threads_continued = Some(!is_single);
@@ -99,12 +104,12 @@ impl ClrSession {
         // Preparing may run code, which makes every frame stale, but neither the thread nor `from`.
         if !self.prepare_awaits(step, thread, from) && !self.prepare_end(step, thread, from) {
             step.stepper = Some(match step.way {
-                StepKind::Out => self.types.stepper_out(&self.options, thread)?,
+                StepKind::Out => self.program.types.stepper_out(&self.options, thread)?,
                 way => self.options.stepper(thread, way, from, step.is_async)?,
             });
         }
-        self.types.await_returns(step, thread, from);
-        self.types.await_callbacks(step, from);
+        self.program.types.await_returns(step, thread, from);
+        self.program.types.await_callbacks(step, from);
         Ok(())
     }
 }

@@ -2,6 +2,7 @@
 //! here: running code is a call.
 
 use super::debuggee::ClrDebuggee;
+use super::inspected_program::InspectedProgram;
 use super::types::ClrTypeSystem;
 use super::value_store::ValueStore;
 
@@ -14,7 +15,7 @@ pub(super) struct StopContext<'a> {
 }
 
 impl<'a> StopContext<'a> {
-    pub(super) fn new(debuggee: &'a ClrDebuggee, types: &'a ClrTypeSystem, values: &'a ValueStore) -> Self {
-        Self { debuggee, types, values }
+    pub(super) fn new(program: &'a InspectedProgram) -> Self {
+        Self { debuggee: &program.debuggee, types: &program.types, values: &program.values }
     }
 }

@@ -46,13 +46,13 @@ impl ClrSession {
         // A program that Tandem has started uses Tandem's pipes for its stdio: it cannot outlive the session.
         let DisconnectArguments { restart, terminate_debuggee, .. } = types::read(arguments);
         let restarts = restart == Some(true);
-        let kill = self.debuggee.child.is_some() || terminate_debuggee == Some(true);
-        match (kill, self.debuggee.process.take()) {
+        let kill = self.program.debuggee.child.is_some() || terminate_debuggee == Some(true);
+        match (kill, self.program.debuggee.process.take()) {
             (_, None) => {
-                let running = self.debuggee.child.as_ref().filter(|child| child.exited().is_none());
+                let running = self.program.debuggee.child.as_ref().filter(|child| child.exited().is_none());
                 let info = running.map(killed).transpose()?;
                 self.end_children(kill);
-                if info.is_some() || self.debuggee.run == RunState::Over {
+                if info.is_some() || self.program.debuggee.run == RunState::Over {
                     self.end(info);
                 }
             }
@@ -60,19 +60,19 @@ impl ClrSession {
                 self.end_children(false);
                 let released = self.release(&process);
                 if let Err(failure) = &released {
-                    self.outbox.note(&failure.to_string());
+                    self.hub.outbox.note(&failure.to_string());
                 }
                 self.end(None);
                 released?;
             }
             (true, Some(process)) => {
-                match &self.debuggee.child {
+                match &self.program.debuggee.child {
                     Some(child) => {
                         // The debugging library does not survive the end of a program that it is
                         // communicating with, and it will debug the next one in the same process: it must be
                         // idle.
-                        if restarts && self.debuggee.run == RunState::Running {
-                            self.debuggee.stop(&process).unwrap_or_default();
+                        if restarts && self.program.debuggee.run == RunState::Running {
+                            self.program.debuggee.stop(&process).unwrap_or_default();
                         }
                         let info = killed(child)?;
                         if restarts {
@@ -101,13 +101,13 @@ impl ClrSession {
     /// process continues, and an instance that was not shut down keeps its threads, descriptors and memory.
     fn library_rests(&mut self, process: &Process) {
         let deadline = Instant::now() + KILL_TIMEOUT;
-        while self.debuggee.debugger.is_some() {
-            match self.inbox.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+        while self.program.debuggee.debugger.is_some() {
+            match self.hub.inbox.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(EngineInput::Callback(Callback::ExitProcess)) => self.on_process_ended(),
                 // Callbacks from before the end block it. The program is gone, so resuming cannot fail in a
                 // way that matters.
                 Ok(EngineInput::Callback(_)) => process.resume().unwrap_or_default(),
-                Ok(other) => self.inbox.postpone(other),
+                Ok(other) => self.hub.inbox.postpone(other),
                 Err(_) => {
                     tracing::warn!("the debugging library has not noticed the end of the program");
                     return;
@@ -120,14 +120,15 @@ impl ClrSession {
     /// nothing is left to do.
     fn release(&mut self, process: &Rc<Process>) -> Result<(), Failure> {
         let mut steps = || -> Result<(), Failure> {
-            if self.debuggee.run == RunState::Running {
-                self.debuggee.stop(process).map_err(cor("stop the program to detach from it"))?;
+            if self.program.debuggee.run == RunState::Running {
+                self.program.debuggee.stop(process).map_err(cor("stop the program to detach from it"))?;
             }
             self.breakpoints.remove_all();
-            self.stepping.give_up(self.debuggee.process.as_deref());
+            self.stepping.give_up(self.program.debuggee.process.as_deref());
             process.unsuspend_all().unwrap_or_default();
             self.forget_stop();
-            let suppression = self.exceptions.suppress_exceptions(&self.debuggee, &self.types, process);
+            let suppression =
+                self.exceptions.suppress_exceptions(&self.program.debuggee, &self.program.types, process);
             if !self.resume_pending_callbacks(process)? {
                 return Ok(());
             }
@@ -143,7 +144,7 @@ impl ClrSession {
     /// this. The program is stopped at the end; `false` if it has exited.
     fn resume_pending_callbacks(&mut self, process: &Rc<Process>) -> Result<bool, Failure> {
         let deadline = Instant::now() + QUIET_TIMEOUT;
-        let pid = self.debuggee.pid.unwrap_or_default();
+        let pid = self.program.debuggee.pid.unwrap_or_default();
         let resume = || -> Result<ThreadRunTimes, Failure> {
             process.resume().map_err(cor("resume the program"))?;
             Ok(ThreadRunTimes::start(pid))
@@ -151,14 +152,14 @@ impl ClrSession {
         let mut run_times = ThreadRunTimes::start(pid);
         // The callback of the current stop needs an answer, too; a program that is not configured is held at
         // the first one.
-        let current = usize::from(self.debuggee.run != RunState::Held);
-        for _ in 0..self.inbox.forget_deferred() + current {
+        let current = usize::from(self.program.debuggee.run != RunState::Held);
+        for _ in 0..self.hub.inbox.forget_deferred() + current {
             run_times = resume()?;
         }
         loop {
-            match self.inbox.recv_timeout(QUIET_INTERVAL) {
+            match self.hub.inbox.recv_timeout(QUIET_INTERVAL) {
                 Ok(EngineInput::Callback(Callback::ExitProcess)) => {
-                    self.inbox.postpone(EngineInput::Callback(Callback::ExitProcess));
+                    self.hub.inbox.postpone(EngineInput::Callback(Callback::ExitProcess));
                     return Ok(false);
                 }
                 Ok(EngineInput::Callback(_)) if Instant::now() < deadline => {
@@ -166,10 +167,10 @@ impl ClrSession {
                 }
                 // It is stopped at this callback.
                 Ok(EngineInput::Callback(_)) => return Ok(true),
-                Ok(other) => self.inbox.postpone(other),
+                Ok(other) => self.hub.inbox.postpone(other),
                 Err(_) if !run_times.all_have_run() && Instant::now() < deadline => {}
                 Err(_) => {
-                    self.debuggee.stop(process).map_err(cor("stop the program to detach from it"))?;
+                    self.program.debuggee.stop(process).map_err(cor("stop the program to detach from it"))?;
                     if process.has_queued_callbacks() != Ok(true) || Instant::now() > deadline {
                         return Ok(true);
                     }
@@ -190,7 +191,8 @@ impl ClrSession {
             }
             process.resume().map_err(cor("resume the program"))?;
             loop {
-                let Ok(input) = self.inbox.recv_timeout(deadline.saturating_duration_since(Instant::now()))
+                let Ok(input) =
+                    self.hub.inbox.recv_timeout(deadline.saturating_duration_since(Instant::now()))
                 else {
                     // It is running; nothing more can be done.
                     return Err(Failure::new(
@@ -208,7 +210,8 @@ impl ClrSession {
                 }
                 let ended =
                     matches!(callback, Callback::EvalComplete { .. } | Callback::EvalException { .. });
-                if self.calls.stuck.of_abandoned_call(&mut self.debuggee.threads, &callback) && ended {
+                if self.calls.stuck.of_abandoned_call(&mut self.program.debuggee.threads, &callback) && ended
+                {
                     break;
                 }
                 process.resume().map_err(cor("resume the program"))?;
@@ -218,7 +221,7 @@ impl ClrSession {
 
     /// Kills the program; reports its end when it happens.
     pub(super) fn end_by_force(&mut self) -> Result<Value, Failure> {
-        match &self.debuggee.child {
+        match &self.program.debuggee.child {
             Some(child) => {
                 child.signal(Signal::KILL);
                 self.end_children(true);
@@ -236,8 +239,9 @@ impl ClrSession {
 
     /// Sends the program the signal that asks it to end. The hub decides how long to wait.
     pub(super) fn ask_to_end(&self) -> Result<(), Failure> {
-        let Some(child) = &self.debuggee.child else {
-            let process = self.debuggee.pid.and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
+        let Some(child) = &self.program.debuggee.child else {
+            let process =
+                self.program.debuggee.pid.and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
             let Some(process) = process else { return Ok(()) };
             for signal in [Signal::TERM, Signal::CONT] {
                 kill_process(process, signal).map_err(|error| {
@@ -256,7 +260,7 @@ impl ClrSession {
         // A program that was suspended from its terminal's keyboard receives the signal when it continues.
         child.signal(Signal::CONT);
         // On another thread: while exiting, the program makes callbacks that must be answered.
-        let (broker, pid, mut exit) = (self.debuggee.broker.clone(), child.pid(), child.exit());
+        let (broker, pid, mut exit) = (self.program.debuggee.broker.clone(), child.pid(), child.exit());
         let wake = move || {
             let runtime = broker.runtime();
             let ignores_signal = runtime.block_on(async {
@@ -310,8 +314,12 @@ impl ClrSession {
         let how = info.map_or_else(String::new, |info| format!(" with {info}"));
         match self.children.count() {
             0 => self.report_end(),
-            1 => self.outbox.note(&format!("The program has ended{how}. A child process is still debugged.")),
+            1 => self
+                .hub
+                .outbox
+                .note(&format!("The program has ended{how}. A child process is still debugged.")),
             count => self
+                .hub
                 .outbox
                 .note(&format!("The program has ended{how}. {count} child processes are still debugged.")),
         }
@@ -319,7 +327,7 @@ impl ClrSession {
 
     /// No child process is debugged any more.
     pub(super) fn children_ended(&mut self) {
-        if self.debuggee.run == RunState::Over {
+        if self.program.debuggee.run == RunState::Over {
             self.report_end();
         }
     }
@@ -332,40 +340,40 @@ impl ClrSession {
 
     /// The program has ended, or is no longer debugged.
     fn close(&mut self, info: Option<ExitInfo>) {
-        if self.debuggee.run == RunState::Over {
+        if self.program.debuggee.run == RunState::Over {
             return;
         }
-        self.debuggee.run = RunState::Over;
+        self.program.debuggee.run = RunState::Over;
         // Its process and the files of this session end with the program.
         self.compiler = Compiler::default();
-        if let Some(child) = self.debuggee.child.as_ref().filter(|child| child.exited().is_some()) {
+        if let Some(child) = self.program.debuggee.child.as_ref().filter(|child| child.exited().is_some()) {
             cordebug::startup::remove_stale_files(child.pid());
         }
-        self.values.references.clear();
-        self.inbox.forget_deferred();
+        self.program.values.references.clear();
+        self.hub.inbox.forget_deferred();
         if let Some(info) = info {
-            if self.debuggee.child.as_ref().is_some_and(tandem_process::Child::lost_terminal) {
-                self.outbox.note("The program's terminal was closed, and so the program has ended.");
+            if self.program.debuggee.child.as_ref().is_some_and(tandem_process::Child::lost_terminal) {
+                self.hub.outbox.note("The program's terminal was closed, and so the program has ended.");
             }
             if let Some(signal) = info.signal_name() {
-                self.outbox.note(&format!("The program was ended by {signal}."));
+                self.hub.outbox.note(&format!("The program was ended by {signal}."));
             }
         }
-        self.debuggee.end.exit = info;
+        self.program.debuggee.end.exit = info;
     }
 
     /// Reports the end once.
     fn report_end(&mut self) {
-        if !self.debuggee.end.take_report() {
+        if !self.program.debuggee.end.take_report() {
             return;
         }
-        if let Some(info) = self.debuggee.end.exit {
+        if let Some(info) = self.program.debuggee.end.exit {
             if self.options.logging.process_exit {
-                self.outbox.note(&format!("The program has ended with {info}."));
+                self.hub.outbox.note(&format!("The program has ended with {info}."));
             }
-            self.outbox.send_event("exited", exited_body(info));
+            self.hub.outbox.send_event("exited", exited_body(info));
         }
-        self.outbox.send_event("terminated", Value::Null);
+        self.hub.outbox.send_event("terminated", Value::Null);
     }
 }
 

@@ -29,20 +29,20 @@ struct ListedThread {
 
 impl ClrSession {
     pub(super) fn list_threads(&mut self) -> Result<Value, Failure> {
-        if let Some(list) = &self.debuggee.threads.listed {
+        if let Some(list) = &self.program.debuggee.threads.listed {
             return Ok(list.clone());
         }
         // Callbacks that arrive in the meantime are handled afterwards, and drop the list.
         self.while_stopped(|session| {
-            let threads = session.debuggee.process()?.threads().map_err(cor("list the threads"))?;
+            let threads = session.program.debuggee.process()?.threads().map_err(cor("list the threads"))?;
             let named = threads.iter().filter_map(|thread| {
-                Some((thread.id().ok()?, session.types.named(&session.debuggee, thread)))
+                Some((thread.id().ok()?, session.program.types.named(&session.program.debuggee, thread)))
             });
             // The runtime's own order varies from stop to stop.
-            let threads = rows(&named.collect(), session.debuggee.pid);
+            let threads = rows(&named.collect(), session.program.debuggee.pid);
             let list =
                 types::body(&types::ThreadsResponseBody { threads, ..types::ThreadsResponseBody::default() });
-            session.debuggee.threads.listed = Some(list.clone());
+            session.program.debuggee.threads.listed = Some(list.clone());
             Ok(list)
         })
     }

@@ -1,36 +1,23 @@
 //! Arguments of a call. Objects that must be created in the program are created first, because creating one
 //! makes every other value stale; then all are fetched at once. [`super::execution`] runs the call.
 
-use cordebug::eval::Eval;
 use cordebug::frame::Function;
 use cordebug::types::Type;
-use cordebug::value::{Value as ClrValue, element};
+use cordebug::value::element;
 use dap_wire::{ErrorCode, Failure};
 
+use super::marshalled_argument::{MarshalledArgument, finish};
 use crate::bare_value::bare;
 use crate::cor;
 use crate::debuggee::ClrDebuggee;
 use crate::func_eval::EvalContext;
 use crate::session::ClrSession;
-use crate::stop_context::StopContext;
 use crate::typed_value::{Constant, TypedValue, ValueLocation};
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
 use crate::types::members::MethodInstance;
 use crate::types::ty::OBJECT;
 use crate::value_path::Path;
-
-/// An argument that exists in the program.
-enum MarshalledArgument {
-    Bits(u32, Vec<u8>),
-    /// The value as it is: a reference.
-    As(Path),
-    /// The contents of a boxed struct.
-    Inside(Path),
-    /// The same, for a parameter that receives a copy.
-    Copy(Path),
-    Null,
-}
 
 impl ClrSession {
     /// Calls a method. Arguments must have been converted to its parameters' types.
@@ -55,7 +42,7 @@ impl ClrSession {
         with_others: bool,
     ) -> Result<TypedValue, Failure> {
         let values = self.marshal_arguments(site, method, this, arguments)?;
-        let (function, types) = self.types.function_of(&self.debuggee, site, method)?;
+        let (function, types) = self.program.types.function_of(&self.program.debuggee, site, method)?;
         let fetched = self.at_stop().all(&values)?;
         let given = self.run_with_others(site, what, Some(&function), with_others, |eval| {
             eval.call(&function, &types, &finish(fetched, eval)?)
@@ -72,7 +59,7 @@ impl ClrSession {
         what: &str,
     ) -> Result<TypedValue, Failure> {
         let values = self.marshal_arguments(site, constructor, None, arguments)?;
-        let (function, types) = self.types.function_of(&self.debuggee, site, constructor)?;
+        let (function, types) = self.program.types.function_of(&self.program.debuggee, site, constructor)?;
         let fetched = self.at_stop().all(&values)?;
         let given = self.run_in(site, what, Some(&function), |eval| {
             eval.new_object(&function, &types, &finish(fetched, eval)?)
@@ -112,7 +99,7 @@ impl ClrSession {
         method: &MethodInstance,
     ) -> Result<MarshalledArgument, Failure> {
         let wants_box = !method.owner.is_value();
-        if self.types.nullable(&method.owner).is_some()
+        if self.program.types.nullable(&method.owner).is_some()
             && let Some(whole) = self.whole_nullable(site, this, &method.owner)?
         {
             return Ok(MarshalledArgument::Inside(whole));
@@ -124,11 +111,11 @@ impl ClrSession {
                 let value = self.at_stop().fetch(path)?;
                 let inner = bare(&value)
                     .ok_or_else(|| failed(format!("NullReferenceException: `{}` is null", path.name)))?;
-                let actual = self.types.declared_ty(&inner);
+                let actual = self.program.types.declared_ty(&inner);
                 let is_struct = actual.is_value();
                 // The runtime accepts a primitive as `this` only in a box.
                 if let (Ty::Primitive(_), true, Some(constant)) =
-                    (&actual, is_struct, self.types.constant_of(&inner))
+                    (&actual, is_struct, self.program.types.constant_of(&inner))
                 {
                     return self.box_constant(site, &constant, &actual).map(unboxed);
                 }
@@ -157,7 +144,7 @@ impl ClrSession {
     ) -> Result<Option<Path>, Failure> {
         if let ValueLocation::At(path) = &this.data
             && let Some(inner) = bare(&self.at_stop().fetch(path)?)
-            && self.types.nullable(&self.types.declared_ty(&inner)).is_some()
+            && self.program.types.nullable(&self.program.types.declared_ty(&inner)).is_some()
         {
             return Ok(None);
         }
@@ -181,11 +168,11 @@ impl ClrSession {
         }
         if let Ty::Pointer(_) = to
             && let Some(address) = self.at_stop().load(argument)?
-            && let Some(bytes) = self.types.bytes_as(&address, to)
+            && let Some(bytes) = self.program.types.bytes_as(&address, to)
         {
             return Ok(MarshalledArgument::Bits(element::U, bytes));
         }
-        let is_nullable = self.types.nullable(to).is_some();
+        let is_nullable = self.program.types.nullable(to).is_some();
         match &argument.data {
             ValueLocation::Constant(Constant::Null) if is_nullable => {
                 self.new_zeroed(site, to).map(MarshalledArgument::Inside)
@@ -201,7 +188,10 @@ impl ClrSession {
                 Ty::Primitive(kind) if *kind != element::OBJECT => {
                     let bits = constant.cast(*kind, false).and_then(|constant| constant.bytes());
                     let (kind, bytes) = bits.ok_or_else(|| {
-                        conversion_failure(&self.types.csharp(&argument.ty), &self.types.csharp(to))
+                        conversion_failure(
+                            &self.program.types.csharp(&argument.ty),
+                            &self.program.types.csharp(to),
+                        )
                     })?;
                     Ok(MarshalledArgument::Bits(kind, bytes))
                 }
@@ -216,8 +206,8 @@ impl ClrSession {
                         false => Ok(MarshalledArgument::Null),
                     };
                 };
-                let actual = self.types.declared_ty(&inner);
-                if is_nullable && self.types.nullable(&actual).is_none() {
+                let actual = self.program.types.declared_ty(&inner);
+                if is_nullable && self.program.types.nullable(&actual).is_none() {
                     // The runtime would read beyond a value that is shorter than the parameter.
                     let made = self.new_zeroed(site, to)?;
                     self.at_stop().write(&made, argument, to)?;
@@ -227,7 +217,9 @@ impl ClrSession {
                     return Ok(MarshalledArgument::Inside(path.clone()));
                 }
                 if actual.is_value() && value.as_reference().is_none() {
-                    if let (Ty::Primitive(_), Some(constant)) = (&actual, self.types.constant_of(&inner)) {
+                    if let (Ty::Primitive(_), Some(constant)) =
+                        (&actual, self.program.types.constant_of(&inner))
+                    {
                         return self.box_constant(site, &constant, &actual).map(MarshalledArgument::As);
                     }
                     return self.boxed_copy(site, path).map(MarshalledArgument::As);
@@ -248,14 +240,14 @@ impl ClrSession {
             return self.new_string(site, text);
         }
         let ty = if *ty == OBJECT || *ty == Ty::Null { constant.ty() } else { ty.clone() };
-        let ty = self.types.nullable(&ty).unwrap_or(ty);
+        let ty = self.program.types.nullable(&ty).unwrap_or(ty);
         let ty = match constant {
-            Constant::Decimal(_) => self.types.ty_named("System.Decimal").unwrap_or(ty),
+            Constant::Decimal(_) => self.program.types.ty_named("System.Decimal").unwrap_or(ty),
             _ => ty,
         };
-        let bytes = self.types.bytes_as(constant, &ty);
-        let bytes =
-            bytes.ok_or_else(|| conversion_failure(&constant.invariant_text(), &self.types.csharp(&ty)))?;
+        let bytes = self.program.types.bytes_as(constant, &ty);
+        let bytes = bytes
+            .ok_or_else(|| conversion_failure(&constant.invariant_text(), &self.program.types.csharp(&ty)))?;
         let path = self.new_zeroed(site, &ty)?;
         let place = bare(&self.at_stop().fetch(&path)?).ok_or_else(|| failed("a new box is null"))?;
         place.set_bytes(&bytes).map_err(cor("fill a box"))?;
@@ -264,14 +256,17 @@ impl ClrSession {
 
     /// A new zeroed object; a struct in a box.
     pub(crate) fn new_zeroed(&mut self, site: &EvalContext, ty: &Ty) -> Result<Path, Failure> {
-        let name = self.types.csharp(ty);
+        let name = self.program.types.csharp(ty);
         let lost = || failed(format!("cannot create an object of `{name}`"));
-        let (loaded, token) = self.types.definition(ty).ok_or_else(lost)?;
+        let (loaded, token) = self.program.types.definition(ty).ok_or_else(lost)?;
         let class = loaded.module.class(token).map_err(cor(format!("find `{name}`")))?;
-        let types = ty.arguments().iter().map(|of| self.types.runtime_type(&self.debuggee, site.thread, of));
+        let types = ty
+            .arguments()
+            .iter()
+            .map(|of| self.program.types.runtime_type(&self.program.debuggee, site.thread, of));
         let types = types.collect::<Result<Vec<_>, _>>()?;
         let made = self.run_in(site, &format!("new {name}"), None, |eval| eval.new_zeroed(&class, &types))?;
-        self.values.hold_object(&made.ok_or_else(lost)?, &name).ok_or_else(lost)
+        self.program.values.hold_object(&made.ok_or_else(lost)?, &name).ok_or_else(lost)
     }
 
     /// Has the runtime load the type of a value that it cannot read before. Returns whether it did.
@@ -281,51 +276,28 @@ impl ClrSession {
     }
 
     fn filled_nullable(&mut self, site: &EvalContext, constant: &Constant, to: &Ty) -> Result<Path, Failure> {
-        let inner = self.types.nullable(to).unwrap_or(OBJECT);
-        let lost = || conversion_failure(&constant.invariant_text(), &self.types.csharp(to));
-        let bytes = self.types.bytes_as(constant, &inner).ok_or_else(lost)?;
+        let inner = self.program.types.nullable(to).unwrap_or(OBJECT);
+        let lost = || conversion_failure(&constant.invariant_text(), &self.program.types.csharp(to));
+        let bytes = self.program.types.bytes_as(constant, &inner).ok_or_else(lost)?;
         let path = self.new_zeroed(site, to)?;
         let place = self.at_stop().fetch(&path)?;
         let fill = || {
-            self.types.field_named(&place, "hasValue")?.set_bytes(&[1]).ok()?;
-            self.types.field_named(&place, "value")?.set_bytes(&bytes).ok()
+            self.program.types.field_named(&place, "hasValue")?.set_bytes(&[1]).ok()?;
+            self.program.types.field_named(&place, "value")?.set_bytes(&bytes).ok()
         };
-        fill().ok_or_else(|| conversion_failure(&constant.invariant_text(), &self.types.csharp(to)))?;
+        fill()
+            .ok_or_else(|| conversion_failure(&constant.invariant_text(), &self.program.types.csharp(to)))?;
         Ok(path)
     }
 
     /// A box with a copy of a struct: the runtime boxes `this` for methods that only `object` declares.
     pub(crate) fn boxed_copy(&mut self, site: &EvalContext, path: &Path) -> Result<Path, Failure> {
         let lost = || failed(format!("`{}` cannot be boxed", path.name));
-        let function = self.types.clone_method().ok_or_else(lost)?;
+        let function = self.program.types.clone_method().ok_or_else(lost)?;
         let value = bare(&self.at_stop().fetch(path)?).ok_or_else(lost)?;
         let made =
             self.run_in(site, &path.name, Some(&function), |eval| eval.call(&function, &[], &[value]))?;
-        self.values.hold_object(&made.ok_or_else(lost)?, &path.name).ok_or_else(lost)
-    }
-}
-
-impl StopContext<'_> {
-    /// Fetches all arguments; nothing may run between this and the call.
-    fn all(&self, values: &[MarshalledArgument]) -> Result<Vec<EvalArgument>, Failure> {
-        let inside =
-            |path: &Path| bare(&self.fetch(path)?).ok_or_else(|| failed(format!("`{}` is null", path.name)));
-        let fetch = |value: &MarshalledArgument| {
-            Ok(match value {
-                MarshalledArgument::Bits(kind, bytes) => EvalArgument::Bits(*kind, bytes.clone()),
-                MarshalledArgument::Null => EvalArgument::Null,
-                MarshalledArgument::As(path) => EvalArgument::Value(self.fetch(path)?),
-                MarshalledArgument::Inside(path) => EvalArgument::Value(inside(path)?),
-                MarshalledArgument::Copy(path) => {
-                    let inner = inside(path)?;
-                    match pad_struct(&inner).map_err(cor(format!("read `{}`", path.name)))? {
-                        Some(bytes) => EvalArgument::Bits(element::U8, bytes),
-                        None => EvalArgument::Value(inner),
-                    }
-                }
-            })
-        };
-        values.iter().map(fetch).collect()
+        self.program.values.hold_object(&made.ok_or_else(lost)?, &path.name).ok_or_else(lost)
     }
 }
 
@@ -350,44 +322,6 @@ impl ClrTypeSystem {
             metadata.methods(token).find(|method| metadata.method_name(*method) == "MemberwiseClone")?;
         loaded.module.function(clone).ok()
     }
-}
-
-enum EvalArgument {
-    Bits(u32, Vec<u8>),
-    Null,
-    Value(ClrValue),
-}
-
-/// The bytes of a struct as the integer that is passed in a register. The runtime copies only structs of 1,
-/// 2, 4 and 8 bytes, and larger ones; for others it would pass the address in that register. None of them
-/// contains a reference.
-fn pad_struct(value: &ClrValue) -> cordebug::Result<Option<Vec<u8>>> {
-    if !matches!(value.size()?, 3 | 5 | 6 | 7) {
-        return Ok(None);
-    }
-    let mut bytes = value.bytes()?;
-    bytes.resize(size_of::<u64>(), 0);
-    Ok(Some(bytes))
-}
-
-fn finish(list: Vec<EvalArgument>, eval: &Eval) -> cordebug::Result<Vec<ClrValue>> {
-    list.into_iter()
-        .map(|part| match part {
-            EvalArgument::Value(value) => Ok(value),
-            EvalArgument::Null => eval.create_value(element::CLASS),
-            EvalArgument::Bits(kind, bytes) => {
-                // The library creates no values of native size.
-                let kind = match kind {
-                    element::I => element::I8,
-                    element::U => element::U8,
-                    kind => kind,
-                };
-                let value = eval.create_value(kind)?;
-                value.set_bytes(&bytes)?;
-                Ok(value)
-            }
-        })
-        .collect()
 }
 
 fn failed(message: impl Into<String>) -> Failure {

@@ -63,19 +63,22 @@ impl ClrSession {
         if let Some(refusal) = self.calls.refusal(site, what) {
             return Err(refusal);
         }
-        let eval = self.debuggee.thread(site.thread)?.create_eval().map_err(cor("prepare a call"))?;
+        let eval = self.program.debuggee.thread(site.thread)?.create_eval().map_err(cor("prepare a call"))?;
         // Once the call is set up, the stack cannot be walked.
         let top = self.at_stop().frame_at(site.thread, 0);
         let top = top.and_then(|frame| frame.stack_range().map_err(cor("read the stack"))).ok();
         setup(&eval).map_err(|error| call_start_failure(what, site.thread, error))?;
-        let is_core = self.debuggee.debugger.as_ref().is_some_and(Debugger::is_core);
-        let process = self.debuggee.process()?;
+        let is_core = self.program.debuggee.debugger.as_ref().is_some_and(Debugger::is_core);
+        let process = self.program.debuggee.process()?;
         let call = RunningCall { eval: &eval, process: &process, site, what, function, top, is_core };
         match self.finish(&call, with_others)? {
             CallOutcome::Value(value) => Ok(value),
             CallOutcome::Threw(thrown) => {
                 let (name, message) = match &thrown {
-                    Some(thrown) => (self.types.type_of(thrown), self.types.text_field(thrown, "_message")),
+                    Some(thrown) => (
+                        self.program.types.type_of(thrown),
+                        self.program.types.text_field(thrown, "_message"),
+                    ),
                     None => ("an exception".into(), None),
                 };
                 let message = message.map_or(String::new(), |message| format!(": {message}"));
@@ -88,17 +91,17 @@ impl ClrSession {
     pub(crate) fn new_string(&mut self, site: &EvalContext, text: &str) -> Result<Path, Failure> {
         let made = self.run_in(site, "new string", None, |eval| eval.new_string(text))?;
         let lost = || Failure::new(ErrorCode::EvaluationFailed, "the program could not make a string");
-        self.values.hold_object(&made.ok_or_else(lost)?, "new string").ok_or_else(lost)
+        self.program.values.hold_object(&made.ok_or_else(lost)?, "new string").ok_or_else(lost)
     }
 
     /// Runs the program until the call is complete, or is given up.
     fn finish(&mut self, call: &RunningCall<'_>, mut with_others: bool) -> Result<CallOutcome, Failure> {
         let (site, what) = (call.site, call.what);
         // Threads that cannot be suspended keep running; the call does not depend on it.
-        call.hold_others(&self.debuggee, !with_others);
+        call.hold_others(&self.program.debuggee, !with_others);
         call.resume()?;
         let start = Instant::now();
-        let mut waits = WaitSamples::of(self.debuggee.pid, site.thread);
+        let mut waits = WaitSamples::of(self.program.debuggee.pid, site.thread);
         let mut phase = EvalPhase::Running;
         let outcome = loop {
             let patience = if phase.is_running() {
@@ -106,38 +109,41 @@ impl ClrSession {
             } else {
                 CANCEL_CHECK_INTERVAL
             };
-            let (event, result) =
-                match self.inbox.recv_timeout(patience.clamp(MIN_WAIT, CANCEL_CHECK_INTERVAL)) {
-                    // An earlier call that was given up may end on another thread now.
-                    Ok(EngineInput::Callback(callback))
-                        if self.calls.stuck.of_abandoned_call(&mut self.debuggee.threads, &callback) =>
-                    {
-                        call.resume()?;
-                        (None, None)
-                    }
-                    Ok(EngineInput::Callback(Callback::EvalComplete { eval, .. })) => {
-                        (Some(CallEvent::Completed), eval.result())
-                    }
-                    Ok(EngineInput::Callback(Callback::EvalException { eval, .. })) => {
-                        (Some(CallEvent::Threw), eval.result())
-                    }
-                    Ok(EngineInput::Callback(callback @ Callback::ExitProcess)) => {
-                        self.inbox.postpone(EngineInput::Callback(callback));
-                        self.debuggee.end.is_noticed = true;
-                        return Err(end_failure(what));
-                    }
-                    Ok(EngineInput::Callback(callback)) => {
-                        self.record_changes(callback);
-                        call.resume()?;
-                        (None, None)
-                    }
-                    Ok(other) => {
-                        self.inbox.postpone(other);
-                        (None, None)
-                    }
-                    Err(RecvTimeoutError::Timeout) => (None, None),
-                    Err(RecvTimeoutError::Disconnected) => return Err(timeout_failure(what, site.limit, "")),
-                };
+            let (event, result) = match self
+                .hub
+                .inbox
+                .recv_timeout(patience.clamp(MIN_WAIT, CANCEL_CHECK_INTERVAL))
+            {
+                // An earlier call that was given up may end on another thread now.
+                Ok(EngineInput::Callback(callback))
+                    if self.calls.stuck.of_abandoned_call(&mut self.program.debuggee.threads, &callback) =>
+                {
+                    call.resume()?;
+                    (None, None)
+                }
+                Ok(EngineInput::Callback(Callback::EvalComplete { eval, .. })) => {
+                    (Some(CallEvent::Completed), eval.result())
+                }
+                Ok(EngineInput::Callback(Callback::EvalException { eval, .. })) => {
+                    (Some(CallEvent::Threw), eval.result())
+                }
+                Ok(EngineInput::Callback(callback @ Callback::ExitProcess)) => {
+                    self.hub.inbox.postpone(EngineInput::Callback(callback));
+                    self.program.debuggee.end.is_noticed = true;
+                    return Err(end_failure(what));
+                }
+                Ok(EngineInput::Callback(callback)) => {
+                    self.record_changes(callback);
+                    call.resume()?;
+                    (None, None)
+                }
+                Ok(other) => {
+                    self.hub.inbox.postpone(other);
+                    (None, None)
+                }
+                Err(RecvTimeoutError::Timeout) => (None, None),
+                Err(RecvTimeoutError::Disconnected) => return Err(timeout_failure(what, site.limit, "")),
+            };
             let action = match event {
                 Some(event) => phase.next(start.elapsed(), event),
                 None => {
@@ -145,11 +151,14 @@ impl ClrSession {
                         waits.sample();
                     }
                     let waited = start.elapsed();
-                    let is_wanted = waited > site.limit || self.request.is_abandoned();
+                    let is_wanted = waited > site.limit || self.hub.request.is_abandoned();
                     if !with_others && (waited > site.limit / 2 || is_wanted) {
                         with_others = true;
-                        call.halt(&mut self.debuggee, "stop a call that may wait for another thread")?;
-                        call.hold_others(&self.debuggee, false);
+                        call.halt(
+                            &mut self.program.debuggee,
+                            "stop a call that may wait for another thread",
+                        )?;
+                        call.hold_others(&self.program.debuggee, false);
                         call.resume()?;
                     }
                     phase.next(start.elapsed(), CallEvent::Waited { is_wanted })
@@ -157,10 +166,11 @@ impl ClrSession {
             };
             let action = match action {
                 CallAction::Inspect => {
-                    let safety = call.check_abort_safety(&mut self.debuggee, &self.types, &waits)?;
+                    let safety =
+                        call.check_abort_safety(&mut self.program.debuggee, &self.program.types, &waits)?;
                     let mut action = phase.next(start.elapsed(), CallEvent::Inspected(safety));
                     if action == CallAction::Abort {
-                        let taken = call.abort(&mut self.debuggee)?;
+                        let taken = call.abort(&mut self.program.debuggee)?;
                         action = phase.next(start.elapsed(), taken);
                     }
                     tracing::debug!(what, ?safety, ?phase, "a call is to end");
@@ -170,7 +180,7 @@ impl ClrSession {
                     action
                 }
                 CallAction::LookWhatKeepsIt => {
-                    let keeper = call.look_for_obstacle(&mut self.debuggee, &self.types)?;
+                    let keeper = call.look_for_obstacle(&mut self.program.debuggee, &self.program.types)?;
                     tracing::debug!(what, obstacle = ?keeper, "an aborted call has not ended");
                     let action = phase.next(start.elapsed(), CallEvent::AbortBlocked(keeper));
                     if action == CallAction::AbortRudely {
@@ -184,12 +194,12 @@ impl ClrSession {
             match action {
                 CallAction::TakeResult => break Ok(CallOutcome::Value(result)),
                 CallAction::TakeException => break Ok(CallOutcome::Threw(result)),
-                CallAction::ReportAborted => break Err(call.abort_failure(self.request.is_cancelled())),
+                CallAction::ReportAborted => break Err(call.abort_failure(self.hub.request.is_cancelled())),
                 CallAction::GiveUp(why) => {
                     if let Some(below) = call.top {
-                        self.calls.stuck.leave(&mut self.debuggee.threads, site.thread, below, what);
+                        self.calls.stuck.leave(&mut self.program.debuggee.threads, site.thread, below, what);
                     }
-                    break Err(call.give_up_failure(why, self.request.is_cancelled()));
+                    break Err(call.give_up_failure(why, self.hub.request.is_cancelled()));
                 }
                 CallAction::Continue
                 | CallAction::Inspect
@@ -199,7 +209,7 @@ impl ClrSession {
             }
         };
         if !with_others {
-            call.hold_others(&self.debuggee, false);
+            call.hold_others(&self.program.debuggee, false);
         }
         outcome
     }

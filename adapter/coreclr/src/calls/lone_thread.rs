@@ -23,12 +23,15 @@ const IDLE_SAMPLES: u32 = 10;
 impl ClrSession {
     /// Resumes threads until they are past their first calls, if the program was stopped during one.
     pub(crate) fn pass_first_calls(&mut self) {
-        let (Some(pid), Some(process)) = (self.debuggee.pid, self.debuggee.process.clone()) else { return };
+        let (Some(pid), Some(process)) = (self.program.debuggee.pid, self.program.debuggee.process.clone())
+        else {
+            return;
+        };
         if !self.calls.first_calls.record_check(process.resume_count()) {
             return;
         }
         for (id, place) in self.calls.first_calls.candidates(pid) {
-            let thread = self.debuggee.thread(id).ok();
+            let thread = self.program.debuggee.thread(id).ok();
             // A thread with managed frames has begun.
             let thread = thread.filter(|thread| thread.frames(1).is_ok_and(|frames| frames.is_empty()));
             if let Some(thread) = thread
@@ -64,7 +67,7 @@ impl ClrSession {
         let deadline = Instant::now() + FIRST_CALL_TIMEOUT;
         let (mut is_stopped, mut unmoved) = (false, 0);
         loop {
-            match self.inbox.recv_timeout(if is_stopped { Duration::ZERO } else { SAMPLE_INTERVAL }) {
+            match self.hub.inbox.recv_timeout(if is_stopped { Duration::ZERO } else { SAMPLE_INTERVAL }) {
                 Ok(EngineInput::Callback(callback)) if is_bookkeeping(&callback) => {
                     self.record_changes(callback);
                     // The callback itself stops the program: one stop is enough.
@@ -75,9 +78,9 @@ impl ClrSession {
                 }
                 // As at any other stop, it is handled when the program resumes.
                 Ok(EngineInput::Callback(callback)) if !matches!(callback, Callback::ExitProcess) => {
-                    self.inbox.defer(callback);
+                    self.hub.inbox.defer(callback);
                     if !is_stopped {
-                        self.debuggee.stop(process)?;
+                        self.program.debuggee.stop(process)?;
                     }
                     is_stopped = true;
                 }
@@ -86,7 +89,7 @@ impl ClrSession {
                         other,
                         EngineInput::Callback(_) | EngineInput::Exited(_) | EngineInput::Shutdown
                     );
-                    self.inbox.postpone(other);
+                    self.hub.inbox.postpone(other);
                     if is_end {
                         return Ok(());
                     }
@@ -97,7 +100,7 @@ impl ClrSession {
                     let now = busy_at(task);
                     unmoved = if now.as_deref() == Some(place) { unmoved + 1 } else { 0 };
                     if now.is_none() || unmoved == IDLE_SAMPLES || Instant::now() > deadline {
-                        self.debuggee.stop(process)?;
+                        self.program.debuggee.stop(process)?;
                         is_stopped = true;
                     }
                 }

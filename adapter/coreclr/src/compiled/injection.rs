@@ -123,11 +123,11 @@ pub(super) fn method_with(
     let metadata: &Metadata = &loaded.image()?.metadata;
     let signature = metadata.method_signature(token)?;
     (!signature.has_this).then_some(())?;
-    let close = |of| session.types.ty_of(loaded, of).with(&[], &types);
+    let close = |of| session.program.types.ty_of(loaded, of).with(&[], &types);
     Some(MethodInstance {
         loaded: loaded.clone(),
         token,
-        owner: session.types.defined(loaded, metadata.owner_of(token), None, Vec::new()),
+        owner: session.program.types.defined(loaded, metadata.owner_of(token), None, Vec::new()),
         parameters: signature.parameters.iter().map(close).collect(),
         result: close(&signature.result),
         types,
@@ -136,7 +136,7 @@ pub(super) fn method_with(
 }
 
 fn static_method(session: &ClrSession, class: &str, name: &str, parameters: &[Ty]) -> Option<MethodInstance> {
-    let (loaded, token) = session.types.type_named(class)?;
+    let (loaded, token) = session.program.types.type_named(class)?;
     let metadata = &loaded.image()?.metadata;
     let named = metadata.methods(token).filter(|method| metadata.method_name(*method) == name);
     let mut fitting = named.filter_map(|method| method_with(session, &loaded, method, Vec::new()));
@@ -151,24 +151,24 @@ fn anchor(session: &mut ClrSession, site: &EvalContext, beside: &LoadedModule) -
         is_class && metadata.generic_parameters(*token).is_empty()
     };
     let token = metadata.type_tokens().find(is_plain)?;
-    let ty = session.types.defined(beside, token, Some(false), Vec::new());
-    let of = session.types.runtime_type(&session.debuggee, site.thread, &ty).ok()?;
+    let ty = session.program.types.defined(beside, token, Some(false), Vec::new());
+    let of = session.program.types.runtime_type(&session.program.debuggee, site.thread, &ty).ok()?;
     let made = session.run_in(site, "new array", None, |eval| eval.new_array(&of, 0)).ok()?;
-    session.values.hold_object(&made?, "new array")
+    session.program.values.hold_object(&made?, "new array")
 }
 
 /// An array of bytes in the program.
 fn bytes(session: &mut ClrSession, site: &EvalContext, bytes: &[u8]) -> Result<TypedValue, Failure> {
     let lost = || failed("the program could not make an array");
     let length = u32::try_from(bytes.len()).map_err(|_| lost())?;
-    let of = session.types.runtime_type(&session.debuggee, site.thread, &BYTES)?;
+    let of = session.program.types.runtime_type(&session.program.debuggee, site.thread, &BYTES)?;
     let made = session.run_in(site, "new byte[]", None, |eval| eval.new_array(&of, length))?;
-    let path = session.values.hold_object(&made.ok_or_else(lost)?, "new byte[]").ok_or_else(lost)?;
+    let path = session.program.values.hold_object(&made.ok_or_else(lost)?, "new byte[]").ok_or_else(lost)?;
     let array = crate::bare_value::bare(&session.at_stop().fetch(&path)?).and_then(|value| value.as_array());
     let first = array.ok_or_else(lost)?.element(0).and_then(|element| element.address());
     let address = first.map_err(cor("find the bytes of a new array"))?;
     let written =
-        session.debuggee.process()?.write_memory(address, bytes).map_err(cor("fill a new array"))?;
+        session.program.debuggee.process()?.write_memory(address, bytes).map_err(cor("fill a new array"))?;
     match written == bytes.len() {
         true => Ok(TypedValue { data: ValueLocation::At(path), ty: BYTES.vector() }),
         false => Err(failed("the program's memory could not be written to")),
@@ -177,8 +177,14 @@ fn bytes(session: &mut ClrSession, site: &EvalContext, bytes: &[u8]) -> Result<T
 
 /// The module of an assembly that was just loaded for an expression.
 fn find_loaded(session: &ClrSession, name: &str) -> Result<Rc<LoadedModule>, Failure> {
-    let found =
-        session.types.modules.all().iter().rev().find(|loaded| loaded.path == std::path::Path::new(name));
+    let found = session
+        .program
+        .types
+        .modules
+        .all()
+        .iter()
+        .rev()
+        .find(|loaded| loaded.path == std::path::Path::new(name));
     found
         .cloned()
         .ok_or_else(|| failed("the program loaded a compiled expression, but its runtime did not report it"))

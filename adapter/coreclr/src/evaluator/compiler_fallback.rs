@@ -101,7 +101,8 @@ impl ClrSession {
         request: EvaluationRequest<'_>,
         before: (u64, u64),
     ) -> Result<ExpressionResult, Failure> {
-        let has_changed = self.debuggee.end.is_noticed || self.debuggee.times_changed() != before;
+        let has_changed =
+            self.program.debuggee.end.is_noticed || self.program.debuggee.times_changed() != before;
         // Compiled code writes where Tandem refuses to, even beyond the end of a buffer.
         let may_be_written = !prepared.writes() || is_out_of_reach(&failure);
         if has_changed || !may_be_written || !is_not_understood(&failure) || !self.may_compile(request) {

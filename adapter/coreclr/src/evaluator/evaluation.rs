@@ -96,59 +96,63 @@ impl<'a> ExpressionEvaluation<'a> {
 
 impl TypeProvider for ExpressionEvaluation<'_> {
     fn info(&self, def: Def) -> Option<Rc<TypeInfo>> {
-        self.session().types.type_info(def)
+        self.session().program.types.type_info(def)
     }
 
     fn members(&self, def: Def, name: &str) -> Rc<[Member]> {
-        self.session().types.members_named(def, name)
+        self.session().program.types.members_named(def, name)
     }
 
     fn indexers(&self, def: Def) -> Rc<[Rc<Property>]> {
-        self.session().types.indexers_of(def)
+        self.session().program.types.indexers_of(def)
     }
 
     fn all_members(&self, def: Def) -> Vec<Member> {
-        self.session().types.read_members(def, None)
+        self.session().program.types.read_members(def, None)
     }
 
     fn find(&self, full_name: &str) -> Option<Def> {
-        self.session().types.type_named(full_name).map(|(loaded, token)| Def { module: loaded.id, token })
+        self.session()
+            .program
+            .types
+            .type_named(full_name)
+            .map(|(loaded, token)| Def { module: loaded.id, token })
     }
 
     fn find_from(&self, from: Def, full_name: &str) -> Option<Def> {
-        let found = self.session().types.type_seen_from(from.module, full_name);
+        let found = self.session().program.types.type_seen_from(from.module, full_name);
         found.map(|(loaded, token)| Def { module: loaded.id, token })
     }
 
     fn is_visible_from(&self, from: Def, def: Def) -> bool {
-        self.session().types.is_visible_from(from.module, def.module, def.token)
+        self.session().program.types.is_visible_from(from.module, def.module, def.token)
     }
 
     fn find_nested(&self, def: Def, name: &str) -> Option<Def> {
-        let loaded = self.session().types.modules.by_id(def.module)?;
+        let loaded = self.session().program.types.modules.by_id(def.module)?;
         let metadata = &loaded.image()?.metadata;
         let token = metadata.find_type(&format!("{}.{name}", metadata.type_name(def.token)))?;
         Some(Def { module: def.module, token })
     }
 
     fn find_unique(&self, name: &str) -> Option<Def> {
-        self.session().types.only_type(name)
+        self.session().program.types.only_type(name)
     }
 
     fn is_namespace(&self, name: &str) -> bool {
-        self.session().types.is_namespace(name)
+        self.session().program.types.is_namespace(name)
     }
 
     fn extensions(&self, from: Option<Def>, name: &str) -> Vec<Rc<Method>> {
-        self.session().types.extensions_seen_from(from, name)
+        self.session().program.types.extensions_seen_from(from, name)
     }
 
     fn type_names(&self, within: Result<&str, Def>, prefix: &str) -> Vec<String> {
-        self.session().types.type_names_in(within, prefix)
+        self.session().program.types.type_names_in(within, prefix)
     }
 
     fn all_extensions(&self) -> Vec<Rc<Method>> {
-        self.session().types.extensions_of_the_user()
+        self.session().program.types.extensions_of_the_user()
     }
 
     fn runtime_type(&self, of: &Typed) -> Option<Ty> {

@@ -40,7 +40,7 @@ impl ClrSession {
                 if at == 0 { "OrderBy" } else { "ThenBy" },
                 if level.is_descending { "Descending" } else { "" },
             );
-            let of = self.types.common_ty(&level.keys);
+            let of = self.program.types.common_ty(&level.keys);
             let key = self.by_position(level.keys.clone(), &of, site)?;
             let sequence = if at == 0 { SEQUENCE } else { "System.Linq.IOrderedEnumerable`1" };
             let name = format!("{first}{end}");
@@ -63,7 +63,7 @@ impl ClrSession {
         site: &EvalContext,
     ) -> Result<Vec<Vec<usize>>, Failure> {
         let positions = self.positions(keys.len(), site)?;
-        let of = self.types.common_ty(keys);
+        let of = self.program.types.common_ty(keys);
         let key = self.by_position(keys.to_vec(), &of, site)?;
         let (mut given, mut takes) = (vec![positions, key], vec![SEQUENCE, FUNCTION]);
         if let Some(comparer) = comparer {
@@ -71,13 +71,13 @@ impl ClrSession {
             takes.push(EQUALITY);
         }
         let groups = self.call_known(LINQ, "GroupBy", vec![INT, of.clone()], &takes, None, &given, site)?;
-        let grouping = self.types.ty_generic("System.Linq.IGrouping`2", vec![of, INT]);
+        let grouping = self.program.types.ty_generic("System.Linq.IGrouping`2", vec![of, INT]);
         let grouping = grouping.ok_or_else(|| failed("there are no groups here"))?;
-        let groups = TypedValue { ty: self.types.sequence_of(&grouping)?, ..groups };
+        let groups = TypedValue { ty: self.program.types.sequence_of(&grouping)?, ..groups };
         let (groups, _) = self.items_in(&groups, keys.len(), site)?;
         let mut all = Vec::new();
         for group in groups {
-            all.push(self.at_stop().positions_in(&self.request.cancel, &group)?);
+            all.push(self.at_stop().positions_in(&self.hub.request.cancel, &group)?);
         }
         Ok(all)
     }
@@ -112,9 +112,9 @@ impl ClrSession {
         groups: &[Rc<Grouping<Path>>],
         site: &EvalContext,
     ) -> Result<TypedValue, Failure> {
-        let grouping = match self.types.full_name(ty).as_str() {
+        let grouping = match self.program.types.full_name(ty).as_str() {
             "System.Linq.IGrouping`2" | "System.Linq.ILookup`2" | "System.Linq.Lookup`2" => ty.clone(),
-            _ => self.types.item_of(ty).unwrap_or(Ty::Other),
+            _ => self.program.types.item_of(ty).unwrap_or(Ty::Other),
         };
         let [key_ty, item_ty] = grouping.arguments() else { return Err(failed("these are not groups")) };
         let (mut keys, mut items) = (Vec::new(), Vec::new());
@@ -129,14 +129,15 @@ impl ClrSession {
         let takes = [SEQUENCE, FUNCTION, FUNCTION];
         let types = vec![INT, key_ty.clone(), item_ty.clone()];
         let lookup = self.call_known(LINQ, "ToLookup", types, &takes, None, &[positions, key, item], site)?;
-        if self.types.full_name(ty).ends_with("Lookup`2") {
+        if self.program.types.full_name(ty).ends_with("Lookup`2") {
             return Ok(TypedValue { ty: ty.clone(), ..lookup });
         }
-        let of = self.types.ty_generic("System.Linq.IGrouping`2", vec![key_ty.clone(), item_ty.clone()]);
+        let of =
+            self.program.types.ty_generic("System.Linq.IGrouping`2", vec![key_ty.clone(), item_ty.clone()]);
         let of = of.ok_or_else(|| failed("there are no groups here"))?;
         let given = [lookup];
         let array = self.call_known(LINQ, "ToArray", vec![of.clone()], &[SEQUENCE], None, &given, site)?;
-        if self.types.full_name(ty) != "System.Linq.IGrouping`2" {
+        if self.program.types.full_name(ty) != "System.Linq.IGrouping`2" {
             return Ok(TypedValue { ty: of.vector(), ..array });
         }
         let first = TypedValue { ty: of.vector(), ..array };
@@ -165,7 +166,7 @@ impl ClrSession {
         let array = self.array_with(of, &[count], values, site)?;
         let lost = || failed("there are no lists of these here");
         let list = self.list_of(of, array, site)?;
-        let function = self.types.ty_generic(FUNCTION, vec![INT, of.clone()]).ok_or_else(lost)?;
+        let function = self.program.types.ty_generic(FUNCTION, vec![INT, of.clone()]).ok_or_else(lost)?;
         let ty = self.type_object(&function, site)?;
         let takes = ["System.Type", "System.Object", "System.String"];
         let given = [ty, list, TypedValue::text("get_Item")];

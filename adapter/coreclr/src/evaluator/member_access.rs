@@ -34,7 +34,7 @@ impl ClrSession {
         let name = &property.property.name;
         let def = property.property.owner;
         let lost = || failed(format!("`{name}` is in no module that is loaded"));
-        let loaded = self.types.modules.by_id(def.module).ok_or_else(lost)?;
+        let loaded = self.program.types.modules.by_id(def.module).ok_or_else(lost)?;
         if let Some(known) = self.at_stop().array_property(on, name)? {
             return Ok(known);
         }
@@ -61,7 +61,7 @@ impl ClrSession {
             if own.is_empty() { image.metadata.tuple_names_of_parameter(getter, None) } else { own }
         });
         let val = self.call_getter(on, (&property.loaded, &property.owner, getter), name, false, site)?;
-        let ty = self.types.with_names(val.ty.clone(), names.unwrap_or_default());
+        let ty = self.program.types.with_names(val.ty.clone(), names.unwrap_or_default());
         Ok(TypedValue { ty, ..val })
     }
 
@@ -81,7 +81,7 @@ impl ClrSession {
         {
             return Ok(with_call_name(val, &shown));
         }
-        let method = self.types.method(loaded, owner, getter);
+        let method = self.program.types.method(loaded, owner, getter);
         let method = method.ok_or_else(|| failed(format!("`{shown}` has a getter that cannot be read")))?;
         if is_base && self.at_stop().is_overridden(&method, on) {
             return Err(overridden(name));
@@ -101,11 +101,11 @@ impl ClrSession {
             return Ok(item);
         }
         let lost = || failed("the indexer is in no module that is loaded");
-        let loaded = self.types.modules.by_id(property.property.owner.module).ok_or_else(lost)?;
-        let name = of.path().map_or_else(|| self.types.csharp(&of.ty), |path| path.name.clone());
+        let loaded = self.program.types.modules.by_id(property.property.owner.module).ok_or_else(lost)?;
+        let name = of.path().map_or_else(|| self.program.types.csharp(&of.ty), |path| path.name.clone());
         let getter = property.property.getter;
         let getter = getter.ok_or_else(|| failed(format!("elements of `{name}` can only be written")))?;
-        let method = self.types.method(&loaded, &property.owner, getter).ok_or_else(lost)?;
+        let method = self.program.types.method(&loaded, &property.owner, getter).ok_or_else(lost)?;
         if property.is_base && self.at_stop().is_overridden(&method, of) {
             return Err(overridden("this[]"));
         }

@@ -26,10 +26,10 @@ impl ClrSession {
         site: &EvalContext,
     ) -> Result<Option<TypedValue>, Failure> {
         let name = &method.method.name;
-        let mut meant = self.types.method_instance(method)?;
+        let mut meant = self.program.types.method_instance(method)?;
         // A struct's own override is called directly: boxing a null nullable yields null.
         if let Some(of) = of.filter(|of| of.ty.is_value() && !meant.owner.is_value()) {
-            let mut own = self.types.methods_named(&of.ty, name).into_iter();
+            let mut own = self.program.types.methods_named(&of.ty, name).into_iter();
             let overrides = |own: &MethodInstance| !own.is_static && own.parameters == meant.parameters;
             meant = own.find(overrides).filter(|own| own.types.len() == meant.types.len()).unwrap_or(meant);
         }
@@ -44,7 +44,7 @@ impl ClrSession {
         let before = match of {
             Some(TypedValue { data: ValueLocation::At(path), .. }) => format!("{}.", path.name),
             Some(_) => String::new(),
-            None => format!("{}.", self.types.csharp(&meant.owner)),
+            None => format!("{}.", self.program.types.csharp(&meant.owner)),
         };
         let what = format!("{before}{name}({})", if arguments.is_empty() { "" } else { "…" });
         let val = self.call(site, &meant, of, arguments, &what)?;
@@ -65,8 +65,8 @@ impl ClrSession {
     ) -> Result<TypedValue, Failure> {
         let short = class.rsplit('.').next().unwrap_or(class);
         let lost = || failed(format!("this program has no `{short}.{name}`"));
-        let owner = self.types.ty_named(class).ok_or_else(lost)?;
-        let method = self.types.known_method(&owner, name, types, takes).ok_or_else(lost)?;
+        let owner = self.program.types.ty_named(class).ok_or_else(lost)?;
+        let method = self.program.types.known_method(&owner, name, types, takes).ok_or_else(lost)?;
         self.call(site, &method, this, arguments, &format!("{short}.{name}(…)"))
     }
 
@@ -77,9 +77,10 @@ impl ClrSession {
         site: &EvalContext,
     ) -> Result<Option<String>, Failure> {
         let actual = self.at_stop().actual(val)?;
-        let chain = self.types.chain(&actual);
-        let method =
-            chain.iter().find_map(|owner| self.types.known_method(owner, "ToString", Vec::new(), &[]));
+        let chain = self.program.types.chain(&actual);
+        let method = chain
+            .iter()
+            .find_map(|owner| self.program.types.known_method(owner, "ToString", Vec::new(), &[]));
         let method = method.filter(|method| !method.is_static);
         let method = method.ok_or_else(|| failed("`ToString` was not found"))?;
         let of = val.path().map_or("", |path| path.name.as_str());
@@ -125,8 +126,10 @@ impl ClrSession {
         if self.at_stop().is_null_val(val).unwrap_or(true) {
             return failed("NullReferenceException: what is thrown is null");
         }
-        let name =
-            self.at_stop().actual(val).map_or_else(|_| "an exception".into(), |ty| self.types.csharp(&ty));
+        let name = self
+            .at_stop()
+            .actual(val)
+            .map_or_else(|_| "an exception".into(), |ty| self.program.types.csharp(&ty));
         let message = val.path().cloned().and_then(|path| self.property_value(&path, "Message", site).ok());
         match message.and_then(|message| self.at_stop().returned_text(&message).ok()) {
             Some(message) => failed(format!("{name}: {message}")),
@@ -136,13 +139,13 @@ impl ClrSession {
 
     /// Loads the static methods of LINQ, which a program may not have loaded yet.
     pub(super) fn load_linq(&mut self, site: &EvalContext) -> Result<(), Failure> {
-        if self.types.type_named("System.Linq.Enumerable").is_some() {
+        if self.program.types.type_named("System.Linq.Enumerable").is_some() {
             return Ok(());
         }
         let given = [TypedValue::constant_of(Constant::Text("System.Linq".into()), STRING)];
         let takes = ["System.String"];
         self.call_known("System.Reflection.Assembly", "Load", Vec::new(), &takes, None, &given, site)?;
-        match self.types.type_named("System.Linq.Enumerable").is_some() {
+        match self.program.types.type_named("System.Linq.Enumerable").is_some() {
             true => Ok(()),
             false => Err(failed("System.Linq cannot be loaded into the program")),
         }

@@ -21,7 +21,7 @@ impl ClrSession {
         site: &EvalContext,
     ) -> Result<TypedValue, Failure> {
         let text = text.trim();
-        let place = self.types.place_about(ty);
+        let place = self.program.types.place_about(ty);
         let allowed = AllowedEffects::Everything;
         let request = EvaluationRequest { text, site, allowed, place: Some(&place), about: Some(path) };
         match self.evaluate_request(request, &|_| Ok(ResolvedScope::of(ty)))? {
@@ -38,8 +38,15 @@ impl ClrSession {
         ty: &Ty,
         site: &EvalContext,
     ) -> Result<Option<String>, Failure> {
-        let has_it = |owner: &Ty| self.types.known_method(owner, "ToString", Vec::new(), &[]).is_some();
-        let owner = self.types.chain(ty).into_iter().find(has_it).map(|owner| self.types.full_name(&owner));
+        let has_it =
+            |owner: &Ty| self.program.types.known_method(owner, "ToString", Vec::new(), &[]).is_some();
+        let owner = self
+            .program
+            .types
+            .chain(ty)
+            .into_iter()
+            .find(has_it)
+            .map(|owner| self.program.types.full_name(&owner));
         if owner.is_none_or(|owner| matches!(owner.as_str(), "System.Object" | "System.ValueType")) {
             return Ok(None);
         }
@@ -55,7 +62,7 @@ impl ClrSession {
         site: &EvalContext,
     ) -> Option<TypedValue> {
         let on = TypedValue::at(path.clone(), owner.clone());
-        let property = self.types.property_of(owner, name, false)?;
+        let property = self.program.types.property_of(owner, name, false)?;
         self.get(&property, &on, name, &EvalContext { runs: false, ..*site }).ok()
     }
 
@@ -69,8 +76,8 @@ impl ClrSession {
         let on = self.at_stop().val_at(path.clone())?;
         let actual = self.at_stop().actual(&on)?;
         let owners = [actual, on.ty.clone()];
-        let owners: Vec<Ty> = owners.iter().flat_map(|ty| self.types.lineage(ty)).collect();
-        let property = owners.iter().find_map(|owner| self.types.property_of(owner, name, false));
+        let owners: Vec<Ty> = owners.iter().flat_map(|ty| self.program.types.lineage(ty)).collect();
+        let property = owners.iter().find_map(|owner| self.program.types.property_of(owner, name, false));
         let property = property.ok_or_else(|| failed(format!("there is no property `{name}`")))?;
         self.get(&property, &on, name, site)
     }

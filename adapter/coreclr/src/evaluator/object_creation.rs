@@ -29,10 +29,10 @@ impl ClrSession {
         arguments: &[TypedValue],
         site: &EvalContext,
     ) -> Result<TypedValue, Failure> {
-        let method = self.types.method_instance(constructor)?;
+        let method = self.program.types.method_instance(constructor)?;
         let what = format!(
             "new {}({})",
-            self.types.csharp(&constructor.owner),
+            self.program.types.csharp(&constructor.owner),
             if arguments.is_empty() { "" } else { "…" }
         );
         self.construct(site, &method, arguments, &what)
@@ -46,8 +46,8 @@ impl ClrSession {
         arguments: &[TypedValue],
         site: &EvalContext,
     ) -> Result<TypedValue, Failure> {
-        let name = self.types.csharp(ty);
-        let constructor = self.types.known_method(ty, ".ctor", Vec::new(), takes);
+        let name = self.program.types.csharp(ty);
+        let constructor = self.program.types.known_method(ty, ".ctor", Vec::new(), takes);
         let constructor = constructor.ok_or_else(|| failed(format!("cannot create a `{name}`")))?;
         let made = self.construct(site, &constructor, arguments, &format!("new {name}(…)"))?;
         Ok(TypedValue { ty: ty.clone(), ..made })
@@ -72,13 +72,13 @@ impl ClrSession {
         let since = Instant::now();
         let mut ready = Vec::new();
         for item in items {
-            if self.request.is_cancelled() {
+            if self.hub.request.is_cancelled() {
                 return Err(Failure::cancelled());
             }
             if since.elapsed() > site.limit {
                 let message = format!(
                     "an array of `{}` was not filled within {} ms",
-                    self.types.csharp(of),
+                    self.program.types.csharp(of),
                     site.limit.as_millis()
                 );
                 return Err(Failure::new(ErrorCode::EvaluationTimeout, message));
@@ -103,7 +103,7 @@ impl ClrSession {
         site: &EvalContext,
     ) -> Result<Option<TypedValue>, Failure> {
         let takes = ["System.Char", "System.StringSplitOptions"];
-        let splits = self.types.known_method(&STRING, "Split", Vec::new(), &takes);
+        let splits = self.program.types.known_method(&STRING, "Split", Vec::new(), &takes);
         let is_free = |letter: &char| texts.iter().flatten().all(|text| !text.contains(*letter));
         let between = ('\u{1}'..='\u{1f}').chain('\u{e000}'..='\u{f8ff}').find(is_free);
         let (Some(splits), Some(between)) = (splits, between) else { return Ok(None) };
@@ -111,7 +111,7 @@ impl ClrSession {
         let all = TypedValue::text(parts.join(between.encode_utf8(&mut [0; 4])));
         let given = [
             TypedValue::plain(Constant::Int(element::CHAR, i128::from(u32::from(between)))),
-            self.types.no_options(),
+            self.program.types.no_options(),
         ];
         let array = self.call(site, &splits, Some(&all), &given, "new string[]")?;
         let lost = || failed("cannot create the strings");
@@ -132,11 +132,11 @@ impl ClrSession {
     ) -> Result<TypedValue, Failure> {
         let [length] = lengths else { return self.array_of_ranks(of, lengths, site) };
         let length = u32::try_from(*length).unwrap_or(u32::MAX);
-        let what = format!("new {}[{length}]", self.types.csharp(of));
-        if of.is_value() && (!matches!(of, Ty::Primitive(_)) || self.types.is_decimal(of)) {
+        let what = format!("new {}[{length}]", self.program.types.csharp(of));
+        if of.is_value() && (!matches!(of, Ty::Primitive(_)) || self.program.types.is_decimal(of)) {
             return self.array_of_structs(of, length, &what, site);
         }
-        let element = self.types.runtime_type(&self.debuggee, site.thread, of)?;
+        let element = self.program.types.runtime_type(&self.program.debuggee, site.thread, of)?;
         let made = self.run_in(site, &what, None, |eval| eval.new_array(&element, length))?;
         self.at_stop().wrap_result(made, &of.clone().vector(), &what)
     }
@@ -150,12 +150,12 @@ impl ClrSession {
         site: &EvalContext,
     ) -> Result<TypedValue, Failure> {
         let lost = || failed(format!("`{what}` cannot be made"));
-        let list = self.types.ty_generic(LIST, vec![of.clone()]).ok_or_else(lost)?;
+        let list = self.program.types.ty_generic(LIST, vec![of.clone()]).ok_or_else(lost)?;
         let length = TypedValue::plain(Constant::Int(element::I4, length.into()));
         let list = self.construct_with(&list, &["System.Int32"], &[length], site)?;
         let path = list.path().ok_or_else(lost)?;
         let value = bare(&self.at_stop().fetch(path)?).ok_or_else(lost)?;
-        let step = self.types.member(&value, "_items").ok_or_else(lost)?;
+        let step = self.program.types.member(&value, "_items").ok_or_else(lost)?;
         Ok(TypedValue::at(path.step(step, what.to_owned()), of.clone().vector()))
     }
 
@@ -184,7 +184,7 @@ impl ClrSession {
         array: TypedValue,
         site: &EvalContext,
     ) -> Result<TypedValue, Failure> {
-        let list = self.types.ty_generic(LIST, vec![of.clone()]);
+        let list = self.program.types.ty_generic(LIST, vec![of.clone()]);
         let list = list.ok_or_else(|| failed("there are no lists here"))?;
         self.construct_with(&list, &[SEQUENCE], &[array], site)
     }
@@ -211,7 +211,11 @@ impl ClrSession {
         let path = self.new_zeroed(site, ty)?;
         let lost = || failed("the new tuple lacks an element");
         let value = bare(&self.at_stop().fetch(&path)?).ok_or_else(lost)?;
-        let places = self.types.tuple_elements(&value, &self.types.declared_ty(&value)).ok_or_else(lost)?;
+        let places = self
+            .program
+            .types
+            .tuple_elements(&value, &self.program.types.declared_ty(&value))
+            .ok_or_else(lost)?;
         drop(value);
         for ((item, ty), steps) in ready.iter().zip(&types).zip(places) {
             let place = steps.into_iter().fold(path.clone(), |way, step| way.step(step, String::new()));
@@ -222,7 +226,7 @@ impl ClrSession {
 
     /// A zeroed struct, or the zero of a type that exists here.
     pub(super) fn zero(&mut self, ty: &Ty, site: &EvalContext) -> Result<TypedValue, Failure> {
-        match self.types.zero_of(ty) {
+        match self.program.types.zero_of(ty) {
             Some(zero) => Ok(zero),
             None => self.new_zeroed(site, ty).map(|path| TypedValue::at(path, ty.clone())),
         }
@@ -233,14 +237,14 @@ impl ClrSession {
         let kind = match ty {
             Ty::Primitive(kind) => Some(*kind),
             Ty::Pointer(_) => Some(element::I),
-            other => self.types.enum_storage(other),
+            other => self.program.types.enum_storage(other),
         };
-        let size = kind.and_then(super::width).or(self.types.is_decimal(ty).then_some(16));
+        let size = kind.and_then(super::width).or(self.program.types.is_decimal(ty).then_some(16));
         if let Some(size) = size.and_then(|size| i32::try_from(size).ok()) {
             return Ok(size);
         }
-        let name = self.types.csharp(ty);
-        if !self.types.is_unmanaged(ty) {
+        let name = self.program.types.csharp(ty);
+        if !self.program.types.is_unmanaged(ty) {
             return Err(failed(format!(
                 "CS0208: Cannot take the size of a managed type ('{name}'): it has no size in C#"
             )));
@@ -260,10 +264,10 @@ impl ClrSession {
         of_ty: &Ty,
         site: &EvalContext,
     ) -> Result<TypedValue, Failure> {
-        let name = self.types.csharp(ty);
-        let constructors = self.types.methods_named(ty, ".ctor").into_iter();
+        let name = self.program.types.csharp(ty);
+        let constructors = self.program.types.methods_named(ty, ".ctor").into_iter();
         let mut fitting = constructors.filter(|method| match method.parameters.as_slice() {
-            [parameter] => !method.is_static && self.types.derives(of_ty, parameter.direct()),
+            [parameter] => !method.is_static && self.program.types.derives(of_ty, parameter.direct()),
             _ => false,
         });
         let constructor = fitting.next();

@@ -66,7 +66,7 @@ impl ClrSession {
     ) -> Result<Rc<PreparedExpression>, PrepareFailure> {
         if let Some(place) = request.place
             && let Some(known) =
-                self.values.prepared.borrow().get(request.text).and_then(|all| all.get(place))
+                self.program.values.prepared.borrow().get(request.text).and_then(|all| all.get(place))
         {
             return Ok(known.clone());
         }
@@ -75,7 +75,7 @@ impl ClrSession {
         if let Some(place) = request.place
             && prepared.sight.is_stop_independent()
         {
-            let mut known = self.values.prepared.borrow_mut();
+            let mut known = self.program.values.prepared.borrow_mut();
             if known.values().map(HashMap::len).sum::<usize>() >= MAX_KEPT {
                 known.clear();
             }

@@ -93,12 +93,12 @@ impl ClrSession {
             if let Some(outcome) = self.evaluate_lambdas_by_compiler(&prepared, request) {
                 return outcome;
             }
-            let before = self.debuggee.times_changed();
+            let before = self.program.debuggee.times_changed();
             match self.run_prepared(&prepared, request) {
                 Ok(Some(outcome)) => return Ok(outcome),
                 Ok(None) if again => return Err(changing_failure()),
                 // The type of an object differs from the one at binding.
-                Ok(None) => self.values.forget(request),
+                Ok(None) => self.program.values.forget(request),
                 Err(failure) => return self.retry_by_compiler(failure, &prepared, request, before),
             }
             again = true;
@@ -168,7 +168,7 @@ impl ClrSession {
         };
         match val.data {
             ValueLocation::Constant(constant) => {
-                let shown = self.types.show_constant(&constant, &val.ty, format);
+                let shown = self.program.types.show_constant(&constant, &val.ty, format);
                 let memory_reference = match (constant, &val.ty) {
                     (Constant::Int(_, address), Ty::Pointer(_)) => {
                         u64::try_from(address).ok().filter(|address| *address != 0).map(memory::reference)
@@ -179,14 +179,20 @@ impl ClrSession {
                 Ok(EvaluateResponseBody { result, kind, memory_reference, ..EvaluateResponseBody::default() })
             }
             ValueLocation::At(path) => {
-                let tuple = self.types.names_in(&val.ty).or(path.tuple.clone());
+                let tuple = self.program.types.names_in(&val.ty).or(path.tuple.clone());
                 let path = Path { tuple, ..path };
                 let (mut shown, details) = self.present(&path, format, site)?;
                 // `a?.b` may be null even if the type of `b` is not nullable.
-                if self.types.nullable(&val.ty).is_some_and(|inner| self.types.csharp(&inner) == shown.kind) {
-                    shown.kind = self.types.csharp(&val.ty);
+                if self
+                    .program
+                    .types
+                    .nullable(&val.ty)
+                    .is_some_and(|inner| self.program.types.csharp(&inner) == shown.kind)
+                {
+                    shown.kind = self.program.types.csharp(&val.ty);
                 }
-                let (variables_reference, indexed_variables) = self.values.open(&shown, &path, format);
+                let (variables_reference, indexed_variables) =
+                    self.program.values.open(&shown, &path, format);
                 Ok(EvaluateResponseBody {
                     result: shown.text,
                     kind: Some(shown.kind),
@@ -204,9 +210,9 @@ impl ClrSession {
     fn type_body(&mut self, ty: &Ty) -> EvaluateResponseBody {
         let kind = Some("class".to_owned());
         EvaluateResponseBody {
-            result: self.types.csharp(ty),
+            result: self.program.types.csharp(ty),
             kind: Some("System.Type".to_owned()),
-            variables_reference: self.values.references.add(Node::statics(ty.clone())),
+            variables_reference: self.program.values.references.add(Node::statics(ty.clone())),
             presentation_hint: Some(VariablePresentationHint { kind, ..VariablePresentationHint::default() }),
             ..EvaluateResponseBody::default()
         }
@@ -216,10 +222,10 @@ impl ClrSession {
     pub(crate) fn evaluate_to_text(&mut self, text: &str, thread: u32) -> Result<String, Failure> {
         let site = EvalContext { thread, frame: 0, runs: true, limit: CALL_TIMEOUT };
         let (text, format) = Format::split(text);
-        let kept = self.values.references.count_kept();
+        let kept = self.program.values.references.count_kept();
         let result = self.evaluate_text(text, &format, &site);
         // A log point in a loop must not accumulate objects in the program.
-        self.values.references.release_from(kept);
+        self.program.values.references.release_from(kept);
         result
     }
 
@@ -246,7 +252,7 @@ impl ClrSession {
             Some(il) => self.at_stop().place_in(module, method, il, &site),
             None => self.at_stop().place_of(&site),
         };
-        let kept = self.values.references.count_kept();
+        let kept = self.program.values.references.count_kept();
         let text = text.trim();
         let request = EvaluationRequest {
             text,
@@ -261,7 +267,7 @@ impl ClrSession {
             Ok(_) => Ok(None),
             Err(failure) => Err(failure),
         };
-        self.values.references.release_from(kept);
+        self.program.values.references.release_from(kept);
         match constant? {
             Some(Constant::Bool(holds)) => Ok(holds),
             Some(other) => Err(failed(format!("it is {}, not true or false", other.invariant_text()))),
@@ -339,7 +345,7 @@ impl ClrSession {
     ) -> Result<TypedValue, Failure> {
         let outcome = match prepared {
             Ok(prepared) => {
-                let before = self.debuggee.times_changed();
+                let before = self.program.debuggee.times_changed();
                 match self.run_prepared(&prepared, request) {
                     Err(failure) => Some(self.retry_by_compiler(failure, &prepared, request, before)?),
                     Ok(outcome) => outcome,

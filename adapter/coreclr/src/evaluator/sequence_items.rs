@@ -36,8 +36,8 @@ impl ClrSession {
     ) -> Result<(Vec<TypedValue>, bool), Failure> {
         let mut of = of.clone();
         let mut actual = self.at_stop().actual(&of)?;
-        let item = self.types.item_of(&of.ty).or_else(|| self.types.item_of(&actual));
-        if !self.types.is_read(&actual) {
+        let item = self.program.types.item_of(&of.ty).or_else(|| self.program.types.item_of(&actual));
+        if !self.program.types.is_read(&actual) {
             let item = item.clone().unwrap_or(OBJECT);
             of = self.make_list(of, &actual, &item, most, site)?;
             actual = self.at_stop().actual(&of)?;
@@ -45,13 +45,13 @@ impl ClrSession {
         let item = match &actual {
             Ty::Array(own, _) => Some((**own).clone()),
             // Tuple names come from the declaration.
-            other => item.or_else(|| self.types.item_of(other)),
+            other => item.or_else(|| self.program.types.item_of(other)),
         };
         let path = of.path().ok_or_else(|| failed("the sequence is not in the program"))?.clone();
         let value = bare(&self.at_stop().fetch(&path)?).ok_or_else(|| failed("the sequence is null"))?;
         let items = self
             .at_stop()
-            .items(&self.request.cancel, &value, &path, 0, most.saturating_add(1))
+            .items(&self.hub.request.cancel, &value, &path, 0, most.saturating_add(1))
             .unwrap_or_default();
         let is_cut = items.len() > most;
         let val = |(_, path): (String, Path)| match &item {
@@ -70,10 +70,10 @@ impl ClrSession {
         most: usize,
         site: &EvalContext,
     ) -> Result<TypedValue, Failure> {
-        let is_known = self.types.item_of(actual).is_some();
+        let is_known = self.program.types.item_of(actual).is_some();
         let has_end = std::iter::once(actual.clone())
-            .chain(self.types.interfaces_of(actual))
-            .any(|ty| self.types.full_name(&ty) == "System.Collections.Generic.ICollection`1");
+            .chain(self.program.types.interfaces_of(actual))
+            .any(|ty| self.program.types.full_name(&ty) == "System.Collections.Generic.ICollection`1");
         let enumerable = "System.Linq.Enumerable";
         let mut of = of;
         if !is_known {
@@ -112,20 +112,20 @@ impl ClrSession {
     ) -> Result<(), Failure> {
         let lost = || failed("the items cannot be written");
         let actual = self.at_stop().actual(of)?;
-        let item = self.types.item_of(&actual).unwrap_or(OBJECT);
+        let item = self.program.types.item_of(&actual).unwrap_or(OBJECT);
         let path = of.path().ok_or_else(lost)?.clone();
         let count = items.len();
         // Items are read in place: they are copied before they are overwritten.
         let aside = self.array_with(&item, &[i64::try_from(count).unwrap_or(i64::MAX)], items, site)?;
         let aside = aside.path().ok_or_else(lost)?.clone();
-        let place = match self.types.full_name(&actual) == LIST {
+        let place = match self.program.types.full_name(&actual) == LIST {
             true => {
                 let value = bare(&self.at_stop().fetch(&path)?).ok_or_else(lost)?;
-                let size = self.types.number_field(&value, "_size").unwrap_or(0);
+                let size = self.program.types.number_field(&value, "_size").unwrap_or(0);
                 let (count, size) = (count as u64, u64::from(size));
                 if count < size {
                     let number = |number: u64| TypedValue::int(i32::try_from(number).unwrap_or(i32::MAX));
-                    let method = self.types.known_method(
+                    let method = self.program.types.known_method(
                         &actual,
                         "RemoveRange",
                         Vec::new(),
@@ -136,7 +136,7 @@ impl ClrSession {
                     self.call(site, &method, Some(of), &given, "RemoveRange(…)")?;
                 }
                 let value = bare(&self.at_stop().fetch(&path)?).ok_or_else(lost)?;
-                path.step(self.types.member(&value, "_items").ok_or_else(lost)?, String::new())
+                path.step(self.program.types.member(&value, "_items").ok_or_else(lost)?, String::new())
             }
             false => path,
         };
@@ -153,7 +153,7 @@ impl ClrSession {
         of: &TypedValue,
         site: &EvalContext,
     ) -> Result<Vec<usize>, Failure> {
-        let of = TypedValue { ty: self.types.sequence_of(&INT)?, ..of.clone() };
+        let of = TypedValue { ty: self.program.types.sequence_of(&INT)?, ..of.clone() };
         let (items, _) = self.items_in(&of, 1 << 20, site)?;
         let mut numbers = Vec::new();
         for at in items {

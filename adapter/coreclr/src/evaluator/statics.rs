@@ -46,9 +46,9 @@ impl ClrSession {
         initialises: bool,
     ) -> Result<TypedValue, Failure> {
         let (name, owner) = (&*property.property.name, &property.owner);
-        let shown = format!("{}.{name}", self.types.csharp(owner));
+        let shown = format!("{}.{name}", self.program.types.csharp(owner));
         let lost = || failed(format!("`{shown}` is in no module that is loaded"));
-        let loaded = self.types.modules.by_id(property.property.owner.module).ok_or_else(lost)?;
+        let loaded = self.program.types.modules.by_id(property.property.owner.module).ok_or_else(lost)?;
         let getter = property.property.getter;
         let getter = getter.ok_or_else(|| failed(format!("`{shown}` can only be written")))?;
         if let Some(token) = property.property.backing {
@@ -57,7 +57,7 @@ impl ClrSession {
                 return Ok(with_call_name(val, &shown));
             }
         }
-        let method = self.types.method(&loaded, owner, getter).ok_or_else(lost)?;
+        let method = self.program.types.method(&loaded, owner, getter).ok_or_else(lost)?;
         self.call(site, &method, None, &[], &shown)
     }
 
@@ -69,11 +69,14 @@ impl ClrSession {
         field: &FieldDef,
         site: &EvalContext,
     ) -> Result<TypedValue, Failure> {
-        let lost = || failed(format!("`{}.{}` cannot be read", self.types.csharp(owner), field.name));
+        let lost = || failed(format!("`{}.{}` cannot be read", self.program.types.csharp(owner), field.name));
         let metadata = &loaded.image().ok_or_else(lost)?.metadata;
-        let declared = metadata.field_type(field.token).map_or(Ty::Other, |of| self.types.ty_of(loaded, &of));
-        let ty =
-            self.types.with_names(declared.with(owner.arguments(), &[]), metadata.tuple_names(field.token));
+        let declared =
+            metadata.field_type(field.token).map_or(Ty::Other, |of| self.program.types.ty_of(loaded, &of));
+        let ty = self
+            .program
+            .types
+            .with_names(declared.with(owner.arguments(), &[]), metadata.tuple_names(field.token));
         if field.is_literal {
             let (kind, bytes) = metadata.literal(field.token).ok_or_else(lost)?;
             let constant = Constant::of_literal(kind, bytes).ok_or_else(lost)?;
@@ -89,15 +92,15 @@ impl ClrSession {
         site: &EvalContext,
         initialises: bool,
     ) -> Result<TypedValue, Failure> {
-        let shown = format!("{}.{}", self.types.csharp(field.owner), field.name);
+        let shown = format!("{}.{}", self.program.types.csharp(field.owner), field.name);
         let root = PathRoot::Static {
             thread: site.thread,
             frame: site.frame,
-            ty: self.types.runtime_type(&self.debuggee, site.thread, field.owner)?,
+            ty: self.program.types.runtime_type(&self.program.debuggee, site.thread, field.owner)?,
             token: field.token,
         };
         let mut path = Path::new(root, &shown);
-        path.tuple = self.types.names_in(&field.ty);
+        path.tuple = self.program.types.names_in(&field.ty);
         // A field of zeros may belong to a class that the program has not used yet; in C#, reading it would
         // initialise the class. An evaluation that only looks leaves that to the next one that may run code.
         let is_there = |session: &Self| {
@@ -108,7 +111,7 @@ impl ClrSession {
         };
         if initialises && site.runs && !is_there(self) {
             self.initialise(field.owner, site)?;
-            self.values.initialised.borrow_mut().insert(field.owner.clone());
+            self.program.values.initialised.borrow_mut().insert(field.owner.clone());
         }
         self.at_stop()
             .fetch(&path)

@@ -13,15 +13,18 @@ impl ClrSession {
     /// A `System.Type` of the program.
     pub(super) fn type_object(&mut self, ty: &Ty, site: &EvalContext) -> Result<TypedValue, Failure> {
         let type_of_types =
-            self.types.ty_named("System.Type").ok_or_else(|| failed("there is no System.Type"))?;
+            self.program.types.ty_named("System.Type").ok_or_else(|| failed("there is no System.Type"))?;
         let name = self
+            .program
             .types
             .reflection_name(ty)
-            .ok_or_else(|| failed(format!("`{}` has no name", self.types.csharp(ty))))?;
+            .ok_or_else(|| failed(format!("`{}` has no name", self.program.types.csharp(ty))))?;
         let (given, takes) = ([TypedValue::text(name)], ["System.String"]);
         let found = self.call_known("System.Type", "GetType", Vec::new(), &takes, None, &given, site)?;
         match self.at_stop().is_null_val(&found)? {
-            true => Err(failed(format!("the program does not know the type `{}`", self.types.csharp(ty)))),
+            true => {
+                Err(failed(format!("the program does not know the type `{}`", self.program.types.csharp(ty))))
+            }
             false => Ok(TypedValue { ty: type_of_types, ..found }),
         }
     }

@@ -46,7 +46,7 @@ impl ClrSession {
         let ahead: Vec<_> = awaits.into_iter().filter(|at| is_ahead(at.yield_il)).collect();
         let last = pdb.last_statement(from.method).map(|last| last.il);
         let is_left = step.way == StepKind::Out || (last == Some(statement.0) && ahead.is_empty());
-        if (is_left || ahead.is_empty()) && self.types.is_async_iterator(thread) {
+        if (is_left || ahead.is_empty()) && self.program.types.is_async_iterator(thread) {
             // Its consumer resumes at any statement that returns an item; others are left to the stepper.
             step.awaiting = self.at_stop().consumer(thread).unwrap_or(AwaitBreakpoints::Nothing);
             return is_left && !matches!(step.awaiting, AwaitBreakpoints::Nothing);
@@ -81,13 +81,14 @@ impl ClrSession {
     /// a plain step finds it.
     fn wait_for_completion(&mut self, step: &mut ActiveStep, thread: &Thread) -> Result<bool, Failure> {
         let frames = thread.frames(MAX_FRAMES).map_err(cor("walk the stack"))?;
-        if self.types.is_called_by_its_beginning(&frames) {
+        if self.program.types.is_called_by_its_beginning(&frames) {
             return Ok(false);
         }
         let lost = |what: &str| Failure::new(ErrorCode::EngineFailed, format!("{what} was not found"));
         let machine = frames.first().and_then(|frame| frame.argument(0).ok());
-        let task =
-            machine.and_then(|machine| self.types.task_of(&machine)).ok_or_else(|| lost("its task"))?;
+        let task = machine
+            .and_then(|machine| self.program.types.task_of(&machine))
+            .ok_or_else(|| lost("its task"))?;
         self.notify_when_awaited(step, task)?;
         Ok(true)
     }
@@ -99,7 +100,7 @@ impl ClrSession {
         task: ClrValue,
     ) -> Result<(), Failure> {
         let lost = |what: &str| Failure::new(ErrorCode::EngineFailed, format!("{what} was not found"));
-        let (core, class) = self.types.type_named(TASK).ok_or_else(|| lost(TASK))?;
+        let (core, class) = self.program.types.type_named(TASK).ok_or_else(|| lost(TASK))?;
         let function = |name: &str| {
             let metadata = &core.image().ok_or_else(|| lost(TASK))?.metadata;
             let token = metadata.methods(class).find(|method| metadata.method_name(*method) == name);
@@ -134,7 +135,7 @@ impl ClrSession {
             AwaitBreakpoints::Nothing => false,
         };
         let went = if arrived { self.on_await_reached(&mut step, thread, hit) } else { Ok(()) };
-        if self.debuggee.run == RunState::Running {
+        if self.program.debuggee.run == RunState::Running {
             self.stepping.step = Some(step);
         }
         if let Err(failure) = went {
@@ -172,7 +173,7 @@ impl ClrSession {
                 step.thread = thread.id().unwrap_or(0);
                 // The rest of the statement, which may await again.
                 let lost = || Failure::new(ErrorCode::EngineFailed, "the resumed method has no frame");
-                let position = self.types.modules.position(thread).ok_or_else(lost)?;
+                let position = self.program.types.modules.position(thread).ok_or_else(lost)?;
                 self.set_out(step, thread, &position)?;
             }
             consumer @ AwaitBreakpoints::Consumer { .. } => {
@@ -185,7 +186,7 @@ impl ClrSession {
             completion @ AwaitBreakpoints::Completion(_) => {
                 completion.clear();
                 (step.thread, step.way, step.origin) = (thread.id().unwrap_or(0), StepKind::Out, None);
-                step.stepper = Some(self.types.stepper_out(&self.options, thread)?);
+                step.stepper = Some(self.program.types.stepper_out(&self.options, thread)?);
             }
         }
         Ok(())

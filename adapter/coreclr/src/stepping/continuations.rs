@@ -28,16 +28,16 @@ impl ClrSession {
     /// notified, and there is nothing to wait for.
     pub(super) fn caller(&mut self, thread: &Thread) -> Option<AwaitBreakpoints> {
         let frames = thread.frames(MAX_FRAMES).ok()?;
-        if self.types.is_called_by_its_beginning(&frames) {
+        if self.program.types.is_called_by_its_beginning(&frames) {
             return None;
         }
         let machine = own_argument(thread)?;
         match self.at_stop().continuation_of(&self.options, &machine) {
             Continuation::In(waiting, machine) => resumes(&waiting, &machine),
             Continuation::Nowhere => {
-                let (loaded, method) = self.types.method_of(frames.first()?)?;
+                let (loaded, method) = self.program.types.method_of(frames.first()?)?;
                 let name = loaded.method_display(method);
-                self.outbox.note_lost_step(&format!(
+                self.hub.outbox.note_lost_step(&format!(
                     "The step out of `{name}` ends nowhere: none of your code awaits it. The program runs on."
                 ));
                 Some(AwaitBreakpoints::Nothing)
@@ -59,15 +59,16 @@ impl ClrSession {
             return false;
         }
         let frames = thread.frames(MAX_FRAMES).unwrap_or_default();
-        let is_known = |frame: &Frame| self.types.method_of(frame).is_some();
+        let is_known = |frame: &Frame| self.program.types.method_of(frame).is_some();
         // The program's `Main` has no caller; a truncated stack may lead to anything.
         if frames.len() >= MAX_FRAMES || !frames.iter().skip(1).any(is_known) {
             return false;
         }
         let is_users = |frame: &Frame| {
-            self.types
+            self.program
+                .types
                 .method_of(frame)
-                .is_some_and(|(loaded, method)| self.types.modules.is_users(&loaded, method))
+                .is_some_and(|(loaded, method)| self.program.types.modules.is_users(&loaded, method))
         };
         if frames.iter().skip(1).any(is_users) {
             return false;
@@ -77,7 +78,7 @@ impl ClrSession {
             .find_waiting_method(&self.options, &frames)
             .and_then(|(waiting, machine)| resumes(&waiting, &machine));
         if waits.is_none()
-            && let Some(task) = self.types.task_on(&frames)
+            && let Some(task) = self.program.types.task_on(&frames)
         {
             // Code that will await it may only be about to do so.
             match self.notify_when_awaited(step, task) {
@@ -87,7 +88,7 @@ impl ClrSession {
         }
         if waits.is_none() {
             let name = from.loaded.method_display(from.method);
-            self.outbox.note_lost_step(&format!(
+            self.hub.outbox.note_lost_step(&format!(
                 "The step out of `{name}` ends nowhere: a library has called it, and none of your code is \
                     known to wait for that. The program \
                  runs on."

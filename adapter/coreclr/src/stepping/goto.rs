@@ -15,7 +15,7 @@ use crate::types::ClrTypeSystem;
 impl ClrSession {
     /// `goto`: sets the next statement of a stopped thread, and reports a stop there.
     pub(crate) fn goto(&mut self, arguments: &Value) -> Result<Value, Failure> {
-        let id = self.debuggee.thread_of(arguments)?;
+        let id = self.program.debuggee.thread_of(arguments)?;
         let il = match self.stepping.target(arguments)? {
             Some(ExecutionTarget::Statement { thread, il }) if thread == id => il,
             Some(_) => {
@@ -33,7 +33,7 @@ impl ClrSession {
         })?;
         // Frames and values from before are stale, as if the program had run.
         self.forget_stop();
-        self.values.stack.take();
+        self.program.values.stack.take();
         self.report_stop(id, StoppedEventBody::because("goto"));
         Ok(Value::Null)
     }

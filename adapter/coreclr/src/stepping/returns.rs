@@ -47,7 +47,7 @@ impl ClrSession {
         }
         let top = thread.frames(1).ok().and_then(|frames| frames.into_iter().next());
         let Some(frame) = top else { return };
-        for call in self.types.calls_with_values(at) {
+        for call in self.program.types.calls_with_values(at) {
             if self.read_return(step, &frame, &call) {
                 return;
             }
@@ -79,7 +79,7 @@ impl ClrSession {
         // The runtime refuses to read it anywhere else.
         let Ok(value) = frame.return_value(call.il) else { return false };
         let kind = value.element_type().unwrap_or(element::VOID);
-        let is_enum = || self.types.enum_storage(&self.types.declared_ty(&value)).is_some();
+        let is_enum = || self.program.types.enum_storage(&self.program.types.declared_ty(&value)).is_some();
         // Structs may be returned in several registers, or in none: the runtime then reads something else.
         let is_readable = match kind {
             element::VOID | element::BYREF => false,

@@ -29,7 +29,7 @@ impl ClrSession {
         // It belongs to a step that was cancelled before it completed.
         let Some(mut step) = self.stepping.step.take_if(|step| is_current(step)) else { return };
         if !step.is_instruction
-            && let Some(position) = self.types.modules.position(thread)
+            && let Some(position) = self.program.types.modules.position(thread)
         {
             tracing::trace!(reason, method = position.method, il = position.il, "a step completed");
             self.read_return_values(&mut step, thread, &position, reason);
@@ -39,7 +39,7 @@ impl ClrSession {
                 Err(failure) => tracing::debug!(%failure, "the step stops early"),
             }
         }
-        self.values.show_returns(&mut step);
+        self.program.values.show_returns(&mut step);
         self.stepping.step = Some(step);
         self.stop_at(thread, StoppedEventBody::because("step"));
     }
@@ -53,15 +53,18 @@ impl ClrSession {
         reason: u32,
     ) -> Result<bool, Failure> {
         let is_call = !matches!(reason, step::NORMAL | step::RETURN);
-        if is_call && step.way == StepKind::Into && self.types.skips_method(&self.options, step, thread, at) {
+        if is_call
+            && step.way == StepKind::Into
+            && self.program.types.skips_method(&self.options, step, thread, at)
+        {
             step.returning = true;
-            step.stepper = Some(self.types.stepper_through(&self.options, thread, at)?);
+            step.stepper = Some(self.program.types.stepper_through(&self.options, thread, at)?);
             return Ok(true);
         }
         match next_move(step, at, reason) {
             StepAction::Stop => return Ok(false),
             StepAction::Go(StepKind::Out) => {
-                step.stepper = Some(self.types.stepper_out(&self.options, thread)?)
+                step.stepper = Some(self.program.types.stepper_out(&self.options, thread)?)
             }
             StepAction::Go(way) => step.stepper = Some(self.options.stepper(thread, way, at, false)?),
             // It has left the method already.

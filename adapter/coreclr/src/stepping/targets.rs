@@ -21,7 +21,7 @@ impl ClrSession {
         let (thread, index) = self.at_stop().requested_frame(arguments)?;
         // Only the statement on top continues with calls; the others are in one.
         let top = if index == 0 { self.at_stop().frame_at(thread, 0).ok() } else { None };
-        let position = top.as_ref().and_then(|frame| self.types.modules.position_of(frame));
+        let position = top.as_ref().and_then(|frame| self.program.types.modules.position_of(frame));
         let mut body = StepInTargetsResponseBody::default();
         let Some((position, frame)) = position.zip(top) else { return Ok(types::body(&body)) };
         // In the middle of a statement, the call that has returned is before the offset.
@@ -31,7 +31,7 @@ impl ClrSession {
             if call.il < position.il || made.is_some_and(|made| call.il <= made) {
                 continue;
             }
-            if let Some(label) = self.types.call_label(&position.loaded, call.token) {
+            if let Some(label) = self.program.types.call_label(&position.loaded, call.token) {
                 let id = self.stepping.add_target(ExecutionTarget::Call { thread, il: call.il });
                 let id = types::integer(id);
                 body.targets.push(StepInTarget { id, label, ..StepInTarget::default() });

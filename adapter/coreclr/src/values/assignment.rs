@@ -21,9 +21,9 @@ impl ClrSession {
     pub(crate) fn set_variable(&mut self, arguments: &Value) -> Result<Value, Failure> {
         let (name, new) = (text(arguments, "name")?, text(arguments, "value")?);
         let SetVariableArguments { variables_reference: reference, .. } = types::read(arguments);
-        let node = self.values.references.node(reference);
+        let node = self.program.values.references.node(reference);
         let node = node.ok_or_else(|| Failure::invalid(format!("there is no reference {reference}")))?;
-        let site = self.debuggee.site_of(&node);
+        let site = self.program.debuggee.site_of(&node);
         // One item of a long list does not justify creating rows for all.
         let position =
             name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).and_then(|at| at.parse().ok());
@@ -96,7 +96,7 @@ impl ClrSession {
         let RowContent::At(this) = &rows.iter().find(|row| row.name == "this")?.what else { return None };
         let inner = bare(&self.at_stop().fetch(this).ok()?)?;
         let field = format!("<{name}>P");
-        let mut members = self.types.members(&inner).into_iter();
+        let mut members = self.program.types.members(&inner).into_iter();
         let member = members.find(|member| {
             member.loaded.image().is_some_and(|image| image.metadata.field_name(member.token) == field)
         })?;
@@ -137,8 +137,8 @@ impl ClrSession {
     fn is_hashed_in(&self, path: &Path) -> bool {
         for (at, step) in path.steps.iter().enumerate().rev() {
             let Ok(value) = self.at_stop().fetch(&start_of(path, at)) else { return false };
-            let ty = bare(&value).map_or(Ty::Other, |inner| self.types.declared_ty(&inner));
-            if is_hashed(&self.types.full_name(&ty), &name_of_step(&self.types, &ty, *step)) {
+            let ty = bare(&value).map_or(Ty::Other, |inner| self.program.types.declared_ty(&inner));
+            if is_hashed(&self.program.types.full_name(&ty), &name_of_step(&self.program.types, &ty, *step)) {
                 return true;
             }
             if value.as_reference().is_some() {
@@ -172,13 +172,13 @@ impl ClrSession {
         let shown_of = if place.path().is_some() { place } else { value };
         match &shown_of.data {
             ValueLocation::Constant(constant) => {
-                let shown = self.types.show_constant(constant, &shown_of.ty, &format);
+                let shown = self.program.types.show_constant(constant, &shown_of.ty, &format);
                 Ok(set_body(shown, 0, None))
             }
             ValueLocation::At(path) => {
                 let path: Path = path.clone();
                 let (shown, _) = self.present(&path, &format, site)?;
-                let (reference, items) = self.values.open(&shown, &path, &format);
+                let (reference, items) = self.program.values.open(&shown, &path, &format);
                 Ok(set_body(shown, reference, items))
             }
         }

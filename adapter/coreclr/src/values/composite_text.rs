@@ -81,7 +81,7 @@ impl ClrSession {
                 let val = self.known_property(path, owner, name, site)?;
                 match &val.data {
                     ValueLocation::Constant(constant) => {
-                        Some(self.types.show_constant(constant, &val.ty, &format).text)
+                        Some(self.program.types.show_constant(constant, &val.ty, &format).text)
                     }
                     ValueLocation::At(inner) => Some(self.present(inner, &format, site).ok()?.0.text),
                 }

@@ -31,7 +31,7 @@ impl ClrSession {
     ) -> Result<Vec<VariableEntry>, Failure> {
         match node {
             Node::Locals { thread, index } => {
-                let mut rows: Vec<VariableEntry> = self.values.returned_rows(*thread, *index);
+                let mut rows: Vec<VariableEntry> = self.program.values.returned_rows(*thread, *index);
                 let locals = self.at_stop().locals(*thread, *index)?;
                 let has_this = locals.iter().any(|(name, _)| name == "this");
                 rows.extend(
@@ -46,9 +46,9 @@ impl ClrSession {
                 }
                 if !has_this
                     && let Some(class) = self.at_stop().class_at(*thread, *index)
-                    && self.types.has_statics(&class)
+                    && self.program.types.has_statics(&class)
                 {
-                    rows.push(self.types.static_members(class));
+                    rows.push(self.program.types.static_members(class));
                 }
                 rows.extend(self.at_stop().type_variables_row(*thread, *index));
                 Ok(page.cut(rows))
@@ -104,7 +104,7 @@ impl ClrSession {
     ) -> Result<Vec<VariableEntry>, Failure> {
         let value = self.at_stop().fetch(path)?;
         let Some(inner) = bare(&value) else { return Ok(Vec::new()) };
-        if let Ty::Pointer(_) = self.types.declared_ty(&inner) {
+        if let Ty::Pointer(_) = self.program.types.declared_ty(&inner) {
             let way = path.step(PathSegment::Behind, format!("(*{})", path.name));
             return Ok(vec![VariableEntry::new(format!("*{}", path.name), RowContent::At(way), "data")]);
         }
@@ -116,10 +116,10 @@ impl ClrSession {
                 Ok(Vec::new())
             };
         }
-        let ty = self.types.declared_ty(&inner);
+        let ty = self.program.types.declared_ty(&inner);
         // A nullable is shown as its value.
-        if self.types.nullable(&ty).is_some()
-            && let Some(step) = self.types.member(&inner, "value")
+        if self.program.types.nullable(&ty).is_some()
+            && let Some(step) = self.program.types.member(&inner, "value")
         {
             return self.rows_inside(&path.step(step, format!("{}.Value", path.name)), format, page, site);
         }
@@ -129,7 +129,7 @@ impl ClrSession {
         let items = if format.raw {
             None
         } else {
-            self.at_stop().items(&self.request.cancel, &inner, path, page.start, count)
+            self.at_stop().items(&self.hub.request.cancel, &inner, path, page.start, count)
         };
         if let Some(mut items) = items {
             let mut rows = Vec::new();
@@ -141,10 +141,10 @@ impl ClrSession {
                 rows.extend(items.into_iter().map(|(name, item)| {
                     // Items have tuple names from the collection's declaration.
                     let tuple = path.tuple.as_ref().and_then(|names| {
-                        self.types.names_within(
+                        self.program.types.names_within(
                             names,
                             &ty,
-                            &self.types.declared_ty(&self.at_stop().fetch(&item).ok()?),
+                            &self.program.types.declared_ty(&self.at_stop().fetch(&item).ok()?),
                         )
                     });
                     let mut row = VariableEntry::new(name, RowContent::At(Path { tuple, ..item }), "data");
@@ -161,7 +161,7 @@ impl ClrSession {
             return Ok(rows);
         }
         if !format.raw
-            && let Some(rows) = self.types.span_rows(&self.debuggee, &inner, path, page)
+            && let Some(rows) = self.program.types.span_rows(&self.program.debuggee, &inner, path, page)
         {
             return Ok(rows);
         }
@@ -173,8 +173,8 @@ impl ClrSession {
             }
             return Ok(rows);
         }
-        let is_counted =
-            !format.raw && self.types.proxied_items(&inner, &self.types.full_name(&ty)).is_some();
+        let is_counted = !format.raw
+            && self.program.types.proxied_items(&inner, &self.program.types.full_name(&ty)).is_some();
         if !page.wants_named() && !is_counted {
             return Ok(Vec::new());
         }
@@ -190,10 +190,11 @@ impl ClrSession {
                 }
                 let mut rows = MemberRows::of(self, &proxy, MemberSelection::Shown, site)?;
                 rows.retain(|row| row.access.is_none_or(|access| access == Access::Public) && !is_group(row));
-                if self.types.is_span(&ty) {
+                if self.program.types.is_span(&ty) {
                     // A struct without a variable can only be read through the proxy.
                     let of = ty.arguments().first();
-                    let is_read = of.is_some_and(|of| !of.is_value() || self.types.number_kind(of).is_some());
+                    let is_read =
+                        of.is_some_and(|of| !of.is_value() || self.program.types.number_kind(of).is_some());
                     rows.iter_mut().for_each(|row| element_of(path, row, is_read));
                 }
                 rows.push(raw_view(path));
@@ -218,13 +219,13 @@ impl ClrSession {
         way: &Path,
         site: &EvalContext,
     ) -> Result<Vec<VariableEntry>, Failure> {
-        let deep = self.values.rooted.get();
+        let deep = self.program.values.rooted.get();
         if deep >= MAX_DEPTH {
             return Ok(Vec::new());
         }
-        self.values.rooted.set(deep + 1);
+        self.program.values.rooted.set(deep + 1);
         let rows = self.rows_inside(way, &Format::default(), &EVERYTHING, site);
-        self.values.rooted.set(deep);
+        self.program.values.rooted.set(deep);
         rows
     }
 }

@@ -43,11 +43,11 @@ impl ClrSession {
         site: &EvalContext,
         shown: &mut FormattedValue,
     ) {
-        let deep = self.values.depth.get();
+        let deep = self.program.values.depth.get();
         if deep >= MAX_DEPTH {
             return;
         }
-        self.values.depth.set(deep + 1);
+        self.program.values.depth.set(deep + 1);
         let is_plain = shown.text == format!("{{{}}}", shown.kind.trim_end_matches('?'));
         if let Some(display) = self.find_display(path, is_plain, site) {
             shown.text = display.value.unwrap_or(std::mem::take(&mut shown.text));
@@ -58,7 +58,7 @@ impl ClrSession {
         } else if is_plain && let Some(text) = self.own_text(path, site) {
             shown.text = format!("{{{text}}}");
         }
-        self.values.depth.set(deep);
+        self.program.values.depth.set(deep);
     }
 
     /// The text of a pair, tuple or record with the displays of its members; `None` if its
@@ -72,8 +72,8 @@ impl ClrSession {
     ) -> Option<String> {
         text.contains(['{', '…']).then_some(())?;
         let value = bare(&self.at_stop().fetch(path).ok()?)?;
-        let ty = self.types.declared_ty(&value);
-        let composed = self.types.compose(&value, &ty, &self.types.full_name(&ty))?;
+        let ty = self.program.types.declared_ty(&value);
+        let composed = self.program.types.compose(&value, &ty, &self.program.types.full_name(&ty))?;
         drop(value);
         Some(self.composed_display(path, &composed, format, site))
     }
@@ -82,11 +82,13 @@ impl ClrSession {
     /// has no text otherwise.
     fn find_display(&mut self, path: &Path, is_plain: bool, site: &EvalContext) -> Option<Display> {
         let value = bare(&self.at_stop().fetch(path).ok()?)?;
-        let ty = self.types.declared_ty(&value);
+        let ty = self.program.types.declared_ty(&value);
         drop(value);
-        let (owner, patterns) = self.types.display_of(&ty)?;
-        let key = self.types.full_name(&owner);
-        if self.values.mute.borrow().contains(&key) || !(is_plain || self.types.is_user_type(&owner)) {
+        let (owner, patterns) = self.program.types.display_of(&ty)?;
+        let key = self.program.types.full_name(&owner);
+        if self.program.values.mute.borrow().contains(&key)
+            || !(is_plain || self.program.types.is_user_type(&owner))
+        {
             return None;
         }
         let mut fill = |pattern: Option<String>| {
@@ -104,7 +106,7 @@ impl ClrSession {
         match filled {
             Ok(display) => Some(display),
             Err(failure) => {
-                if site.runs && self.types.is_user_type(&owner) {
+                if site.runs && self.program.types.is_user_type(&owner) {
                     self.report_display(&key, &failure);
                 }
                 self.suppress_display(format!("The display of `{key}`"), key, &failure);
@@ -119,10 +121,10 @@ impl ClrSession {
             return None;
         }
         let value = bare(&self.at_stop().fetch(path).ok()?)?;
-        let ty = self.types.declared_ty(&value);
+        let ty = self.program.types.declared_ty(&value);
         drop(value);
-        let key = format!("{}.ToString()", self.types.full_name(&ty));
-        if self.values.mute.borrow().contains(&key) {
+        let key = format!("{}.ToString()", self.program.types.full_name(&ty));
+        if self.program.values.mute.borrow().contains(&key) {
             return None;
         }
         match self.own_to_string(path, &ty, site) {
@@ -138,18 +140,21 @@ impl ClrSession {
     /// Reports a display that fails, once: the rows of its objects do not show the reason.
     fn report_display(&mut self, key: &str, failure: &dap_wire::Failure) {
         if failure.code == ErrorCode::EvaluationFailed
-            && self.values.mute.borrow_mut().insert(format!("the display of {key} fails"))
+            && self.program.values.mute.borrow_mut().insert(format!("the display of {key} fails"))
         {
-            self.outbox.note(&format!("the display of `{key}` fails, so its fields are shown: {failure}"));
+            self.hub
+                .outbox
+                .note(&format!("the display of `{key}` fails, so its fields are shown: {failure}"));
         }
     }
 
     /// Prevents further calls of a display that took too long.
     fn suppress_display(&mut self, what: String, key: String, failure: &dap_wire::Failure) {
         if failure.code == ErrorCode::EvaluationTimeout {
-            self.outbox
+            self.hub
+                .outbox
                 .note(&format!("{what} took too long and is not evaluated again in this session: {failure}"));
-            self.values.mute.borrow_mut().insert(key);
+            self.program.values.mute.borrow_mut().insert(key);
         }
     }
 
@@ -180,7 +185,9 @@ impl ClrSession {
             let val = self.value_on(expression, path, ty, site)?;
             match self.at_stop().load(&val)? {
                 Some(Constant::Null) => text.push_str("null"),
-                Some(constant) => text.push_str(&self.types.show_constant(&constant, &val.ty, &format).text),
+                Some(constant) => {
+                    text.push_str(&self.program.types.show_constant(&constant, &val.ty, &format).text)
+                }
                 None => {
                     if let Some(inner) = val.path().cloned() {
                         text.push_str(&self.present(&inner, &format, site)?.0.text);
@@ -196,8 +203,8 @@ impl ClrSession {
     /// The proxy of an object, if its type has one: an object that is created now,
     /// because a client expands it.
     pub(super) fn proxy(&mut self, path: &Path, ty: &Ty, site: &EvalContext) -> Option<Path> {
-        let named = self.types.chain(ty).into_iter().find_map(|owner| {
-            let (loaded, token) = self.types.definition(&owner)?;
+        let named = self.program.types.chain(ty).into_iter().find_map(|owner| {
+            let (loaded, token) = self.program.types.definition(&owner)?;
             match loaded.image()?.metadata.attribute_text(token, PROXY)?.0 {
                 AttributeArgument::Text(Some(name)) => Some((owner, loaded, name)),
                 _ => None,
@@ -209,20 +216,20 @@ impl ClrSession {
         let token = loaded.image()?.metadata.find_type(&full);
         let (module, token) = match token {
             Some(token) => (loaded, token),
-            None => self.types.type_named(&full)?,
+            None => self.program.types.type_named(&full)?,
         };
-        let proxy = self.types.defined(&module, token, None, owner.arguments().to_vec());
+        let proxy = self.program.types.defined(&module, token, None, owner.arguments().to_vec());
         // Its constructor may take the object's type, not the declared type of the variable. A handle does
         // not know the declared type.
         let is_declared = !matches!(path.root, PathRoot::Handle(_))
             && self.at_stop().val_at(path.clone()).is_ok_and(|val| val.ty == *ty);
         let argument = match is_declared {
             true => path.name.clone(),
-            false => format!("({}){}", self.types.csharp(ty), path.name),
+            false => format!("({}){}", self.program.types.csharp(ty), path.name),
         };
         match self.wrap_object(&proxy, path, ty, site) {
             Ok(made) => made.path().map(|made| Path {
-                name: format!("new {}({argument})", self.types.csharp(&proxy)),
+                name: format!("new {}({argument})", self.program.types.csharp(&proxy)),
                 ..made.clone()
             }),
             Err(failure) => {

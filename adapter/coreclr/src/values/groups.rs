@@ -66,8 +66,11 @@ impl ClrSession {
         path: &Path,
         site: &EvalContext,
     ) -> Result<Vec<VariableEntry>, Failure> {
-        let view =
-            self.types.ty_named(VIEW).ok_or_else(|| Failure::invalid("Microsoft.CSharp is not loaded"))?;
+        let view = self
+            .program
+            .types
+            .ty_named(VIEW)
+            .ok_or_else(|| Failure::invalid("Microsoft.CSharp is not loaded"))?;
         let ty = self.at_stop().val_at(path.clone())?.ty;
         let made = self.wrap_object(&view, path, &ty, site)?;
         let made = made.path().cloned().unwrap_or_else(|| path.clone());
@@ -82,9 +85,13 @@ impl ClrSession {
         let value = self.at_stop().fetch(&all)?;
         let array = bare(&value).and_then(|array| array.as_array());
         let count = array.map_or(0, |array| array.count().unwrap_or(0)).min(MAX_DYNAMIC);
-        let actual = bare(&self.at_stop().fetch(path)?).map(|object| self.types.declared_ty(&object));
+        let actual = bare(&self.at_stop().fetch(path)?).map(|object| self.program.types.declared_ty(&object));
         let is_dictionary = actual.is_some_and(|ty| {
-            self.types.interfaces_of(&ty).iter().any(|interface| self.types.csharp(interface) == DICTIONARY)
+            self.program
+                .types
+                .interfaces_of(&ty)
+                .iter()
+                .any(|interface| self.program.types.csharp(interface) == DICTIONARY)
         });
         Ok((0..count).filter_map(|at| self.at_stop().dynamic_row(path, &all, at, is_dictionary)).collect())
     }

@@ -47,18 +47,18 @@ impl MemberRows<'_> {
     ) -> Result<Vec<VariableEntry>, Failure> {
         let value = session.at_stop().fetch(path)?;
         let Some(inner) = bare(&value) else { return Ok(Vec::new()) };
-        let actual = session.types.declared_ty(&inner);
+        let actual = session.program.types.declared_ty(&inner);
         // The member's name may mean another member of the dynamic object.
-        let named = match path.is_dynamic && session.types.has_own_members(&actual) {
+        let named = match path.is_dynamic && session.program.types.has_own_members(&actual) {
             true => Some(Path {
-                name: format!("(({}){})", session.types.csharp(&actual), path.name),
+                name: format!("(({}){})", session.program.types.csharp(&actual), path.name),
                 is_dynamic: false,
                 ..path.clone()
             }),
             false => None,
         };
         let path = named.as_ref().unwrap_or(path);
-        let chain = session.types.chain(&actual);
+        let chain = session.program.types.chain(&actual);
         let mut found =
             MemberRows { path, part, site, rows: Vec::new(), names: Vec::new(), has_hidden: false };
         found.add_fields(session, &inner, &actual, &chain)?;
@@ -67,7 +67,7 @@ impl MemberRows<'_> {
         }
         if part != MemberSelection::NonPublic {
             let has_group = found.has_hidden && part == MemberSelection::Shown;
-            session.types.group_rows(path, &actual, has_group, &mut found.rows);
+            session.program.types.group_rows(path, &actual, has_group, &mut found.rows);
         }
         Ok(found.rows)
     }
@@ -80,7 +80,7 @@ impl MemberRows<'_> {
         actual: &Ty,
         chain: &[Ty],
     ) -> Result<(), Failure> {
-        let members = session.types.members(inner);
+        let members = session.program.types.members(inner);
         let mut all: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
         all.sort_unstable();
         // Names that several classes in the chain use: the meaning depends on the static type.
@@ -112,7 +112,7 @@ impl MemberRows<'_> {
                 continue;
             }
             if let Some(getter) = auto.and_then(|info| info.getter)
-                && !session.types.returns_its_field(&member.loaded, getter)
+                && !session.program.types.returns_its_field(&member.loaded, getter)
             {
                 continue;
             }
@@ -123,7 +123,7 @@ impl MemberRows<'_> {
             // The value of the property now differs from the field of the one that it overrides.
             if auto.and_then(|info| info.getter).is_some_and(|getter| {
                 metadata.is_virtual(getter)
-                    && derived.iter().any(|ty| session.types.overrides(ty, &member.name))
+                    && derived.iter().any(|ty| session.program.types.overrides(ty, &member.name))
             }) {
                 continue;
             }
@@ -141,11 +141,13 @@ impl MemberRows<'_> {
                 _ => None,
             };
             let of = match (&owner, shared.contains(&member.name)) {
-                (Some(owner), true) => format!("(({}){})", session.types.csharp(owner), self.path.name),
+                (Some(owner), true) => {
+                    format!("(({}){})", session.program.types.csharp(owner), self.path.name)
+                }
                 _ => self.path.name.clone(),
             };
             let shown = match (&owner, hidden) {
-                (Some(owner), true) => format!("{} ({})", member.name, session.types.csharp(owner)),
+                (Some(owner), true) => format!("{} ({})", member.name, session.program.types.csharp(owner)),
                 _ => member.name.clone(),
             };
             let mut way = self.path.step(member.step, format!("{of}.{}", escape_keyword(&member.name)));
@@ -154,7 +156,7 @@ impl MemberRows<'_> {
                 .or_else(|| tuple_names(metadata.tuple_names(member.token)));
             let position = || member.name.strip_prefix("Item")?.parse::<usize>().ok()?.checked_sub(1);
             if let (Some(names), Some(at)) = (&self.path.tuple, position()) {
-                way.tuple = session.types.names_of_element(names, actual, at);
+                way.tuple = session.program.types.names_of_element(names, actual, at);
             }
             self.names.push(member.name.clone());
             if browsable == Some(ROOT_HIDDEN) {
@@ -179,7 +181,7 @@ impl MemberRows<'_> {
 
     /// Adds the properties that a class declares.
     fn add_properties(&mut self, session: &mut ClrSession, owner: &Ty) -> Result<(), Failure> {
-        let Some((loaded, token)) = session.types.definition(owner) else { return Ok(()) };
+        let Some((loaded, token)) = session.program.types.definition(owner) else { return Ok(()) };
         let Some(image) = loaded.image() else { return Ok(()) };
         let metadata = &image.metadata;
         for info in metadata.property_infos(token) {

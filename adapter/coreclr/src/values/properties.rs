@@ -56,7 +56,7 @@ impl ClrSession {
         site: &EvalContext,
     ) -> Result<Vec<VariableEntry>, Failure> {
         let (mut rows, mut has_hidden) = (Vec::new(), false);
-        for owner in self.types.chain(ty) {
+        for owner in self.program.types.chain(ty) {
             has_hidden |= self.statics_of(&owner, part, &mut rows, site);
         }
         if has_hidden && part == MemberSelection::Shown {
@@ -78,12 +78,12 @@ impl ClrSession {
         rows: &mut Vec<VariableEntry>,
         site: &EvalContext,
     ) -> bool {
-        let Some((loaded, token)) = self.types.definition(ty) else { return false };
+        let Some((loaded, token)) = self.program.types.definition(ty) else { return false };
         let Some(image) = loaded.image() else { return false };
         let metadata = &image.metadata;
         let mut has_hidden = false;
-        let spelled = self.types.csharp(ty);
-        let is_enum = self.types.enum_storage(ty).is_some();
+        let spelled = self.program.types.csharp(ty);
+        let is_enum = self.program.types.enum_storage(ty).is_some();
         for field in metadata.fields(token).into_iter().filter(|field| field.is_static) {
             let name = source_name(&field.name).to_owned();
             // Compiler-generated fields of events and lambdas.
@@ -119,7 +119,7 @@ impl ClrSession {
             }
             rows.push(row);
         }
-        has_hidden | self.types.static_properties(ty, part, rows)
+        has_hidden | self.program.types.static_properties(ty, part, rows)
     }
 }
 

@@ -31,16 +31,16 @@ impl ClrSession {
         page: &VariablesPage<'_>,
         site: &EvalContext,
     ) -> Option<Vec<VariableEntry>> {
-        let ty = self.types.declared_ty(value);
-        let name = self.types.full_name(&ty);
+        let ty = self.program.types.declared_ty(value);
+        let name = self.program.types.full_name(&ty);
         match name.as_str() {
-            BITS => self.types.bit_rows(&self.debuggee, value, path, page),
+            BITS => self.program.types.bit_rows(&self.program.debuggee, value, path, page),
             EXPANDO => self.expando_rows(value, path, &ty, site).map(|rows| page.cut(rows)),
             _ if name.starts_with(TUPLE) => {
-                self.types.tuple_rows(value, path, &ty).map(|rows| page.cut(rows))
+                self.program.types.tuple_rows(value, path, &ty).map(|rows| page.cut(rows))
             }
-            _ if self.types.is_names(&ty) => {
-                self.types.name_rows(&self.debuggee, value, path).map(|rows| page.cut(rows))
+            _ if self.program.types.is_names(&ty) => {
+                self.program.types.name_rows(&self.program.debuggee, value, path).map(|rows| page.cut(rows))
             }
             _ => self.at_stop().inline_element_rows(value, path, page),
         }
@@ -55,13 +55,13 @@ impl ClrSession {
         site: &EvalContext,
     ) -> Option<Vec<VariableEntry>> {
         let removed = self.removed_member(ty, site);
-        let data = bare(&self.types.field_named(value, "_data")?)?;
-        let class = bare(&self.types.field_named(&data, "Class")?)?;
-        let keys = bare(&self.types.field_named(&class, "_keys")?)?;
-        let values = bare(&self.types.field_named(&data, "_dataArray")?)?;
+        let data = bare(&self.program.types.field_named(value, "_data")?)?;
+        let class = bare(&self.program.types.field_named(&data, "Class")?)?;
+        let keys = bare(&self.program.types.field_named(&class, "_keys")?)?;
+        let values = bare(&self.program.types.field_named(&data, "_dataArray")?)?;
         let (keys, all) = (keys.as_array()?, values.as_array()?);
-        let way = path.step(self.types.member(value, "_data")?, String::new());
-        let way = way.step(self.types.member(&data, "_dataArray")?, String::new());
+        let way = path.step(self.program.types.member(value, "_data")?, String::new());
+        let way = way.step(self.program.types.member(&data, "_dataArray")?, String::new());
         let mut rows = Vec::new();
         for at in 0..keys.count().ok()?.min(all.count().ok()?).min(MAX_ITEMS) {
             let held = all.element(at).ok()?;
@@ -80,7 +80,7 @@ impl ClrSession {
 
     /// The address of the object that marks a removed member.
     fn removed_member(&mut self, ty: &Ty, site: &EvalContext) -> Option<u64> {
-        let (loaded, token) = self.types.definition(ty)?;
+        let (loaded, token) = self.program.types.definition(ty)?;
         let fields = loaded.image()?.metadata.fields(token);
         let field = fields.into_iter().find(|field| field.is_static && field.name == "Uninitialized")?;
         let val = self.static_value(&loaded, ty, &field, site).ok()?;

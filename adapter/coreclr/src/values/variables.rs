@@ -35,7 +35,7 @@ impl ClrSession {
     pub(crate) fn variables(&mut self, arguments: &Value) -> Result<Value, Failure> {
         let arguments: VariablesArguments = types::read(arguments);
         let reference = arguments.variables_reference;
-        let node = self.values.references.node(reference);
+        let node = self.program.values.references.node(reference);
         let node = node.ok_or_else(|| Failure::invalid(format!("there is no reference {reference}")))?;
         let count = types::unsigned(arguments.count).filter(|count| *count > 0);
         let page = VariablesPage {
@@ -44,14 +44,14 @@ impl ClrSession {
             most: if count.is_some() { MAX_ROWS } else { MAX_UNASKED },
             filter: arguments.filter.as_deref(),
         };
-        let site = self.debuggee.site_of(&node);
+        let site = self.program.debuggee.site_of(&node);
         let hex = wants_hex(arguments.format.as_ref());
         let rows = self.rows_of(&node, &page, &site)?;
         let since = Instant::now();
         let (until, mut given) = (since + DISPLAYS_TIMEOUT, 0);
         let mut variables = Vec::with_capacity(rows.len());
         for row in rows {
-            if self.request.is_cancelled() {
+            if self.hub.request.is_cancelled() {
                 return Err(Failure::cancelled());
             }
             let site = EvalContext { runs: Instant::now() < until, ..site };
@@ -88,7 +88,7 @@ impl ClrSession {
                 let format = Format { hex, ..Format::default() };
                 let presented = match &row.read {
                     Some((ty, constant)) => {
-                        Ok((self.types.show_constant(constant, ty, &format), ValueDetails::default()))
+                        Ok((self.program.types.show_constant(constant, ty, &format), ValueDetails::default()))
                     }
                     None => self.present(path, &format, site),
                 };
@@ -96,7 +96,7 @@ impl ClrSession {
                     Ok((mut shown, details)) => {
                         let name = shown.name.take().filter(|_| !is_variable);
                         let name = name.unwrap_or_else(|| row.name.clone());
-                        self.values.row(name, shown, details, path, &format)
+                        self.program.values.row(name, shown, details, path, &format)
                     }
                     Err(failure) => error_row(&row.name, &failure),
                 }
@@ -105,14 +105,14 @@ impl ClrSession {
             RowContent::Lazy(node, way) => DapVariable {
                 name: row.name.clone(),
                 evaluate_name: Some(way.clone()),
-                variables_reference: self.values.references.add(node.clone()),
+                variables_reference: self.program.values.references.add(node.clone()),
                 ..DapVariable::default()
             },
             RowContent::Group(node, text, way) => DapVariable {
                 name: row.name.clone(),
                 value: text.clone(),
                 evaluate_name: way.clone(),
-                variables_reference: self.values.references.add(node.clone()),
+                variables_reference: self.program.values.references.add(node.clone()),
                 ..DapVariable::default()
             },
             RowContent::Message(text) => {
@@ -151,7 +151,7 @@ impl ClrSession {
         let format = Format { hex, ..Format::default() };
         match &val.data {
             ValueLocation::Constant(constant) => {
-                let shown = self.types.show_constant(constant, &val.ty, &format);
+                let shown = self.program.types.show_constant(constant, &val.ty, &format);
                 DapVariable {
                     name: name.to_owned(),
                     value: shown.text,
@@ -163,7 +163,9 @@ impl ClrSession {
             ValueLocation::At(path) => {
                 let path = Path { name: way.to_owned(), ..path.clone() };
                 match self.present(&path, &format, site) {
-                    Ok((shown, details)) => self.values.row(name.to_owned(), shown, details, &path, &format),
+                    Ok((shown, details)) => {
+                        self.program.values.row(name.to_owned(), shown, details, &path, &format)
+                    }
                     Err(failure) => error_row(name, &failure),
                 }
             }
@@ -184,12 +186,13 @@ impl ClrSession {
         let value = match fetched {
             Ok(value) => value,
             Err(failure) => {
-                let kind = self.at_stop().unloaded(path).map(|ty| self.types.csharp(&ty)).ok_or(failure)?;
+                let kind =
+                    self.at_stop().unloaded(path).map(|ty| self.program.types.csharp(&ty)).ok_or(failure)?;
                 let null = FormattedValue { text: "null".into(), kind, items: 0, opens: false, name: None };
                 return Ok((null, ValueDetails::default()));
             }
         };
-        let mut shown = self.types.show_as(&self.debuggee, &value, format, 3);
+        let mut shown = self.program.types.show_as(&self.program.debuggee, &value, format, 3);
         let mut details = ValueDetails::default();
         // A number has only its text.
         let is_plain = !shown.opens && value.element_type().is_ok_and(is_number);
@@ -204,8 +207,9 @@ impl ClrSession {
             if shown.opens && shown.items == 0 && !format.raw {
                 let site = EvalContext { limit: site.limit.min(DISPLAY_TIMEOUT), ..*site };
                 // A nullable is shown as its value.
-                let is_nullable = self.types.nullable(&self.types.declared_ty(&inner)).is_some();
-                let held = self.types.member(&inner, "value").filter(|_| is_nullable);
+                let is_nullable =
+                    self.program.types.nullable(&self.program.types.declared_ty(&inner)).is_some();
+                let held = self.program.types.member(&inner, "value").filter(|_| is_nullable);
                 let held = held.map_or_else(|| path.clone(), |step| path.step(step, path.name.clone()));
                 drop((value, inner));
                 self.format_by_type(&held, format, &site, &mut shown);

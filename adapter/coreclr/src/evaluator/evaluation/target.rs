@@ -31,7 +31,7 @@ impl EvaluationTarget for ExpressionEvaluation<'_> {
     }
 
     fn check_cancellation(&self) -> Result<(), Failure> {
-        if self.session().request.is_cancelled() {
+        if self.session().hub.request.is_cancelled() {
             return Err(Failure::cancelled());
         }
         let round = self.rounds.get() + 1;
@@ -202,7 +202,8 @@ impl EvaluationTarget for ExpressionEvaluation<'_> {
 
     fn is_variable(&self, val: &TypedValue) -> bool {
         // References are only written where the garbage collector knows.
-        let is_writable = |path: &Path| path.memory().is_none() || self.session().types.is_unmanaged(&val.ty);
+        let is_writable =
+            |path: &Path| path.memory().is_none() || self.session().program.types.is_unmanaged(&val.ty);
         val.path().is_some_and(|path| is_variable(path, &val.ty) && is_writable(path))
     }
 
@@ -236,8 +237,8 @@ impl EvaluationTarget for ExpressionEvaluation<'_> {
         // Nothing can be called on a struct in memory.
         let is_in_memory = of.and_then(TypedValue::path).is_some_and(|path| path.memory().is_some());
         let is_auto = |setter: &u32| {
-            let loaded = session.types.modules.by_id(def.module);
-            loaded.is_some_and(|loaded| session.types.returns_its_field(&loaded, *setter))
+            let loaded = session.program.types.modules.by_id(def.module);
+            loaded.is_some_and(|loaded| session.program.types.returns_its_field(&loaded, *setter))
         };
         let setter = property.property.setter.filter(|setter| !is_in_memory || !is_auto(setter));
         let Some(setter) = setter else {
@@ -247,8 +248,8 @@ impl EvaluationTarget for ExpressionEvaluation<'_> {
             return self.write_backing(of, property, backing, &value);
         };
         let lost = || failed(format!("the setter of `{name}` cannot be read"));
-        let loaded = session.types.modules.by_id(def.module).ok_or_else(lost)?;
-        let method = session.types.method(&loaded, &property.owner, setter).ok_or_else(lost)?;
+        let loaded = session.program.types.modules.by_id(def.module).ok_or_else(lost)?;
+        let method = session.program.types.method(&loaded, &property.owner, setter).ok_or_else(lost)?;
         let mut given = arguments;
         given.push(value);
         session.call(&self.site(), &method, of, &given, &format!("{name} = …")).map(drop)
@@ -273,7 +274,7 @@ impl EvaluationTarget for ExpressionEvaluation<'_> {
     }
 
     fn enum_name(&self, ty: &Ty, number: i128) -> Option<String> {
-        self.session().types.enum_name(ty, number)
+        self.session().program.types.enum_name(ty, number)
     }
 
     fn exception_error(&self, val: &TypedValue) -> Failure {
