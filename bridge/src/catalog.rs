@@ -46,6 +46,11 @@ const UNLISTED_TOOLS: [&str; 8] = [
     "git_current_branch",
 ];
 
+/// Returns the tool with this name, if it exists, also when the flags do not allow it.
+pub fn find(name: &str) -> Option<&'static Tool> {
+    GROUPS.iter().flat_map(|group| group.tools).find(|tool| tool.name == name)
+}
+
 impl ToolFilter {
     fn has(self, tool: &Tool) -> bool {
         (tool.core || !self.core) && !UNLISTED_TOOLS.contains(&tool.name) && self.allows(tool).is_ok()
@@ -67,8 +72,7 @@ impl ToolFilter {
 
     /// Returns the tool with this name, if it exists.
     pub fn find(self, name: &str) -> Option<Result<&'static Tool, Failure>> {
-        let mut tools = GROUPS.iter().flat_map(|group| group.tools);
-        let tool = tools.find(|tool| tool.name == name)?;
+        let tool = find(name)?;
         Some(self.allows(tool).map(|()| tool))
     }
 

@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::ToolArguments;
 use crate::call::{SharedArguments, StartedSessions, ToolCall};
-use crate::call_order::CallTurn;
+use crate::call_order::{CallOrder, CallTurn};
 use crate::progress::ProgressReporter;
 use crate::resources::{self, ResourceUri};
 use crate::server::Bridge;
@@ -146,13 +146,16 @@ impl ServerHandler for Bridge {
             Ok(shared) => shared,
             Err(failure) => return Ok(CallToolResult::structured_error(refusal(&failure)).into()),
         };
-        let trigger = match trigger_action::prepare(self, tool.name, &shared) {
+        let waits_for_stop = tool.stop.waits_for_stop();
+        let trigger = if waits_for_stop { trigger_action::prepare(self, &shared) } else { Ok(None) };
+        let trigger = match trigger {
             Ok(trigger) => trigger,
             Err(failure) => return Ok(CallToolResult::structured_error(refusal(&failure)).into()),
         };
-        // Over HTTP, where calls arrive on several connections, the order is that of the tasks.
-        let turn = context.extensions.get::<CallTurn>().cloned();
-        let turn = turn.unwrap_or_else(|| self.order.begin(tool.name, shared.session.as_deref()));
+        // A call without a mark is alone on its transport.
+        let turn = CallTurn::of(&context.extensions);
+        let turn = turn.unwrap_or_else(|| CallOrder::default().begin(tool.name, None, None));
+        let cancel = context.ct.child_token();
         let started = StartedSessions::default();
         let call = ToolCall {
             started: started.clone(),
@@ -160,23 +163,29 @@ impl ServerHandler for Bridge {
             arguments: arguments.clone(),
             shared,
             trigger: trigger.clone(),
-            cancel: context.ct.clone(),
+            cancel: cancel.clone(),
             progress: ProgressReporter::new(context.peer.clone(), context.meta.get_progress_token()),
         };
         let outcome = tokio::select! {
             outcome = async { turn.wait().await; (tool.run)(call).await } => outcome,
             // A tool that waits passes the cancellation on; it gets a moment to do so.
             () = async {
-                context.ct.cancelled().await;
+                tokio::select! {
+                    () = context.ct.cancelled() => {}
+                    () = turn.overtaken() => cancel.cancel(),
+                }
                 tokio::time::sleep(std::time::Duration::from_secs(1)).await;
             } => Err(Failure::cancelled()),
         };
+        let outcome = outcome.map_err(|failure| turn.explain(failure));
         if context.ct.is_cancelled() {
             started.take().into_iter().for_each(|session| self.abandon(session));
         }
         Ok(match outcome {
             Ok(mut answer) => {
-                self.triggers.report(tool.name, trigger.as_ref(), &mut answer).await;
+                if waits_for_stop {
+                    self.triggers.report(trigger.as_ref(), &mut answer).await;
+                }
                 // A field without a value is left out: the schema defines the type of each field that is
                 // present.
                 if let Some(fields) = answer.as_object_mut() {

@@ -18,7 +18,6 @@ use workspace_tools::jobs::Jobs;
 
 use crate::breakpoint_requests::EarlyRequests;
 use crate::bridge_options::BridgeOptions;
-use crate::call_order::CallOrder;
 use crate::client_log::ClientLog;
 use crate::session::AgentSession;
 use crate::session::relation::SessionRelation;
@@ -49,8 +48,6 @@ pub struct Bridge {
     pub jobs: Arc<Jobs>,
     /// Triggers that agents have started for their waits.
     pub triggers: Arc<Triggers>,
-    /// The order of calls whose transport does not mark it.
-    pub(crate) order: CallOrder,
     begun_tests: Arc<BegunTests>,
     log: Arc<ClientLog>,
     inner: Arc<Mutex<BridgeState>>,
@@ -120,7 +117,6 @@ impl Bridge {
             options: Arc::new(options),
             jobs,
             triggers,
-            order: CallOrder::default(),
             begun_tests,
             log: Arc::default(),
             inner,

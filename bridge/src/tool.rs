@@ -10,7 +10,6 @@ use serde_json::{Map, Value, json};
 use crate::arguments::kind::{ArgumentType, ElementType};
 use crate::arguments::schema::ArgumentSchema;
 use crate::call::ToolCall;
-use crate::trigger;
 
 /// Effect of a tool; becomes the MCP annotations, and decides whether `--read-only` offers it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +26,30 @@ pub enum ToolEffect {
     DestructiveIdempotent,
 }
 
+/// The use of a session's stop by a call. It decides about the order of calls ([`crate::call_order`]) and
+/// about the arguments `waitFor` and `trigger`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopUse {
+    /// Neither reads nor ends the stop.
+    Independent,
+    /// Needs the stop as it is when the call arrives, or decides where the next one is.
+    Inspects,
+    /// Waits for the next stop, and resumes nothing.
+    Awaits,
+    /// Ends the stop, and waits for the next one.
+    Resumes,
+    /// Ends the stop, and waits for the next one, where a later step begins.
+    Steps,
+    /// Makes another session the current one.
+    Selects,
+    /// Makes a new session the current one, and waits for its first stop.
+    Launches,
+    /// Ends the program, and waits for the first stop of the next.
+    Restarts,
+    /// Ends the session, or leaves it to its other clients.
+    Leaves,
+}
+
 /// The future of one call.
 pub type ToolFuture = Pin<Box<dyn Future<Output = Result<Value, Failure>> + Send>>;
 
@@ -39,6 +62,8 @@ pub struct Tool {
     pub core: bool,
     /// Effect of a call, for the annotations and `--read-only`.
     pub effect: ToolEffect,
+    /// The use of the stop by a call.
+    pub stop: StopUse,
     /// When to use it and what it returns. A model reads it and pays for its tokens in each conversation.
     pub description: &'static str,
     /// Makes the schema of the `struct` of its arguments.
@@ -131,10 +156,22 @@ impl ToolEffect {
     }
 }
 
+impl StopUse {
+    /// Whether a call that ends the stop must wait for such a call.
+    pub fn needs_stop(self) -> bool {
+        matches!(self, Self::Inspects | Self::Steps)
+    }
+
+    /// Whether a call answers with the next stop, and so takes `waitFor` and `trigger`.
+    pub fn waits_for_stop(self) -> bool {
+        matches!(self, Self::Awaits | Self::Resumes | Self::Steps | Self::Launches | Self::Restarts)
+    }
+}
+
 impl Tool {
     /// The names of the shared arguments that it takes.
     pub fn shared_names(&self) -> &'static [&'static str] {
-        if trigger::WAITING.contains(&self.name) { &["session", "waitFor", "trigger"] } else { &["session"] }
+        if self.stop.waits_for_stop() { &["session", "waitFor", "trigger"] } else { &["session"] }
     }
 
     /// Converts it to MCP's form; `None` when its tables are wrong, which a test excludes.

@@ -11,22 +11,6 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Tools that wait for a stop, and so take a `trigger`.
-pub const WAITING: [&str; 13] = [
-    "debug_launch",
-    "debug_launch_test",
-    "debug_restart",
-    "debug_continue",
-    "debug_step",
-    "debug_step_over",
-    "debug_step_into",
-    "debug_step_out",
-    "debug_run_to",
-    "debug_pause",
-    "debug_wait",
-    "debug_trace",
-    "debug_follow",
-];
 /// Maximum number of triggers that run at once.
 const MAX_TRIGGERS: usize = 8;
 /// Time that an answer waits for a trigger that is about to end.
@@ -138,10 +122,10 @@ impl Triggers {
         self.with(Vec::clear);
     }
 
-    /// Adds to an answer the results of triggers that have ended since the last one, and whether the
-    /// call's own is still running.
-    pub async fn report(&self, tool: &str, own: Option<&Arc<Trigger>>, answer: &mut Value) {
-        if !WAITING.contains(&tool) || !answer.is_object() {
+    /// Adds to the answer of a call that waits for a stop the results of triggers that have ended since the
+    /// last one, and whether the call's own is still running.
+    pub async fn report(&self, own: Option<&Arc<Trigger>>, answer: &mut Value) {
+        if !answer.is_object() {
             return;
         }
         if let Some(own) = own {

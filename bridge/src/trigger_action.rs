@@ -20,7 +20,7 @@ use crate::call::SharedArguments;
 use crate::server::Bridge;
 use crate::session::REQUEST_TIMEOUT;
 use crate::session::requests::WriteInputArguments;
-use crate::trigger::{Trigger, WAITING};
+use crate::trigger::Trigger;
 use http::HttpRequest;
 
 /// Output of a command, bytes of each stream.
@@ -35,18 +35,12 @@ enum TriggerAction {
     Input { data: String, close: bool },
 }
 
-/// Makes ready what a call triggers, if it does; [`Trigger::fire`] starts it.
+/// Makes ready what a call that waits for a stop triggers; [`Trigger::fire`] starts it.
 ///
 /// # Errors
 /// `INVALID_PARAMETER`, `ACCESS_DENIED` for a command that is not allowed; `CANCELLED` never.
-pub fn prepare(
-    bridge: &Bridge,
-    tool: &str,
-    shared: &SharedArguments,
-) -> Result<Option<Arc<Trigger>>, Failure> {
-    let Some(ObjectOrText(given)) = shared.trigger.as_ref().filter(|_| WAITING.contains(&tool)) else {
-        return Ok(None);
-    };
+pub fn prepare(bridge: &Bridge, shared: &SharedArguments) -> Result<Option<Arc<Trigger>>, Failure> {
+    let Some(ObjectOrText(given)) = &shared.trigger else { return Ok(None) };
     let action = TriggerAction::parse(given, bridge)?;
     // A weak handle: a trigger that never ends must not keep the sessions alive.
     let (weak, _) = bridge.without_last();

@@ -24,7 +24,7 @@ use crate::session::AgentSession;
 use crate::session::breakpoints::locate_text;
 use crate::snapshot::ProgramState;
 use crate::source::SourceText;
-use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
+use crate::tool::{AnswerField, StopUse, Tool, ToolEffect, ToolGroup, run};
 
 /// Note on breakpoints that are set without a program.
 const DEFERRED_NOTE: &str = "kept for the next debug_launch, debug_restart or debug_attach";
@@ -37,6 +37,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "debug_set_breakpoint",
             core: true,
             effect: ToolEffect::Mutating,
+            stop: StopUse::Inspects,
             description: "Set a breakpoint, also before launch, by line, or by its text, which survives \
                 edits.",
             input: || ArgumentSchema::of::<BreakpointArguments>().describe("text", "of the line"),
@@ -51,6 +52,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "debug_remove_breakpoint",
             core: true,
             effect: ToolEffect::Idempotent,
+            stop: StopUse::Inspects,
             description: "Remove one of your breakpoints, or all.",
             input: ArgumentSchema::of::<RemoveArguments>,
             output: &[AnswerField::integer("id")],
@@ -60,6 +62,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "debug_list_breakpoints",
             core: false,
             effect: ToolEffect::ReadOnly,
+            stop: StopUse::Inspects,
             description: "Your breakpoints and exception filters, and others' breakpoints.",
             input: ArgumentSchema::of::<NoArguments>,
             output: &[
@@ -73,6 +76,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "debug_set_function_breakpoint",
             core: false,
             effect: ToolEffect::Mutating,
+            stop: StopUse::Inspects,
             description: "Stop where a function begins, named like Name or Type.Name.",
             input: ArgumentSchema::of::<FunctionArguments>,
             output: &[
@@ -86,6 +90,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "debug_set_exception_breakpoints",
             core: true,
             effect: ToolEffect::Idempotent,
+            stop: StopUse::Inspects,
             description: "Choose which exceptions stop the program, also before launch.",
             input: ArgumentSchema::of::<FilterArguments>,
             output: &[AnswerField::list("filters")],

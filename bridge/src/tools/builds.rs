@@ -20,7 +20,7 @@ use workspace_tools::process::ProcessCommand;
 
 use crate::arguments::schema::ArgumentSchema;
 use crate::call::ToolCall;
-use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
+use crate::tool::{AnswerField, StopUse, Tool, ToolEffect, ToolGroup, run};
 
 /// Default time that a call waits. Builds often take longer than debugging, and
 /// clients abort calls after 60 s.
@@ -41,6 +41,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "build",
             core: false,
             effect: ToolEffect::Mutating,
+            stop: StopUse::Independent,
             description: "Build the folder's project. Returns LSP diagnostics by file; if pending, call \
                 again to keep waiting.",
             input: ArgumentSchema::of::<BuildArguments>,
@@ -58,6 +59,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "restore",
             core: false,
             effect: ToolEffect::Idempotent,
+            stop: StopUse::Independent,
             description: "Like build: fetch dependencies.",
             input: ArgumentSchema::of::<ProjectArguments>,
             output: &[
@@ -71,6 +73,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "get_diagnostics",
             core: false,
             effect: ToolEffect::Idempotent,
+            stop: StopUse::Independent,
             description: "Like build, but only checks.",
             input: ArgumentSchema::of::<ProjectArguments>,
             output: &[
@@ -85,6 +88,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: RUN_COMMAND,
             core: false,
             effect: ToolEffect::Destructive,
+            stop: StopUse::Independent,
             description: "Run a program, without a shell. Double quotes keep spaces.",
             input: ArgumentSchema::of::<CommandArguments>,
             output: &[

@@ -24,7 +24,7 @@ use crate::session::AgentSession;
 use crate::session::requests::ReadOutputArguments;
 use crate::snapshot::ProgramState;
 use crate::source::ShownPlace;
-use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
+use crate::tool::{AnswerField, StopUse, Tool, ToolEffect, ToolGroup, run};
 
 /// Time that a plain continue waits for a program that waits for input.
 const INPUT_WAIT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -48,6 +48,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "debug_continue",
             core: true,
             effect: ToolEffect::Mutating,
+            stop: StopUse::Resumes,
             description: "Resume, to a line, text or function if given, and wait (30 s) for the next event: \
                 breakpointHit, stopped, \
                     exception, exited or waitingForInput, with place, lines, variables, new output. \
@@ -63,6 +64,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "debug_step",
             core: true,
             effect: ToolEffect::Mutating,
+            stop: StopUse::Steps,
             description: "Run the current line (over), enter its call (into), or run to the caller (out).",
             input: ArgumentSchema::of::<StepKindArguments>,
             output: SAME_AS_CONTINUE,
@@ -72,6 +74,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "debug_step_over",
             core: false,
             effect: ToolEffect::Mutating,
+            stop: StopUse::Steps,
             description: "Run the current line without entering calls.",
             input: ArgumentSchema::of::<StepArguments>,
             output: SAME_AS_CONTINUE,
@@ -81,6 +84,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "debug_step_into",
             core: false,
             effect: ToolEffect::Mutating,
+            stop: StopUse::Steps,
             description: "Step into the call on this line.",
             input: ArgumentSchema::of::<StepArguments>,
             output: SAME_AS_CONTINUE,
@@ -90,6 +94,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "debug_step_out",
             core: false,
             effect: ToolEffect::Mutating,
+            stop: StopUse::Steps,
             description: "Run until this function returns.",
             input: ArgumentSchema::of::<StepArguments>,
             output: SAME_AS_CONTINUE,
@@ -99,6 +104,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "debug_pause",
             core: true,
             effect: ToolEffect::Mutating,
+            stop: StopUse::Awaits,
             description: "Pause the running program.",
             input: ArgumentSchema::of::<PauseArguments>,
             output: SAME_AS_CONTINUE,
@@ -108,6 +114,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "debug_wait",
             core: true,
             effect: ToolEffect::ReadOnly,
+            stop: StopUse::Awaits,
             description: "Wait for the next event, of any client; answers at once at a stop.",
             input: ArgumentSchema::of::<WaitArguments>,
             output: SAME_AS_CONTINUE,
@@ -117,6 +124,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "debug_run_to",
             core: false,
             effect: ToolEffect::Mutating,
+            stop: StopUse::Resumes,
             description: "Continue to a line, a text or a function, once. event.reached: it got there.",
             input: ArgumentSchema::of::<RunToArguments>,
             output: SAME_AS_CONTINUE,

@@ -13,7 +13,7 @@ use workspace_tools::roots::Roots;
 
 use crate::arguments::schema::{ArgumentSchema, IntegerOrText};
 use crate::call::ToolCall;
-use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
+use crate::tool::{AnswerField, StopUse, Tool, ToolEffect, ToolGroup, run};
 
 /// Entries of one `list_directory`.
 const DEFAULT_ENTRIES: u64 = 1000;
@@ -26,6 +26,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "read_file",
             core: false,
             effect: ToolEffect::ReadOnly,
+            stop: StopUse::Independent,
             description: "Read a text file, or lines of it, in parts.",
             input: ArgumentSchema::of::<ReadArguments>,
             output: &[AnswerField::text("content"), AnswerField::integer("lines"), AnswerField::text("next")],
@@ -35,6 +36,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "write_file",
             core: false,
             effect: ToolEffect::DestructiveIdempotent,
+            stop: StopUse::Independent,
             description: "Create or replace a whole file, atomically.",
             input: ArgumentSchema::of::<WriteArguments>,
             output: &[AnswerField::integer("bytesWritten"), AnswerField::flag("created")],
@@ -44,6 +46,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "list_directory",
             core: false,
             effect: ToolEffect::ReadOnly,
+            stop: StopUse::Independent,
             description: "Names in a folder, and which are folders.",
             input: ArgumentSchema::of::<DirectoryArguments>,
             output: &[
@@ -57,6 +60,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "delete_file",
             core: false,
             effect: ToolEffect::Destructive,
+            stop: StopUse::Independent,
             description: "Delete a file or link.",
             input: ArgumentSchema::of::<PathArguments>,
             output: &[AnswerField::text("path")],
@@ -66,6 +70,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "create_directory",
             core: false,
             effect: ToolEffect::Idempotent,
+            stop: StopUse::Independent,
             description: "Create a folder and its parents.",
             input: ArgumentSchema::of::<PathArguments>,
             output: &[AnswerField::flag("created")],
@@ -75,6 +80,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "file_exists",
             core: false,
             effect: ToolEffect::ReadOnly,
+            stop: StopUse::Independent,
             description: "Whether a path is a file.",
             input: ArgumentSchema::of::<PathArguments>,
             output: &[AnswerField::flag("exists")],
@@ -84,6 +90,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "directory_exists",
             core: false,
             effect: ToolEffect::ReadOnly,
+            stop: StopUse::Independent,
             description: "Whether a path is a folder.",
             input: ArgumentSchema::of::<PathArguments>,
             output: &[AnswerField::flag("exists")],

@@ -23,7 +23,7 @@ use crate::functions;
 use crate::session::requests::FollowCallArguments;
 use crate::session::{AgentSession, REQUEST_TIMEOUT};
 use crate::snapshot::ProgramState;
-use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
+use crate::tool::{AnswerField, StopUse, Tool, ToolEffect, ToolGroup, run};
 
 /// Tokens of an answer by default.
 const DEFAULT_TOKENS: u64 = 1500;
@@ -39,6 +39,7 @@ pub const GROUP: ToolGroup = ToolGroup {
         name: "debug_follow",
         core: true,
         effect: ToolEffect::Mutating,
+        stop: StopUse::Resumes,
         description: "Life of a call in one answer: runs to the call-th call of a function (or line; \
             default: the current call) where condition holds, then each statement with what it changed, \
             loops folded, calls with arguments and value (depth: their statements too), result or exception.",

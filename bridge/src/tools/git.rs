@@ -11,7 +11,7 @@ use workspace_tools::git::{changes, diff, history, status};
 
 use crate::arguments::schema::ArgumentSchema;
 use crate::call::ToolCall;
-use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
+use crate::tool::{AnswerField, StopUse, Tool, ToolEffect, ToolGroup, run};
 
 /// Commits of one `git_log` by default.
 const DEFAULT_COMMITS: u64 = 10;
@@ -28,6 +28,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "git_status",
             core: false,
             effect: ToolEffect::ReadOnly,
+            stop: StopUse::Independent,
             description: "Branch, and changed, staged, untracked files.",
             input: ArgumentSchema::of::<RepositoryArguments>,
             output: &[
@@ -42,6 +43,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "git_log",
             core: false,
             effect: ToolEffect::ReadOnly,
+            stop: StopUse::Independent,
             description: "Commits, latest first.",
             input: ArgumentSchema::of::<LogArguments>,
             output: &[
@@ -55,6 +57,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "git_diff",
             core: false,
             effect: ToolEffect::ReadOnly,
+            stop: StopUse::Independent,
             description: "Patch of unstaged or staged changes, or against a revision, in parts.",
             input: ArgumentSchema::of::<PatchArguments>,
             output: &[AnswerField::text("output"), AnswerField::list("files"), AnswerField::integer("next")],
@@ -64,6 +67,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "git_list_branches",
             core: false,
             effect: ToolEffect::ReadOnly,
+            stop: StopUse::Independent,
             description: "Local and remote branches.",
             input: ArgumentSchema::of::<RepositoryArguments>,
             output: &[AnswerField::text("output"), AnswerField::list("branches")],
@@ -73,6 +77,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "git_current_branch",
             core: false,
             effect: ToolEffect::ReadOnly,
+            stop: StopUse::Independent,
             description: "The branch that is checked out.",
             input: ArgumentSchema::of::<RepositoryArguments>,
             output: &[AnswerField::text("branch"), AnswerField::flag("detached")],
@@ -82,6 +87,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "git_add",
             core: false,
             effect: ToolEffect::Idempotent,
+            stop: StopUse::Independent,
             description: "Stage files, also deleted ones.",
             input: ArgumentSchema::of::<AddArguments>,
             output: &[AnswerField::list("staged")],
@@ -91,6 +97,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "git_commit",
             core: false,
             effect: ToolEffect::Mutating,
+            stop: StopUse::Independent,
             description: "Commit staged changes.",
             input: ArgumentSchema::of::<CommitArguments>,
             output: &[AnswerField::text("hash"), AnswerField::text("branch")],

@@ -18,7 +18,7 @@ use crate::arguments::schema::ArgumentSchema;
 use crate::bounds::{Budget, cut};
 use crate::call::ToolCall;
 use crate::session::{AgentSession, REQUEST_TIMEOUT};
-use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
+use crate::tool::{AnswerField, StopUse, Tool, ToolEffect, ToolGroup, run};
 
 /// Rows of one answer, over all depths.
 const MAX_ROWS: usize = 400;
@@ -45,6 +45,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "debug_variables",
             core: true,
             effect: ToolEffect::ReadOnly,
+            stop: StopUse::Inspects,
             description: "Variables of a frame, or members of one value.",
             input: ArgumentSchema::of::<ListVariablesArguments>,
             output: &[
@@ -58,6 +59,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "debug_stacktrace",
             core: false,
             effect: ToolEffect::ReadOnly,
+            stop: StopUse::Inspects,
             description: "The call stack: id, function, file, line, source of frames. Runs of library frames \
                 are folded; start shows them.",
             input: ArgumentSchema::of::<frames::StackArguments>,
@@ -68,6 +70,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "debug_evaluate",
             core: true,
             effect: ToolEffect::Mutating,
+            stop: StopUse::Inspects,
             description: "Evaluate an expression, or a list: results has a value or error for each. Also \
                 allowSideEffects.",
             input: ArgumentSchema::of::<ExpressionArguments>,
@@ -83,6 +86,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "debug_threads",
             core: false,
             effect: ToolEffect::ReadOnly,
+            stop: StopUse::Inspects,
             description: "Threads; places adds each one's location.",
             input: ArgumentSchema::of::<threads::ThreadsArguments>,
             output: &[AnswerField::list("threads"), AnswerField::integer("next")],
@@ -92,6 +96,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "debug_exception_info",
             core: false,
             effect: ToolEffect::ReadOnly,
+            stop: StopUse::Inspects,
             description: "Type, message, stack, inner exceptions of the exception it stopped at.",
             input: ArgumentSchema::of::<ThreadArguments>,
             output: &[
@@ -106,6 +111,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "debug_set_variable",
             core: false,
             effect: ToolEffect::Idempotent,
+            stop: StopUse::Inspects,
             description: "Set a variable, member or element.",
             input: ArgumentSchema::of::<assignment::SetArguments>,
             output: &[AnswerField::text("value"), AnswerField::text("type")],
@@ -115,6 +121,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "debug_modules",
             core: false,
             effect: ToolEffect::ReadOnly,
+            stop: StopUse::Inspects,
             description: "Loaded modules and whether their symbols were found.",
             input: ArgumentSchema::of::<ModulesArguments>,
             output: &[AnswerField::list("modules"), AnswerField::integer("next")],
@@ -124,6 +131,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "debug_source",
             core: false,
             effect: ToolEffect::ReadOnly,
+            stop: StopUse::Inspects,
             description: "Numbered source lines around a frame, or of a file of the program.",
             input: ArgumentSchema::of::<source_lines::SourceArguments>,
             output: &[

@@ -24,7 +24,7 @@ use crate::repeat::{Repeat, RepeatArguments};
 use crate::session::{AgentSession, SessionPlan};
 use crate::snapshot::ProgramState;
 use crate::source::absolute;
-use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
+use crate::tool::{AnswerField, StopUse, Tool, ToolEffect, ToolGroup, run};
 
 /// Time limit for the engine to report the process after a launch.
 const PROCESS_TIMEOUT: Duration = Duration::from_millis(700);
@@ -40,6 +40,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "debug_launch",
             core: true,
             effect: ToolEffect::Mutating,
+            stop: StopUse::Launches,
             description: "Debug a program, building a project first. Held at entry until debug_continue; run \
                 continues to a stop.",
             input: ArgumentSchema::of::<LaunchArguments>,
@@ -56,6 +57,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "debug_attach",
             core: false,
             effect: ToolEffect::Mutating,
+            stop: StopUse::Selects,
             description: "Attach to a process, a listening debugger or a core. Its stdio is not shared.",
             input: ArgumentSchema::of::<attach::AttachArguments>,
             output: &[
@@ -72,6 +74,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "debug_sessions",
             core: true,
             effect: ToolEffect::ReadOnly,
+            stop: StopUse::Selects,
             description: "Live sessions, also of editors and started programs; select joins one and makes it \
                 current. Every debug_ and process_ tool takes session.",
             input: ArgumentSchema::of::<session_list::SessionsArguments>,

@@ -15,7 +15,7 @@ use crate::arguments::schema::ArgumentSchema;
 use crate::call::ToolCall;
 use crate::session::REQUEST_TIMEOUT;
 use crate::session::requests::{ReadOutputArguments, WriteInputArguments};
-use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
+use crate::tool::{AnswerField, StopUse, Tool, ToolEffect, ToolGroup, run};
 
 /// Output in one answer by default, bytes per stream: some 4,000 tokens.
 const MAX_OUTPUT: u64 = 16 * 1024;
@@ -28,6 +28,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "process_write_input",
             core: true,
             effect: ToolEffect::Mutating,
+            stop: StopUse::Independent,
             description: "Write to the program's stdin.",
             input: ArgumentSchema::of::<InputArguments>,
             output: &[AnswerField::integer("bytesWritten"), AnswerField::flag("stdinClosed")],
@@ -37,6 +38,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "process_read_output",
             core: true,
             effect: ToolEffect::ReadOnly,
+            stop: StopUse::Independent,
             description: "The program's output (the newest), also after its end; waitFor waits.",
             input: ArgumentSchema::of::<OutputArguments>,
             output: &[AnswerField::text("stdout"), AnswerField::text("stderr"), AnswerField::text("cursor")],

@@ -19,7 +19,7 @@ use crate::call::ToolCall;
 use crate::repeat::Repeat;
 use crate::session::{AgentSession, LAUNCH_TIMEOUT};
 use crate::snapshot::ProgramState;
-use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
+use crate::tool::{AnswerField, StopUse, Tool, ToolEffect, ToolGroup, run};
 
 /// Time limit for the events of a restart after its response.
 const RESTART_TIMEOUT: Duration = Duration::from_secs(5);
@@ -32,6 +32,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "debug_status",
             core: false,
             effect: ToolEffect::ReadOnly,
+            stop: StopUse::Inspects,
             description: "idle, running, stopped (reason, place) or exited, and the session's clients.",
             input: ArgumentSchema::of::<NoArguments>,
             output: &[
@@ -47,6 +48,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "debug_disconnect",
             core: true,
             effect: ToolEffect::DestructiveIdempotent,
+            stop: StopUse::Leaves,
             description: "End the session you launched, or leave one you joined.",
             input: ArgumentSchema::of::<LeaveArguments>,
             output: &[AnswerField::text("state")],
@@ -56,6 +58,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "debug_restart",
             core: true,
             effect: ToolEffect::Destructive,
+            stop: StopUse::Restarts,
             description: "Rebuild and restart with all breakpoints. Answers like debug_launch; how: restart \
                 (same session) \
                     or newSession.",

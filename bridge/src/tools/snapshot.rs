@@ -20,7 +20,7 @@ use crate::call::ToolCall;
 use crate::session::AgentSession;
 use crate::snapshot::ProgramState;
 use crate::source::SourceText;
-use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
+use crate::tool::{AnswerField, StopUse, Tool, ToolEffect, ToolGroup, run};
 
 /// Rows of one snapshot, over all depths.
 const MAX_ROWS: usize = 400;
@@ -39,6 +39,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "debug_snapshot",
             core: true,
             effect: ToolEffect::ReadOnly,
+            stop: StopUse::Inspects,
             description: "State at this stop: place, source lines, stack, variables, exception, new output.",
             input: ArgumentSchema::of::<SnapshotArguments>,
             output: &[
@@ -55,6 +56,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "debug_snapshot_diff",
             core: false,
             effect: ToolEffect::ReadOnly,
+            stop: StopUse::Inspects,
             description: "Variables that differ between two snapshots (default: the last and now).",
             input: ArgumentSchema::of::<SnapshotDiffArguments>,
             output: &[

@@ -17,7 +17,7 @@ use crate::arguments::schema::ArgumentSchema;
 use crate::call::ToolCall;
 use crate::test_request::{self, TestArguments, key};
 use crate::test_run::LaunchTestArguments;
-use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
+use crate::tool::{AnswerField, StopUse, Tool, ToolEffect, ToolGroup, run};
 
 /// Tests in one list by default.
 const DEFAULT_COUNT: u64 = 100;
@@ -32,6 +32,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "list_tests",
             core: false,
             effect: ToolEffect::Mutating,
+            stop: StopUse::Independent,
             description: "Tests with id, place, traits. Builds first.",
             input: ArgumentSchema::of::<ListTestsArguments>,
             output: &[
@@ -45,6 +46,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "run_tests",
             core: false,
             effect: ToolEffect::Mutating,
+            stop: StopUse::Independent,
             description: "Run tests: counts, and why each failed one did. Also noBuild, env, framework, \
                 testTimeoutMs, parallel (runs at once).",
             input: || ArgumentSchema::of::<RunTestsArguments>().describe("filter", "id, or part of names"),
@@ -61,6 +63,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             name: "debug_launch_test",
             core: false,
             effect: ToolEffect::Mutating,
+            stop: StopUse::Launches,
             description: "Debug tests, chosen as by run_tests, up to a failure. event.tests: results.",
             input: ArgumentSchema::of::<LaunchTestArguments>,
             output: &[

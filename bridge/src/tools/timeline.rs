@@ -11,7 +11,7 @@ use crate::arguments::schema::ArgumentSchema;
 use crate::bounds::Budget;
 use crate::call::ToolCall;
 use crate::session::AgentSession;
-use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
+use crate::tool::{AnswerField, StopUse, Tool, ToolEffect, ToolGroup, run};
 
 /// Entries in one answer by default.
 const DEFAULT_COUNT: u64 = 100;
@@ -25,6 +25,7 @@ pub const GROUP: ToolGroup = ToolGroup {
         name: "debug_timeline",
         core: false,
         effect: ToolEffect::ReadOnly,
+        stop: StopUse::Independent,
         description: "Stops, output and each client's actions (resume, input, set, join, refusal), in order. \
                 Pass next as since for more.",
         input: ArgumentSchema::of::<TimelineArguments>,

@@ -28,7 +28,7 @@ use crate::call::ToolCall;
 use crate::functions;
 use crate::session::AgentSession;
 use crate::snapshot::ProgramState;
-use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
+use crate::tool::{AnswerField, StopUse, Tool, ToolEffect, ToolGroup, run};
 use table::{RowSelection, TracePage, TraceTable, Tracepoint};
 
 /// Hits: the default, and the limit.
@@ -51,6 +51,7 @@ pub const GROUP: ToolGroup = ToolGroup {
         name: "debug_trace",
         core: true,
         effect: ToolEffect::Mutating,
+        stop: StopUse::Resumes,
         description: "Values of expressions each time a line (or places, in order of time) is reached, as a \
             table, without \
                 stopping; ends stopped at the last of hits, at a stop, or on time-out.",

@@ -28,7 +28,7 @@ use crate::breakpoint_requests::{
 use crate::call::ToolCall;
 use crate::functions;
 use crate::session::{AgentSession, SessionPlan};
-use crate::tool::{AnswerField, Tool, ToolEffect, ToolGroup, run};
+use crate::tool::{AnswerField, StopUse, Tool, ToolEffect, ToolGroup, run};
 use difference::ExperimentReport;
 use recorded_input::RecordedInput;
 
@@ -50,6 +50,7 @@ pub const GROUP: ToolGroup = ToolGroup {
         name: "debug_try",
         core: false,
         effect: ToolEffect::Mutating,
+        stop: StopUse::Independent,
         description: "Experiment: starts the launched program twice more, same arguments and input, once \
             with values set or the statement skipped at a place, and compares how both end, or expressions \
             at until. The session stays.",
