@@ -22,7 +22,7 @@ use anyhow::{Context, bail};
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
-use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -30,6 +30,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::bridge_options::BridgeOptions;
+use crate::call_order::CallOrder;
 use crate::server::Bridge;
 use token::BearerToken;
 
@@ -83,7 +84,8 @@ pub async fn serve(
     let bridges = move || Ok(Bridge::new(options.clone()));
     let service = StreamableHttpService::new(bridges, Arc::new(sessions), config);
     // Layers run from the last to the first: no body is read before the token was checked.
-    let router = Router::new().route_service(PATH, service).layer(from_fn(body::readable));
+    let router = Router::new().route_service(PATH, service);
+    let router = router.layer(from_fn_with_state(CallOrder::default(), body::readable));
     let router = router.layer(from_fn_with_state(Arc::new(token), authenticate));
 
     // The one line a person needs; not the log's, which may go elsewhere.
