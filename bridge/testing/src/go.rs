@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use workspace_tools::bounded;
 use workspace_tools::build::project::{BuildTool, Project};
 use workspace_tools::build::readers::OutputParser;
-use workspace_tools::build::steps::BuildStep;
+use workspace_tools::build::steps::{BuildStep, go_command};
 use workspace_tools::process::ProcessCommand;
 use workspace_tools::process::output::CapturedOutput;
 
@@ -93,7 +93,7 @@ fn declared_test<'l>(line: &'l str, rest: &[&str]) -> Option<&'l str> {
 }
 
 fn go(run: &FrameworkRun<'_>) -> ProcessCommand {
-    let mut command = ProcessCommand::new("go", &run.project.folder);
+    let mut command = go_command(run.project, run.scratch);
     for (name, value) in &run.options.env {
         command.environment.push((name.into(), value.as_ref().map(Into::into)));
     }

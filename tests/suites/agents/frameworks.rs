@@ -2,6 +2,8 @@
 //! `fixtures/tests`: some pass, fail, throw, wait, have data with odd names, lack their fixture, are skipped,
 //! print ten megabytes, read, hang or crash.
 
+use std::path::Path;
+
 use anyhow::{Context, ensure};
 use serde_json::json;
 use tandem_harness::agent::Agent;
@@ -271,9 +273,23 @@ pub(crate) fn go_environment() -> anyhow::Result<[(&'static str, String); 7]> {
     ])
 }
 
+/// Ends the agent, and checks that no temporary file is left of its runs, except jest's cache and the folder
+/// of live sessions.
+async fn finish(agent: Agent, temporary: &Path) -> anyhow::Result<()> {
+    agent.finish().await?;
+    let left = std::fs::read_dir(temporary)?.flatten().map(|entry| entry.file_name());
+    let is_kept = |name: &str| ["jest_", "tandem-"].iter().any(|prefix| name.starts_with(prefix));
+    let left: Vec<_> = left.filter(|name| !is_kept(&name.to_string_lossy())).collect();
+    ensure!(left.is_empty(), "{left:?} is left behind");
+    Ok(())
+}
+
 async fn go(extent: Extent) -> anyhow::Result<()> {
     let project = fixture::test_project("go")?;
-    let mut agent = agent(project.path(), &go_environment()?).await?;
+    let temporary = tempfile::tempdir()?;
+    let folder = ("TMPDIR", temporary.path().display().to_string());
+    let environment: Vec<_> = go_environment()?.into_iter().chain([folder]).collect();
+    let mut agent = agent(project.path(), &environment).await?;
     let suite = Suite {
         tool: "go",
         arguments: json!({}),
@@ -301,11 +317,11 @@ async fn go(extent: Extent) -> anyhow::Result<()> {
     };
     suite.check(&mut agent, extent).await?;
     if extent == Extent::Core {
-        return agent.finish().await;
+        return finish(agent, temporary.path()).await;
     }
     let throws = suite.debug(&mut agent, json!({ "filter": "example.com/shop TestThrows" })).await?;
     suite.is_stopped_at(&throws, &project.path().join("cart.go"), "throws")?;
-    agent.finish().await
+    finish(agent, temporary.path()).await
 }
 
 async fn minitest(extent: Extent) -> anyhow::Result<()> {
@@ -428,7 +444,8 @@ async fn tests_of_node(
     extent: Extent,
 ) -> anyhow::Result<()> {
     let folder = project.path().canonicalize()?;
-    let mut agent = agent(&folder, &[]).await?;
+    let temporary = tempfile::tempdir()?;
+    let mut agent = agent(&folder, &[("TMPDIR", temporary.path().display().to_string())]).await?;
     let [fails, hangs, crashes, reads] = ids;
     let suite = Suite {
         tool,
@@ -444,7 +461,7 @@ async fn tests_of_node(
     };
     suite.check(&mut agent, extent).await?;
     if extent == Extent::Core {
-        return agent.finish().await;
+        return finish(agent, temporary.path()).await;
     }
     let throws = suite.debug(&mut agent, json!({ "filter": fails.replace("fails", "throws") })).await?;
     let cart = ["src/cart.js", "src/cart.ts", "src/cart.mjs"].map(|name| folder.join(name));
@@ -462,7 +479,7 @@ async fn tests_of_node(
     let broken = suite.run(&mut agent, json!({ "file": source })).await?;
     ensure!(broken["error"]["code"] == "BUILD_FAILED", "{broken:#}");
     ensure!(broken["diagnostics"][source][0]["range"]["start"]["line"] == 1, "{broken:#}");
-    agent.finish().await
+    finish(agent, temporary.path()).await
 }
 
 async fn jest(extent: Extent) -> anyhow::Result<()> {

@@ -1,5 +1,15 @@
 // Reports results of vitest to Tandem: `vitest run --reporter=FILE`.
+import path from "node:path";
+import { fileURLToPath } from "node:url";
 import tandem from "./tandem_reports.cjs";
+
+// Vitest removes the folders of its projects only if it ends by itself. Tandem removes that of this file in any case.
+export function moveTemporaryFolders(vitest) {
+  const folder = path.dirname(fileURLToPath(import.meta.url));
+  for (const project of vitest.projects ?? []) {
+    if (typeof project.tmpDir === "string") project.tmpDir = path.join(folder, path.basename(project.tmpDir));
+  }
+}
 
 const getTitles = (test) => {
   const names = [];
@@ -44,6 +54,7 @@ export default class TandemReporter {
   lastEventTime = Date.now();
 
   onInit(vitest) {
+    moveTemporaryFolders(vitest);
     this.pattern = vitest.config?.testNamePattern;
     setInterval(() => this.reportLostStarts(), LOST_START_TIMEOUT_MS).unref();
   }

@@ -1,11 +1,12 @@
 // Lists the tests of vitest: `node FILE VITEST_NODE ARGUMENT…`, with the path of the module `vitest/node`.
 import { pathToFileURL } from "node:url";
 import tandem from "./tandem_reports.cjs";
-import { describeTest, reportBroken } from "./tandem_vitest.mjs";
+import { describeTest, moveTemporaryFolders, reportBroken } from "./tandem_vitest.mjs";
 
 const [path, ...files] = process.argv.slice(2);
 const { createVitest } = await import(pathToFileURL(path));
 const vitest = await createVitest("test", { watch: false, includeTaskLocation: true, reporters: [{}] });
+moveTemporaryFolders(vitest);
 const { testModules } = await vitest.collect(files);
 for (const module of testModules) {
   reportBroken(module);

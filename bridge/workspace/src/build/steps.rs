@@ -1,6 +1,6 @@
 //! The commands of an action, for each tool, and the parsers of their output.
 //!
-//! In the children: [`node`] (package.json), [`python`] (pytest) and [`ruby`].
+//! In the children: [`go`], [`node`] (package.json), [`python`] (pytest) and [`ruby`].
 //!
 //! Not here: running the commands ([`super`]).
 
@@ -16,9 +16,12 @@ use super::{BuildAction, RunnerArguments};
 use crate::bounded;
 use crate::process::ProcessCommand;
 
+mod go;
 mod node;
 mod python;
 mod ruby;
+
+pub use go::go_command;
 
 /// Larger project files are not read.
 const MAX_PROJECT_BYTES: u64 = 4 << 20;
@@ -46,7 +49,7 @@ pub fn of(
     match project.kind {
         BuildTool::Dotnet => dotnet(project, untested()?, scratch),
         BuildTool::Cargo => Ok(cargo(project, untested()?)),
-        BuildTool::Go => Ok(go(project, untested()?)),
+        BuildTool::Go => Ok(go::steps(project, untested()?, scratch)),
         BuildTool::Npm => node::steps(project, action, chosen, scratch),
         BuildTool::Cmake => Ok(cmake(project, action, chosen, scratch)),
         BuildTool::Pytest => python::steps(project, untested()?, scratch),
@@ -155,16 +158,6 @@ fn cargo(project: &Project, action: UntestedAction) -> Vec<BuildStep> {
     }
     let command = command.env("CARGO_TERM_COLOR", "never").env("CARGO_TERM_PROGRESS_WHEN", "never");
     vec![BuildStep { command, reader: OutputParser::cargo(&project.folder) }]
-}
-
-fn go(project: &Project, action: UntestedAction) -> Vec<BuildStep> {
-    let command = ProcessCommand::new("go", &project.folder);
-    let command = match action {
-        UntestedAction::Build => command.args(["build", "./..."]),
-        UntestedAction::Check => command.args(["vet", "./..."]),
-        UntestedAction::Restore => command.args(["mod", "download"]),
-    };
-    vec![BuildStep { command, reader: OutputParser::compiler("go") }]
 }
 
 fn cmake(project: &Project, action: BuildAction, chosen: &RunnerArguments, scratch: &Path) -> Vec<BuildStep> {
