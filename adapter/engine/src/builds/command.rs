@@ -8,12 +8,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 use dap_wire::Failure;
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 
 use tandem_process::child::signal_group;
 
 /// How long a command may take that answers with a line: a cold interpreter on a busy machine takes seconds.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(20);
+/// Time that an interrupted command has to end by itself.
+const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Interval between two checks of a command without output.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Most bytes of a line; a longer one is split.
@@ -90,9 +92,22 @@ fn follow(
     child.wait().map_err(|error| failed(error.to_string()))
 }
 
+/// Interrupts the process group, as a terminal does, so that a compiler removes its temporary files, and
+/// kills what remains of it.
 fn end(child: &mut Child) {
+    let until = Instant::now() + INTERRUPT_TIMEOUT;
+    signal_group(child.id(), Signal::INT);
+    while Instant::now() < until && is_running(child) {
+        std::thread::sleep(POLL_INTERVAL);
+    }
+    // It is not reaped yet, so no other process can have its id.
     signal_group(child.id(), Signal::KILL);
     drop(child.wait());
+}
+
+fn is_running(child: &Child) -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    waitid(WaitId::Pid(Pid::from_child(child)), options).is_ok_and(|status| status.is_none())
 }
 
 /// The lines of both outputs; disconnected at the end of both.
@@ -181,5 +196,25 @@ mod tests {
                 std::thread::sleep(Duration::from_millis(10));
             }
         }
+    }
+    #[test]
+    fn a_command_that_is_given_up_removes_its_temporary_files_if_it_does_so_in_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("temporary");
+        let ended_by = |trap: &str| {
+            let mut command = Command::new("sh");
+            command.args([
+                "-c",
+                &format!("trap '{trap}' INT; touch temporary; echo; while :; do sleep 0.1; done"),
+            ]);
+            command.current_dir(folder.path());
+            let (failed, seen) = (|reason: String| Failure::invalid(reason), std::cell::Cell::new(false));
+            let ended =
+                run(command, Duration::from_secs(30), &|| seen.get(), &failed, &mut |_| seen.set(true));
+            (ended.unwrap_err().code, file.exists())
+        };
+        let cancelled = Failure::cancelled().code;
+        assert_eq!(ended_by("rm temporary; exit 1"), (cancelled, false));
+        assert_eq!(ended_by(""), (cancelled, true));
     }
 }
