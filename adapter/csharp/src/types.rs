@@ -192,6 +192,11 @@ pub fn is_integral(kind: u32) -> bool {
     is_numeric(kind) && !matches!(kind, kind::R4 | kind::R8)
 }
 
+/// Whether a cast converts an integer of this kind to a pointer, and back (24.5): not a `char`.
+pub fn casts_to_pointer(kind: u32) -> bool {
+    is_integral(kind) && kind != kind::CHAR
+}
+
 /// Whether C# has an implicit numeric conversion between two kinds (language specification, 10.2.3).
 pub fn widens(from: u32, to: u32) -> bool {
     use kind::{CHAR, I, I1, I2, I4, I8, R4, R8, U, U1, U2, U4, U8};

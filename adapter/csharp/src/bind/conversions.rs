@@ -8,7 +8,7 @@ use crate::constant::{Constant, fits};
 use crate::operators::Overflow;
 use crate::syntax::Span;
 use crate::syntax::tree::{Expr, ExprKind, TypeName};
-use crate::types::{OBJECT, STRING, Ty, is_integral, kind, widens};
+use crate::types::{OBJECT, STRING, Ty, casts_to_pointer, is_integral, kind, widens};
 
 /// The steps of a conversion, from the inside out, each with its result type.
 pub(super) type ConversionSteps = Vec<(ConversionKind, Ty)>;
@@ -228,7 +228,7 @@ impl Binder<'_> {
             )]);
         }
         let is_pointer = |ty: &Ty| matches!(ty, Ty::Pointer(_));
-        let is_address = |ty: &Ty| is_pointer(ty) || ty.number().is_some_and(is_integral);
+        let is_address = |ty: &Ty| is_pointer(ty) || ty.number().is_some_and(casts_to_pointer);
         if (is_pointer(from) || is_pointer(to)) && is_address(from) && is_address(to) {
             return Some(vec![(ConversionKind::Number { checked: false }, to.clone())]);
         }

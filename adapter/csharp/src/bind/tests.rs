@@ -183,7 +183,10 @@ tables! {
         "pointer = null" => "int*", "pointer = &one" => "int*", "pointer = (void*)pointer" => "CS0266",
         "pointer + pointer" => "CS0019", "pointer + real" => "CS0019", "1 - pointer" => "CS0019",
         "pointer * 2" => "CS0019", "pointer - (byte*)pointer" => "CS0019", "(void*)pointer + 1" => "CS0242",
-        "(double)pointer" => "CS0030", "(int*)real" => "CS0030",
+        "(double)pointer" => "CS0030", "(int*)real" => "CS0030", "(char)pointer" => "CS0030",
+        "(int*)letter" => "CS0030", "(int*)'a'" => "CS0030", "(Color)pointer" => "CS0030",
+        "(int*)color" => "CS0030", "(int*)tiny" => "int*", "(nint)pointer" => "nint",
+        "(char?)pointer" => "CS0030",
         "checked(pointer + 1)" => "int*",
     }
     casts_are_chosen {
