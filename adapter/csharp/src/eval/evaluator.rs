@@ -200,13 +200,7 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
             TypedKind::Unary(op, inner, overflow) => self.unary(*op, inner, *overflow, of)?,
             TypedKind::Binary(op, a, b, overflow) => self.binary(*op, (a, b), *overflow, of)?,
             TypedKind::Same(a, b) => TypedValue::bool(self.same(a, b)?).into(),
-            TypedKind::Concat(parts) => {
-                let mut text = String::new();
-                for part in parts {
-                    text.push_str(&self.text_of_part(part)?);
-                }
-                TypedValue::text(text).into()
-            }
+            TypedKind::Concat(parts) => TypedValue::text(self.concatenate(parts)?).into(),
             TypedKind::Text(inner, _) => TypedValue::text(self.text_of_part(inner)?).into(),
             TypedKind::Interpolated(pieces) => TypedValue::text(self.interpolated_string(pieces)?).into(),
             TypedKind::And(a, b) => TypedValue::bool(self.truth(a)? && self.truth(b)?).into(),

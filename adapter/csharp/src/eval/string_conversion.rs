@@ -1,4 +1,4 @@
-//! Text of values in string concatenation and interpolation, and of `new string(…)`.
+//! Text of values in string concatenation and interpolation, and new strings.
 //!
 //! Not here: the text of a result that a client shows, which the engine formats.
 
@@ -11,6 +11,10 @@ use crate::types::{Ty, kind};
 
 /// Maximum width of an interpolated value that is padded.
 const MAX_WIDTH: u32 = 1 << 16;
+/// Maximum length of a string that an expression creates, in UTF-16 code units.
+const MAX_TEXT_LENGTH: usize = 1 << 24;
+/// Maximum length of an array whose characters become a string: each is read by itself.
+const MAX_CHARACTERS: usize = 1 << 20;
 
 impl<T: EvaluationTarget> Evaluator<'_, T> {
     pub(crate) fn text_of_part(&mut self, of: &Typed) -> Res<T, String> {
@@ -58,42 +62,72 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
                     text.push_str(&if width < 0 { part + &blanks } else { blanks + &part });
                 }
             }
+            self.check_text_length(text.len())?;
         }
         Ok(text)
     }
 
-    /// Evaluates `new string('a', 3)` and `new string(letters)`.
+    /// The text of several values, one after the other.
+    pub(crate) fn concatenate(&mut self, parts: &[Typed]) -> Res<T, String> {
+        let mut text = String::new();
+        for part in parts {
+            text.push_str(&self.text_of_part(part)?);
+            self.check_text_length(text.len())?;
+        }
+        Ok(text)
+    }
+
+    /// `new string(letter, count)` and `new string(letters)`.
     pub(crate) fn new_text(&mut self, arguments: &[Typed]) -> Res<T, TypedValue<T::Location>> {
         match arguments {
             [letter, count] => {
                 let (letter, count) = (self.constant(letter)?, self.integer(count)?);
-                let Constant::Int(kind::CHAR, unit) = letter else { return self.no_text() };
+                let Constant::Int(kind::CHAR, unit) = letter else { return self.unsupported_text() };
                 let letter = String::from_utf16_lossy(&[unit as u16]);
-                match usize::try_from(count).ok().filter(|count| *count <= 1 << 20) {
-                    Some(count) => Ok(TypedValue::text(letter.repeat(count))),
-                    None => self.fail("ArgumentOutOfRangeException: the count is negative or too large"),
-                }
+                let Ok(count) = usize::try_from(count) else {
+                    return self
+                        .fail(format!("ArgumentOutOfRangeException: the count is negative ({count})"));
+                };
+                self.check_text_length(count)?;
+                Ok(TypedValue::text(letter.repeat(count)))
             }
             [letters] if matches!(letters.ty, Ty::Vector(_)) => {
                 let val = self.val(letters)?;
                 if self.target.is_null(&val)? {
                     return Ok(TypedValue::text(""));
                 }
-                let (items, _) = self.target.items(&val, 1 << 20)?;
+                let (items, has_more) = self.target.items(&val, MAX_CHARACTERS)?;
+                if has_more {
+                    return self.fail(format!(
+                        "cannot create a string from an array of more than {MAX_CHARACTERS} characters; \
+                            `string.Concat` creates it in the program"
+                    ));
+                }
                 let mut units = Vec::new();
                 for item in items {
                     match self.target.load(&item)? {
                         Some(Constant::Int(_, unit)) => units.push(unit as u16),
-                        _ => return self.no_text(),
+                        _ => return self.unsupported_text(),
                     }
                 }
                 Ok(TypedValue::text(String::from_utf16_lossy(&units)))
             }
-            _ => self.no_text(),
+            _ => self.unsupported_text(),
         }
     }
 
-    fn no_text<V>(&self) -> Res<T, V> {
+    fn unsupported_text<V>(&self) -> Res<T, V> {
         self.fail("only `new string(letter, count)` and `new string(letters)` are supported")
+    }
+
+    /// Refuses a text that is too long to be created here, before it is.
+    fn check_text_length(&self, length: usize) -> Res<T, ()> {
+        if length <= MAX_TEXT_LENGTH {
+            return Ok(());
+        }
+        self.fail(format!(
+            "cannot create a string of {length} characters: an expression may create at most \
+                {MAX_TEXT_LENGTH}; a method such as `\"\".PadLeft(count, letter)` creates it in the program"
+        ))
     }
 }

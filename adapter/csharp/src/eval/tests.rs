@@ -65,6 +65,15 @@ rows! {
     texts_end: "text[9]" => "! IndexOutOfRangeException";
     ranges_end: "text[3..1]" => "! ArgumentOutOfRangeException: 3..1 is outside of the 5 elements of `text`";
     new_texts_repeat: "new string('z', 3)" => "\"zzz\"";
+    large_texts_are_made: "new string('z', 16777216).Length" => "16777216";
+    larger_texts_are_refused: "new string('z', 20_000_000)" => "! cannot create a string of 20000000 \
+        characters: an expression may create at most 16777216; a method such as \
+        `\"\".PadLeft(count, letter)` creates it in the program";
+    larger_texts_are_not_joined: "new string('z', 9_000_000) + new string('z', 9_000_000)" => "! cannot \
+        create a string of 18000000 characters: an expression may create at most 16777216; a method such as \
+        `\"\".PadLeft(count, letter)` creates it in the program";
+    texts_have_no_negative_length: "new string('z', -1)" => "! ArgumentOutOfRangeException: the count is \
+        negative (-1)";
     arrays_are_indexed: "array[1] + array[^1]" => "50";
     arrays_are_cut: "array[1..]" => "[20, 30]";
     arrays_end: "array[3]" => "! IndexOutOfRangeException";
