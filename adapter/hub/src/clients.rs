@@ -8,7 +8,7 @@ use dap_wire::types::{self, InitializeRequestArguments};
 use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 
-use super::access::{AccessPolicy, AgentAccess, Token};
+use super::access::{AgentAccess, SessionAccess, Token};
 use super::client_capabilities::ClientCapabilities;
 use super::convention::ClientConventions;
 use super::event::{ClientId, ClientOrigin};
@@ -259,15 +259,6 @@ impl Client {
         }
     }
 
-    /// Its access. Only a person's decision binds the agent that launched.
-    pub fn access_under(&self, policy: &AccessPolicy) -> AgentAccess {
-        let may = match self.identity.kind {
-            ClientKind::Agent if !self.launched || policy.by_person => policy.agents,
-            _ => AgentAccess::Full,
-        };
-        may.min(self.access.requested)
-    }
-
     /// Whether it carries out a reverse request of this name.
     pub fn supports_reverse_request(&self, command: &str) -> bool {
         match command {
@@ -283,6 +274,17 @@ impl Client {
             "sessionChanged" | "inputClosed" => self.subscription.is_active,
             _ => self.protocol.supports.accepts_event(event),
         }
+    }
+}
+
+impl SessionAccess {
+    /// The access of a client. Only a person's decision binds the agent that launched.
+    pub fn of(&self, client: &Client) -> AgentAccess {
+        let may = match client.identity.kind {
+            ClientKind::Agent if !client.launched || self.policy.by_person => self.policy.agents,
+            _ => AgentAccess::Full,
+        };
+        may.min(client.access.requested)
     }
 }
 

@@ -183,10 +183,6 @@ impl State {
         }
     }
 
-    fn access_of(&self, client: &Client) -> AgentAccess {
-        client.access_under(&self.access.policy)
-    }
-
     fn receive_request(&mut self, id: ClientId, request: Request) {
         if self.clients.get(id).is_none() {
             return;
@@ -225,7 +221,7 @@ impl State {
             ))),
             (_, command) => {
                 arguments::validate(command, arguments)?;
-                let access = self.access_of(client);
+                let access = self.access.of(client);
                 access.check(command, self.engine.started.as_ref())?;
                 if access != AgentAccess::Full {
                     look_only::restrict(command, arguments);
@@ -345,7 +341,7 @@ impl State {
 
     /// Sends an event to one client, if it supports it, in its own ids, lines and paths.
     fn send_event(&mut self, id: ClientId, event: &str, body: &Value) {
-        let access = self.clients.get(id).map_or(AgentAccess::None, |client| self.access_of(client));
+        let access = self.clients.get(id).map_or(AgentAccess::None, |client| self.access.of(client));
         let Some(client) = self.clients.get_mut(id) else { return };
         let hidden =
             event == "sessionChanged" && !access.shows_change(body["change"].as_str().unwrap_or_default());

@@ -87,7 +87,7 @@ impl State {
         }
         let client = self.clients.get(request.client);
         let kind = client.map_or(ClientKind::Editor, |client| client.identity.kind);
-        let is_look_only = client.is_some_and(|client| self.access_of(client) != AgentAccess::Full);
+        let is_look_only = client.is_some_and(|client| self.access.of(client) != AgentAccess::Full);
         let command = request.command.as_str();
         let engine_request = match is_look_only {
             true => look_only::engine_request(command, arguments),
@@ -126,7 +126,7 @@ impl State {
         let is_look_only = self
             .clients
             .get(request.client)
-            .is_some_and(|client| self.access_of(client) != AgentAccess::Full);
+            .is_some_and(|client| self.access.of(client) != AgentAccess::Full);
         if is_look_only && result.as_ref().is_err_and(|failure| failure.code == ErrorCode::AccessDenied) {
             self.report_refused(request);
         }
@@ -155,7 +155,7 @@ impl State {
     /// Cancels the launch or restart that waits for a build, and the build with it. The client must have the
     /// access to end the program.
     fn cancel_build(&mut self, by: ClientId, progress_id: &str) {
-        let may = self.clients.get(by).is_some_and(|client| self.access_of(client) == AgentAccess::Full);
+        let may = self.clients.get(by).is_some_and(|client| self.access.of(client) == AgentAccess::Full);
         if may && progress_id.starts_with(builds::PROGRESS) && self.program.replay.is_in_progress(progress_id)
         {
             self.cancel_all(self.engine.pending.launches());

@@ -73,7 +73,7 @@ impl State {
 
     /// Sends one client all that the others know already.
     pub(super) fn catch_up(&mut self, id: ClientId) {
-        let no_access = self.clients.get(id).is_none_or(|client| self.access_of(client) == AgentAccess::None);
+        let no_access = self.clients.get(id).is_none_or(|client| self.access.of(client) == AgentAccess::None);
         if no_access && !self.program.is_over() {
             return;
         }
@@ -146,7 +146,7 @@ impl State {
         let can = |client: &&Client| {
             client.id != owner
                 && client.stage == HandshakeStage::Ready
-                && self.access_of(client) == AgentAccess::Full
+                && self.access.of(client) == AgentAccess::Full
         };
         let successor = self
             .clients
@@ -278,7 +278,7 @@ impl State {
         if !waits || self.start.is_configured() || self.engine.pending.has_launch_of(id) {
             return;
         }
-        if self.clients.get(id).is_some_and(|client| self.access_of(client) != AgentAccess::None) {
+        if self.clients.get(id).is_some_and(|client| self.access.of(client) != AgentAccess::None) {
             self.effects.push(HubEffect::StartOutput { client: id });
         }
         self.send_end(id, &exited);

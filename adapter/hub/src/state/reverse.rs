@@ -132,8 +132,8 @@ impl State {
         let opens =
             client.supports_reverse_request("startDebugging") && !client.subscription.refuses_children;
         (HandshakeStage::Joined..HandshakeStage::Leaving).contains(&client.stage)
-            && ((opens && self.access_of(client) == AgentAccess::Full)
-                || (client.subscription.shows_children() && self.access_of(client) != AgentAccess::None))
+            && ((opens && self.access.of(client) == AgentAccess::Full)
+                || (client.subscription.shows_children() && self.access.of(client) != AgentAccess::None))
     }
 
     /// Where no client notices a child session, users learn of the first one, and that nothing stops it.
@@ -160,7 +160,7 @@ impl State {
     fn send_to_next_client(&mut self, id: ReverseRequestId, open: OpenReverseRequest) {
         let can = |client: &&Client| {
             (HandshakeStage::Joined..HandshakeStage::Leaving).contains(&client.stage)
-                && self.access_of(client) == AgentAccess::Full
+                && self.access.of(client) == AgentAccess::Full
                 && client.supports_reverse_request(&open.command)
                 && !open.sent_to.contains(&client.id)
         };

@@ -97,7 +97,7 @@ impl State {
     /// Reports that a client has configured.
     pub(super) fn report_joined(&mut self, id: ClientId) {
         let Some(client) = self.clients.get(id) else { return };
-        let access = self.access_of(client);
+        let access = self.access.of(client);
         let body = change(&self.session, "joined", client, &json!({ "access": access.as_str() }));
         let note = (client.identity.kind == ClientKind::Agent).then(|| {
             let may = match access {
@@ -124,7 +124,7 @@ impl State {
             return;
         }
         let Some(client) = self.clients.get(request.client) else { return };
-        let access = self.access_of(client).as_str();
+        let access = self.access.of(client).as_str();
         let details = json!({ "command": request.command, "access": access });
         let body = change(&self.session, "refused", client, &details);
         let note = format!(

@@ -28,7 +28,7 @@ impl State {
         let has_no_access = self
             .clients
             .get(request.client)
-            .is_some_and(|client| self.access_of(client) == AgentAccess::None);
+            .is_some_and(|client| self.access.of(client) == AgentAccess::None);
         match self.program.phase {
             _ if has_no_access => {
                 self.respond(&request, Ok(types::body(&self.shared_info())));
@@ -58,7 +58,7 @@ impl State {
                 id: client.id.0,
                 name: client.identity.name.clone(),
                 kind: client.identity.kind.as_str().to_owned(),
-                access: self.access_of(client).as_str().to_owned(),
+                access: self.access.of(client).as_str().to_owned(),
                 launched: client.launched,
                 you: client.id == request.client,
                 breakpoints: self.breakpoints.owned_by(client.id),
@@ -160,7 +160,7 @@ impl State {
             .filter(|client| {
                 client.identity.kind == ClientKind::Agent && client.stage == HandshakeStage::Ready
             })
-            .map(|client| (client.id, self.access_of(client)))
+            .map(|client| (client.id, self.access.of(client)))
             .collect();
         for (agent, now) in agents {
             match (before.get(&agent), now) {
@@ -206,14 +206,14 @@ impl State {
 
     /// The current access of each client.
     fn accesses(&self) -> BTreeMap<ClientId, AgentAccess> {
-        self.clients.iter().map(|client| (client.id, self.access_of(client))).collect()
+        self.clients.iter().map(|client| (client.id, self.access.of(client))).collect()
     }
 
     /// Whether this client may have this request sent to the engine.
     fn is_allowed(&self, id: ClientId, command: &str) -> bool {
         let client = self.clients.get(id);
         client
-            .is_some_and(|client| self.access_of(client).check(command, self.engine.started.as_ref()).is_ok())
+            .is_some_and(|client| self.access.of(client).check(command, self.engine.started.as_ref()).is_ok())
     }
 }
 
