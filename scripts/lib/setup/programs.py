@@ -1,5 +1,5 @@
 """The fixture programs: rebuilt when one of their sources changes, all stale ones in one run of a compiler."""
-import hashlib, json, os, pathlib, shutil
+import hashlib, json, os, pathlib, shutil, tempfile
 
 from . import one_file
 from .cache import scratch_folder
@@ -22,6 +22,13 @@ def create_dotnet_environment(root, openssl):
         "DOTNET_SKIP_FIRST_TIME_EXPERIENCE": "1", "DOTNET_GENERATE_ASPNET_CERTIFICATE": "false",
         "MSBUILDDISABLENODEREUSE": "1", "DOTNET_TieredPGO": "0",
     }
+
+
+def run_build(*command, environment, folder=None):
+    """Runs a build, and removes the temporary files of its servers, which end with it."""
+    # Not in the cache: the paths of sockets are short.
+    with tempfile.TemporaryDirectory(prefix="tandem-build-", ignore_cleanup_errors=True) as temporary:
+        run(*BUILD, *command, env={**environment, "TMPDIR": temporary}, cwd=folder, pass_fds=lock_handles)
 
 
 def compute_stamp(folder):
@@ -51,8 +58,7 @@ def build_together(dotnet, folders, get_output_folder, environment, properties=(
     with scratch_folder("build") as scratch:
         file = scratch / "all.proj"
         file.write_text(text)
-        run(*BUILD, dotnet, "msbuild", "-nologo", "-v:q", "-m:2", "-nodeReuse:false", "-t:All", file, env=environment, cwd=scratch,
-            pass_fds=lock_handles)
+        run_build(dotnet, "msbuild", "-nologo", "-v:q", "-m:2", "-nodeReuse:false", "-t:All", file, environment=environment, folder=scratch)
 
 
 def build_stale(what, dotnet, folders, get_output_folder, get_stamp, environment, properties=()):
@@ -119,8 +125,8 @@ def build_test_projects(installed):
         if feed:
             (target / "nuget.config").write_text(
                 f'<configuration><packageSources><clear /><add key="feed" value="{feed}" /></packageSources></configuration>\n')
-        run(*BUILD, installed["dotnet"], "build", target / "all.slnx", "-nologo", "-v:q", "-p:UseSharedCompilation=true",
-            env=create_installed_environment(installed), pass_fds=lock_handles)
+        run_build(installed["dotnet"], "msbuild", "-restore", target / "all.slnx", "-nologo", "-v:q", "-p:UseSharedCompilation=true",
+                  environment=create_installed_environment(installed))
         stamp.write_text(wanted)
     return str(target)
 

@@ -107,11 +107,8 @@ impl DotnetSdk<'_> {
     /// `BUILD_FAILED` with `data.diagnostics`, `CANCELLED`.
     pub fn build(&self, target: &Path, options: &BuildOptions, asks: bool) -> Result<BuiltProjects, Failure> {
         let failed = |reason: String| builds::failure(target, reason);
-        let mut arguments: Vec<String> =
-            ["build", "-nologo", "-v:minimal", "-consoleLoggerParameters:NoSummary"]
-                .map(String::from)
-                .to_vec();
-        arguments.extend(options.of_build());
+        let mut arguments = options.build_command(target);
+        arguments.extend(["-nologo", "-v:minimal", "-consoleLoggerParameters:NoSummary"].map(String::from));
         let scratch = match asks {
             true => Some(
                 ScratchFolder::new(&session_registry::folder()).map_err(|error| failed(error.to_string()))?,
@@ -151,9 +148,8 @@ impl DotnetSdk<'_> {
     /// # Errors
     /// `BUILD_FAILED` with the SDK's errors, `CANCELLED`.
     pub(super) fn properties(&self, project: &Path, options: &BuildOptions) -> Result<Properties, Failure> {
-        // `dotnet build` also accepts a C# file without a project; an evaluation builds nothing.
-        let mut arguments = vec!["build".to_owned(), "-nologo".into()];
-        arguments.extend(options.of_question());
+        let mut arguments = options.evaluation_command(project);
+        arguments.push("-nologo".into());
         arguments.push(format!("-getProperty:{}", PROPERTIES.join(",")));
         arguments.push(project.display().to_string());
         let answer = self.ask(folder_of(project), arguments)?;

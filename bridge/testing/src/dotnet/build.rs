@@ -11,7 +11,7 @@ use dap_wire::{ErrorCode, Failure};
 use workspace_tools::bounded;
 use workspace_tools::build::project::Project;
 use workspace_tools::build::readers::OutputParser;
-use workspace_tools::build::steps::{BuildStep, dotnet_command};
+use workspace_tools::build::steps::{BuildStep, dotnet_build, dotnet_command};
 use workspace_tools::process::ProcessCommand;
 
 use crate::run::FrameworkRun;
@@ -139,7 +139,9 @@ pub async fn projects(run: &mut FrameworkRun<'_>) -> Result<Vec<TestProject>, Fa
         let message = format!("cannot write to `{}`: {error}", run.scratch.display());
         Failure::new(ErrorCode::IoFailed, message)
     })?;
-    let command = if builds {
+    let command = if builds && arguments.build.is_empty() {
+        dotnet_build(run.project)
+    } else if builds {
         dotnet_command(run.project, "build").args(&arguments.build)
     } else {
         let properties =

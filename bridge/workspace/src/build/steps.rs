@@ -111,9 +111,17 @@ pub fn dotnet_command(project: &Project, verb: &str) -> ProcessCommand {
     command
 }
 
+/// The build of a project or solution. `dotnet build` would leave two empty folders behind in the folder for
+/// temporary files at each call.
+pub fn dotnet_build(project: &Project) -> ProcessCommand {
+    dotnet_command(project, "msbuild").args(["-restore", "-consoleLoggerParameters:Summary"])
+}
+
 fn dotnet(project: &Project, action: UntestedAction, scratch: &Path) -> Result<Vec<BuildStep>, Failure> {
-    let verb = if action == UntestedAction::Restore { "restore" } else { "build" };
-    let mut command = dotnet_command(project, verb);
+    let mut command = match action {
+        UntestedAction::Restore => dotnet_command(project, "restore"),
+        UntestedAction::Build | UntestedAction::Check => dotnet_build(project),
+    };
     let reader = OutputParser::compiler("msbuild");
     // An incremental build does not repeat the warnings of code that it does not compile again, and a full
     // build deletes its earlier output. So everything is compiled into a separate folder.
