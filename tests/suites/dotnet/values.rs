@@ -356,7 +356,7 @@ async fn completions_offer_what_may_follow(runtime: Runtime) -> anyhow::Result<(
 }
 
 /// Expressions on pointers with their values, in order.
-const POINTERS: [(&str, &str); 48] = [
+const POINTERS: [(&str, &str); 53] = [
     ("*(byte*)pointer", "4"),
     ("((byte*)pointer)[1]", "3"),
     ("*(int*)untyped", "16909060"),
@@ -369,6 +369,11 @@ const POINTERS: [(&str, &str); 48] = [
     ("((Pixel*)anyPixels)->Green", "2"),
     ("((Pixel*)anyPixels)->Weight", "1.5"),
     ("((Pixel*)anyPixels)->Next->Green", "-5"),
+    ("((Pixel*)anyPixels)[1].Blue", "6"),
+    ("((Pixel*)anyPixels)[1]", "{Pixel}"),
+    ("((Pixel*)anyPixels)->Depth", "9"),
+    ("((Pixel*)anyPixels)->Depth + 1", "10"),
+    ("((Pixel*)anyPixels)[1].Depth == null", "true"),
     ("pixels[1].Blue", "6"),
     ("(pixels + 1)->Blue", "6"),
     ("&pixels[1] == pixels->Next", "true"),

@@ -277,7 +277,7 @@ impl StopContext<'_> {
     /// array or fixed buffer.
     pub(super) fn element_in(&self, of: &TypedValue, indexes: &[i64]) -> Result<TypedValue, Failure> {
         if let (Ty::Pointer(to), [index]) = (&of.ty, indexes) {
-            return self.read_pointee(of, to, *index);
+            return self.read_pointee(of, to, *index, self.pointee_size(of, to));
         }
         let Some(path) = of.path() else { return Err(failed("this has no elements")) };
         let value = self.fetch(path)?;

@@ -20,12 +20,13 @@ const REFERENCE: u64 = 8;
 const DECIMAL: u64 = 16;
 
 impl StopContext<'_> {
-    /// The value that a pointer points to, offset by `index` elements.
+    /// The value that a pointer points to, offset by `index` elements of `size` bytes.
     pub(super) fn read_pointee(
         &self,
         pointer: &TypedValue,
         to: &Ty,
         index: i64,
+        size: Option<u64>,
     ) -> Result<TypedValue, Failure> {
         let of = match pointer.path() {
             Some(path) => path.name.clone(),
@@ -43,17 +44,19 @@ impl StopContext<'_> {
         if start == 0 {
             return Err(failed(format!("NullReferenceException: `{of}` is null")));
         }
-        let size = match index {
-            0 => Some(0),
-            _ => self.types.element_size(to).or_else(|| self.pointee_size(pointer, to)),
-        };
+        let size = if index == 0 { Some(0) } else { size };
         let size = size.ok_or_else(|| failed(format!("`{name}` {UNREADABLE}")))?;
         let address = start.wrapping_add_signed(index.wrapping_mul(size as i64));
         self.value_in_memory(&MemoryLocation::Fixed(address), to, &name)
     }
 
-    /// The size of the target of a variable's pointer: only the runtime knows the sizes of structs.
-    fn pointee_size(&self, pointer: &TypedValue, to: &Ty) -> Option<u64> {
+    /// The size of the target of a pointer. Only the runtime knows the sizes of structs, and reports those of
+    /// the targets of variables.
+    pub(super) fn pointee_size(&self, pointer: &TypedValue, to: &Ty) -> Option<u64> {
+        self.types.element_size(to).or_else(|| self.pointee_size_of_variable(pointer, to))
+    }
+
+    fn pointee_size_of_variable(&self, pointer: &TypedValue, to: &Ty) -> Option<u64> {
         let path = pointer.path().filter(|path| path.memory().is_none())?;
         let value = self.fetch(path).ok()?;
         matches!(self.types.declared_ty(&value), Ty::Pointer(own) if *own == *to).then_some(())?;
@@ -80,12 +83,45 @@ impl StopContext<'_> {
         if is_reference(of) {
             return self.object_in(self.memory_address(at)?, of, name);
         }
-        // Whether a nullable is null is not known from its type.
-        if !of.is_value() || self.types.nullable(of).is_some() || self.types.inline_elements_in(of).is_some()
-        {
+        if let Some(inner) = self.types.nullable(of) {
+            return self.nullable_in_memory(at, (of, &inner), name);
+        }
+        if !of.is_value() || self.types.inline_elements_in(of).is_some() {
             return Err(failed(format!("`{name}` {UNREADABLE}")));
         }
         Ok(val)
+    }
+
+    /// The value of a nullable number in memory.
+    fn nullable_in_memory(
+        &self,
+        at: &MemoryLocation,
+        (of, inner): (&Ty, &Ty),
+        name: &str,
+    ) -> Result<TypedValue, Failure> {
+        let unread = || failed(format!("`{name}` {UNREADABLE}"));
+        let (loaded, token) =
+            self.types.definition(of).filter(|_| self.types.is_number(inner)).ok_or_else(unread)?;
+        let fields = loaded.image().map(|image| image.metadata.fields(token)).unwrap_or_default();
+        let place = |field: &str| {
+            let field = fields.iter().find(|found| found.name == field).ok_or_else(unread)?;
+            self.field_offset(of, field.token, name).map(|offset| at.after(offset))
+        };
+        let constant = match self.read_number(&place("hasValue")?, &Ty::Primitive(element::BOOLEAN))? {
+            Constant::Bool(false) => Constant::Null,
+            _ => self.read_number(&place("value")?, inner)?,
+        };
+        Ok(TypedValue::constant_of(constant, of.clone()))
+    }
+
+    /// The place of a field in a struct, bytes.
+    fn field_offset(&self, of: &Ty, token: u32, name: &str) -> Result<u64, Failure> {
+        let thread = self.debuggee.thread_of(&serde_json::Value::Null)?;
+        let fields = self.types.runtime_type(self.debuggee, thread, of).and_then(|kind| {
+            self.debuggee.process()?.struct_fields(&kind).map_err(cor(format!("find the fields of `{name}`")))
+        });
+        let offset = fields.ok().and_then(|all| all.into_iter().find(|(field, _)| *field == token));
+        offset.map(|(_, offset)| u64::from(offset)).ok_or_else(|| failed(format!("`{name}` {UNREADABLE}")))
     }
 
     /// The address of a location now.
@@ -115,13 +151,8 @@ impl StopContext<'_> {
         ty: &Ty,
         name: &str,
     ) -> Result<TypedValue, Failure> {
-        let thread = self.debuggee.thread_of(&serde_json::Value::Null)?;
-        let fields = self.types.runtime_type(self.debuggee, thread, of).and_then(|kind| {
-            self.debuggee.process()?.struct_fields(&kind).map_err(cor(format!("find the fields of `{name}`")))
-        });
-        let offset = fields.ok().and_then(|all| all.into_iter().find(|(field, _)| *field == token));
-        let (_, offset) = offset.ok_or_else(|| failed(format!("`{name}` {UNREADABLE}")))?;
-        self.value_in_memory(&at.after(u64::from(offset)), ty, name)
+        let offset = self.field_offset(of, token, name)?;
+        self.value_in_memory(&at.after(offset), ty, name)
     }
 
     /// The bytes of a value that is written to memory of a type.
@@ -267,7 +298,8 @@ impl ClrTypeSystem {
         constant.cast(kind, false)?.bytes().map(|(_, bytes)| bytes)
     }
 
-    fn is_number(&self, ty: &Ty) -> bool {
+    /// Whether a value of a type is read from memory as one number.
+    pub(super) fn is_number(&self, ty: &Ty) -> bool {
         ty.is_value() && self.element_size(ty).is_some()
     }
 

@@ -9,12 +9,13 @@ use dap_wire::{ErrorCode, Failure};
 
 use super::{Constant, TypedValue, ValueLocation, failed};
 use crate::bare_value::bare;
+use crate::cor;
 use crate::func_eval::EvalContext;
 use crate::session::ClrSession;
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
 use crate::types::ty::{BOOL, INT, STRING};
-use crate::value_path::{Path, PathSegment};
+use crate::value_path::{Path, PathRoot, PathSegment};
 
 pub(super) const LIST: &str = "System.Collections.Generic.List`1";
 pub(super) const SEQUENCE: &str = "System.Collections.Generic.IEnumerable`1";
@@ -254,6 +255,35 @@ impl ClrSession {
         let size =
             bare(&self.at_stop().fetch(&made)?).and_then(|value| value.size().ok()).ok_or_else(lost)?;
         i32::try_from(size).map_err(|_| lost())
+    }
+
+    /// A value instead of a path into plain memory: a constant, or a copy of a struct in a box.
+    pub(super) fn copy_if_in_memory(
+        &mut self,
+        val: &TypedValue,
+        site: &EvalContext,
+    ) -> Result<TypedValue, Failure> {
+        let Some(Path { root: PathRoot::Memory { at, ty }, name, .. }) = val.path() else {
+            return Ok(val.clone());
+        };
+        if self.program.types.is_number(ty) || !self.program.types.is_unmanaged(ty) || !site.runs {
+            return self.at_stop().read_if_in_memory(val);
+        }
+        let lost = || failed(format!("`{name}` cannot be read"));
+        let copy = self.new_zeroed(site, ty)?;
+        let stop = self.at_stop();
+        let contents = bare(&stop.fetch(&copy)?).ok_or_else(lost)?;
+        let size = contents.size().map_err(cor(format!("find the size of `{name}`")))?;
+        let bytes = stop
+            .debuggee
+            .process()?
+            .read_memory(stop.memory_address(at)?, size)
+            .map_err(cor("read memory"))?;
+        if bytes.len() != size as usize {
+            return Err(lost());
+        }
+        contents.set_bytes(&bytes).map_err(cor(format!("copy `{name}`")))?;
+        Ok(TypedValue::at(Path { name: name.clone(), ..copy }, val.ty.clone()))
     }
 
     /// A new object of a class whose constructor takes the object at a path.

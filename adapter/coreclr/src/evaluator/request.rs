@@ -145,7 +145,11 @@ impl ClrSession {
             Some(val) => {
                 let text = request.text;
                 let name = if prepared.is_primary { text.to_owned() } else { format!("({text})") };
-                ExpressionResult::Value(with_call_name(self.at_stop().read_if_in_memory(&val)?, &name))
+                let val = match effects >= Effects::Calls {
+                    true => self.copy_if_in_memory(&val, request.site)?,
+                    false => self.at_stop().read_if_in_memory(&val)?,
+                };
+                ExpressionResult::Value(with_call_name(val, &name))
             }
             None => ExpressionResult::Nothing,
         }))

@@ -130,7 +130,15 @@ impl EvaluationTarget for ExpressionEvaluation<'_> {
     }
 
     fn element(&self, of: &TypedValue, indexes: &[i64]) -> Result<TypedValue, Failure> {
-        self.session().at_stop().element_in(of, indexes)
+        let mut session = self.session();
+        if let (Ty::Pointer(to), [index]) = (&of.ty, indexes)
+            && *index != 0
+            && session.at_stop().pointee_size(of, to).is_none()
+        {
+            let size = session.size_in(to, &self.calling_site())?;
+            return session.at_stop().read_pointee(of, to, *index, u64::try_from(size).ok());
+        }
+        session.at_stop().element_in(of, indexes)
     }
 
     fn tuple_element(&self, of: &TypedValue, at: usize) -> Result<TypedValue, Failure> {
