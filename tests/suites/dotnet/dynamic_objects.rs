@@ -52,6 +52,19 @@ async fn members_of_dynamic_values_are_read_and_called(runtime: Runtime) -> anyh
         ("parsed.price.vat.Count > 1 ? \"many\" : \"one\"", "\"many\""),
     ];
     editor.check_results(&stop.frame, &expected).await?;
+    editor.finish().await?;
+
+    // Variables of a state machine, of which the compiler does not record that they are `dynamic`.
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    let source = PathBuf::from(fixture::modern_source("loose"));
+    let stop = editor.launch_to(&fixture::modern_program("loose"), (source, "later"), json!({})).await?;
+    let expected = [
+        ("parsed.price.net + 1", "{3.5}"),
+        ("own.Colour", "\"red\""),
+        ("own.Paint(1, 2)", "\"Paint2\""),
+        ("own.missing", "! EVALUATION_FAILED"),
+    ];
+    editor.check_results(&stop.frame, &expected).await?;
     editor.finish().await
 }
 

@@ -20,7 +20,7 @@ use crate::stop_context::StopContext;
 use crate::typed_value::{Constant, TypedValue, ValueLocation};
 use crate::types::Ty;
 use crate::value_path::{Path, PathRoot, PathSegment};
-use crate::values::hoisted_variables::holds_closure;
+use crate::values::hoisted_variables::{dynamic_parts, holds_closure};
 use crate::values::locals::takes_closure;
 
 /// Name of `$exception` in compiled code, where C# does not allow that name.
@@ -192,8 +192,8 @@ fn declared_type(
             for _ in 0..up {
                 declaring = declaring.base_of(stop.types)?;
             }
-            let (module, ..) = declaring.definition(stop.types)?;
-            dynamics = module.image()?.metadata.dynamic_parts(token);
+            let (module, class, _) = declaring.definition(stop.types)?;
+            dynamics = dynamic_parts(&module.image()?.metadata, token, class);
         }
         Some((code.direct(), dynamics))
     };

@@ -1,12 +1,14 @@
 //! Variables hoisted into closures and state machines, shown like locals: maps fields to variables, and finds
 //! those in scope. Not here: the other locals of a frame ([`super::locals`]).
 
-use cordebug::value::Value as ClrValue;
+use clr_metadata::metadata::Metadata;
+use clr_metadata::signature::Signature;
+use cordebug::value::{Value as ClrValue, element};
 
 use super::tuples::tuple_names;
 use crate::bare_value::bare;
 use crate::modules::LoadedModule;
-use crate::names::{escape_keyword, is_closure};
+use crate::names::{escape_keyword, is_closure, is_generated};
 use crate::stop_context::StopContext;
 use crate::types::ClrTypeSystem;
 use crate::value_path::{Path, PathSegment};
@@ -135,8 +137,8 @@ impl StopContext<'_> {
             if !found.iter().any(|(known, _)| known == name) {
                 let metadata = field.loaded.image().map(|image| &image.metadata);
                 let names = metadata.map(|metadata| metadata.tuple_names(field.token));
-                let parts = metadata.map(|metadata| metadata.dynamic_parts(field.token)).unwrap_or_default();
-                let is_dynamic = parts.first() == Some(&true);
+                let parts = metadata.map(|metadata| dynamic_parts(metadata, field.token, field.class));
+                let is_dynamic = parts.is_some_and(|parts| parts.first() == Some(&true));
                 let way = path.step(field.step, escape_keyword(name));
                 let tuple = names.and_then(tuple_names);
                 found.push((name.to_owned(), Path { tuple, is_dynamic, ..way }));
@@ -146,6 +148,46 @@ impl StopContext<'_> {
             self.hoisted_in(&closure, &VariablesInScope::Everything, deeper, found);
         }
     }
+}
+
+/// A flag for each part of the type of a hoisted variable whether it is `dynamic`; empty if no part is. The
+/// compiler does not record it for the variables of a state machine: an `object` there counts as `dynamic`
+/// if its method has dynamic operations.
+pub(crate) fn dynamic_parts(metadata: &Metadata, field: u32, class: u32) -> Vec<bool> {
+    let parts = metadata.dynamic_parts(field);
+    let is_object = || metadata.field_type(field) == Some(Signature::Primitive(element::OBJECT));
+    if parts.is_empty() && is_object() && has_dynamic_operations(metadata, class) {
+        return vec![true];
+    }
+    parts
+}
+
+/// Whether the method of a state machine has dynamic operations: the compiler keeps their call sites in a
+/// class that has the number of the method.
+fn has_dynamic_operations(metadata: &Metadata, machine: u32) -> bool {
+    let Some(number) = method_number(metadata.simple_name(machine)) else { return false };
+    let mut owner = machine;
+    while is_generated(metadata.simple_name(owner))
+        && let Some(outer) = metadata.enclosing_type(owner)
+    {
+        owner = outer;
+    }
+    metadata.nested_types(owner).any(|nested| is_call_sites(metadata.simple_name(nested), number))
+}
+
+/// The number of the method in the name of its state machine: `<Run>d__5`; of a lambda or local function in
+/// it, `<<Run>b__5_0>d`, `<<Run>g__Local|5_0>d`.
+fn method_number(machine: &str) -> Option<&str> {
+    let behind = ["|", ">b__", ">d__"].iter().find_map(|before| Some(machine.rsplit_once(before)?.1))?;
+    let end = behind.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(behind.len());
+    behind.get(..end).filter(|number| !number.is_empty())
+}
+
+/// Whether a class has the call sites of the method with this number: `<>o__5`, or `<>o__5|1` of a local
+/// function.
+fn is_call_sites(class: &str, number: &str) -> bool {
+    let rest = class.strip_prefix("<>o__").and_then(|rest| rest.strip_prefix(number));
+    rest.is_some_and(|rest| !rest.starts_with(|letter: char| letter.is_ascii_digit()))
 }
 
 impl ClrTypeSystem {
@@ -161,6 +203,28 @@ impl ClrTypeSystem {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_number_of_a_method_connects_its_state_machine_and_its_call_sites() {
+        for (machine, number) in [
+            ("<Run>d__5", Some("5")),
+            ("<Run>d__12`1", Some("12")),
+            ("<<Run>b__3_0>d", Some("3")),
+            ("<<Run>g__Local|4_1>d", Some("4")),
+            ("<>c__DisplayClass0_0", None),
+            ("Order", None),
+        ] {
+            assert_eq!(method_number(machine), number, "{machine}");
+        }
+        assert!(
+            is_call_sites("<>o__5", "5") && is_call_sites("<>o__5`1", "5") && is_call_sites("<>o__5|1", "5")
+        );
+        assert!(
+            !is_call_sites("<>o__51", "5")
+                && !is_call_sites("<>o__15", "5")
+                && !is_call_sites("<Run>d__5", "5")
+        );
+    }
 
     #[test]
     fn field_names_determine_their_meaning() {
