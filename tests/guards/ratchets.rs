@@ -41,7 +41,7 @@ impl CrateCounts {
 /// Ceilings of each crate: `json!`, `["key"]`, long files.
 const CEILINGS: [(&str, [usize; 3]); 21] = [
     ("adapter", [23, 29, 0]),
-    ("adapter/child", [97, 186, 0]),
+    ("adapter/child", [94, 186, 0]),
     ("adapter/clr-metadata", [0, 0, 0]),
     ("adapter/cordebug", [0, 0, 0]),
     ("adapter/coreclr", [3, 85, 0]),
@@ -57,7 +57,7 @@ const CEILINGS: [(&str, [usize; 3]); 21] = [
     ("adapter/process", [1, 14, 0]),
     ("adapter/registry", [0, 0, 0]),
     ("adapter/session", [4, 3, 0]),
-    ("adapter/wire", [1, 2, 0]),
+    ("adapter/wire", [0, 2, 0]),
     ("bridge", [179, 280, 0]),
     ("bridge/testing", [66, 171, 4]),
     ("bridge/workspace", [8, 49, 0]),

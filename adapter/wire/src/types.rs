@@ -10,6 +10,7 @@
 mod breakpoints;
 mod events;
 mod generated;
+mod session_control;
 mod tandem;
 
 use serde::de::{Deserializer, Error};
@@ -21,6 +22,7 @@ pub use breakpoints::*;
 pub use dap::events::{ExitedEventBody, MemoryEventBody};
 pub use events::*;
 pub use generated::*;
+pub use session_control::*;
 pub use tandem::*;
 
 /// Reads a request's arguments. Absent, `null` and `{}` are the same.
@@ -48,7 +50,8 @@ pub fn require<T: DeserializeOwned>(arguments: &Value, name: &str) -> Result<T, 
 
 /// Reads a foreign body; a value that is not an object counts as an empty one.
 pub fn read<T: DeserializeOwned + Default>(body: &Value) -> T {
-    T::deserialize(body).unwrap_or_default()
+    // Serde would read the items of an array as the fields of a struct, in their order.
+    if body.is_object() { T::deserialize(body).unwrap_or_default() } else { T::default() }
 }
 
 impl Breakpoint {
@@ -84,6 +87,8 @@ event_bodies! {
     OutputEventBody => "output",
     ProcessEventBody => "process",
     ProgressEndEventBody => "progressEnd",
+    ProgressStartEventBody => "progressStart",
+    ProgressUpdateEventBody => "progressUpdate",
     StoppedEventBody => "stopped",
     ThreadEventBody => "thread",
 }
@@ -133,6 +138,71 @@ pub fn top_frames(thread: Option<i64>, levels: usize) -> Value {
         levels: i64::try_from(levels).ok(),
         ..StackTraceArguments::default()
     })
+}
+
+/// The arguments of `evaluate` for an expression that Tandem evaluates itself.
+pub fn watch(expression: &str, frame_id: Option<i64>) -> Value {
+    body(&EvaluateArguments {
+        expression: expression.to_owned(),
+        frame_id,
+        context: Some("watch".into()),
+        ..EvaluateArguments::default()
+    })
+}
+
+/// The list of this name in a foreign body, to change it. Indexing would panic for a body that is not an
+/// object.
+pub fn list_mut<'body>(body: &'body mut Value, name: &str) -> Option<&'body mut Vec<Value>> {
+    body.get_mut(name)?.as_array_mut()
+}
+
+/// Sets a field of a foreign body. A body that is not an object is left unchanged.
+pub fn set(body: &mut Value, name: &str, value: impl Into<Value>) {
+    if let Some(body) = body.as_object_mut() {
+        body.insert(name.to_owned(), value.into());
+    }
+}
+
+/// An object without fields: arguments or a body that say nothing.
+pub fn empty() -> Value {
+    Value::Object(serde_json::Map::new())
+}
+
+/// The path of the source that a request names, such as `setBreakpoints`.
+pub fn source_path(arguments: &Value) -> Option<String> {
+    source(arguments)?.path
+}
+
+/// The source that a request names.
+pub fn source(arguments: &Value) -> Option<Source> {
+    read::<SourceField>(arguments).source
+}
+
+/// How many breakpoints a request sets.
+pub fn breakpoint_count(arguments: &Value) -> usize {
+    arguments.get("breakpoints").and_then(Value::as_array).map_or(0, Vec::len)
+}
+
+/// The field of the arguments that name a source.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct SourceField {
+    #[serde(deserialize_with = "optional")]
+    source: Option<Source>,
+}
+
+/// The arguments of requests that name only a thread, such as `continue` and `pause`.
+pub fn of_thread(thread_id: Option<i64>) -> Value {
+    body(&ThreadRequestArguments { thread_id })
+}
+
+/// Arguments that name only a thread; `null` for one that is not known.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ThreadRequestArguments {
+    /// The thread of the request.
+    #[serde(deserialize_with = "optional")]
+    pub thread_id: Option<i64>,
 }
 
 /// The arguments of `variables` for the first children of a value.
@@ -212,6 +282,35 @@ mod tests {
         assert_eq!(more, json!({ "a": 1, "subscribe": true, "noticesChildren": false }));
         let invalid = json!({ "subscribe": "yes" });
         assert_eq!(read::<SessionInfoArguments>(&invalid), SessionInfoArguments::default());
+        assert_eq!(read::<SessionInfoArguments>(&json!([true, false])), SessionInfoArguments::default());
+    }
+
+    #[test]
+    fn only_an_object_is_changed() {
+        for other in [Value::Null, json!("x"), json!([1]), json!(5)] {
+            let mut body = other.clone();
+            set(&mut body, "a", 1);
+            assert_eq!(list_mut(&mut body, "a"), None);
+            assert_eq!(body, other);
+        }
+        let mut body = json!({ "list": [1], "other": 2 });
+        set(&mut body, "a", "x");
+        list_mut(&mut body, "list").unwrap().push(json!(3));
+        assert_eq!(list_mut(&mut body, "other"), None);
+        assert_eq!(list_mut(&mut body, "absent"), None);
+        assert_eq!(body, json!({ "list": [1, 3], "other": 2, "a": "x" }));
+    }
+
+    #[test]
+    fn arguments_name_what_they_are_about() {
+        assert_eq!(of_thread(Some(3)), json!({ "threadId": 3 }));
+        assert_eq!(of_thread(None), json!({ "threadId": null }));
+        assert_eq!(watch("a", None), json!({ "expression": "a", "context": "watch" }));
+        let place = json!({ "source": { "path": "/a" }, "breakpoints": [{}, {}] });
+        assert_eq!((source_path(&place).as_deref(), breakpoint_count(&place)), (Some("/a"), 2));
+        for other in [Value::Null, json!({}), json!({ "source": 5, "breakpoints": 5 })] {
+            assert_eq!((source_path(&other), breakpoint_count(&other)), (None, 0), "{other}");
+        }
     }
 
     #[test]

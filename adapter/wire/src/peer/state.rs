@@ -5,13 +5,14 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tandem_error::Failure;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::incoming::{ArrivedResponse, Incoming, Waiter};
 use crate::message::{Message, Request};
+use crate::types::{self, CancelArguments};
 
 /// When a waiter gets its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,7 +157,10 @@ impl<'a> OutstandingRequest<'a> {
             && !std::mem::replace(&mut self.cancelled, true)
             && self.peer.supports_cancel()
         {
-            let cancel = Request::new("cancel", json!({ "requestId": number }));
+            let cancel = Request::new(
+                "cancel",
+                types::body(&CancelArguments { request_id: Some(number), ..CancelArguments::default() }),
+            );
             self.peer.send(Message::Request(cancel), None);
         }
     }

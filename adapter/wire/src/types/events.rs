@@ -53,12 +53,18 @@ pub struct ProgramExit {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SessionChangedBody {
+    /// The id of the session.
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
     /// The kind of change, such as `joined`.
     #[serde(deserialize_with = "required")]
     pub change: String,
     /// The name of the client that caused it.
     #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
+    /// The number of that client in the session.
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<u64>,
     /// The kind of that client.
     #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
@@ -80,6 +86,15 @@ pub struct SessionChangedBody {
     /// Further fields, which depend on the change.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
+}
+
+/// Body of the event `inputClosed`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct InputClosedBody {
+    /// The name of the client that closed the program's stdin.
+    #[serde(deserialize_with = "required")]
+    pub client: String,
 }
 
 /// A program that the program of a session has started.

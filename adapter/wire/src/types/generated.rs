@@ -106,6 +106,16 @@ pub struct CancelArguments {
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
+pub struct CapabilitiesEventBody {
+    #[serde(deserialize_with = "required")]
+    pub capabilities: Value,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct DapChecksum {
     #[serde(deserialize_with = "required")]
     pub algorithm: String,
@@ -632,6 +642,40 @@ pub struct ProgressEndEventBody {
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
+pub struct ProgressStartEventBody {
+    #[serde(deserialize_with = "required")]
+    pub progress_id: String,
+    #[serde(deserialize_with = "required")]
+    pub title: String,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub cancellable: Option<bool>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub percentage: Option<i64>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ProgressUpdateEventBody {
+    #[serde(deserialize_with = "required")]
+    pub progress_id: String,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub percentage: Option<i64>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct ReadMemoryArguments {
     #[serde(deserialize_with = "required")]
     pub memory_reference: String,
@@ -673,6 +717,18 @@ pub struct RunInTerminalRequestArguments {
     pub env: Option<Value>,
     #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
     pub args_can_be_interpreted_by_shell: Option<bool>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct RunInTerminalResponseBody {
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub process_id: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub shell_process_id: Option<i64>,
     /// Fields that the schema does not know.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
@@ -928,6 +984,18 @@ pub struct StackTraceResponseBody {
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
+pub struct StartDebuggingRequestArguments {
+    #[serde(deserialize_with = "required")]
+    pub configuration: Value,
+    #[serde(deserialize_with = "required")]
+    pub request: String,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct StepInTarget {
     #[serde(deserialize_with = "required")]
     pub id: i64,
@@ -1091,6 +1159,34 @@ pub struct VariablesArguments {
 pub struct VariablesResponseBody {
     #[serde(deserialize_with = "required")]
     pub variables: Vec<DapVariable>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct WriteMemoryArguments {
+    #[serde(deserialize_with = "required")]
+    pub memory_reference: String,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub offset: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub allow_partial: Option<bool>,
+    #[serde(deserialize_with = "required")]
+    pub data: String,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct WriteMemoryResponseBody {
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub offset: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub bytes_written: Option<i64>,
     /// Fields that the schema does not know.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
