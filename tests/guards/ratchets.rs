@@ -41,14 +41,14 @@ impl CrateCounts {
 /// Ceilings of each crate: `json!`, `["key"]`, long files.
 const CEILINGS: [(&str, [usize; 3]); 21] = [
     ("adapter", [23, 29, 0]),
-    ("adapter/child", [94, 186, 0]),
+    ("adapter/child", [88, 166, 0]),
     ("adapter/clr-metadata", [0, 0, 0]),
     ("adapter/cordebug", [0, 0, 0]),
     ("adapter/coreclr", [3, 85, 0]),
     ("adapter/csharp", [0, 7, 0]),
     ("adapter/download", [0, 0, 0]),
-    ("adapter/dotnet-launch", [12, 28, 0]),
-    ("adapter/engine", [30, 37, 0]),
+    ("adapter/dotnet-launch", [11, 28, 0]),
+    ("adapter/engine", [24, 32, 0]),
     ("adapter/error", [5, 15, 0]),
     ("adapter/hub", [48, 90, 0]),
     ("adapter/log", [0, 0, 0]),

@@ -10,8 +10,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use dap_wire::types::{
+    self, EventBody, OutputEventBody, ProgressEndEventBody, ProgressStartEventBody, ProgressUpdateEventBody,
+};
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 /// Takes a DAP event: its name and its body.
 pub type EventSink<'a> = &'a dyn Fn(&str, Value);
@@ -33,7 +37,11 @@ pub const PROGRESS: &str = "build-";
 
 /// A line of the debug console.
 pub fn print_line(send_event: EventSink<'_>, line: &str) {
-    send_event("output", json!({ "category": "console", "output": format!("{line}\n") }));
+    report(send_event, &OutputEventBody::console_line(line));
+}
+
+fn report<T: EventBody>(send_event: EventSink<'_>, body: &T) {
+    send_event(T::EVENT, types::body(body));
 }
 
 /// The build that runs; its progress ends when it is dropped.
@@ -49,9 +57,13 @@ impl<'a> BuildProgress<'a> {
         let progress = format!("{PROGRESS}{}", BUILDS.fetch_add(1, Ordering::Relaxed));
         let name =
             what.file_name().map_or_else(|| what.display().to_string(), |name| name.to_string_lossy().into());
-        let start =
-            json!({ "progressId": progress, "title": format!("Building {name}"), "cancellable": true });
-        send_event("progressStart", start);
+        let start = ProgressStartEventBody {
+            progress_id: progress.clone(),
+            title: format!("Building {name}"),
+            cancellable: Some(true),
+            ..ProgressStartEventBody::default()
+        };
+        report(send_event, &start);
         Self { send_event, progress, updated: Cell::new(Instant::now()) }
     }
 
@@ -63,14 +75,45 @@ impl<'a> BuildProgress<'a> {
         }
         self.updated.set(Instant::now());
         let message: String = line.trim().chars().take(MAX_MESSAGE_LEN).collect();
-        (self.send_event)("progressUpdate", json!({ "progressId": self.progress, "message": message }));
+        let update = ProgressUpdateEventBody {
+            progress_id: self.progress.clone(),
+            message: Some(message),
+            ..ProgressUpdateEventBody::default()
+        };
+        report(self.send_event, &update);
     }
 }
 
 impl Drop for BuildProgress<'_> {
     fn drop(&mut self) {
-        (self.send_event)("progressEnd", json!({ "progressId": self.progress }));
+        let progress_id = std::mem::take(&mut self.progress);
+        report(self.send_event, &ProgressEndEventBody { progress_id, ..ProgressEndEventBody::default() });
     }
+}
+
+/// An error or a warning of a build.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct CompilerDiagnostic {
+    /// The path of the file.
+    pub file: String,
+    /// The line in the file, from 1.
+    pub line: u32,
+    /// The column in the line, from 1.
+    pub column: u32,
+    /// `error` or `warning`.
+    pub severity: String,
+    /// The code of the compiler, such as `CS0029`; empty if it has none.
+    pub code: String,
+    /// The text of the compiler.
+    pub message: String,
+}
+
+/// `data` of a failed build.
+#[derive(Debug, Serialize)]
+struct BuildFailureData<'a> {
+    diagnostics: &'a [CompilerDiagnostic],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<String>,
 }
 
 /// The end of a build's output, for a failure of which no error was recognised.
@@ -110,27 +153,25 @@ pub fn failure(target: &Path, reason: impl std::fmt::Display) -> Failure {
 /// A build that ran and failed: how many errors there are and where the first is. All of them are in
 /// `data.diagnostics`. Where none was recognised, the message is one line of the output, and `data.output` is
 /// its end.
-pub fn build_failure(target: &Path, diagnostics: &[Value], printed: &OutputTail) -> Failure {
-    let errors: Vec<&Value> = diagnostics.iter().filter(|found| found["severity"] == "error").collect();
+pub fn build_failure(target: &Path, diagnostics: &[CompilerDiagnostic], printed: &OutputTail) -> Failure {
+    let errors: Vec<_> = diagnostics.iter().filter(|found| found.severity == "error").collect();
     let Some(first) = errors.first() else {
         let reason = if printed.reason.is_empty() { "it does not say why" } else { &printed.reason };
         return failure(target, reason)
             .hint("read the build's complete output in the debug console")
-            .data(json!({ "diagnostics": diagnostics, "output": printed.text() }));
+            .data(types::body(&BuildFailureData { diagnostics, output: Some(printed.text()) }));
     };
     let folder = if target.is_dir() { target } else { target.parent().unwrap_or(target) };
-    let file = Path::new(first["file"].as_str().unwrap_or_default());
+    let file = Path::new(&first.file);
     let file = file.strip_prefix(folder).unwrap_or(file).display();
-    let code = first["code"].as_str().filter(|code| !code.is_empty());
-    let code = code.map(|code| format!(" ({code})")).unwrap_or_default();
+    let code = if first.code.is_empty() { String::new() } else { format!(" ({})", first.code) };
     let count = match errors.len() {
         1 => "1 error, at".to_owned(),
         many => format!("{many} errors, the first at"),
     };
-    let message = first["message"].as_str().unwrap_or_default();
-    failure(target, format!("{count} {file}:{}: {message}{code}", first["line"]))
+    failure(target, format!("{count} {file}:{}: {}{code}", first.line, first.message))
         .hint("read the build's complete output in the debug console; VS Code lists the errors in Problems")
-        .data(json!({ "diagnostics": diagnostics }))
+        .data(types::body(&BuildFailureData { diagnostics, output: None }))
 }
 
 #[cfg(test)]
@@ -141,14 +182,19 @@ mod tests {
 
     #[test]
     fn a_failed_build_says_how_many_errors_there_are_and_where_the_first_is() {
-        let found = |severity: &str, line: u32| {
-            json!({ "file": "/p/src/Program.cs", "line": line,
-            "severity": severity, "code": "CS0029", "message": "no" })
+        let found = |severity: &str, line: u32| CompilerDiagnostic {
+            file: "/p/src/Program.cs".into(),
+            line,
+            column: 1,
+            severity: severity.into(),
+            code: "CS0029".into(),
+            message: "no".into(),
         };
         let mut printed = OutputTail::default();
         printed.push("first line\n\n  last line\n");
-        let failure = |found: &[Value]| build_failure(Path::new("/p/shop.csproj"), found, &printed);
-        let message = |found: &[Value]| failure(found).message;
+        let failure =
+            |found: &[CompilerDiagnostic]| build_failure(Path::new("/p/shop.csproj"), found, &printed);
+        let message = |found: &[CompilerDiagnostic]| failure(found).message;
         assert_eq!(
             message(&[found("warning", 1), found("error", 8), found("error", 9)]),
             "cannot build `/p/shop.csproj`: 2 errors, the first at src/Program.cs:8: no (CS0029)"
@@ -187,7 +233,10 @@ mod tests {
         drop(build);
         let reported = reported.into_inner();
         let (first, last) = (reported.first().unwrap(), reported.last().unwrap());
-        assert_eq!((first.0.as_str(), &first.1["title"]), ("progressStart", &json!("Building shop.csproj")));
+        assert_eq!(
+            (first.0.as_str(), &first.1["title"]),
+            ("progressStart", &Value::from("Building shop.csproj"))
+        );
         assert_eq!((last.0.as_str(), &last.1["progressId"]), ("progressEnd", &first.1["progressId"]));
         assert_eq!(reported.iter().filter(|(event, _)| event == "output").count(), 1000);
         assert!(reported.len() < 1000 + 100, "{}", reported.len());

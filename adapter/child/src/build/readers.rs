@@ -4,7 +4,10 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use dap_wire::types;
+use serde::Deserialize;
+use serde_json::Value;
+use tandem_engine::builds::CompilerDiagnostic;
 
 /// Bytes of a message, after which no line is added to it.
 const MAX_MESSAGE_LEN: usize = 1 << 10;
@@ -13,7 +16,7 @@ const MAX_MESSAGE_LEN: usize = 1 << 10;
 #[derive(Default)]
 pub(super) struct CompilerOutput {
     /// Errors and warnings with their places.
-    pub(super) diagnostics: Vec<Value>,
+    pub(super) diagnostics: Vec<CompilerDiagnostic>,
     /// Programs that were built: name and path.
     pub(super) executables: Vec<(String, PathBuf)>,
     /// The last diagnostic is CMake's, and its message continues on the next line.
@@ -23,38 +26,99 @@ pub(super) struct CompilerOutput {
 /// Reads a line, and returns the text for the user.
 pub(super) type Reader = fn(&str, &Path, &mut CompilerOutput) -> Option<String>;
 
+/// A message of Cargo. One of rustc itself is a [`RustcDiagnostic`].
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct CargoMessage {
+    #[serde(deserialize_with = "types::optional")]
+    reason: Option<String>,
+    #[serde(deserialize_with = "types::optional")]
+    executable: Option<PathBuf>,
+    #[serde(deserialize_with = "types::optional")]
+    target: Option<CargoTarget>,
+    message: Value,
+}
+
+/// The target of a Cargo artifact.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct CargoTarget {
+    name: String,
+}
+
+/// A diagnostic of rustc.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct RustcDiagnostic {
+    #[serde(deserialize_with = "types::optional")]
+    level: Option<String>,
+    #[serde(deserialize_with = "types::optional")]
+    message: Option<String>,
+    #[serde(deserialize_with = "types::optional")]
+    code: Option<RustcCode>,
+    #[serde(deserialize_with = "types::optional")]
+    spans: Option<Vec<RustcSpan>>,
+    #[serde(deserialize_with = "types::optional")]
+    rendered: Option<String>,
+}
+
+/// The code of a diagnostic of rustc.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct RustcCode {
+    code: String,
+}
+
+/// A place in a diagnostic of rustc.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct RustcSpan {
+    is_primary: bool,
+    file_name: String,
+    line_start: u32,
+    column_start: u32,
+}
+
 /// JSON messages of Cargo (The Cargo Book, "External tools") or of rustc itself (The rustc book, "JSON
 /// output"); returns the text for the user.
 pub(super) fn rustc(line: &str, folder: &Path, compiler_output: &mut CompilerOutput) -> Option<String> {
     let Ok(message) = serde_json::from_str::<Value>(line) else { return Some(line.to_owned()) };
-    match message["reason"].as_str() {
+    let of_cargo: CargoMessage = types::read(&message);
+    match of_cargo.reason.as_deref() {
         // Old compilers do not say what kind of message it is.
-        None if message["rendered"].is_string() => rustc_diagnostic(&message, folder, compiler_output),
+        None => rustc_diagnostic(types::read(&message), folder, compiler_output),
         Some("compiler-artifact") => {
-            if let Some(executable) = message["executable"].as_str() {
-                let name = message["target"]["name"].as_str().unwrap_or_default().to_owned();
-                compiler_output.executables.push((name, executable.into()));
+            if let Some(executable) = of_cargo.executable {
+                let name = of_cargo.target.unwrap_or_default().name;
+                compiler_output.executables.push((name, executable));
             }
             None
         }
-        Some("compiler-message") => rustc_diagnostic(&message["message"], folder, compiler_output),
-        _ => None,
+        Some("compiler-message") => rustc_diagnostic(types::read(&of_cargo.message), folder, compiler_output),
+        Some(_) => None,
     }
 }
 
-fn rustc_diagnostic(found: &Value, folder: &Path, compiler_output: &mut CompilerOutput) -> Option<String> {
-    let mut spans = found["spans"].as_array().into_iter().flatten();
-    let severity = found["level"].as_str().unwrap_or_default();
-    if let Some(span) = spans.find(|span| span["is_primary"] == true)
-        && matches!(severity, "error" | "warning")
+/// Keeps the place of a diagnostic; returns the text for the user.
+fn rustc_diagnostic(
+    found: RustcDiagnostic,
+    folder: &Path,
+    compiler_output: &mut CompilerOutput,
+) -> Option<String> {
+    let severity = found.level.unwrap_or_default();
+    if let Some(span) = found.spans.iter().flatten().find(|span| span.is_primary)
+        && matches!(severity.as_str(), "error" | "warning")
     {
-        compiler_output.diagnostics.push(json!({
-            "file": folder.join(span["file_name"].as_str().unwrap_or_default()),
-            "line": span["line_start"], "column": span["column_start"], "severity": severity,
-            "code": found["code"]["code"].as_str().unwrap_or_default(), "message": found["message"],
-        }));
+        compiler_output.diagnostics.push(CompilerDiagnostic {
+            file: folder.join(&span.file_name).display().to_string(),
+            line: span.line_start,
+            column: span.column_start,
+            severity,
+            code: found.code.unwrap_or_default().code,
+            message: found.message.unwrap_or_default(),
+        });
     }
-    found["rendered"].as_str().map(str::to_owned)
+    found.rendered
 }
 
 /// `file:line:column: error: message`, as compilers of C and C++ print it.
@@ -74,10 +138,10 @@ pub(super) fn cmake(line: &str, folder: &Path, compiler_output: &mut CompilerOut
         compiler_output.continues = true;
     } else if compiler_output.continues && (line.is_empty() || line.starts_with("  ")) {
         if let Some(last) = compiler_output.diagnostics.last_mut().filter(|_| !line.is_empty()) {
-            let message = last["message"].as_str().unwrap_or_default();
-            let between = if message.contains(": ") { " " } else { ": " };
-            if message.len() < MAX_MESSAGE_LEN {
-                last["message"] = json!(format!("{message}{between}{}", line.trim()));
+            let between = if last.message.contains(": ") { " " } else { ": " };
+            if last.message.len() < MAX_MESSAGE_LEN {
+                last.message.push_str(between);
+                last.message.push_str(line.trim());
             }
         }
     } else if !line.starts_with("-- ") {
@@ -94,33 +158,47 @@ pub(super) fn go(line: &str, folder: &Path, compiler_output: &mut CompilerOutput
         compiler_output.diagnostics.push(found);
     } else if let (Some(more), Some(last)) = (line.strip_prefix('\t'), compiler_output.diagnostics.last_mut())
     {
-        let message = format!("{}\n{more}", last["message"].as_str().unwrap_or_default());
-        last["message"] = json!(message);
+        last.message.push('\n');
+        last.message.push_str(more);
     }
     Some(line.to_owned())
 }
 
-fn cmake_diagnostic(line: &str, folder: &Path) -> Option<Value> {
+/// A diagnostic without a code.
+fn diagnostic(
+    file: PathBuf,
+    (line, column): (u32, u32),
+    severity: &str,
+    message: &str,
+) -> CompilerDiagnostic {
+    CompilerDiagnostic {
+        file: file.display().to_string(),
+        line,
+        column,
+        severity: severity.into(),
+        code: String::new(),
+        message: message.into(),
+    }
+}
+
+fn cmake_diagnostic(line: &str, folder: &Path) -> Option<CompilerDiagnostic> {
     let (severity, rest) = line.strip_prefix("CMake ")?.split_once(" at ")?;
     let severity = if severity.starts_with("Error") { "error" } else { "warning" };
     let (place, command) = rest.strip_suffix("):")?.split_once(" (")?;
     let (file, line) = place.rsplit_once(':')?;
-    let line: u32 = line.parse().ok()?;
-    Some(json!({ "file": folder.join(file), "line": line, "column": 1, "severity": severity, "code": "",
-        "message": command }))
+    Some(diagnostic(folder.join(file), (line.parse().ok()?, 1), severity, command))
 }
 
-fn go_diagnostic(line: &str, folder: &Path) -> Option<Value> {
+fn go_diagnostic(line: &str, folder: &Path) -> Option<CompilerDiagnostic> {
     let (file, rest) = line.split_once(".go:")?;
     let (place, message) = rest.split_once(": ")?;
     let (line, column) = place.split_once(':').unwrap_or((place, "1"));
-    let (line, column): (u32, u32) = (line.parse().ok()?, column.parse().ok()?);
+    let place = (line.parse().ok()?, column.parse().ok()?);
     let file = folder.join(format!("{}.go", file.strip_prefix("./").unwrap_or(file)));
-    Some(json!({ "file": file, "line": line, "column": column, "severity": "error", "code": "",
-            "message": message }))
+    Some(diagnostic(file, place, "error", message))
 }
 
-fn gnu_diagnostic(line: &str, folder: &Path) -> Option<Value> {
+fn gnu_diagnostic(line: &str, folder: &Path) -> Option<CompilerDiagnostic> {
     let (place, rest) = line.split_once(": ")?;
     let (severity, message) = rest.split_once(": ")?;
     let severity = severity.trim_start_matches("fatal ");
@@ -129,13 +207,13 @@ fn gnu_diagnostic(line: &str, folder: &Path) -> Option<Value> {
     }
     let mut parts = place.rsplitn(3, ':');
     let (column, line, file) = (parts.next()?, parts.next()?, parts.next()?);
-    let (line, column): (u32, u32) = (line.parse().ok()?, column.parse().ok()?);
-    Some(json!({ "file": folder.join(file), "line": line, "column": column, "severity": severity, "code": "",
-        "message": message }))
+    Some(diagnostic(folder.join(file), (line.parse().ok()?, column.parse().ok()?), severity, message))
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -155,32 +233,22 @@ mod tests {
         }
         let message =
             "cmake_minimum_required: Compatibility with CMake < 3.5 has been removed from CMake. Update it.";
-        assert_eq!(
-            compiler_output.diagnostics[0],
-            json!({ "file": "/p/CMakeLists.txt", "line": 1, "column": 1, "severity": "error", "code": "",
-                "message": message })
-        );
+        let expected = diagnostic("/p/CMakeLists.txt".into(), (1, 1), "error", message);
+        assert_eq!(compiler_output.diagnostics, [expected]);
     }
 
     #[test]
     fn errors_of_compilers_become_places() {
         let found = gnu_diagnostic("src/a.c:3:5: error: unknown type name 'x'", Path::new("/p")).unwrap();
-        assert_eq!(
-            found,
-            json!({ "file": "/p/src/a.c", "line": 3, "column": 5, "severity": "error", "code": "",
-            "message": "unknown type name 'x'" })
-        );
-        assert_eq!(
-            gnu_diagnostic("/a.h:1:1: fatal error: no such file", Path::new("/p")).unwrap()["severity"],
-            "error"
-        );
+        assert_eq!(found, diagnostic("/p/src/a.c".into(), (3, 5), "error", "unknown type name 'x'"));
+        let fatal = gnu_diagnostic("/a.h:1:1: fatal error: no such file", Path::new("/p"));
+        assert_eq!(fatal, Some(diagnostic("/a.h".into(), (1, 1), "error", "no such file")));
         for line in ["a.c: In function 'main':", "ld: cannot find -lx", "", "a:b:c: error: d"] {
             assert_eq!(gnu_diagnostic(line, Path::new("/p")), None, "{line}");
         }
         assert_eq!(
             go_diagnostic("./main.go:5:2: undefined: x", Path::new("/p")),
-            Some(json!({ "file": "/p/main.go", "line": 5, "column": 2, "severity": "error", "code": "",
-                "message": "undefined: x" }))
+            Some(diagnostic("/p/main.go".into(), (5, 2), "error", "undefined: x"))
         );
         for line in ["# example.com/p", "note: module requires Go 1.99", "\thave (int)", "go: no main.go: x"]
         {
@@ -196,8 +264,8 @@ mod tests {
             rustc(&line.to_string(), Path::new("/p"), &mut compiler_output).as_deref(),
             Some("error[E0308]…\n")
         );
-        assert_eq!(compiler_output.diagnostics[0]["file"], "/p/src/main.rs");
-        assert_eq!(compiler_output.diagnostics[0]["code"], "E0308");
+        let mismatch = diagnostic("/p/src/main.rs".into(), (2, 9), "error", "mismatched types");
+        assert_eq!(compiler_output.diagnostics[0], CompilerDiagnostic { code: "E0308".into(), ..mismatch });
         // rustc itself, without Cargo.
         let line = json!({ "$message_type": "diagnostic", "level": "error", "message": "no such name",
             "rendered": "error: no such name\n",
@@ -207,7 +275,7 @@ mod tests {
             rustc(&line.to_string(), Path::new("/p"), &mut compiler_output).as_deref(),
             Some("error: no such name\n")
         );
-        assert_eq!(compiler_output.diagnostics[1]["file"], "/q/one.rs");
+        assert_eq!(compiler_output.diagnostics[1].file, "/q/one.rs");
         assert_eq!(
             rustc("   Compiling x", Path::new("/p"), &mut compiler_output).as_deref(),
             Some("   Compiling x")

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use regex::Regex;
-use serde_json::{Value, json};
+use tandem_engine::builds::CompilerDiagnostic;
 
 /// Longer lines are not diagnostics, bytes.
 const MAX_LINE_LEN: usize = 16 << 10;
@@ -39,10 +39,9 @@ pub(super) fn output(line: &str) -> Option<Output> {
         .then(|| Output { project: project.to_owned(), assembly: path.to_path_buf() })
 }
 
-/// An error or a warning as `data.diagnostics` has it: `file`, 1-based `line` and `column`, `severity`,
-/// `code`, `message`. A diagnostic without a location is at the beginning of its project, or of `target`.
-/// `folder`: base of relative file names.
-pub(super) fn diagnostic(text: &str, target: &Path, folder: &Path) -> Option<Value> {
+/// An error or a warning of a line. A diagnostic without a location is at the beginning of its project, or
+/// of `target`. `folder`: base of relative file names.
+pub(super) fn diagnostic(text: &str, target: &Path, folder: &Path) -> Option<CompilerDiagnostic> {
     if text.len() > MAX_LINE_LEN || !(text.contains("error") || text.contains("warning")) {
         return None;
     }
@@ -60,9 +59,14 @@ pub(super) fn diagnostic(text: &str, target: &Path, folder: &Path) -> Option<Val
         (false, false) => PathBuf::from(project),
         (false, true) => target.to_path_buf(),
     };
-    Some(json!({ "file": file, "line": number("line"), "column": number("column"),
-            "severity": part("severity"),
-        "code": part("code"), "message": part("message") }))
+    Some(CompilerDiagnostic {
+        file: file.display().to_string(),
+        line: number("line"),
+        column: number("column"),
+        severity: part("severity").into(),
+        code: part("code").into(),
+        message: part("message").into(),
+    })
 }
 
 #[cfg(test)]
@@ -81,9 +85,8 @@ mod tests {
 
     fn read(line: &str) -> Option<String> {
         let found = diagnostic(line, Path::new("/p/shop.csproj"), Path::new("/p"))?;
-        let text = |key: &str| found[key].as_str().unwrap_or_default().to_owned();
-        let place = format!("{}:{}:{}", text("file"), found["line"], found["column"]);
-        Some(format!("{place} {} {} {}", text("severity"), text("code"), text("message")))
+        let CompilerDiagnostic { file, line, column, severity, code, message } = found;
+        Some(format!("{file}:{line}:{column} {severity} {code} {message}"))
     }
 
     #[test]
