@@ -4,8 +4,9 @@
 
 mod table;
 
-use dap_wire::{ErrorCode, Failure};
-use serde_json::{Map, Value, json};
+use dap_wire::{ErrorCode, Failure, types};
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::shell_words;
 use table::{Attribute, DebuggerFamily, TABLE};
@@ -51,7 +52,7 @@ pub fn translate_configuration(arguments: &mut Value) -> Result<Vec<String>, Fai
     let mut remarks = Vec::new();
     // `null` and an absent attribute differ for this one alone.
     if family.reads_profiles() && attributes.get(PROFILE).is_some_and(Value::is_null) {
-        attributes.insert(PROFILE.into(), json!(""));
+        attributes.insert(PROFILE.into(), "".into());
     }
     for Attribute { name, meaning, .. } in
         TABLE.iter().filter(|attribute| attribute.families.contains(&family))
@@ -86,7 +87,7 @@ pub fn translate_configuration(arguments: &mut Value) -> Result<Vec<String>, Fai
         }
     }
     // A configuration that names an engine keeps it.
-    attributes.entry("engine").or_insert_with(|| json!(family.engine()));
+    attributes.entry("engine").or_insert_with(|| family.engine().into());
     Ok(remarks)
 }
 
@@ -111,9 +112,9 @@ fn is_empty(value: &Value) -> bool {
 /// `console` in the words of any of them.
 fn console(attributes: &mut Map<String, Value>, value: Value) {
     let ours = match value.as_str() {
-        Some("internalConsole" | "console" | "internal") => json!("piped"),
-        Some("integrated") => json!("integratedTerminal"),
-        Some("external" | "newExternalWindow") => json!("externalTerminal"),
+        Some("internalConsole" | "console" | "internal") => "piped".into(),
+        Some("integrated") => "integratedTerminal".into(),
+        Some("external" | "newExternalWindow") => "externalTerminal".into(),
         _ => value,
     };
     attributes.insert("console".into(), ours);
@@ -121,16 +122,25 @@ fn console(attributes: &mut Map<String, Value>, value: Value) {
 
 fn external_console(attributes: &mut Map<String, Value>, value: Value) {
     if value == true {
-        attributes.entry("console").or_insert(json!("externalTerminal"));
+        attributes.entry("console").or_insert("externalTerminal".into());
     }
+}
+
+/// A variable of the attribute `environment`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct EnvironmentVariable {
+    #[serde(deserialize_with = "types::optional")]
+    name: Option<String>,
+    value: Value,
 }
 
 /// `[{"name": …, "value": …}]`.
 fn environment(attributes: &mut Map<String, Value>, value: Value) {
     let mut env = attributes.get("env").and_then(Value::as_object).cloned().unwrap_or_default();
     for pair in value.as_array().into_iter().flatten() {
-        if let Some(name) = pair["name"].as_str() {
-            env.entry(name).or_insert_with(|| pair["value"].clone());
+        if let EnvironmentVariable { name: Some(name), value } = types::read(pair) {
+            env.entry(name).or_insert(value);
         }
     }
     attributes.insert("env".into(), Value::Object(env));
@@ -150,7 +160,7 @@ fn env_list(attributes: &mut Map<String, Value>, value: Value) {
     };
     let pairs = list.iter().filter_map(Value::as_str);
     let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-    let env = pairs.map(|(name, value)| (name.to_owned(), json!(value))).collect();
+    let env = pairs.map(|(name, value)| (name.to_owned(), value.into())).collect();
     attributes.insert("env".into(), Value::Object(env));
 }
 
@@ -173,29 +183,35 @@ fn stdio(attributes: &mut Map<String, Value>, value: Value) {
 /// A file for stdout and stderr.
 fn output_log(attributes: &mut Map<String, Value>, value: Value) {
     let owned = matches!(attributes.get("console").and_then(Value::as_str), None | Some("piped"));
-    if owned && value.as_str().is_some_and(|path| !path.is_empty()) {
-        attributes.entry("stdio").or_insert(json!({ "stdout": value, "stderr": value }));
+    let is_file = value.as_str().is_some_and(|path| !path.is_empty());
+    if owned && is_file && !attributes.contains_key("stdio") {
+        set_field(attributes, "stdio", "stdout", value.clone());
+        set_field(attributes, "stdio", "stderr", value);
     }
 }
 
-/// Sets the file of one stream.
-fn redirect(attributes: &mut Map<String, Value>, stream: &str, file: Value) {
-    let stdio = attributes.entry("stdio").or_insert(json!({}));
-    if let Some(streams) = stdio.as_object_mut() {
-        streams.insert(stream.into(), file);
+/// Sets a field of an attribute that is an object. An attribute of another type stays: it is refused where
+/// it is read.
+fn set_field(attributes: &mut Map<String, Value>, attribute: &str, field: &str, value: Value) {
+    let object = attributes.entry(attribute).or_insert(Value::Null);
+    if object.is_null() {
+        *object = Value::Object(Map::new());
+    }
+    if let Some(object) = object.as_object_mut() {
+        object.insert(field.into(), value);
     }
 }
 
 fn stdin_file(attributes: &mut Map<String, Value>, value: Value) {
-    redirect(attributes, "stdin", value);
+    set_field(attributes, "stdio", "stdin", value);
 }
 
 fn stdout_file(attributes: &mut Map<String, Value>, value: Value) {
-    redirect(attributes, "stdout", value);
+    set_field(attributes, "stdio", "stdout", value);
 }
 
 fn stderr_file(attributes: &mut Map<String, Value>, value: Value) {
-    redirect(attributes, "stderr", value);
+    set_field(attributes, "stdio", "stderr", value);
 }
 
 /// `TargetFramework=net10.0;PROFILE`; either part may be missing.
@@ -204,9 +220,9 @@ fn launch_configuration_id(attributes: &mut Map<String, Value>, value: Value) {
         match part.split_once('=') {
             Some(("TargetFramework", "")) => {}
             Some(("TargetFramework", framework)) => {
-                attributes.entry("framework").or_insert(json!(framework));
+                attributes.entry("framework").or_insert(framework.into());
             }
-            _ => drop(attributes.entry(PROFILE).or_insert(json!(part))),
+            _ => drop(attributes.entry(PROFILE).or_insert(part.into())),
         }
     }
 }
@@ -214,51 +230,62 @@ fn launch_configuration_id(attributes: &mut Map<String, Value>, value: Value) {
 /// `true` shows the code of libraries.
 fn debug_libraries(attributes: &mut Map<String, Value>, value: Value) {
     if value == true {
-        attributes.entry("justMyCode").or_insert(json!(false));
+        attributes.entry("justMyCode").or_insert(false.into());
     }
 }
 
 /// lldb-dap's former word for a terminal of the client.
 fn run_in_terminal(attributes: &mut Map<String, Value>, value: Value) {
     if value == true {
-        attributes.entry("console").or_insert(json!("integratedTerminal"));
+        attributes.entry("console").or_insert("integratedTerminal".into());
     }
 }
 
 /// `gdb`, unless the configuration names another.
 fn mi_mode(attributes: &mut Map<String, Value>, value: Value) {
     if value == "lldb" {
-        attributes.entry("engine").or_insert(json!("lldb"));
+        attributes.entry("engine").or_insert("lldb".into());
     }
+}
+
+/// A command of the attribute `setupCommands`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct SetupCommand {
+    #[serde(deserialize_with = "types::optional")]
+    text: Option<String>,
 }
 
 /// Commands as gdb's or lldb's engine takes them, without those that only its MI knows.
 fn setup_commands(attributes: &mut Map<String, Value>, value: Value) {
-    let texts = value.as_array().into_iter().flatten().filter_map(|one| one["text"].as_str());
+    let all = value.as_array().into_iter().flatten();
+    let texts = all.filter_map(|one| types::read::<SetupCommand>(one).text);
     // `-enable-pretty-printing` and the like: DAP prints prettily by itself.
-    let commands: Vec<&str> = texts.filter(|text| !text.starts_with('-')).collect();
+    let commands: Vec<String> = texts.filter(|text| !text.starts_with('-')).collect();
     if !commands.is_empty() {
-        attributes.entry("initCommands").or_insert(json!(commands));
+        attributes.entry("initCommands").or_insert(commands.into());
     }
 }
 
 /// `host` and `port` of a debugger that listens.
 fn host(attributes: &mut Map<String, Value>, value: Value) {
-    attributes.entry("connect").or_insert(json!({}))["host"] = value;
+    set_field(attributes, "connect", "host", value);
 }
 
 fn port(attributes: &mut Map<String, Value>, value: Value) {
-    attributes.entry("connect").or_insert(json!({}))["port"] = value;
+    set_field(attributes, "connect", "port", value);
 }
 
 /// `12345` or `host:12345`.
 fn debug_port(attributes: &mut Map<String, Value>, value: Value) {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let (name, number) = text.rsplit_once(':').unwrap_or(("127.0.0.1", &text));
-    match number.parse::<u16>() {
-        Ok(number) => attributes.entry("connect").or_insert(json!({ "host": name, "port": number })),
-        Err(_no_number) => attributes.entry("connect").or_insert(json!({ "socket": text })),
+    let connect = match number.parse::<u16>() {
+        Ok(number) => vec![("host", Value::from(name)), ("port", number.into())],
+        Err(_no_number) => vec![("socket", text.into())],
     };
+    let connect = connect.into_iter().map(|(field, value)| (field.to_owned(), value)).collect();
+    attributes.entry("connect").or_insert(Value::Object(connect));
 }
 
 /// `auto` is what holds without it.

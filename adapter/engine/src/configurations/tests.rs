@@ -139,6 +139,14 @@ fn a_configuration_of_each_type_becomes_one_of_ours() {
             json!({ "type": "debugpy", "program": "a.py", "debugStdLib": true }),
             json!({ "type": "debugpy", "program": "a.py", "justMyCode": false, "engine": "debugpy" }),
         ),
+        (
+            json!({ "type": "debugpy", "connect": "h:1", "host": "h", "port": 5678 }),
+            json!({ "type": "debugpy", "connect": "h:1", "engine": "debugpy" }),
+        ),
+        (
+            json!({ "type": "debugpy", "connect": null, "host": "h" }),
+            json!({ "type": "debugpy", "connect": { "host": "h" }, "engine": "debugpy" }),
+        ),
         (json!({ "type": "tandem", "sudo": true }), json!({ "type": "tandem", "sudo": true })),
         (json!({ "program": "a" }), json!({ "program": "a" })),
     ] {
