@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// Largest file read, bytes.
 const MAX_FILE_LEN: u64 = 1024 * 1024;
@@ -41,14 +41,14 @@ pub fn merge(arguments: &Value, say: &mut dyn FnMut(&str)) -> Result<Value, Fail
         let (file, lines) = (file.display(), wrong.join(", "));
         say(&format!("`{file}` has lines that are not NAME=VALUE; they are ignored: {lines}"));
     }
-    if whole["env"].is_null() {
-        whole["env"] = json!({});
-    }
     // Other types of `env` are refused where the attribute is read.
-    if let Some(env) = whole["env"].as_object_mut() {
+    let env = whole.as_object_mut().map(|whole| whole.entry("env").or_insert(Value::Null));
+    if let Some(env) = env.filter(|env| env.is_null() || env.is_object()) {
+        let mut all = env.as_object().cloned().unwrap_or_default();
         for (name, value) in variables {
-            env.entry(name).or_insert_with(|| json!(value));
+            all.entry(name).or_insert_with(|| value.into());
         }
+        *env = Value::Object(all);
     }
     Ok(whole)
 }

@@ -8,6 +8,7 @@ pub mod builds;
 mod child_process;
 pub mod condition_language;
 pub mod configurations;
+pub mod connect_attribute;
 pub mod console;
 pub mod description;
 mod engine_facts;
@@ -26,9 +27,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dap_wire::Failure;
-use dap_wire::types::{self, EventBody};
+use dap_wire::types::{self, EventBody, ProgramExit};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -116,11 +117,11 @@ pub type BreakpointSnapshot = BTreeMap<(String, String), Value>;
 /// Records a breakpoint request of a session for the child processes of its program.
 pub fn record_breakpoints(snapshot: &watch::Sender<BreakpointSnapshot>, command: &str, arguments: &Value) {
     let source = match command {
-        "setBreakpoints" => arguments["source"]["path"].as_str().unwrap_or_default(),
-        "setFunctionBreakpoints" | "setExceptionBreakpoints" => "",
+        "setBreakpoints" => types::source_path(arguments).unwrap_or_default(),
+        "setFunctionBreakpoints" | "setExceptionBreakpoints" => String::new(),
         _ => return,
     };
-    let key = (command.to_owned(), source.to_owned());
+    let key = (command.to_owned(), source);
     snapshot.send_modify(|snapshot| drop(snapshot.insert(key, arguments.clone())));
 }
 
@@ -129,11 +130,7 @@ pub const CHILD_SESSION_REQUEST: i64 = 0;
 
 /// The body of `exited` for a program whose end the kernel reported.
 pub fn exited_body(exit: ExitInfo) -> Value {
-    let mut body = json!({ "exitCode": exit.code });
-    if let Some(signal) = exit.signal_name() {
-        body["signal"] = json!(signal);
-    }
-    body
+    types::body(&ProgramExit { exit_code: Some(exit.code.into()), signal: exit.signal_name() })
 }
 
 /// The attributes by which a client joins a session with `attach`.
@@ -145,6 +142,26 @@ pub struct JoinAttributes {
     /// It is a child session, which the client opens at the hub's request and which may have ended already.
     #[serde(rename = "tandemChild", skip_serializing_if = "std::ops::Not::not")]
     pub is_child: bool,
+}
+
+/// The configuration with which a client opens a child session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ChildSessionConfiguration {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    request: &'static str,
+    name: String,
+    #[serde(flatten)]
+    join: JoinAttributes,
+}
+
+impl ChildSessionConfiguration {
+    /// The configuration of a session, whose program has this name.
+    pub fn new(program: &str, session: String) -> Self {
+        let name = format!("{program} ({session})");
+        let join = JoinAttributes { session, is_child: true };
+        Self { kind: "tandem", request: "attach", name, join }
+    }
 }
 
 /// Makes the engine of a child session.

@@ -5,10 +5,42 @@
 //! Not here: what an engine makes of it.
 
 use dap_wire::Failure;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Path prefixes: as the program has them, and what replaces them here.
 pub type PathMap = Vec<(String, String)>;
+
+/// An entry of `pathMappings`, in the spelling of debugpy. vscode-js-debug takes one such pair.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RootMapping {
+    /// The folder on this machine.
+    pub local_root: String,
+    /// The same folder, as the program names it.
+    pub remote_root: String,
+}
+
+/// An entry of `substitutePath`, in the spelling of Delve.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PathSubstitution {
+    /// The folder on this machine.
+    pub from: String,
+    /// The same folder, as the program names it.
+    pub to: String,
+}
+
+/// A path here, as an object of `sourceFileMap` may spell it.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum EditorPath {
+    Path(String),
+    // cppdbg's objects say whether breakpoints use the path, too.
+    Object {
+        #[serde(rename = "editorPath")]
+        path: String,
+    },
+}
 
 /// Maximum number of entries read.
 const MAX_ENTRIES: usize = 100;
@@ -31,8 +63,9 @@ pub fn read(attributes: &Value) -> Result<PathMap, Failure> {
             // A mapping without a path is an adapter's own attribute (`sourceMap: true`).
             ("sourceMap", Value::Bool(_) | Value::String(_)) => continue,
             (_, Value::Object(pairs)) if matches!(key, "sourceFileMap" | "sourceMap") => {
-                // cppdbg has objects that say whether breakpoints use the path, too.
-                let path = |here: &Value| here.as_str().or(here["editorPath"].as_str()).map(str::to_owned);
+                let path = |here: &Value| match EditorPath::deserialize(here).ok()? {
+                    EditorPath::Path(path) | EditorPath::Object { path } => Some(path),
+                };
                 pairs.iter().map(|(there, here)| Some((there.clone(), path(here)?))).collect()
             }
             (_, Value::Array(list)) => list.iter().map(|item| pair(key, item)).collect(),
@@ -44,21 +77,26 @@ pub fn read(attributes: &Value) -> Result<PathMap, Failure> {
         })?;
         map.extend(found.into_iter().take(MAX_ENTRIES));
     }
-    if let (Some(here), Some(there)) = (attributes["localRoot"].as_str(), attributes["remoteRoot"].as_str()) {
-        map.push((there.to_owned(), here.to_owned()));
+    if let Ok(RootMapping { local_root, remote_root }) = RootMapping::deserialize(attributes) {
+        map.push((remote_root, local_root));
     }
     map.truncate(MAX_ENTRIES);
     Ok(map)
 }
 
 fn pair(key: &str, item: &Value) -> Option<(String, String)> {
-    let (there, here) = match key {
-        "pathMappings" => (&item["remoteRoot"], &item["localRoot"]),
-        "substitutePath" => (&item["to"], &item["from"]),
-        "sourceMap" | "sourceFileMap" => (&item[0], &item[1]),
-        _ => return None,
-    };
-    Some((there.as_str()?.to_owned(), here.as_str()?.to_owned()))
+    match key {
+        "pathMappings" => {
+            let RootMapping { local_root, remote_root } = RootMapping::deserialize(item).ok()?;
+            Some((remote_root, local_root))
+        }
+        "substitutePath" => {
+            let PathSubstitution { from, to } = PathSubstitution::deserialize(item).ok()?;
+            Some((to, from))
+        }
+        "sourceMap" | "sourceFileMap" => Some((item[0].as_str()?.to_owned(), item[1].as_str()?.to_owned())),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -3,11 +3,34 @@
 
 use std::path::Path;
 
-use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
+use dap_wire::{ErrorCode, Failure, types};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Most processes that are named in a refusal.
 const MAX_NAMED: usize = 20;
+
+/// The attributes that name a process to attach to.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ProcessAttributes {
+    process_name: Value,
+    /// Its number, as the client spells it.
+    pub process_id: Value,
+}
+
+impl ProcessAttributes {
+    /// The process that `processId` names, as a number or as text.
+    pub fn pid(&self) -> Option<u64> {
+        self.process_id.as_u64().or_else(|| self.process_id.as_str()?.parse().ok())
+    }
+}
+
+/// `data` of a name that several processes have.
+#[derive(Debug, Serialize)]
+struct ProcessChoice {
+    processes: Vec<u64>,
+}
 
 /// The process that `processName` means; `None` when the attributes have none.
 ///
@@ -15,7 +38,8 @@ const MAX_NAMED: usize = 20;
 /// `PROCESS_NOT_FOUND` when no process is called so; `INVALID_PARAMETER` when several are (`data.processes`),
 /// or when there is a `processId` besides.
 pub fn process_of(arguments: &Value) -> Result<Option<u64>, Failure> {
-    let name = match &arguments["processName"] {
+    let ProcessAttributes { process_name, process_id } = types::read(arguments);
+    let name = match process_name {
         Value::Null => return Ok(None),
         Value::String(name) if !name.is_empty() => name,
         other => {
@@ -24,10 +48,10 @@ pub fn process_of(arguments: &Value) -> Result<Option<u64>, Failure> {
             )));
         }
     };
-    if !arguments["processId"].is_null() {
+    if !process_id.is_null() {
         return Err(Failure::invalid("`processName` and `processId` are both set; use one of them"));
     }
-    let found = called(name);
+    let found = called(&name);
     match found.as_slice() {
         [] => Err(Failure::new(ErrorCode::ProcessNotFound, format!("no process is named `{name}`"))
             .hint("the name is that of the executable, or of the assembly that `dotnet` runs")),
@@ -35,9 +59,9 @@ pub fn process_of(arguments: &Value) -> Result<Option<u64>, Failure> {
         several => {
             let numbers: Vec<String> = several.iter().take(MAX_NAMED).map(u64::to_string).collect();
             let message = format!("{} processes are called `{name}`: {}", several.len(), numbers.join(", "));
-            Err(Failure::invalid(message)
-                .hint("name one by `processId`")
-                .data(json!({ "processes": several.iter().take(MAX_NAMED).collect::<Vec<_>>() })))
+            Err(Failure::invalid(message).hint("name one by `processId`").data(types::body(&ProcessChoice {
+                processes: several.iter().copied().take(MAX_NAMED).collect(),
+            })))
         }
     }
 }
@@ -73,6 +97,8 @@ fn names(process: &Path) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use std::process::Command;
+
+    use serde_json::json;
 
     use super::*;
 
