@@ -47,7 +47,7 @@ const CEILINGS: [(&str, [usize; 3]); 21] = [
     ("adapter/coreclr", [3, 85, 0]),
     ("adapter/csharp", [0, 7, 0]),
     ("adapter/download", [0, 0, 0]),
-    ("adapter/dotnet-launch", [11, 28, 0]),
+    ("adapter/dotnet-launch", [0, 8, 0]),
     ("adapter/engine", [0, 12, 0]),
     ("adapter/error", [5, 15, 0]),
     ("adapter/hub", [48, 90, 0]),

@@ -3,7 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use dap_wire::types;
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
 /// Options of `dotnet run` with a value, and the launch attribute that means the same.
 const VALUES: [(&[&str], &str); 6] = [
@@ -19,49 +21,76 @@ const BUILDS: [&str; 4] = ["-v", "--verbosity", "-a", "--arch"];
 const SWITCHES: [&str; 6] =
     ["--no-restore", "--self-contained", "--sc", "--no-self-contained", "--force", "--no-cache"];
 
+/// The attributes of a launch that say what `dotnet` runs. One of another type counts as absent: it is
+/// refused where it is used.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct DotnetAttributes {
+    #[serde(deserialize_with = "types::optional")]
+    program: Option<String>,
+    #[serde(deserialize_with = "types::optional")]
+    args: Option<Vec<Value>>,
+    #[serde(deserialize_with = "types::optional")]
+    cwd: Option<String>,
+    #[serde(deserialize_with = "types::optional")]
+    env: Option<Map<String, Value>>,
+    #[serde(deserialize_with = "types::optional")]
+    build_arguments: Option<Vec<Value>>,
+    /// The folder that the editor has open.
+    #[serde(rename = "__workspaceFolder", deserialize_with = "types::optional")]
+    open: Option<String>,
+}
+
+impl DotnetAttributes {
+    fn is_of_dotnet(&self) -> bool {
+        let program = self.program.as_deref().map(Path::new);
+        program.and_then(Path::file_name).is_some_and(|name| name == "dotnet")
+    }
+}
+
 /// The attributes that a launch of `dotnet` with arguments is equivalent to; `None` if it is a
 /// program like any other.
 pub fn equivalent_launch(attributes: &Value) -> Option<Value> {
-    let program = Path::new(attributes["program"].as_str()?);
-    if program.file_name()? != "dotnet" {
+    let given: DotnetAttributes = types::read(attributes);
+    if !given.is_of_dotnet() {
         return None;
     }
-    let words: Vec<&str> = attributes["args"].as_array()?.iter().map(Value::as_str).collect::<Option<_>>()?;
+    let words: Vec<&str> = given.args.as_ref()?.iter().map(Value::as_str).collect::<Option<_>>()?;
     let (first, rest) = words.split_first()?;
     let mut meant = match *first {
-        "run" => run(rest, attributes),
+        "run" => run(rest, &given),
         "exec" => of_assembly(rest)?,
         _ => of_assembly(&words)?,
     };
-    let own = meant.as_object_mut()?;
     for (name, value) in attributes.as_object()? {
-        if !["program", "args"].contains(&name.as_str()) && !own.contains_key(name) {
-            own.insert(name.clone(), value.clone());
+        if !["program", "args"].contains(&name.as_str()) && !meant.contains_key(name) {
+            meant.insert(name.clone(), value.clone());
         }
     }
-    Some(meant)
+    Some(Value::Object(meant))
 }
 
 /// Whether a launch runs a command of the SDK whose child processes are the programs to debug:
 /// `dotnet test`, `dotnet run`.
 pub fn starts_programs(attributes: &Value) -> bool {
-    let is_dotnet = attributes["program"]
-        .as_str()
-        .is_some_and(|program| Path::new(program).file_name().is_some_and(|name| name == "dotnet"));
-    let first = attributes["args"][0].as_str();
-    is_dotnet
+    let given: DotnetAttributes = types::read(attributes);
+    let first = given.args.as_ref().and_then(|args| args.first()?.as_str());
+    given.is_of_dotnet()
         && first.is_some_and(|first| first != "exec" && !first.ends_with(".dll") && !first.starts_with('-'))
 }
 
-fn of_assembly(words: &[&str]) -> Option<Value> {
+fn of_assembly(words: &[&str]) -> Option<Map<String, Value>> {
     let (first, rest) = words.split_first()?;
-    first.ends_with(".dll").then(|| json!({ "program": first, "args": rest }))
+    let meant = [("program".to_owned(), Value::from(*first)), ("args".to_owned(), rest.into())];
+    first.ends_with(".dll").then(|| Map::from_iter(meant))
 }
 
-fn run(words: &[&str], attributes: &Value) -> Value {
-    let mut meant = json!({});
+/// The attributes that `dotnet run` with these words is equivalent to.
+fn run(words: &[&str], given: &DotnetAttributes) -> Map<String, Value> {
+    let mut meant = Map::new();
+    let mut project = None;
     let (mut builds, mut own) = (Vec::new(), Vec::new());
-    let mut env = attributes["env"].as_object().cloned().unwrap_or_default();
+    let mut env = given.env.clone().unwrap_or_default();
     let mut words = words.iter().copied().peekable();
     let mut file = None;
     while let Some(word) = words.next() {
@@ -77,7 +106,10 @@ fn run(words: &[&str], attributes: &Value) -> Value {
         };
         let mut value = || value.clone().or_else(|| words.next().map(str::to_owned)).unwrap_or_default();
         if let Some((_, attribute)) = VALUES.iter().find(|(names, _)| names.contains(&name)) {
-            meant[*attribute] = json!(value());
+            match *attribute {
+                "project" => project = Some(value()),
+                attribute => drop(meant.insert(attribute.into(), value().into())),
+            }
         } else if BUILDS.contains(&name) {
             builds.extend([name.to_owned(), value()]);
         } else if property || SWITCHES.contains(&name) {
@@ -85,12 +117,12 @@ fn run(words: &[&str], attributes: &Value) -> Value {
         } else if ["-e", "--environment"].contains(&name) {
             let pair = value();
             let (name, value) = pair.split_once('=').unwrap_or((&pair, ""));
-            env.insert(name.to_owned(), json!(value));
+            env.insert(name.to_owned(), value.into());
         } else if name == "--no-build" {
-            meant["noBuild"] = json!(true);
+            meant.insert("noBuild".into(), true.into());
         } else if name == "--no-launch-profile" {
-            meant["launchSettingsProfile"] = json!("");
-        } else if file.is_none() && own.is_empty() && is_file(word, attributes) {
+            meant.insert("launchSettingsProfile".into(), "".into());
+        } else if file.is_none() && own.is_empty() && is_file(word, given.cwd.as_deref()) {
             file = Some(word);
         } else {
             // Unknown options belong to the program.
@@ -98,30 +130,29 @@ fn run(words: &[&str], attributes: &Value) -> Value {
         }
     }
     // The default project is that of the working directory.
-    let folder =
-        attributes["cwd"].as_str().or_else(|| attributes["__workspaceFolder"].as_str()).unwrap_or(".");
-    let project = meant["project"].as_str().or(file).unwrap_or(folder).to_owned();
-    if let Some(meant) = meant.as_object_mut() {
-        meant.remove("project");
-    }
-    meant["program"] = json!(project);
-    meant["args"] = json!(own);
-    meant["env"] = json!(env);
+    let folder = given.cwd.as_deref().or(given.open.as_deref()).unwrap_or(".");
+    let program = project.as_deref().or(file).unwrap_or(folder);
+    meant.insert("program".into(), program.into());
+    meant.insert("args".into(), own.into());
+    meant.insert("env".into(), env.into());
     if !builds.is_empty() {
-        let given = attributes["buildArguments"].as_array().into_iter().flatten().cloned();
-        meant["buildArguments"] = given.chain(builds.into_iter().map(Value::from)).collect();
+        let given = given.build_arguments.iter().flatten().cloned();
+        let all = given.chain(builds.into_iter().map(Value::from)).collect();
+        meant.insert("buildArguments".into(), all);
     }
     meant
 }
 
 /// Whether `dotnet run` treats a word as a C# file.
-fn is_file(word: &str, attributes: &Value) -> bool {
-    let folder = attributes["cwd"].as_str().map_or_else(PathBuf::new, PathBuf::from);
+fn is_file(word: &str, cwd: Option<&str>) -> bool {
+    let folder = cwd.map_or_else(PathBuf::new, PathBuf::from);
     word.ends_with(".cs") && folder.join(word).is_file()
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn of(words: &[&str]) -> Value {

@@ -6,8 +6,9 @@
 
 use std::path::{Path, PathBuf};
 
-use dap_wire::{ErrorCode, Failure};
-use serde_json::Value;
+use dap_wire::{ErrorCode, Failure, types};
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
 /// Largest file read, bytes.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
@@ -20,6 +21,35 @@ pub struct LaunchSettings {
     pub args: Vec<String>,
     pub env: Vec<(String, String)>,
     pub cwd: Option<PathBuf>,
+}
+
+/// The file; fields of other tools are ignored.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct SettingsFile {
+    #[serde(deserialize_with = "types::optional")]
+    profiles: Option<Map<String, Value>>,
+}
+
+/// A profile of the file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct ProfileSettings {
+    command_name: Value,
+    #[serde(deserialize_with = "types::optional")]
+    application_url: Option<String>,
+    #[serde(deserialize_with = "types::optional")]
+    command_line_args: Option<String>,
+    #[serde(deserialize_with = "types::optional")]
+    working_directory: Option<String>,
+    #[serde(deserialize_with = "types::optional")]
+    environment_variables: Option<Map<String, Value>>,
+}
+
+impl ProfileSettings {
+    fn runs_project(&self) -> bool {
+        self.command_name == "Project"
+    }
 }
 
 /// The profile that the launch requests.
@@ -46,34 +76,32 @@ pub fn read(file: &Path, profile: LaunchProfile<'_>) -> Result<Option<LaunchSett
     let text = std::fs::read_to_string(file).map_err(|error| unusable(error.to_string()))?;
     let settings: Value = serde_json::from_str(&strip_comments(&text))
         .map_err(|error| unusable(format!("it is not JSON: {error}")))?;
-    let profiles = settings["profiles"].as_object();
-    let runs = |profile: &Value| profile["commandName"] == "Project";
+    let profiles = types::read::<SettingsFile>(&settings).profiles.unwrap_or_default();
+    let mut read = profiles.iter().map(|(name, profile)| (name, types::read::<ProfileSettings>(profile)));
     let found = match profile {
-        LaunchProfile::First => profiles.into_iter().flatten().find(|(_, profile)| runs(profile)),
+        LaunchProfile::First => read.find(|(_, profile)| profile.runs_project()),
         LaunchProfile::Named(name) => {
-            let found = profiles.and_then(|profiles| profiles.get_key_value(name));
-            let Some((_, profile)) = found else {
-                let names: Vec<&str> =
-                    profiles.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+            let Some((name, profile)) = read.find(|(own, _)| *own == name) else {
+                let names: Vec<&str> = profiles.keys().map(String::as_str).collect();
                 let names = if names.is_empty() { "none".into() } else { names.join(", ") };
                 return Err(unusable(format!("it has no profile `{name}`; there is: {names}")));
             };
-            if !runs(profile) {
-                let kind = &profile["commandName"];
+            if !profile.runs_project() {
+                let kind = profile.command_name;
                 return Err(unusable(format!(
                     "profile `{name}` has the `commandName` {kind}, not \"Project\""
                 )));
             }
-            found
+            Some((name, profile))
         }
     };
     let Some((name, profile)) = found else { return Ok(None) };
-    let text = |key: &str| profile[key].as_str().filter(|text| !text.trim().is_empty());
+    let filled = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
     let mut env = vec![("DOTNET_LAUNCH_PROFILE".to_owned(), name.clone())];
-    if let Some(urls) = text("applicationUrl") {
-        env.push(("ASPNETCORE_URLS".into(), urls.to_owned()));
+    if let Some(urls) = filled(profile.application_url) {
+        env.push(("ASPNETCORE_URLS".into(), urls));
     }
-    for (name, value) in profile["environmentVariables"].as_object().into_iter().flatten() {
+    for (name, value) in profile.environment_variables.iter().flatten() {
         let value =
             value.as_str().ok_or_else(|| unusable(format!("`{name}` of `{value}` is not a string")))?;
         env.push((name.clone(), expand_variables(value)));
@@ -82,9 +110,9 @@ pub fn read(file: &Path, profile: LaunchProfile<'_>) -> Result<Option<LaunchSett
     let project = file.parent().and_then(Path::parent).unwrap_or(Path::new("."));
     Ok(Some(LaunchSettings {
         origin: format!("`{name}` of `{}`", file.display()),
-        args: text("commandLineArgs").map(split).unwrap_or_default(),
+        args: filled(profile.command_line_args).map(|args| split(&args)).unwrap_or_default(),
         env,
-        cwd: text("workingDirectory").map(|folder| project.join(expand_variables(folder))),
+        cwd: filled(profile.working_directory).map(|folder| project.join(expand_variables(&folder))),
     }))
 }
 

@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use dap_wire::{ErrorCode, Failure};
-use serde_json::json;
+use dap_wire::{ErrorCode, Failure, types};
+use serde::Serialize;
 
 /// How many folders above a C# file are searched for its project.
 const MAX_FOLDERS_ABOVE: usize = 16;
@@ -121,13 +121,19 @@ fn in_folder(folder: &Path) -> Result<LaunchTargetKind, Failure> {
     }
 }
 
+/// `data` of a refusal to choose among several programs.
+#[derive(Debug, Serialize)]
+struct ProgramChoice<'a> {
+    programs: &'a [PathBuf],
+}
+
 /// The refusal to choose among several programs of `whole`, by their names below `folder`: `LAUNCH_FAILED`
 /// with `data.programs`.
 pub(super) fn ambiguous_programs(whole: &Path, programs: &[PathBuf], folder: &Path) -> Failure {
     let message = format!("`{}` has several programs: {}", whole.display(), names(programs, folder));
     Failure::new(ErrorCode::LaunchFailed, message)
         .hint("name one of them as `program`")
-        .data(json!({ "programs": programs }))
+        .data(types::body(&ProgramChoice { programs }))
 }
 
 /// The refusal to choose among the test projects of a solution that has no program: `LAUNCH_FAILED`
@@ -143,7 +149,7 @@ pub(super) fn only_tests(solution: &Path, projects: &[PathBuf], folder: &Path) -
             "name one of them as `program` to debug its tests; an agent's debug_launch_test debugs those \
             of all",
         )
-        .data(json!({ "programs": projects }))
+        .data(types::body(&ProgramChoice { programs: projects }))
 }
 
 /// The project that a C# file belongs to: the nearest one above it.
