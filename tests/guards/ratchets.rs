@@ -50,7 +50,7 @@ const CEILINGS: [(&str, [usize; 3]); 21] = [
     ("adapter/dotnet-launch", [0, 8, 0]),
     ("adapter/engine", [0, 12, 0]),
     ("adapter/error", [5, 15, 0]),
-    ("adapter/hub", [48, 90, 0]),
+    ("adapter/hub", [3, 23, 0]),
     ("adapter/log", [0, 0, 0]),
     ("adapter/pages", [0, 0, 0]),
     ("adapter/peers", [0, 0, 0]),

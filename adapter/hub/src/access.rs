@@ -56,6 +56,17 @@ impl AgentAccess {
         }
     }
 
+    /// Reads `agentAccess` of `launch`, `attach` and `sessionControl`; `None` when they do not name it.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` when it has another value.
+    pub fn requested(arguments: &Value) -> Result<Option<Self>, Failure> {
+        match &arguments["agentAccess"] {
+            Value::Null => Ok(None),
+            spelled => Self::parse(spelled).map(Some),
+        }
+    }
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Full => "full",

@@ -25,6 +25,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use dap_wire::types::Breakpoint;
 use serde_json::Value;
 
+use merged_breakpoint::engine_id;
+
 pub use dap_wire::types::BreakpointRequest;
 pub use engine_breakpoints::{BreakpointSupport, EngineBreakpoint, joined_conditions};
 pub use merged_breakpoint::MergedBreakpoint;
@@ -189,7 +191,7 @@ impl BreakpointStore {
     /// Takes what the engine reports of one breakpoint (DAP `Breakpoint`); returns the ids
     /// of those that changed.
     pub fn update(&mut self, reported: &Value) -> Vec<i64> {
-        let Some(engine_id) = reported["id"].as_i64() else { return Vec::new() };
+        let Some(engine_id) = engine_id(reported) else { return Vec::new() };
         let reported_of = self.all_mut().filter(|breakpoint| breakpoint.engine_id == Some(engine_id));
         reported_of.filter_map(|breakpoint| breakpoint.update(reported).then_some(breakpoint.id)).collect()
     }

@@ -6,7 +6,7 @@
 //! Not here: capabilities of clients ([`super::client_capabilities`]).
 
 use dap_wire::command::{self, COMMANDS, CommandSpec, Recipient};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tandem_engine::ExceptionFilter;
 
 /// Capabilities of the hub itself with any engine, besides its own requests: it evaluates conditions, counts
@@ -157,7 +157,7 @@ impl Capabilities {
 
     /// The engine named all it can; what it did not name it cannot.
     pub fn replace(&mut self, engine: Value) {
-        self.engine = if engine.is_object() { engine } else { json!({}) };
+        self.engine = if engine.is_object() { engine } else { Value::Object(Map::new()) };
         self.update_offered();
     }
 
@@ -173,10 +173,10 @@ impl Capabilities {
         self.offered = self.engine.clone();
         let announced = COMMANDS.iter().filter(|row| row.recipient == Recipient::Hub);
         for name in announced.filter_map(CommandSpec::capability).chain(OURS) {
-            self.offered[name] = json!(true);
+            self.offered[name] = true.into();
         }
         if self.attached {
-            self.offered["supportsRestartRequest"] = json!(false);
+            self.offered["supportsRestartRequest"] = false.into();
         }
     }
 
@@ -200,8 +200,8 @@ impl Capabilities {
         for (name, value) in then {
             // Gone: a flag is down, a list is empty.
             let nothing = match value {
-                Value::Bool(true) => json!(false),
-                Value::Array(list) if !list.is_empty() => json!([]),
+                Value::Bool(true) => Value::Bool(false),
+                Value::Array(list) if !list.is_empty() => Value::Array(Vec::new()),
                 _ => continue,
             };
             if !now.contains_key(name) {
@@ -214,6 +214,8 @@ impl Capabilities {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dap_wire::types::{self, InitializeRequestArguments};
 use dap_wire::{ErrorCode, Failure};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::access::{AgentAccess, SessionAccess, Token};
@@ -54,6 +55,16 @@ impl ClientKind {
     }
 }
 
+/// The fields that Tandem adds to the arguments of `initialize`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct TandemFields {
+    #[serde(rename = "tandemKind", deserialize_with = "types::optional")]
+    kind: Option<String>,
+    #[serde(rename = "tandemAccess")]
+    access: Value,
+}
+
 /// How a client introduced itself with `initialize`.
 #[derive(Debug)]
 pub struct ClientIdentity {
@@ -74,7 +85,7 @@ impl ClientIdentity {
             self.name = name.chars().filter(|letter| !letter.is_control()).take(MAX_NAME).collect();
         }
         let is_bridge = self.client_id.as_ref().is_some_and(|id| id.starts_with("tandem-mcp"));
-        let is_agent = is_bridge || arguments["tandemKind"] == "agent";
+        let is_agent = is_bridge || types::read::<TandemFields>(arguments).kind.as_deref() == Some("agent");
         self.kind = if is_agent { ClientKind::Agent } else { ClientKind::Editor };
         self.initialize_arguments = arguments.clone();
     }
@@ -220,9 +231,9 @@ impl Client {
     pub fn initialize(&mut self, arguments: &Value) -> Result<(), Failure> {
         let initialize: InitializeRequestArguments = types::read(arguments);
         self.protocol.convention = ClientConventions::from_initialize(&initialize)?;
-        let access = &arguments["tandemAccess"];
+        let TandemFields { access, .. } = types::read(arguments);
         if !access.is_null() {
-            self.access.requested = AgentAccess::parse(access)?;
+            self.access.requested = AgentAccess::parse(&access)?;
         }
         self.protocol.supports = ClientCapabilities::from_initialize(&initialize);
         self.identity.introduce(&initialize, arguments);

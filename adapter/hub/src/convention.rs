@@ -6,7 +6,7 @@
 use dap_wire::Failure;
 use dap_wire::types::InitializeRequestArguments;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// DAP `InitializeRequestArguments`: `linesStartAt1`, `columnsStartAt1`, `pathFormat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,8 +91,8 @@ fn shift(value: &mut Value, start: i64, direction: Direction) {
     if let Some(number) = value.as_i64() {
         // 0 means "no line" here (DAP: frames without a source have line 0).
         *value = match direction {
-            Direction::ToClient => json!((number - 1 + start).max(0)),
-            Direction::ToHub => json!(number.saturating_add(1 - start)),
+            Direction::ToClient => (number - 1 + start).max(0).into(),
+            Direction::ToHub => number.saturating_add(1 - start).into(),
         };
     }
 }
@@ -118,6 +118,7 @@ fn respell(value: &mut Value, direction: Direction) {
 #[cfg(test)]
 mod tests {
     use dap_wire::types;
+    use serde_json::json;
 
     use super::*;
 

@@ -8,9 +8,9 @@ mod frames;
 mod limits;
 mod record;
 
-use dap_wire::types::{self, NamedValue, StackFrame, StackTraceResponseBody};
+use dap_wire::types::{self, NamedValue, ScopesArguments, StackFrame, StackTraceResponseBody};
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 pub use end::FollowEnd;
 use frames::{Caller, StepEnd, as_caller, locate};
@@ -241,7 +241,8 @@ impl Follow {
             StepEnd::Library => self.leave_call(),
             _ => {
                 self.look = AwaitedResponse::Scopes;
-                FollowAction::Query("scopes", json!({ "frameId": top.id }))
+                let arguments = ScopesArguments { frame_id: top.id, ..ScopesArguments::default() };
+                FollowAction::Query("scopes", types::body(&arguments))
             }
         }
     }

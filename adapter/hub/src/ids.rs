@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use dap_wire::ids::IdKind;
 use dap_wire::{ErrorCode, Failure, command};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// The session's counter of ids.
 #[derive(Debug)]
@@ -81,7 +81,7 @@ impl IdTable {
                 if let Some(id) = item.get_mut("id")
                     && let Some(engine) = id.as_i64()
                 {
-                    *id = json!(self.session_id(counter, kind, engine));
+                    *id = self.session_id(counter, kind, engine).into();
                 }
             }
         }
@@ -96,7 +96,7 @@ impl IdTable {
                     match (IdKind::of_key(key), inner.as_i64()) {
                         // DAP: 0 means "nothing behind it".
                         (Some(_), Some(0)) => {}
-                        (Some(kind), Some(engine)) => *inner = json!(self.session_id(counter, kind, engine)),
+                        (Some(kind), Some(engine)) => *inner = self.session_id(counter, kind, engine).into(),
                         _ => self.walk_out(counter, inner),
                     }
                 }
@@ -114,7 +114,7 @@ impl IdTable {
         for (key, inner) in object.iter_mut() {
             match (IdKind::of_key(key), inner.as_i64()) {
                 (Some(IdKind::Source), Some(0)) => {}
-                (Some(kind), Some(ours)) => *inner = json!(self.engine(kind, ours)?),
+                (Some(kind), Some(ours)) => *inner = self.engine(kind, ours)?.into(),
                 (Some(kind), None) if !inner.is_null() => {
                     return Err(Failure::invalid(format!(
                         "`{key}` must be a number, the id of a {}",
@@ -131,6 +131,8 @@ impl IdTable {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

@@ -4,10 +4,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use dap_wire::Failure;
+use dap_wire::{Failure, types};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::access::AgentAccess;
+use tandem_engine::connect_attribute::ConnectAttribute;
 
 /// The attribute that limits how long a program may take to end.
 pub const TERMINATE_TIMEOUT: &str = "terminateTimeout";
@@ -26,6 +28,25 @@ pub struct Launch {
     /// Where a test stops when it fails, besides where the clients want: `filters` and `filterOptions` of
     /// `setExceptionBreakpoints`, `breakpoints` of `setFunctionBreakpoints`. Null where no test is launched.
     pub failure_stops: Value,
+}
+
+/// The attributes that the hub reads where they have the right type.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct HubAttributes {
+    #[serde(deserialize_with = "types::optional")]
+    console_input_prefix: Option<String>,
+    #[serde(deserialize_with = "types::optional")]
+    program: Option<String>,
+    #[serde(deserialize_with = "types::optional")]
+    project: Option<String>,
+    #[serde(deserialize_with = "types::optional")]
+    module: Option<String>,
+    #[serde(deserialize_with = "types::optional")]
+    core_file: Option<String>,
+    #[serde(deserialize_with = "types::optional")]
+    cwd: Option<String>,
+    process_id: Value,
 }
 
 /// The attribute with those of an editor that launches tests.
@@ -54,30 +75,22 @@ impl Launch {
     /// # Errors
     /// `INVALID_PARAMETER` when `agentAccess` has another value.
     pub fn agent_access(&self) -> Result<Option<AgentAccess>, Failure> {
-        match &self.attributes["agentAccess"] {
-            Value::Null => Ok(None),
-            spelled => AgentAccess::parse(spelled).map(Some),
-        }
+        AgentAccess::requested(&self.attributes)
     }
 
     /// The prefix of lines in the debug console that are for the program.
-    pub fn console_input_prefix(&self) -> &str {
-        self.attributes["consoleInputPrefix"].as_str().unwrap_or(">")
+    pub fn console_input_prefix(&self) -> String {
+        self.read().console_input_prefix.unwrap_or_else(|| ">".into())
     }
 
     /// The debuggee: a path, `HOST:PORT` or `process N`; empty when the attributes do not say.
     pub fn program(&self) -> String {
-        let text = |key: &str| self.attributes[key].as_str().map(str::to_owned);
-        let named = ["program", "project", "module", "coreFile"].into_iter().find_map(text);
-        named.unwrap_or_else(|| {
-            let connect = &self.attributes["connect"];
-            match (&self.attributes["processId"], &connect["port"]) {
-                (Value::Null, Value::Null) => String::new(),
-                (Value::Null, port) => {
-                    format!("{}:{}", connect["host"].as_str().unwrap_or("127.0.0.1"), number(port))
-                }
-                (pid, _) => format!("process {}", number(pid)),
-            }
+        let HubAttributes { program, project, module, core_file, process_id, .. } = self.read();
+        let connect = ConnectAttribute::of(&self.attributes);
+        program.or(project).or(module).or(core_file).unwrap_or_else(|| match (&process_id, &connect.port) {
+            (Value::Null, Value::Null) => String::new(),
+            (Value::Null, port) => format!("{}:{}", connect.host(), number(port)),
+            (pid, _) => format!("process {}", number(pid)),
         })
     }
 
@@ -87,7 +100,11 @@ impl Launch {
         let program = Path::new(&program);
         let folder =
             || program.is_absolute().then(|| program.parent()?.to_str().map(str::to_owned)).flatten();
-        self.attributes["cwd"].as_str().map(str::to_owned).or_else(folder)
+        self.read().cwd.or_else(folder)
+    }
+
+    fn read(&self) -> HubAttributes {
+        types::read(&self.attributes)
     }
 }
 

@@ -4,7 +4,10 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use dap_wire::types::{self, ModuleEventBody, ProgressEndEventBody, ThreadEventBody};
+use dap_wire::types::{
+    self, ChildProgram, DapModule, ModuleEventBody, ProgressEndEventBody, ThreadEventBody,
+    ThreadRequestArguments,
+};
 use serde_json::Value;
 
 /// Maximum number of child sessions that are remembered: a pool of workers may start thousands.
@@ -19,7 +22,7 @@ pub struct ReplayState {
     /// Body of the `process` event.
     pub process: Option<Value>,
     threads: BTreeSet<i64>,
-    modules: Vec<Value>,
+    modules: Vec<DapModule>,
     /// `progressId`s of the operations in progress that clients know.
     progress: BTreeSet<String>,
     /// The newest sessions of child processes: `{session, name}`.
@@ -32,23 +35,26 @@ impl ReplayState {
         match event {
             "process" => self.process = Some(body.clone()),
             "thread" => {
-                let Some(id) = body["threadId"].as_i64() else { return };
-                match body["reason"].as_str() {
-                    Some("exited") => drop(self.threads.remove(&id)),
+                let ThreadRequestArguments { thread_id: Some(id) } = types::read(body) else { return };
+                match types::read::<ThreadEventBody>(body).reason.as_str() {
+                    "exited" => drop(self.threads.remove(&id)),
                     _ => drop(self.threads.insert(id)),
                 }
             }
             "module" => {
-                let id = &body["module"]["id"];
-                self.modules.retain(|known| &known["id"] != id);
-                if body["reason"] != "removed" {
-                    self.modules.push(body["module"].clone());
+                let ModuleEventBody { reason, module, .. } = types::read(body);
+                self.modules.retain(|known| known.id != module.id);
+                if reason != "removed" {
+                    self.modules.push(module);
                 }
             }
             "progressStart" if self.progress.len() < MAX_PROGRESS => {
-                self.progress.extend(body["progressId"].as_str().map(str::to_owned));
+                let ProgressEndEventBody { progress_id, .. } = types::read(body);
+                self.progress.extend(Some(progress_id).filter(|id| !id.is_empty()));
             }
-            "progressEnd" => drop(body["progressId"].as_str().map(|id| self.progress.remove(id))),
+            "progressEnd" => {
+                self.progress.remove(&types::read::<ProgressEndEventBody>(body).progress_id);
+            }
             _ => {}
         }
     }
@@ -66,8 +72,8 @@ impl ReplayState {
     }
 
     /// Records the session of a child process.
-    pub fn record_child(&mut self, child: Value) {
-        self.children.push_back(child);
+    pub fn record_child(&mut self, child: &ChildProgram) {
+        self.children.push_back(types::body(child));
         if self.children.len() > MAX_CHILDREN {
             self.children.pop_front();
         }
@@ -99,7 +105,7 @@ impl ReplayState {
 
     fn module_events(&self, reason: &str) -> impl Iterator<Item = (&'static str, Value)> {
         self.modules.iter().map(move |module| {
-            let (reason, module) = (reason.to_owned(), types::read(module));
+            let (reason, module) = (reason.to_owned(), module.clone());
             ("module", types::body(&ModuleEventBody { reason, module, ..ModuleEventBody::default() }))
         })
     }

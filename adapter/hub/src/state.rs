@@ -38,6 +38,7 @@ mod tests;
 use std::time::Duration;
 
 use dap_wire::command::{self, ChangedState, CommandSpec};
+use dap_wire::types::{self, SessionChangedBody};
 use dap_wire::{ErrorCode, Failure, Message, Request, Response};
 use serde_json::Value;
 
@@ -343,8 +344,8 @@ impl State {
     fn send_event(&mut self, id: ClientId, event: &str, body: &Value) {
         let access = self.clients.get(id).map_or(AgentAccess::None, |client| self.access.of(client));
         let Some(client) = self.clients.get_mut(id) else { return };
-        let hidden =
-            event == "sessionChanged" && !access.shows_change(body["change"].as_str().unwrap_or_default());
+        let hidden = event == "sessionChanged"
+            && !access.shows_change(&types::read::<SessionChangedBody>(body).change);
         if !client.accepts_event(event) || !access.shows(event) || hidden {
             return;
         }

@@ -2,8 +2,9 @@
 //! breakpoint per location where it keeps only one, or where it supports no condition, hit count or log
 //! message. Then the hub evaluates.
 
-use dap_wire::types::{self, BreakpointRequest};
-use serde_json::{Value, json};
+use dap_wire::types::{self, BreakpointRequest, Source};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::merged_breakpoint::{Evaluation, MergedBreakpoint};
 use super::request::is_bare_filter;
@@ -96,14 +97,33 @@ impl ScopeBreakpoints {
     fn arguments_of(&self, requests: &[&BreakpointRequest]) -> Value {
         match &self.scope {
             BreakpointScope::Source(_) | BreakpointScope::Reference(_) => {
-                json!({ "source": self.source, "breakpoints": requests })
+                types::body(&ListArguments { source: self.source.as_ref(), breakpoints: requests })
             }
             BreakpointScope::Functions | BreakpointScope::Data | BreakpointScope::Instructions => {
-                json!({ "breakpoints": requests })
+                types::body(&ListArguments { source: None, breakpoints: requests })
             }
             BreakpointScope::Exceptions => exception_arguments(requests),
         }
     }
+}
+
+/// The arguments of a request that sets breakpoints, but of `setExceptionBreakpoints`.
+#[derive(Debug, Serialize)]
+struct ListArguments<'all> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<&'all Source>,
+    breakpoints: &'all [&'all BreakpointRequest],
+}
+
+/// The arguments of `setExceptionBreakpoints`.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ExceptionArguments<'all> {
+    filters: Vec<&'all str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    filter_options: Vec<&'all BreakpointRequest>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    exception_options: Vec<&'all BreakpointRequest>,
 }
 
 /// The conditions that breakpoints of this list join.
@@ -210,17 +230,13 @@ fn filters(
 }
 
 fn exception_arguments(requests: &[&BreakpointRequest]) -> Value {
-    let mut arguments = json!({ "filters": [] });
+    let mut arguments = ExceptionArguments::default();
     for request in requests {
-        let (key, item) = match &request.target.filter_id {
-            None => ("exceptionOptions", types::body(request)),
-            Some(filter) if is_bare_filter(request) => ("filters", json!(filter)),
-            Some(_) => ("filterOptions", types::body(request)),
-        };
-        match arguments[key].as_array_mut() {
-            Some(list) => list.push(item),
-            None => arguments[key] = json!([item]),
+        match &request.target.filter_id {
+            None => arguments.exception_options.push(request),
+            Some(filter) if is_bare_filter(request) => arguments.filters.push(filter),
+            Some(_) => arguments.filter_options.push(request),
         }
     }
-    arguments
+    types::body(&arguments)
 }

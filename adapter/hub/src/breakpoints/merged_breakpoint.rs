@@ -9,6 +9,11 @@ use serde_json::Value;
 
 use crate::event::ClientId;
 
+/// The engine's id in its report of a breakpoint.
+pub(super) fn engine_id(reported: &Value) -> Option<i64> {
+    types::read::<Breakpoint>(reported).id
+}
+
 /// The side that decides whether a hit counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Evaluation {

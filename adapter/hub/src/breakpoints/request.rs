@@ -5,8 +5,9 @@
 use std::collections::BTreeSet;
 
 use dap_wire::Failure;
-use dap_wire::types::{self, BreakpointRequest};
-use serde_json::{Map, Value, json};
+use dap_wire::types::{self, BreakpointRequest, SourceBreakpoint};
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::scope::BreakpointScope;
 use tandem_engine::hit_condition::HitTest;
@@ -44,6 +45,24 @@ fn parse_one(command: &str, request: &Value) -> Result<BreakpointRequest, Failur
     Ok(parsed)
 }
 
+/// The arguments of a request that sets breakpoints of any kind. The breakpoints stay as they are: they are
+/// validated one by one.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct BreakpointListArguments {
+    #[serde(deserialize_with = "types::optional")]
+    source: Option<types::Source>,
+    breakpoints: Value,
+    #[serde(deserialize_with = "types::optional")]
+    lines: Option<Vec<Value>>,
+    #[serde(deserialize_with = "types::optional")]
+    filters: Option<Vec<Value>>,
+    #[serde(deserialize_with = "types::optional")]
+    filter_options: Option<Vec<Value>>,
+    #[serde(deserialize_with = "types::optional")]
+    exception_options: Option<Vec<Value>>,
+}
+
 /// A client's request to replace its breakpoints of one scope.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SetBreakpoints {
@@ -75,7 +94,7 @@ pub fn parse(command: &str, arguments: &Value) -> Result<SetBreakpoints, Failure
 
 fn parse_list(scope: BreakpointScope, arguments: &Value, key: &str) -> Result<SetBreakpoints, Failure> {
     let command = scope.command();
-    let Some(list) = arguments["breakpoints"].as_array() else {
+    let Value::Array(list) = types::read::<BreakpointListArguments>(arguments).breakpoints else {
         return Err(Failure::invalid("`breakpoints` is missing; it must be an array"));
     };
     if let Some(nameless) = list.iter().find(|one| one[key].as_str().is_none_or(str::is_empty)) {
@@ -93,7 +112,8 @@ fn parse_list(scope: BreakpointScope, arguments: &Value, key: &str) -> Result<Se
 }
 
 fn parse_source(command: &str, arguments: &Value) -> Result<SetBreakpoints, Failure> {
-    let mut source: types::Source = types::read(&arguments["source"]);
+    let BreakpointListArguments { source, breakpoints, lines, .. } = types::read(arguments);
+    let mut source = source.unwrap_or_default();
     let path = source.path.as_deref().filter(|path| !path.is_empty());
     let reference = source.source_reference.filter(|reference| *reference > 0);
     let scope = match (path, reference) {
@@ -108,18 +128,16 @@ fn parse_source(command: &str, arguments: &Value) -> Result<SetBreakpoints, Fail
     if source.name.is_none() {
         source.name = path.and_then(|path| path.rsplit(['/', '\\']).next()).map(str::to_owned);
     }
-    let from_lines;
-    let list = match &arguments["breakpoints"] {
+    let list: Vec<Value> = match breakpoints {
         // The old form of DAP: bare line numbers.
         Value::Null => {
-            let lines = arguments["lines"].as_array().into_iter().flatten();
-            from_lines = lines.map(|line| json!({ "line": line })).collect();
-            &from_lines
+            let at_line = |line| Value::Object(Map::from_iter([("line".to_owned(), line)]));
+            lines.unwrap_or_default().into_iter().map(at_line).collect()
         }
         Value::Array(list) => list,
         _ => return Err(Failure::invalid("`breakpoints` must be an array")),
     };
-    if let Some(nowhere) = list.iter().find(|one| one["line"].as_i64().is_none_or(|line| line <= 0)) {
+    if let Some(nowhere) = list.iter().find(|one| types::read::<SourceBreakpoint>(one).line <= 0) {
         return Err(Failure::invalid(format!(
             "a breakpoint needs a `line` of at least 1; `{nowhere}` has none"
         )));
@@ -137,7 +155,8 @@ fn parse_source(command: &str, arguments: &Value) -> Result<SetBreakpoints, Fail
 /// `setExceptionBreakpoints`).
 fn parse_exceptions(arguments: &Value) -> Result<SetBreakpoints, Failure> {
     let scope = BreakpointScope::Exceptions;
-    let Some(filters) = arguments["filters"].as_array() else {
+    let BreakpointListArguments { filters, filter_options, exception_options, .. } = types::read(arguments);
+    let Some(filters) = filters else {
         return Err(Failure::invalid("`filters` is missing; it must be an array of strings"));
     };
     let mut breakpoints = Vec::new();
@@ -147,49 +166,66 @@ fn parse_exceptions(arguments: &Value) -> Result<SetBreakpoints, Failure> {
         };
         breakpoints.push(BreakpointRequest::filter(filter));
     }
-    for option in arguments["filterOptions"].as_array().into_iter().flatten() {
-        if !option["filterId"].is_string() {
+    for option in filter_options.iter().flatten() {
+        if types::require::<String>(option, "filterId").is_err() {
             return Err(Failure::invalid(format!("`filterId` is missing in the filter option `{option}`")));
         }
         breakpoints.push(parse_one(scope.command(), option)?);
     }
-    for option in arguments["exceptionOptions"].as_array().into_iter().flatten() {
+    for option in exception_options.iter().flatten() {
         breakpoints.push(parse_one(scope.command(), option)?);
     }
     Ok(SetBreakpoints { scope, source: None, breakpoints, stale: BTreeSet::new() })
 }
 
+/// The fields of a breakpoint that are validated before it is read.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct UncheckedFields {
+    condition: Value,
+    hit_condition: Value,
+    log_message: Value,
+    trace: Value,
+}
+
+/// The fields of a trace that are validated before it is read.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct UncheckedTrace {
+    #[serde(deserialize_with = "types::optional")]
+    expressions: Option<Vec<String>>,
+    hits: Value,
+}
+
 fn check_texts(request: &Value) -> Result<(), Failure> {
-    for key in ["condition", "hitCondition", "logMessage"] {
-        if !(request[key].is_null() || request[key].is_string()) {
-            return Err(Failure::invalid(format!(
-                "`{key}` of a breakpoint must be a string, not {}",
-                request[key]
-            )));
+    let UncheckedFields { condition, hit_condition, log_message, trace } = types::read(request);
+    let texts = [("condition", condition), ("hitCondition", hit_condition), ("logMessage", log_message)];
+    for (key, text) in texts {
+        if !(text.is_null() || text.is_string()) {
+            return Err(Failure::invalid(format!("`{key}` of a breakpoint must be a string, not {text}")));
         }
     }
-    check_trace(&request["trace"])
+    check_trace(&trace)
 }
 
 fn check_trace(trace: &Value) -> Result<(), Failure> {
     if trace.is_null() {
         return Ok(());
     }
-    let texts = trace["expressions"].as_array().map(Vec::as_slice).unwrap_or_default();
-    if texts.is_empty() || texts.len() > MAX_TRACED || !texts.iter().all(Value::is_string) {
+    let UncheckedTrace { expressions, hits } = types::read(trace);
+    if expressions.is_none_or(|texts| texts.is_empty() || texts.len() > MAX_TRACED) {
         return Err(Failure::invalid(format!("`trace.expressions` must be 1 to {MAX_TRACED} strings")));
     }
-    if !trace["hits"].is_null() && trace["hits"].as_u64().is_none_or(|hits| hits == 0) {
-        return Err(Failure::invalid(format!(
-            "`trace.hits` is {}; it must be a number of at least 1",
-            trace["hits"]
-        )));
+    if !hits.is_null() && hits.as_u64().is_none_or(|hits| hits == 0) {
+        return Err(Failure::invalid(format!("`trace.hits` is {hits}; it must be a number of at least 1")));
     }
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

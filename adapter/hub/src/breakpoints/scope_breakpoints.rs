@@ -6,9 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use dap_wire::types::{self, Breakpoint, BreakpointRequest, SetBreakpointsResponseBody, Source};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::merged_breakpoint::{Evaluation, MergedBreakpoint};
+use super::merged_breakpoint::{Evaluation, MergedBreakpoint, engine_id};
 use super::request::SetBreakpoints;
 use super::scope::BreakpointScope;
 use super::sync::{PendingReply, Sync};
@@ -158,11 +158,11 @@ impl ScopeBreakpoints {
 
     /// A breakpoint as other clients see it.
     fn describe(&self, breakpoint: &MergedBreakpoint) -> Value {
-        let mut described = types::body(&breakpoint.request);
-        if let Some(path) = self.source.as_ref().and_then(|source| source.path.as_ref()) {
-            described["file"] = json!(path);
+        let mut described = breakpoint.request.clone();
+        if let Some(path) = self.source.as_ref().and_then(|source| source.path.as_deref()) {
+            described.rest.insert("file".into(), path.into());
         }
-        described
+        types::body(&described)
     }
 
     /// One client's own breakpoints here, by id.
@@ -260,7 +260,7 @@ impl ScopeBreakpoints {
         let (mut changed, mut former) = (Vec::new(), Vec::new());
         for (ids, reported) in sent.iter().zip(body["breakpoints"].as_array().into_iter().flatten()) {
             for breakpoint in self.merged.iter_mut().filter(|breakpoint| ids.contains(&breakpoint.id)) {
-                let engine_id = reported["id"].as_i64();
+                let engine_id = engine_id(reported);
                 former.extend(breakpoint.engine_id.filter(|id| Some(*id) != engine_id));
                 breakpoint.engine_id = engine_id;
                 // A reply names everything: nothing of before stays.

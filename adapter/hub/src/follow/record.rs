@@ -3,7 +3,8 @@
 //! Not here: where a step ended ([`super::frames`]); folding of loops, which clients do.
 
 use dap_wire::types::{
-    FollowCallBody, FollowedFunction, FollowedStatement, NamedValue, Source, StackFrame, ValueChange,
+    self, DapScope, FollowCallBody, FollowedFunction, FollowedStatement, NamedValue, ScopesResponseBody,
+    Source, StackFrame, ValueChange, VariablesResponseBody,
 };
 use serde_json::Value;
 
@@ -157,19 +158,19 @@ pub(super) type ScopeRef = (i64, bool);
 
 /// The scopes with arguments and locals, and with what was returned; where none is marked as such, the first.
 pub(super) fn local_scopes(body: &Value) -> Vec<ScopeRef> {
-    let scopes = body["scopes"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let is_local = |scope: &&Value| {
-        matches!(scope["presentationHint"].as_str(), Some("locals" | "arguments" | "returnValue"))
-            && scope["expensive"] != true
+    let ScopesResponseBody { scopes, .. } = types::read(body);
+    let hint = |scope: &DapScope, hints: &[&str]| {
+        scope.presentation_hint.as_deref().is_some_and(|hint| hints.contains(&hint))
     };
-    let mut found: Vec<&Value> = scopes.iter().filter(is_local).take(MAX_SCOPES).collect();
+    let is_local =
+        |scope: &&DapScope| hint(scope, &["locals", "arguments", "returnValue"]) && !scope.expensive;
+    let mut found: Vec<&DapScope> = scopes.iter().filter(is_local).take(MAX_SCOPES).collect();
     if found.is_empty() {
         found.extend(scopes.first());
     }
-    let reference = |scope: &Value| {
-        Some((scope["variablesReference"].as_i64()?, scope["presentationHint"] == "returnValue"))
-    };
-    found.into_iter().filter_map(reference).collect()
+    // DAP: 0 means "nothing behind it".
+    found.retain(|scope| scope.variables_reference != 0);
+    found.into_iter().map(|scope| (scope.variables_reference, hint(scope, &["returnValue"]))).collect()
 }
 
 /// Adds the variables of a scope that are not hidden by those of an inner one. Groups that an engine makes
@@ -181,17 +182,19 @@ pub(super) fn visible(
     results: &ResultNames,
     most: usize,
 ) {
-    for variable in body["variables"].as_array().into_iter().flatten() {
-        let name = variable["name"].as_str().unwrap_or_default();
-        let value = variable["value"].as_str().unwrap_or_default();
-        let hint = &variable["presentationHint"];
+    let VariablesResponseBody { variables, .. } = types::read(body);
+    for variable in &variables {
+        let (name, value) = (variable.name.as_str(), variable.value.as_str());
+        let hint = variable.presentation_hint.as_ref();
         if are_returned {
             rows.push(NamedValue { name: SCOPE_RESULT.into(), value: shorten(value) });
             continue;
         }
         // Code is not a state of the call.
-        let is_code = matches!(variable["type"].as_str(), Some("Function" | "function" | "module" | "type"));
-        let is_group = value.is_empty() || hint["kind"] == "class" || hint["lazy"] == true || is_code;
+        let is_code = matches!(variable.kind.as_deref(), Some("Function" | "function" | "module" | "type"));
+        let is_group = value.is_empty()
+            || hint.is_some_and(|hint| hint.kind.as_deref() == Some("class") || hint.lazy == Some(true))
+            || is_code;
         let known = rows.iter().any(|row| row.name == name) && results.function_of(name).is_none();
         if name.is_empty() || results.is_hidden(name) || is_group || known || rows.len() >= most {
             continue;

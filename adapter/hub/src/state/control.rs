@@ -8,8 +8,9 @@
 
 use dap_wire::types::{self, ContinueResponseBody, ContinuedEventBody};
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::session_changes::ResumedBy;
 use super::{ENGINE_TIMEOUT, Phase, State};
 use crate::clients::HandshakeStage;
 use crate::event::{ClientId, ClientRequest};
@@ -63,7 +64,7 @@ impl State {
         if knows.is_some() && request.command != "continue" && self.assumes_one_thread_steps(request.client) {
             self.send_event(request.client, "continued", &continued);
         }
-        self.report_change(request.client, "resumed", &json!({ "command": request.command }));
+        self.report_change(request.client, "resumed", &ResumedBy::of(request));
     }
 
     /// Whether the client assumes that only the stepped thread runs during a step, and shows the others as

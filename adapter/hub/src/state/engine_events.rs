@@ -3,7 +3,8 @@
 //! Not here: whether a stop is reported, and to which clients ([`super::conditions`]).
 
 use dap_wire::Failure;
-use serde_json::{Value, json};
+use dap_wire::types::{self, CapabilitiesEventBody, ChildProgram, ProgressEndEventBody};
+use serde_json::Value;
 
 use super::{Phase, State, output_line};
 use crate::clients::HandshakeStage;
@@ -35,7 +36,11 @@ impl State {
             // The actor has made a session of it.
             EngineEvent::ChildSession(_) | EngineEvent::ChildProcess(_) => {}
             EngineEvent::ChildNotDebugged { pid, name } => {
-                self.announce_child(json!({ "processId": pid, "name": name }));
+                self.announce_child(&ChildProgram {
+                    name: Some(name),
+                    process_id: Some(pid.into()),
+                    ..ChildProgram::default()
+                });
             }
             EngineEvent::Died(failure) => self.receive_engine_death(&failure),
         }
@@ -50,9 +55,11 @@ impl State {
             tracing::debug!(event, "event after the end");
             return;
         }
-        let ended = |id: &str| !self.program.replay.is_in_progress(id);
-        if matches!(event, "progressUpdate" | "progressEnd") && body["progressId"].as_str().is_none_or(ended)
-        {
+        let is_in_progress = || {
+            let ProgressEndEventBody { progress_id, .. } = types::read(&body);
+            self.program.replay.is_in_progress(&progress_id)
+        };
+        if matches!(event, "progressUpdate" | "progressEnd") && !is_in_progress() {
             // Clients were sent its end, or nothing of it.
             return;
         }
@@ -73,7 +80,8 @@ impl State {
                 self.finish_program(body);
             }
             "capabilities" => {
-                self.engine.capabilities.update_engine(&body["capabilities"]);
+                let CapabilitiesEventBody { capabilities, .. } = types::read(&body);
+                self.engine.capabilities.update_engine(&capabilities);
                 self.broadcast_capabilities();
             }
             "process" => {
@@ -141,7 +149,8 @@ impl State {
         let Some(client) = self.clients.get_mut(id) else { return };
         if let Some(changes) = self.engine.capabilities.changes_since(&client.protocol.sent_capabilities) {
             client.protocol.sent_capabilities = self.engine.capabilities.offered().clone();
-            self.send_event(id, "capabilities", &json!({ "capabilities": changes }));
+            let body = CapabilitiesEventBody { capabilities: changes, ..CapabilitiesEventBody::default() };
+            self.send_event(id, "capabilities", &types::body(&body));
         }
     }
 

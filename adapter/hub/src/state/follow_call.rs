@@ -7,9 +7,10 @@ mod tests;
 use std::time::Duration;
 
 use dap_wire::Failure;
-use dap_wire::types::StoppedEventBody;
-use serde_json::{Value, json};
+use dap_wire::types::{self, StoppedEventBody};
+use serde_json::Value;
 
+use super::session_changes::ResumedBy;
 use super::{ENGINE_TIMEOUT, Phase, State};
 use crate::event::{ClientId, ClientRequest, HubEffect, Timer};
 use crate::follow::{Follow, FollowAction, FollowEnd, is_followed};
@@ -64,7 +65,7 @@ impl State {
         let continued = self.continued();
         self.set_running(Some(by));
         self.broadcast_except(Some(request.client), "continued", &continued);
-        self.report_change(request.client, "resumed", &json!({ "command": request.command }));
+        self.report_change(request.client, "resumed", &ResumedBy::of(&request));
         self.following.count += 1;
         let after = Duration::from_millis(follow.timeout_ms());
         self.effects.push(HubEffect::StartTimer { timer: Timer::Follow(self.following.count), after });
@@ -102,7 +103,7 @@ impl State {
                 self.request_engine(action, command, arguments, ENGINE_TIMEOUT);
             }
             FollowAction::Step(command) => {
-                let arguments = json!({ "threadId": following.follow.thread() });
+                let arguments = types::of_thread(Some(following.follow.thread()));
                 self.request_engine(action, command, arguments, ENGINE_TIMEOUT);
             }
             FollowAction::End(ended) => self.end_following(ended, None),
@@ -208,7 +209,7 @@ impl State {
         let timer = Timer::Follow(self.following.count);
         self.effects.push(HubEffect::StartTimer { timer, after: PAUSE_TIMEOUT });
         if following.steps {
-            let arguments = json!({ "threadId": following.follow.thread() });
+            let arguments = types::of_thread(Some(following.follow.thread()));
             self.request_engine(ReplyAction::Ignore, "pause", arguments, ENGINE_TIMEOUT);
         }
         true

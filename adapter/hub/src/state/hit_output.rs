@@ -5,7 +5,7 @@
 
 use dap_wire::Failure;
 use dap_wire::types::EvaluateResponseBody;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::breakpoints::BreakpointRequest;
 use tandem_engine::log_message::{LogMessagePart, message_parts};
@@ -37,13 +37,36 @@ pub(super) enum HitRecord {
     Line(String),
     /// A row for the clients that trace.
     Row {
-        /// One for each expression: `value` and `type`, or `error`.
-        values: Vec<Value>,
+        /// One for each expression.
+        values: Vec<TraceResult>,
         /// The number of the hit, from 1.
         hit: u64,
         /// The program stops here.
         last: bool,
     },
+}
+
+/// The value of a traced expression, or why it has none.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum TraceResult {
+    Value {
+        value: String,
+        #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+        kind: Option<String>,
+    },
+    Error {
+        error: String,
+    },
+}
+
+impl TraceResult {
+    fn of(evaluated: Evaluated) -> Self {
+        match evaluated {
+            Ok(value) => Self::Value { value: shorten(&value.result), kind: value.kind },
+            Err(failure) => Self::Error { error: shorten(failure.message.trim()) },
+        }
+    }
 }
 
 impl HitOutput {
@@ -77,7 +100,7 @@ impl HitOutput {
         let mut values = self.values.into_iter();
         match self.kind {
             OutputKind::Trace { hit, last } => {
-                HitRecord::Row { values: values.map(cell).collect(), hit, last }
+                HitRecord::Row { values: values.map(TraceResult::of).collect(), hit, last }
             }
             OutputKind::Log => {
                 let line = self.pieces.into_iter().map(|piece| match piece {
@@ -104,19 +127,6 @@ fn without_quotes(value: &EvaluateResponseBody) -> &str {
     text.filter(|text| !text.contains(['\\', '"', '\''])).unwrap_or(shown)
 }
 
-fn cell(value: Evaluated) -> Value {
-    match value {
-        Ok(value) => {
-            let mut cell = json!({ "value": shorten(&value.result) });
-            if let Some(kind) = value.kind {
-                cell["type"] = json!(kind);
-            }
-            cell
-        }
-        Err(failure) => json!({ "error": shorten(failure.message.trim()) }),
-    }
-}
-
 fn shorten(text: &str) -> String {
     if text.len() <= MAX_VALUE {
         return text.to_owned();
@@ -127,6 +137,8 @@ fn shorten(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     fn evaluated(text: &str, kind: &str) -> Evaluated {

@@ -4,11 +4,14 @@
 //! ([`super::breakpoints`]).
 
 use dap_wire::command::{self, ChangedState, RequiredState};
-use dap_wire::types::{self, CancelArguments, EvaluateArguments, MemoryEventBody};
+use dap_wire::types::{
+    self, CancelArguments, EvaluateArguments, EvaluationEffects, MemoryEventBody, WriteMemoryArguments,
+    WriteMemoryResponseBody,
+};
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::session_changes::excerpt;
+use super::session_changes::{EvaluationReport, MemoryWritten, ValueSet, excerpt};
 use super::{ENGINE_TIMEOUT, SOURCE_TIMEOUT, State, invalidated};
 use crate::access::AgentAccess;
 use crate::clients::ClientKind;
@@ -17,36 +20,46 @@ use crate::look_only;
 use crate::pending::{ReplyAction, SideEffect};
 use tandem_engine::{EngineRequest, builds};
 
+/// Whether an evaluation must not change the program.
+fn forbids_effects(arguments: &Value) -> bool {
+    types::read::<EvaluationEffects>(arguments).allow_side_effects == Some(false)
+}
+
 /// The effect that a request of this kind of client may have.
 fn side_effect(kind: ClientKind, request: &EngineRequest) -> SideEffect {
     let (command, arguments) = (request.command(), request.arguments());
     let text = |key: &str| arguments[key].as_str().map(excerpt);
     match command::find(command).map_or(ChangedState::Nothing, |row| row.changes) {
         ChangedState::Value(name) => {
-            SideEffect::Values("valueSet", json!({ "name": text(name), "value": text("value") }))
+            let set = ValueSet { name: text(name), value: text("value") };
+            SideEffect::Values("valueSet", types::body(&set))
         }
         ChangedState::Evaluation => {
             let evaluate: EvaluateArguments = types::read(arguments);
             // An expression that a person types may assign or call; a watch or a hover must not, and an
             // editor evaluates them at each stop. An agent's expression may, in any context.
             let may_change = match evaluate.context.as_deref() {
-                _ if arguments["allowSideEffects"] == false => false,
+                _ if forbids_effects(arguments) => false,
                 _ if matches!(request, EngineRequest::LookOnly { .. }) => false,
                 None | Some("repl") => true,
                 Some("hover") => false,
                 Some(_) => kind == ClientKind::Agent,
             };
             if may_change {
-                SideEffect::Values("evaluated", json!({ "expression": text("expression") }))
+                let evaluated = EvaluationReport { expression: text("expression") };
+                SideEffect::Values("evaluated", types::body(&evaluated))
             } else {
                 SideEffect::None
             }
         }
-        ChangedState::Memory => SideEffect::Memory(MemoryEventBody {
-            memory_reference: arguments["memoryReference"].as_str().unwrap_or_default().to_owned(),
-            offset: arguments["offset"].as_i64().unwrap_or(0),
-            count: 0,
-        }),
+        ChangedState::Memory => {
+            let WriteMemoryArguments { memory_reference, offset, .. } = types::read(arguments);
+            SideEffect::Memory(MemoryEventBody {
+                memory_reference,
+                offset: offset.unwrap_or_default(),
+                count: 0,
+            })
+        }
         ChangedState::Breakpoints | ChangedState::Nothing => SideEffect::None,
     }
 }
@@ -59,7 +72,7 @@ impl State {
             RequiredState::Stop => self.program.need_stop(&request.command)?,
             RequiredState::Program | RequiredState::Nothing => self.program.need_program()?,
         }
-        if request.command == "evaluate" && arguments["allowSideEffects"] == false {
+        if request.command == "evaluate" && forbids_effects(arguments) {
             self.need_known_effects()?;
         }
         match self.clients.get(request.client) {
@@ -130,10 +143,13 @@ impl State {
         if is_look_only && result.as_ref().is_err_and(|failure| failure.code == ErrorCode::AccessDenied) {
             self.report_refused(request);
         }
-        let written = result.as_ref().ok().map(|body| body["bytesWritten"].as_i64().unwrap_or_default());
+        let written = result.as_ref().ok().map(|body| match &effect {
+            SideEffect::Memory(_) => types::read::<WriteMemoryResponseBody>(body).bytes_written,
+            SideEffect::Values(..) | SideEffect::None => None,
+        });
         self.respond(request, result);
         if let Some(written) = written {
-            self.report_side_effect(request.client, effect, written);
+            self.report_side_effect(request.client, effect, written.unwrap_or_default());
         }
     }
 
@@ -144,8 +160,8 @@ impl State {
             SideEffect::Memory(body) => {
                 let body = MemoryEventBody { count: written, ..body };
                 self.broadcast_except(Some(by), "memory", &types::body(&body));
-                let details = json!({ "name": body.memory_reference, "bytes": written });
-                self.report_change(by, "valueSet", &details);
+                let name = body.memory_reference;
+                self.report_change(by, "valueSet", &MemoryWritten { name, bytes: written });
             }
             SideEffect::Values(change, details) => self.report_change(by, change, &details),
         }

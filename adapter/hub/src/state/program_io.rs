@@ -6,8 +6,11 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use dap_wire::Failure;
-use dap_wire::types::{self, InputWaitBody, ReadInputBody, ReadOutputBody, WriteInputBody};
-use serde_json::{Value, json};
+use dap_wire::types::{
+    self, EvaluateArguments, InputClosedBody, InputWaitBody, ReadInputBody, ReadOutputBody, WriteInputBody,
+};
+use serde::Deserialize;
+use serde_json::Value;
 
 use super::State;
 use crate::event::{ClientRequest, IoAnswer, IoRequest, Ticket};
@@ -50,16 +53,16 @@ impl State {
     /// A line with the prefix in the debug console is for the program; everything else is for the engine.
     pub(super) fn evaluate(&mut self, request: ClientRequest, arguments: Value) {
         let prefix = self.start.launch.console_input_prefix();
-        let typed = arguments["expression"].as_str().unwrap_or_default();
-        if arguments["context"] == "repl"
+        let evaluate: EvaluateArguments = types::read(&arguments);
+        if evaluate.context.as_deref() == Some("repl")
             && !prefix.is_empty()
-            && let Some(line) = typed.strip_prefix(prefix)
+            && let Some(line) = evaluate.expression.strip_prefix(&prefix)
         {
             let close = line == prefix;
             let data = if close { Vec::new() } else { format!("{line}\n").into_bytes() };
             return self.request_io(request, IoRequest::Write { data, close });
         }
-        if !arguments["expression"].is_string() {
+        if types::require::<String>(&arguments, "expression").is_err() {
             return self.refuse(&request, Failure::invalid("`expression` is missing; it must be a string"));
         }
         self.inspect(request, arguments);
@@ -75,8 +78,8 @@ impl State {
         }
         let Some(ReplyAction::Io(request) | ReplyAction::Write { request, .. }) = action else { return };
         if matches!(&result, Ok(IoAnswer::Written(written)) if written.stdin_closed) {
-            let name = self.name_of(request.client);
-            self.broadcast("inputClosed", &json!({ "client": name }));
+            let body = InputClosedBody { client: self.name_of(request.client) };
+            self.broadcast("inputClosed", &types::body(&body));
         }
         self.respond(&request, result.map(body_of));
     }
@@ -125,12 +128,23 @@ fn input_body(input: InputRecord) -> ReadInputBody {
     ReadInputBody { bytes, closed, complete, data, encoding: encoding.into() }
 }
 
+/// The arguments of `processWriteInput` without its flag.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ProcessInputArguments {
+    #[serde(deserialize_with = "types::optional")]
+    data: Option<String>,
+    #[serde(deserialize_with = "types::optional")]
+    encoding: Option<String>,
+}
+
 fn write_arguments(arguments: &Value) -> Result<IoRequest, Failure> {
-    let Some(text) = arguments["data"].as_str() else {
+    let ProcessInputArguments { data, encoding } = types::read(arguments);
+    let Some(text) = data else {
         return Err(Failure::invalid("`data` is missing; it must be a string"));
     };
-    let data = match arguments["encoding"].as_str().unwrap_or("utf8") {
-        "utf8" => text.as_bytes().to_vec(),
+    let data = match encoding.as_deref().unwrap_or("utf8") {
+        "utf8" => text.into_bytes(),
         "base64" => base64::engine::general_purpose::STANDARD
             .decode(text)
             .map_err(|error| Failure::invalid(format!("`data` is not base64: {error}")))?,

@@ -5,8 +5,9 @@
 //! and all breakpoints. What adapters call restart differs too much (some forget breakpoints, or whose stdio
 //! it is).
 
+use dap_wire::types::{self, DisconnectArguments};
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::lifecycle::ENDING_TIMEOUT;
 use super::start_up::LAUNCH_TIMEOUT;
@@ -63,7 +64,11 @@ impl State {
         self.forget_program(&by);
         self.report_change(request.client, "restarted", &Value::Null);
         self.end.restart = Some(Restart { request, launch, relaunched: false });
-        let disconnect = json!({ "restart": true, "terminateDebuggee": true });
+        let disconnect = types::body(&DisconnectArguments {
+            restart: Some(true),
+            terminate_debuggee: Some(true),
+            ..DisconnectArguments::default()
+        });
         self.request_engine(ReplyAction::RestartDisconnect, "disconnect", disconnect, ENDING_TIMEOUT);
     }
 

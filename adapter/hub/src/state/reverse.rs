@@ -8,8 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use dap_wire::types::{self, ChildProgram, SessionChangedBody, StartDebuggingRequestArguments};
 use dap_wire::{ErrorCode, Failure, Message, Request, Response};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::State;
 use crate::access::AgentAccess;
@@ -99,8 +100,10 @@ impl State {
             return;
         }
         if engine_id == CHILD_SESSION_REQUEST {
-            self.announce_child_session(&arguments["configuration"]);
-            self.report_unnoticed_child(&arguments["configuration"]);
+            let StartDebuggingRequestArguments { configuration, .. } = types::read(&arguments);
+            let child: ChildProgram = types::read(&configuration);
+            self.announce_child_session(&child);
+            self.report_unnoticed_child(&child);
         }
         let id = self.engine.reverse.next_id();
         let open = OpenReverseRequest {
@@ -119,11 +122,11 @@ impl State {
 
     /// A child process has a session now. One client is requested to open it; all subscribers are notified,
     /// so that a client that waits for a stop can wait there, too.
-    fn announce_child_session(&mut self, configuration: &Value) {
-        let id = &configuration["session"];
-        let name = configuration["name"].as_str().unwrap_or_default();
-        let name = name.strip_suffix(&format!(" ({})", id.as_str().unwrap_or_default())).unwrap_or(name);
-        self.announce_child(json!({ "session": id, "name": name }));
+    fn announce_child_session(&mut self, configured: &ChildProgram) {
+        let (name, session) = (configured.name.as_deref().unwrap_or_default(), configured.session.clone());
+        let of_session = format!(" ({})", session.as_deref().unwrap_or_default());
+        let name = name.strip_suffix(&of_session).unwrap_or(name).to_owned();
+        self.announce_child(&ChildProgram { name: Some(name), session, ..ChildProgram::default() });
     }
 
     /// Whether a client opens child sessions, or is notified of them. Without such a client, nobody would
@@ -137,10 +140,10 @@ impl State {
     }
 
     /// Where no client notices a child session, users learn of the first one, and that nothing stops it.
-    fn report_unnoticed_child(&mut self, configuration: &Value) {
+    fn report_unnoticed_child(&mut self, configured: &ChildProgram) {
         let is_noticed = self.parent_clients().notice_children;
         if !is_noticed && !std::mem::replace(&mut self.engine.reverse.has_reported_child, true) {
-            let name = configuration["name"].as_str().unwrap_or("a child process");
+            let name = configured.name.as_deref().unwrap_or("a child process");
             self.write_to_users(&format!(
                 "The program has started {name}. This client does not open sessions of child processes \
                  (`startDebugging`), so they continue at breakpoints and exceptions unless a client joins \
@@ -150,10 +153,15 @@ impl State {
     }
 
     /// The program has started another: all subscribers are notified.
-    pub(super) fn announce_child(&mut self, child: Value) {
-        self.program.replay.record_child(child.clone());
-        let changed = json!({ "session": self.session, "change": "child", "child": child });
-        self.broadcast("sessionChanged", &changed);
+    pub(super) fn announce_child(&mut self, child: &ChildProgram) {
+        self.program.replay.record_child(child);
+        let changed = SessionChangedBody {
+            session: Some(self.session.clone()),
+            change: "child".into(),
+            child: Some(child.clone()),
+            ..SessionChangedBody::default()
+        };
+        self.broadcast("sessionChanged", &types::body(&changed));
     }
 
     /// Sends the request to the first client that supports it and has not had it.

@@ -4,7 +4,9 @@
 //! Not here: what the program does, and the handshake of a client that joins.
 
 use dap_wire::extensions;
-use serde_json::{Value, json};
+use dap_wire::types::{self, SessionChangedBody};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::{State, output_line};
 use crate::access::AgentAccess;
@@ -27,19 +29,98 @@ pub(super) fn excerpt(text: &str) -> String {
 }
 
 /// The body of a `sessionChanged` event about a client.
-pub(super) fn change(session: &str, change: &str, by: &Client, details: &Value) -> Value {
+pub(super) fn change<T: Serialize>(session: &str, change: &str, by: &Client, details: &T) -> Value {
     debug_assert!(extensions::find_change(change).is_some(), "undocumented change `{change}`");
-    let mut body = json!({ "session": session, "change": change, "client": by.identity.name,
-        "clientId": by.id.0, "kind": by.identity.kind.as_str() });
-    if let (Some(body), Some(details)) = (body.as_object_mut(), details.as_object()) {
-        body.extend(details.iter().map(|(key, value)| (key.clone(), value.clone())));
+    types::body(&SessionChangedBody {
+        session: Some(session.to_owned()),
+        change: change.to_owned(),
+        client: Some(by.identity.name.clone()),
+        client_id: Some(by.id.0),
+        kind: Some(by.identity.kind.as_str().to_owned()),
+        rest: types::fields(details),
+        ..SessionChangedBody::default()
+    })
+}
+
+/// The field of `resumed`.
+#[derive(Debug, Serialize)]
+pub(super) struct ResumedBy<'a> {
+    command: &'a str,
+}
+
+impl<'a> ResumedBy<'a> {
+    /// A request has resumed the program.
+    pub(super) fn of(request: &'a ClientRequest) -> Self {
+        Self { command: &request.command }
     }
-    body
+}
+
+/// The field of `agentAccess`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct AgentAccessSet {
+    pub(super) agent_access: &'static str,
+}
+
+/// The fields of `valueSet`.
+#[derive(Debug, Serialize)]
+pub(super) struct ValueSet {
+    pub(super) name: Option<String>,
+    pub(super) value: Option<String>,
+}
+
+/// The fields of `valueSet` for memory.
+#[derive(Debug, Serialize)]
+pub(super) struct MemoryWritten {
+    pub(super) name: String,
+    pub(super) bytes: i64,
+}
+
+/// The field of `evaluated`.
+#[derive(Debug, Serialize)]
+pub(super) struct EvaluationReport {
+    pub(super) expression: Option<String>,
+}
+
+/// The fields of `input`.
+#[derive(Debug, Serialize)]
+struct InputWritten<'a> {
+    bytes: usize,
+    closed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+}
+
+/// The fields of `breakpoints`: the first of each list, and how many more there are.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct BreakpointsChanged {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    added: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    added_more: Option<usize>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    removed: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    removed_more: Option<usize>,
+}
+
+/// The field of `joined`.
+#[derive(Debug, Serialize)]
+struct ClientJoined {
+    access: &'static str,
+}
+
+/// The fields of `refused`.
+#[derive(Debug, Serialize)]
+struct CommandRefused<'a> {
+    command: &'a str,
+    access: &'static str,
 }
 
 impl State {
     /// Reports to subscribers what a client did.
-    pub(super) fn report_change(&mut self, by: ClientId, what: &str, details: &Value) {
+    pub(super) fn report_change<T: Serialize>(&mut self, by: ClientId, what: &str, details: &T) {
         let Some(client) = self.clients.get(by) else { return };
         let body = change(&self.session, what, client, details);
         self.broadcast("sessionChanged", &body);
@@ -50,15 +131,14 @@ impl State {
     pub(super) fn report_input(&mut self, request: &ClientRequest, text: &str, closes: bool, bytes: usize) {
         let Some(client) = self.clients.get(request.client) else { return };
         let by_person = client.identity.kind == ClientKind::Editor;
-        let body = change(&self.session, "input", client, &json!({ "bytes": bytes, "closed": closes }));
+        let body_with =
+            |text| change(&self.session, "input", client, &InputWritten { bytes, closed: closes, text });
+        let (whole, without_text) = (body_with(Some(text)), body_with(None));
         for id in self.clients.ready() {
-            let mut body = body.clone();
             let is_agent =
                 self.clients.get(id).is_some_and(|client| client.identity.kind == ClientKind::Agent);
-            if !(by_person && is_agent) {
-                body["text"] = json!(text);
-            }
-            self.send_event(id, "sessionChanged", &body);
+            let body = if by_person && is_agent { &without_text } else { &whole };
+            self.send_event(id, "sessionChanged", body);
         }
     }
 
@@ -73,32 +153,33 @@ impl State {
 
     /// The body of that event; `None` when nothing changed.
     pub(super) fn breakpoint_changes_body(&self, by: &Client, changes: &BreakpointChanges) -> Option<Value> {
-        let mut details = json!({});
-        for (key, list) in [("added", &changes.added), ("removed", &changes.removed)] {
-            if list.is_empty() {
-                continue;
-            }
+        let named = |list: &[(ClientId, Value)]| -> Vec<Value> {
             let named = list.iter().take(MAX_BREAKPOINTS).map(|(owner, body)| {
                 let mut body = body.clone();
                 if *owner != by.id {
-                    body["owner"] = json!(self.name_of(*owner));
+                    types::set(&mut body, "owner", self.name_of(*owner));
                 }
                 body
             });
-            details[key] = named.collect();
-            if list.len() > MAX_BREAKPOINTS {
-                details[format!("{key}More")] = json!(list.len() - MAX_BREAKPOINTS);
-            }
-        }
-        let some = details.as_object().is_some_and(|details| !details.is_empty());
-        some.then(|| change(&self.session, "breakpoints", by, &details))
+            named.collect()
+        };
+        let more = |list: &[_]| list.len().checked_sub(MAX_BREAKPOINTS).filter(|more| *more > 0);
+        let BreakpointChanges { added, removed, .. } = changes;
+        let details = BreakpointsChanged {
+            added: named(added),
+            added_more: more(added),
+            removed: named(removed),
+            removed_more: more(removed),
+        };
+        let is_any = !(added.is_empty() && removed.is_empty());
+        is_any.then(|| change(&self.session, "breakpoints", by, &details))
     }
 
     /// Reports that a client has configured.
     pub(super) fn report_joined(&mut self, id: ClientId) {
         let Some(client) = self.clients.get(id) else { return };
         let access = self.access.of(client);
-        let body = change(&self.session, "joined", client, &json!({ "access": access.as_str() }));
+        let body = change(&self.session, "joined", client, &ClientJoined { access: access.as_str() });
         let note = (client.identity.kind == ClientKind::Agent).then(|| {
             let may = match access {
                 AgentAccess::Full => "may control the program",
@@ -125,7 +206,7 @@ impl State {
         }
         let Some(client) = self.clients.get(request.client) else { return };
         let access = self.access.of(client).as_str();
-        let details = json!({ "command": request.command, "access": access });
+        let details = CommandRefused { command: &request.command, access };
         let body = change(&self.session, "refused", client, &details);
         let note = format!(
             "{} was refused `{}`: `agentAccess` is `{access}`",

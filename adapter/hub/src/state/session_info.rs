@@ -5,12 +5,13 @@
 use std::collections::BTreeMap;
 
 use dap_wire::types::{
-    self, SessionClient, SessionInfoArguments, SessionInfoBody, SessionPlace, SessionStop,
-    StackTraceResponseBody,
+    self, SessionClient, SessionControlBody, SessionInfoArguments, SessionInfoBody, SessionPlace,
+    SessionStop, StackTraceResponseBody,
 };
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::session_changes::AgentAccessSet;
 use super::{ENGINE_TIMEOUT, Phase, State};
 use crate::access::{AccessPolicy, AgentAccess};
 use crate::clients::{ClientKind, HandshakeStage};
@@ -125,9 +126,11 @@ impl State {
             Ok(()) => {
                 let hands_over =
                     self.clients.iter().any(|client| client.launched && client.departure.hands_over);
-                let now =
-                    json!({ "agentAccess": self.access.policy.agents.as_str(), "handOver": hands_over });
-                self.respond(request, Ok(now));
+                let now = SessionControlBody {
+                    agent_access: self.access.policy.agents.as_str().to_owned(),
+                    hand_over: hands_over,
+                };
+                self.respond(request, Ok(types::body(&now)));
             }
             Err(failure) => {
                 if failure.code == ErrorCode::AccessDenied {
@@ -173,10 +176,7 @@ impl State {
     }
 
     fn control(&mut self, request: &ClientRequest, arguments: &Value) -> Result<(), Failure> {
-        let access = match &arguments["agentAccess"] {
-            Value::Null => None,
-            spelled => Some(AgentAccess::parse(spelled)?),
-        };
+        let access = AgentAccess::requested(arguments)?;
         let hands_over = launch::hand_over(arguments)?;
         let Some(client) = self.clients.get_mut(request.client) else { return Ok(()) };
         if !client.launched && hands_over.is_some() {
@@ -199,7 +199,11 @@ impl State {
         if was.agents != agents || before != self.accesses() {
             self.clients.iter_mut().for_each(|client| client.access.forget_refused());
             self.update_visibility(&before);
-            self.report_change(request.client, "agentAccess", &json!({ "agentAccess": agents.as_str() }));
+            self.report_change(
+                request.client,
+                "agentAccess",
+                &AgentAccessSet { agent_access: agents.as_str() },
+            );
         }
         Ok(())
     }

@@ -10,8 +10,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use dap_wire::Failure;
-use serde_json::{Value, json};
+use dap_wire::{Failure, types};
+use serde_json::Value;
 
 use super::lifecycle::ENDING_TIMEOUT;
 use super::restart::Restart;
@@ -120,7 +120,7 @@ impl State {
         if !same_stop || self.engine.pending.resume().is_some() || !is_signal_pending {
             return self.respond(&request, Ok(Value::Null));
         }
-        let arguments = json!({ "threadId": self.stopped_thread() });
+        let arguments = types::of_thread(self.stopped_thread());
         self.request_engine(ReplyAction::Resume(request), "continue", arguments, ENGINE_TIMEOUT);
     }
 
@@ -194,6 +194,8 @@ impl State {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::event::HubEvent;
     use crate::state::races::{AGENT, EDITOR, TwoClients};
