@@ -40,7 +40,7 @@ use std::time::Duration;
 
 use dap_wire::Failure;
 use dap_wire::peer::Peer;
-use dap_wire::types::{self, EvaluateArguments};
+use dap_wire::types::{self, DisconnectArguments, EvaluateArguments};
 use rustix::process::Signal;
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
@@ -300,7 +300,8 @@ impl AdapterSession {
             "configurationDone" => Box::pin(self.configure(&cancel)).await,
             "disconnect" => {
                 self.give_up.cancel();
-                Box::pin(self.disconnect(arguments["terminateDebuggee"] == true)).await;
+                let DisconnectArguments { terminate_debuggee, .. } = types::read(&arguments);
+                Box::pin(self.disconnect(terminate_debuggee == Some(true))).await;
                 Ok(Value::Null)
             }
             "setExceptionBreakpoints" => {
@@ -309,7 +310,7 @@ impl AdapterSession {
                 translate::exception_filters(&mut filters, &capabilities);
                 Box::pin(self.choose_panics(&mut filters, &cancel)).await;
                 let capabilities = self.adapters_own(&capabilities);
-                if translate::announced_filters(&capabilities).next().is_none() {
+                if translate::announced_filters(&capabilities).is_empty() {
                     return Ok(Value::Null);
                 }
                 self.ask(&command, types::body(&filters), &cancel).await
@@ -362,14 +363,13 @@ impl AdapterSession {
                     }
                     "pause" => return Box::pin(self.pause(arguments, &cancel)).await,
                     "scopes" | "evaluate" => {
-                        let EvaluateArguments { expression, .. } = types::read(&arguments);
+                        let EvaluateArguments { expression, frame_id, .. } = types::read(&arguments);
                         if let Some(refusal) = profile.refusal_of_evaluation(&expression) {
                             return Err(refusal);
                         }
-                        let frame = arguments["frameId"].clone();
-                        self.prepare_summaries(&frame, &cancel).await;
+                        self.prepare_summaries(frame_id, &cancel).await;
                         let answer = self.ask(&command, arguments, &cancel).await?;
-                        if let Some(frame) = frame.as_i64() {
+                        if let Some(frame) = frame_id {
                             self.learn(|known| known.scopes.learn(frame, &answer));
                         }
                         return Ok(answer);

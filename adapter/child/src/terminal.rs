@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use dap_wire::Failure;
+use dap_wire::types::{self, RunInTerminalRequestArguments};
 use serde_json::Value;
 
 use super::target::Target;
@@ -15,19 +16,18 @@ use tandem_process::SpawnSpec;
 /// # Errors
 /// `INVALID_PARAMETER` when there is nothing to start.
 pub(super) fn spec(request: &Value, target: &Target, adapter: &SpawnSpec) -> Result<SpawnSpec, Failure> {
-    let words: Option<Vec<&str>> =
-        request["args"].as_array().into_iter().flatten().map(Value::as_str).collect();
-    let words = words.unwrap_or_default();
+    let given: RunInTerminalRequestArguments = types::read(request);
+    let words = given.args;
     let Some((program, args)) = words.split_first() else {
         return Err(Failure::invalid(format!("`runInTerminal` without a command: {request}")));
     };
-    let cwd = request["cwd"].as_str().filter(|cwd| !cwd.is_empty()).map(PathBuf::from);
+    let cwd = Some(given.cwd).filter(|cwd| !cwd.is_empty()).map(PathBuf::from);
     let mut env = adapter.env.clone();
     env.extend(target.env.iter().cloned());
-    for (name, value) in request["env"].as_object().into_iter().flatten() {
+    for (name, value) in given.env.iter().filter_map(Value::as_object).flatten() {
         env.push((name.clone(), value.as_str().map(str::to_owned)));
     }
-    let shell = request["argsCanBeInterpretedByShell"] == true;
+    let shell = given.args_can_be_interpreted_by_shell == Some(true);
     Ok(SpawnSpec {
         program: if shell { "/bin/sh".into() } else { program.into() },
         args: if shell {

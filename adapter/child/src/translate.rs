@@ -4,8 +4,10 @@
 //! Not here: ids, lines and paths, which the hub rewrites.
 
 use dap_wire::types::{
-    self, Breakpoint, ExceptionFilterOptions, SetBreakpointsResponseBody, SetExceptionBreakpointsArguments,
+    self, Breakpoint, BreakpointTarget, ExceptionFilterOptions, SetBreakpointsResponseBody,
+    SetExceptionBreakpointsArguments,
 };
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 /// Adapters' names of the filters that Tandem offers before it knows the adapter; an editor shows those
@@ -16,19 +18,39 @@ const FILTERS: [(&str, &[&str]); 3] = [
     ("unhandled", &["uncaught", "unrecovered-panic", "rust_panic"]),
 ];
 
+/// The capabilities of an adapter that concern exception filters.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct FilterCapabilities {
+    #[serde(rename = "exceptionBreakpointFilters", deserialize_with = "types::optional")]
+    pub(super) filters: Option<Vec<AnnouncedFilter>>,
+    #[serde(deserialize_with = "types::optional")]
+    supports_exception_filter_options: Option<bool>,
+}
+
+/// An exception filter as an adapter announces it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct AnnouncedFilter {
+    #[serde(deserialize_with = "types::optional")]
+    pub(super) filter: Option<String>,
+    #[serde(deserialize_with = "types::optional")]
+    pub(super) supports_condition: Option<bool>,
+}
+
 /// The exception filters that an adapter announces, by name.
-pub(super) fn announced_filters(capabilities: &Value) -> impl Iterator<Item = &str> {
-    let filters = capabilities["exceptionBreakpointFilters"].as_array().into_iter().flatten();
-    filters.filter_map(|filter| filter["filter"].as_str())
+pub(super) fn announced_filters(capabilities: &Value) -> Vec<String> {
+    let FilterCapabilities { filters, .. } = types::read(capabilities);
+    filters.into_iter().flatten().filter_map(|filter| filter.filter).collect()
 }
 
 /// Exception filters by the adapter's own names, without those it does not know.
 pub(super) fn exception_filters(arguments: &mut SetExceptionBreakpointsArguments, capabilities: &Value) {
-    let known: Vec<&str> = announced_filters(capabilities).collect();
+    let known = announced_filters(capabilities);
     let named = |filter: &str| {
         let (_, others) = FILTERS.iter().find(|(name, _)| *name == filter).unwrap_or(&("", &[]));
         let mut names = std::iter::once(filter).chain(others.iter().copied());
-        names.find(|name| known.contains(name)).map(str::to_owned)
+        names.find(|name| known.iter().any(|known| known == name)).map(str::to_owned)
     };
     let mut own: Vec<String> = Vec::new();
     for name in arguments.filters.iter().filter_map(|filter| named(filter)) {
@@ -41,15 +63,15 @@ pub(super) fn exception_filters(arguments: &mut SetExceptionBreakpointsArguments
     let options = options
         .filter_map(|option| Some(ExceptionFilterOptions { filter_id: named(&option.filter_id)?, ..option }));
     let options: Vec<ExceptionFilterOptions> = options.collect();
-    let takes_options = capabilities["supportsExceptionFilterOptions"] == true;
+    let capabilities: FilterCapabilities = types::read(capabilities);
+    let takes_options = capabilities.supports_exception_filter_options == Some(true);
     arguments.filter_options = Some(options).filter(|options| takes_options && !options.is_empty());
 }
 
 /// The answer to a list of breakpoints of a kind the adapter does not have.
 pub(super) fn refuse_breakpoints(arguments: &Value, engine: &str) -> Value {
     let message = format!("the engine `{engine}` has no breakpoints of this kind");
-    let count = arguments["breakpoints"].as_array().map_or(0, Vec::len);
-    refuse_all(count, &message)
+    refuse_all(types::breakpoint_count(arguments), &message)
 }
 
 /// The answer to a request that sets so many breakpoints, of which none can be set.
@@ -74,11 +96,11 @@ pub(super) fn take_data_breakpoints(
     arguments: &mut Value,
     takes: impl Fn(&str) -> bool,
 ) -> Vec<(usize, Value)> {
-    let Some(requests) = arguments["breakpoints"].as_array_mut() else { return Vec::new() };
+    let Some(requests) = types::list_mut(arguments, "breakpoints") else { return Vec::new() };
     let mut taken = Vec::new();
     for (index, request) in std::mem::take(requests).into_iter().enumerate() {
-        match request["dataId"].as_str() {
-            Some(id) if !takes(id) => {
+        match types::read::<BreakpointTarget>(&request).data_id {
+            Some(id) if !takes(&id) => {
                 let message = format!(
                     "the debug adapter never returned the `dataId` `{id}`; ask `dataBreakpointInfo` for one"
                 );
@@ -92,7 +114,7 @@ pub(super) fn take_data_breakpoints(
 
 /// Inserts the answers to the removed breakpoints at their positions among the adapter's answers.
 pub(super) fn insert_answers(answer: &mut Value, taken: Vec<(usize, Value)>) {
-    let Some(breakpoints) = answer["breakpoints"].as_array_mut() else { return };
+    let Some(breakpoints) = types::list_mut(answer, "breakpoints") else { return };
     for (index, refused) in taken {
         breakpoints.insert(index.min(breakpoints.len()), refused);
     }
@@ -129,6 +151,9 @@ mod tests {
         let verified: Vec<&Value> =
             answer["breakpoints"].as_array().unwrap().iter().map(|row| &row["verified"]).collect();
         assert_eq!(verified, [false, true, false]);
+        let mut answer = json!("not a body");
+        insert_answers(&mut answer, vec![(0, json!({}))]);
+        assert_eq!(answer, "not a body");
     }
 
     #[test]

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use dap_wire::message::EXTRA_FIELDS;
 use dap_wire::peer::{Incoming, Peer};
-use dap_wire::types::{self, ProcessEventBody, StoppedEventBody};
-use serde_json::{Value, json};
+use dap_wire::types::{self, CapabilitiesEventBody, ProcessEventBody, StoppedEventBody};
+use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::super::debuggee::{self, DebuggeeProcess};
@@ -58,7 +58,10 @@ impl AdapterSession {
                 self.wait_for_state(INITIALIZE_TIMEOUT, |now| now.is_launch_sent() || now.is_over()).await;
                 self.handle(ChildEvent::Initialized);
             }
-            "capabilities" => self.learn_capabilities(&body["capabilities"]),
+            "capabilities" => {
+                let CapabilitiesEventBody { capabilities, .. } = types::read(&body);
+                self.learn_capabilities(&capabilities);
+            }
             "process" => self.process(body),
             "exited" if self.profile.reports_exec(&body) => self.handle(ChildEvent::Replaced),
             "exited" => self.handle(ChildEvent::Exited(body)),
@@ -84,9 +87,10 @@ impl AdapterSession {
             && let ProgramIo::ExecShim(_) = live.plan.program_io
         {
             // To the adapter it is our stub.
-            body["name"] = json!(live.target.program.display().to_string());
+            types::set(&mut body, "name", live.target.program.display().to_string());
         }
-        let pid = body["systemProcessId"].as_u64().and_then(|pid| u32::try_from(pid).ok());
+        let ProcessEventBody { system_process_id, .. } = types::read(&body);
+        let pid = system_process_id.and_then(|pid| u32::try_from(pid).ok());
         if let (Some(live), Some(pid)) = (self.live().as_mut(), pid) {
             live.debuggee = DebuggeeProcess::of(pid);
             if live.image.0 != pid {
@@ -207,12 +211,10 @@ impl AdapterSession {
         self.offer_panics(&mut known);
         if self.profile.is_native() {
             // Of a panic and a signal we know it ourselves.
-            known["supportsExceptionInfoRequest"] = Value::Bool(true);
+            types::set(&mut known, "supportsExceptionInfoRequest", true);
         }
-        if self.profile.expression_assignment().is_some()
-            && let Some(known) = known.as_object_mut()
-        {
-            known.insert("supportsSetExpression".into(), Value::Bool(true));
+        if self.profile.expression_assignment().is_some() {
+            types::set(&mut known, "supportsSetExpression", true);
         }
         if !self.profile.counts_hits()
             && let Some(count) = known.get_mut("supportsHitConditionalBreakpoints")
@@ -237,7 +239,7 @@ impl AdapterSession {
             None => (false, false),
         };
         if own_word {
-            body["category"] = json!("console");
+            types::set(&mut body, "category", "console");
             plain_text::strip_messages(&mut body);
         }
         if let Some(failed) = self.profile.failed_condition_in(body["output"].as_str().unwrap_or_default()) {

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use dap_wire::Failure;
 use dap_wire::types::{
-    self, Breakpoint, EvaluateArguments, EvaluateResponseBody, StackTraceResponseBody, StoppedEventBody,
+    self, Breakpoint, BreakpointEventBody, EvaluateResponseBody, SetBreakpointsResponseBody,
+    SourceBreakpoint, StackTraceResponseBody, StoppedEventBody,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::super::connection::MAX_STDERR_TAIL_LEN;
@@ -49,35 +50,38 @@ impl AdapterSession {
         joined: &[JoinedConditions],
         cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
-        let place = arguments["source"]["path"].as_str().unwrap_or(command).to_owned();
+        let place = types::source_path(&arguments).unwrap_or_else(|| command.to_owned());
         if command == "setFunctionBreakpoints" {
             self.learn(|known| known.panics.note_functions(&arguments));
         }
-        let requested = arguments["breakpoints"].as_array_mut().map(std::mem::take).unwrap_or_default();
+        let requested =
+            types::list_mut(&mut arguments, "breakpoints").map(std::mem::take).unwrap_or_default();
         if let Some(reason) = self.with_knowledge(|known| known.breakpoints.lost()) {
             // The adapter would write to the code of a program that it does not know.
             return Ok(translate::refuse_all(requested.len(), reason));
         }
         let (mut taken, mut sent) = (Vec::new(), Vec::new());
         for (index, mut breakpoint) in requested.into_iter().enumerate() {
-            let refuse = |message: String, line: &Value| {
-                (index, types::body(&Breakpoint { line: line.as_i64(), ..Breakpoint::refused(message) }))
+            let SourceBreakpoint { line, condition, hit_condition, .. } = types::read(&breakpoint);
+            let refuse = |message: String| {
+                let line = Some(line).filter(|line| *line > 0);
+                (index, types::body(&Breakpoint { line, ..Breakpoint::refused(message) }))
             };
-            if let Err(problem) = HitTest::parse(breakpoint["hitCondition"].as_str().unwrap_or_default())
+            if let Err(problem) = HitTest::parse(hit_condition.as_deref().unwrap_or_default())
                 && !self.profile.has_own_hit_conditions()
             {
-                taken.push(refuse(problem, &breakpoint["line"]));
+                taken.push(refuse(problem));
                 continue;
             }
             let several = joined.iter().find(|joined| joined.index == index);
-            let condition = breakpoint["condition"].as_str().filter(|_| several.is_none()).map(str::to_owned);
+            let condition = condition.filter(|_| several.is_none());
             if let Some(condition) = &condition {
                 if let Some(problem) = self.problem_of(condition).await {
                     let message = format!("the condition `{condition}`: {problem}");
-                    taken.push(refuse(message, &breakpoint["line"]));
+                    taken.push(refuse(message));
                     continue;
                 }
-                breakpoint["condition"] = json!(self.profile.guarded_condition(condition));
+                types::set(&mut breakpoint, "condition", self.profile.guarded_condition(condition));
             }
             if let Some(several) = several
                 && !self.all_conditions_parse(&several.conditions).await
@@ -114,12 +118,13 @@ impl AdapterSession {
         }
         self.learn(|known| known.breakpoints.hold(place.clone(), &answer));
         let conditions: Vec<Option<String>> = sent.into_iter().map(|one| one.condition).collect();
-        let breakpoints = answer["breakpoints"].as_array().into_iter().flatten();
-        let ids = breakpoints.zip(&conditions).enumerate().filter_map(|(at, (breakpoint, condition))| {
-            // Not every adapter numbers them.
-            let id = breakpoint["id"].as_i64().unwrap_or_else(|| -1 - i64::try_from(at).unwrap_or_default());
-            Some((id, condition.clone()?))
-        });
+        let SetBreakpointsResponseBody { breakpoints, .. } = types::read(&answer);
+        let ids =
+            breakpoints.iter().zip(&conditions).enumerate().filter_map(|(at, (breakpoint, condition))| {
+                // Not every adapter numbers them.
+                let id = breakpoint.id.unwrap_or_else(|| -1 - i64::try_from(at).unwrap_or_default());
+                Some((id, condition.clone()?))
+            });
         let checked = ids.collect();
         self.learn(|known| known.conditions.hold(place, checked, &conditions));
         translate::insert_answers(&mut answer, taken);
@@ -130,7 +135,12 @@ impl AdapterSession {
     pub(super) fn lose_breakpoints(self: &Arc<Self>, reason: &'static str) {
         for id in self.learn(|known| known.breakpoints.lose(reason)) {
             let lost = Breakpoint { id: Some(id), ..Breakpoint::refused(reason) };
-            self.send_event("breakpoint", json!({ "reason": "changed", "breakpoint": types::body(&lost) }));
+            let event = BreakpointEventBody {
+                reason: "changed".into(),
+                breakpoint: lost,
+                ..BreakpointEventBody::default()
+            };
+            self.send_event("breakpoint", types::body(&event));
         }
     }
 
@@ -142,9 +152,8 @@ impl AdapterSession {
         cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
         let mut arguments = arguments.clone();
-        if arguments.is_object() {
-            arguments["breakpoints"] = sent.iter().map(|one| one.breakpoint.clone()).collect();
-        }
+        let breakpoints: Vec<Value> = sent.iter().map(|one| one.breakpoint.clone()).collect();
+        types::set(&mut arguments, "breakpoints", breakpoints);
         let panics = command == "setFunctionBreakpoints" && self.add_panic_breakpoint(&mut arguments);
         let mut answer = self.ask(command, arguments, cancel).await?;
         if panics {
@@ -223,12 +232,7 @@ impl AdapterSession {
         let reason = tokio::time::timeout(QUERY_TIMEOUT, async {
             let stack = self.ask("stackTrace", arguments, &never).await.ok()?;
             let stack: StackTraceResponseBody = types::read(&stack);
-            let arguments = types::body(&EvaluateArguments {
-                expression: query.to_owned(),
-                frame_id: stack.stack_frames.first().map(|frame| frame.id),
-                context: Some("watch".into()),
-                ..EvaluateArguments::default()
-            });
+            let arguments = types::watch(query, stack.stack_frames.first().map(|frame| frame.id));
             match (self.ask("evaluate", arguments, &never).await, self.profile.failure_query()) {
                 (Ok(answer), Some(_)) => {
                     let answer: EvaluateResponseBody = types::read(&answer);
@@ -252,11 +256,12 @@ fn drop_condition(breakpoint: &mut Value) {
 /// Positions of breakpoints with conditions that the adapter has refused; one that waits for its
 /// code is none of them.
 fn refused(answer: &Value, sent: &[SentBreakpoint]) -> Vec<usize> {
-    let answered = answer["breakpoints"].as_array().into_iter().flatten().zip(sent).enumerate();
+    let SetBreakpointsResponseBody { breakpoints, .. } = types::read(answer);
+    let answered = breakpoints.iter().zip(sent).enumerate();
     let refused = answered.filter(|(_, (breakpoint, one))| {
-        !one.breakpoint["condition"].is_null()
-            && breakpoint["verified"] == false
-            && breakpoint["reason"] != "pending"
+        types::read::<SourceBreakpoint>(&one.breakpoint).condition.is_some()
+            && !breakpoint.verified
+            && breakpoint.reason.as_deref() != Some("pending")
     });
     refused.map(|(at, _)| at).collect()
 }

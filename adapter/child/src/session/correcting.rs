@@ -10,8 +10,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dap_wire::types::StoppedEventBody;
-use serde_json::{Value, json};
+use dap_wire::types::{self, EvaluateResponseBody, StackTraceResponseBody, StoppedEventBody};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::super::state::{ChildEvent, ChildState, Correction};
@@ -90,15 +90,15 @@ impl AdapterSession {
         let never = CancellationToken::new();
         let correcting = async {
             // It is answered when the program is stopped.
-            let stack = self.ask("stackTrace", json!({ "threadId": MAIN_THREAD }), &never).await.ok()?;
-            let frames = stack["stackFrames"].as_array()?;
+            let stack = self.ask("stackTrace", types::of_thread(Some(MAIN_THREAD)), &never).await.ok()?;
+            let stack: StackTraceResponseBody = types::read(&stack);
             // A frame of native code cannot evaluate.
-            let arguments = json!({ "expression": correction.expression, "frameId": frames.last()?["id"],
-                "context": "watch" });
-            let result = self.ask("evaluate", arguments, &never).await.ok()?["result"].clone();
+            let arguments = types::watch(correction.expression, Some(stack.stack_frames.last()?.id));
+            let answer = self.ask("evaluate", arguments, &never).await.ok()?;
+            let EvaluateResponseBody { result, .. } = types::read(&answer);
             // The debugger already waits for the next request, in its old way.
             self.ask("threads", Value::Null, &never).await.ok()?;
-            let version = result.as_str()?.trim_matches('"');
+            let version = result.trim_matches('"');
             version.starts_with(|first: char| first.is_ascii_digit()).then(|| version.to_owned())
         };
         let Ok(Some(version)) = tokio::time::timeout(limit, correcting).await else { return false };

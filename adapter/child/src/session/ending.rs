@@ -6,8 +6,8 @@
 
 use std::sync::{Arc, PoisonError};
 
+use dap_wire::types::{self, DisconnectArguments, EvaluateResponseBody};
 use rustix::process::Signal;
-use serde_json::json;
 use session_registry::ScratchFolder;
 use tokio::sync::watch;
 
@@ -176,10 +176,10 @@ impl AdapterSession {
         let (Some(0), Some(expression), Ok(peer)) = (code, expression, self.peer()) else {
             return code;
         };
-        let arguments = json!({ "expression": expression, "context": "watch" });
+        let arguments = types::watch(expression, None);
         let answer = peer.request("evaluate", arguments, DISCONNECT_TIMEOUT).await.unwrap_or_default();
-        let signal: Option<i32> = answer["result"].as_str().and_then(|text| text.trim().parse().ok());
-        let Some(signal) = signal else { return code };
+        let EvaluateResponseBody { result, .. } = types::read(&answer);
+        let Ok(signal) = result.trim().parse::<i32>() else { return code };
         self.handle(ChildEvent::EndedBySignal(signal));
         Some(128 + i64::from(signal))
     }
@@ -200,7 +200,11 @@ impl AdapterSession {
         // The program's end and the hub's request to leave may come at the same time.
         let _only_one = self.disconnecting.lock().await;
         if !peer.is_closed() && !self.state(ChildState::is_disconnected) {
-            let arguments = json!({ "restart": false, "terminateDebuggee": kill });
+            let arguments = types::body(&DisconnectArguments {
+                restart: Some(false),
+                terminate_debuggee: Some(kill),
+                ..DisconnectArguments::default()
+            });
             let limit = if kill { DISCONNECT_TIMEOUT } else { RELEASE_TIMEOUT };
             let answer = peer.request("disconnect", arguments, limit).await;
             match answer {

@@ -4,8 +4,9 @@
 use std::sync::{Arc, PoisonError};
 
 use dap_wire::peer::Incoming;
+use dap_wire::types::{self, InitializeRequestArguments, OutputEventBody};
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -18,6 +19,7 @@ use super::super::state::{ChildEvent, ChildState, Link};
 use super::super::target::Target;
 use super::subprocesses::SubprocessConnection;
 use super::{AdapterSession, FOREVER, INITIALIZE_TIMEOUT, LAUNCH_TIMEOUT, LiveAdapter};
+use tandem_engine::connect_attribute::ConnectAttribute;
 use tandem_engine::console::Console;
 use tandem_engine::{EngineEvent, env_file};
 use tandem_process::NamedPipes;
@@ -55,10 +57,7 @@ impl AdapterSession {
                 let mut wrong = Vec::new();
                 let mut attributes = env_file::merge(attributes, &mut |line| wrong.push(line.to_owned()))?;
                 for line in wrong {
-                    self.send_event(
-                        "output",
-                        json!({ "category": "console", "output": format!("{line}\n") }),
-                    );
+                    self.send_event("output", types::body(&OutputEventBody::console_line(line)));
                 }
                 if attach {
                     self.profile.description().check_attach(&attributes)?;
@@ -231,7 +230,7 @@ impl AdapterSession {
         }
         let outcome = if self.can("supportsConfigurationDoneRequest") && !self.skips_initialized() {
             tokio::select! {
-                outcome = self.ask("configurationDone", json!({}), cancel) => outcome,
+                outcome = self.ask("configurationDone", types::empty(), cancel) => outcome,
                 failure = self.wait_for_early_end() => Err(failure),
             }
         } else {
@@ -262,11 +261,10 @@ impl AdapterSession {
 /// Sets the adapter's own attributes for the debugger that `connect` names by host and port; values
 /// already in these stay.
 fn set_listen_attributes(profile: &dyn Profile, attributes: &mut Value) {
-    let connect = &attributes["connect"];
-    let host = connect["host"].as_str().unwrap_or("127.0.0.1");
-    let own = match &connect["port"] {
+    let connect = ConnectAttribute::of(attributes);
+    let own = match &connect.port {
         Value::Null => None,
-        port => profile.connect_attributes(host, port),
+        port => profile.connect_attributes(connect.host(), port),
     };
     if let (Some(Value::Object(own)), Some(attributes)) = (own, attributes.as_object_mut()) {
         attributes.shift_remove("connect");
@@ -278,12 +276,25 @@ fn set_listen_attributes(profile: &dyn Profile, attributes: &mut Value) {
 
 /// Arguments of our `initialize`: one for all clients, since the hub translates for each.
 pub(super) fn initialize_arguments(adapter_id: &str) -> Value {
-    json!({
-        "clientID": "tandem", "clientName": "Tandem", "adapterID": adapter_id, "locale": "en",
-        "linesStartAt1": true, "columnsStartAt1": true, "pathFormat": "path",
-        "supportsVariableType": true, "supportsVariablePaging": true, "supportsRunInTerminalRequest": true,
-        "supportsMemoryReferences": true, "supportsProgressReporting": true, "supportsInvalidatedEvent": true,
-        "supportsMemoryEvent": true, "supportsArgsCanBeInterpretedByShell": true,
-        "supportsStartDebuggingRequest": true, "supportsANSIStyling": true,
+    let yes = Some(true);
+    types::body(&InitializeRequestArguments {
+        client_id: Some("tandem".into()),
+        client_name: Some("Tandem".into()),
+        adapter_id: adapter_id.to_owned(),
+        locale: Some("en".into()),
+        lines_start_at1: yes,
+        columns_start_at1: yes,
+        path_format: Some("path".into()),
+        supports_variable_type: yes,
+        supports_variable_paging: yes,
+        supports_run_in_terminal_request: yes,
+        supports_memory_references: yes,
+        supports_progress_reporting: yes,
+        supports_invalidated_event: yes,
+        supports_memory_event: yes,
+        supports_args_can_be_interpreted_by_shell: yes,
+        supports_start_debugging_request: yes,
+        supports_ansi_styling: yes,
+        ..InitializeRequestArguments::default()
     })
 }

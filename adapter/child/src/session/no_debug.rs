@@ -1,9 +1,10 @@
 //! `noDebug`: the program runs, and requests that would stop it do not reach the adapter: most adapters
 //! ignore the attribute and would stop. How the program is started remains the adapter's business.
 
-use dap_wire::command;
-use serde_json::{Value, json};
+use dap_wire::{command, types};
+use serde_json::Value;
 
+use super::super::translate;
 use super::AdapterSession;
 
 pub(super) const WHY: &str = "the program runs without a debugger (`noDebug`)";
@@ -19,11 +20,9 @@ impl AdapterSession {
 /// not; `None` to any other.
 pub(super) fn answer(command: &str, arguments: &Value, why: &str) -> Option<Value> {
     match command {
-        "setExceptionBreakpoints" => Some(json!({})),
+        "setExceptionBreakpoints" => Some(types::empty()),
         command if command::sets_breakpoints(command) => {
-            let count = arguments["breakpoints"].as_array().map_or(0, Vec::len);
-            let unbound = json!({ "verified": false, "message": why, "reason": "failed" });
-            Some(json!({ "breakpoints": vec![unbound; count] }))
+            Some(translate::refuse_all(types::breakpoint_count(arguments), why))
         }
         _ => None,
     }

@@ -8,7 +8,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use dap_wire::types::{self, StackTraceResponseBody, StoppedEventBody};
-use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::super::state::ChildState;
@@ -36,7 +35,7 @@ pub(super) async fn resume_own_stop(session: &AdapterSession, stop: &StoppedEven
         return false;
     }
     tracing::debug!(line, "the adapter stopped the program for itself");
-    match session.ask("continue", json!({ "threadId": stop.thread_id }), &never).await {
+    match session.ask("continue", types::of_thread(stop.thread_id), &never).await {
         Ok(_) => true,
         Err(failure) => {
             tracing::debug!(%failure, "the program is not resumed");

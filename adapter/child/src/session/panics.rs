@@ -16,9 +16,18 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::rust::{PANIC, PANIC_FILTER};
 use super::super::signals::{GO_FAULT_FRAMES, go_fault};
+use super::super::translate::AnnouncedFilter;
 use super::AdapterSession;
 use super::conditions::QUERY_TIMEOUT;
 use tandem_engine::ExceptionFilter;
+
+/// The capability that lists exception filters.
+const FILTERS: &str = "exceptionBreakpointFilters";
+
+/// Whether an adapter's exception filter is the one for panics.
+fn is_of_panics(filter: &Value) -> bool {
+    types::read::<AnnouncedFilter>(filter).filter.as_deref() == Some(PANIC)
+}
 
 impl AdapterSession {
     fn may_panic(&self) -> Option<&'static str> {
@@ -31,10 +40,10 @@ impl AdapterSession {
         if self.may_panic().is_none() {
             return;
         }
-        match capabilities["exceptionBreakpointFilters"].as_array_mut() {
-            Some(filters) if filters.iter().any(|filter| filter["filter"] == PANIC) => {}
+        match types::list_mut(capabilities, FILTERS) {
+            Some(filters) if filters.iter().any(is_of_panics) => {}
             Some(filters) => filters.push(types::body(&PANIC_FILTER)),
-            None => capabilities["exceptionBreakpointFilters"] = ExceptionFilter::list(&[PANIC_FILTER]),
+            None => types::set(capabilities, FILTERS, ExceptionFilter::list(&[PANIC_FILTER])),
         }
         if let Some(live) = self.live().as_mut() {
             live.capabilities = Arc::new(capabilities.clone());
@@ -44,8 +53,8 @@ impl AdapterSession {
     /// The capabilities without the panic filter.
     pub(super) fn adapters_own(&self, capabilities: &Value) -> Value {
         let mut own = capabilities.clone();
-        if let Some(filters) = own["exceptionBreakpointFilters"].as_array_mut() {
-            filters.retain(|filter| filter["filter"] != PANIC);
+        if let Some(filters) = types::list_mut(&mut own, FILTERS) {
+            filters.retain(|filter| !is_of_panics(filter));
         }
         own
     }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dap_wire::types::{self, ContinueResponseBody, StoppedEventBody};
+use dap_wire::types::{self, ContinueResponseBody, StoppedEventBody, ThreadsResponseBody};
 use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -76,12 +76,12 @@ impl AdapterSession {
     /// own code does not run.
     async fn report_stop(self: &Arc<Self>, before: u64, cancel: &CancellationToken) -> Result<(), Failure> {
         let answer = self.ask("threads", Value::Null, cancel).await?;
-        let thread = &answer["threads"][0]["id"];
+        let ThreadsResponseBody { threads, .. } = types::read(&answer);
         let description = "Paused: each thread waits in a call that has not returned";
         let stop = StoppedEventBody {
             reason: "pause".into(),
             description: Some(description.into()),
-            thread_id: thread.as_i64(),
+            thread_id: threads.first().map(|thread| thread.id),
             all_threads_stopped: Some(true),
             ..StoppedEventBody::default()
         };

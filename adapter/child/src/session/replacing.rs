@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 
+use dap_wire::types::{self, OutputDetails, OutputEventBody, ThreadsResponseBody};
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::super::connection;
 use super::super::debuggee::{self, DebuggeeProcess};
@@ -56,8 +57,10 @@ impl AdapterSession {
     pub(super) async fn wait_for_replacement(self: &Arc<Self>) -> bool {
         let Some(process) = self.process_of_launch().filter(|_| self.is_replaced()) else { return false };
         let text = "The program has become another one (exec), which keeps its input and output. \
-                    If its debugger connects, it has a session of its own.\n";
-        self.send_event("output", json!({ "category": "console", "output": text, "debuggerEnded": true }));
+                    If its debugger connects, it has a session of its own.";
+        let details = OutputDetails { debugger_ended: Some(true), ..OutputDetails::default() };
+        let line = OutputEventBody { rest: types::fields(&details), ..OutputEventBody::console_line(text) };
+        self.send_event("output", types::body(&line));
         self.lose_breakpoints(WHY);
         tokio::select! {
             () = self.wait_for_end(process) => {}
@@ -92,7 +95,7 @@ impl AdapterSession {
                 .hint("use the session of the other program, or launch that program")
         };
         Some(match command {
-            "threads" => Ok(json!({ "threads": [] })),
+            "threads" => Ok(types::body(&ThreadsResponseBody::default())),
             "configurationDone" => Ok(Value::Null),
             _ => no_debug::answer(command, arguments, WHY).ok_or_else(failure),
         })

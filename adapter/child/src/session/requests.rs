@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use dap_wire::command::{Execution, execution, find};
 use dap_wire::peer::Peer;
-use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
+use dap_wire::{ErrorCode, Failure, types};
+use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -147,12 +147,12 @@ impl AdapterSession {
 
     /// Has objects shown by their fields, before the first request for variables. If that fails
     /// they are shown as before.
-    pub(super) async fn prepare_summaries(&self, frame: &Value, cancel: &CancellationToken) {
-        if !frame.is_number() || self.learn(|known| std::mem::replace(&mut known.summarizes, true)) {
+    pub(super) async fn prepare_summaries(&self, frame: Option<i64>, cancel: &CancellationToken) {
+        if frame.is_none() || self.learn(|known| std::mem::replace(&mut known.summarizes, true)) {
             return;
         }
         let Some(expression) = self.profile.summaries() else { return };
-        let arguments = json!({ "expression": expression, "frameId": frame, "context": "watch" });
+        let arguments = types::watch(&expression, frame);
         if let Err(failure) = self.ask("evaluate", arguments, cancel).await {
             tracing::debug!(%failure, "objects are shown without their fields");
             self.learn(|known| known.summarizes = !cancel.is_cancelled());

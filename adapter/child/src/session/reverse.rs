@@ -5,8 +5,9 @@
 use std::sync::Arc;
 
 use dap_wire::peer::Peer;
+use dap_wire::types::{self, RunInTerminalResponseBody};
 use dap_wire::{ErrorCode, Failure, Request};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::super::launch_plan::ProgramIo;
 use super::super::state::{ChildEvent, Link};
@@ -58,7 +59,8 @@ impl AdapterSession {
         live.plan.program_io = ProgramIo::Terminal;
         self.watch(&child);
         live.program = Some(child);
-        Ok(json!({ "processId": pid }))
+        let process_id = Some(i64::from(pid));
+        Ok(types::body(&RunInTerminalResponseBody { process_id, ..RunInTerminalResponseBody::default() }))
     }
 
     /// Handles the client's response.

@@ -7,8 +7,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use dap_wire::peer::{Incoming, Peer};
+use dap_wire::types::{self, StartDebuggingRequestArguments};
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 
@@ -22,6 +24,7 @@ use super::super::state::{ChildEvent, Link};
 use super::super::target::Target;
 use super::launch::initialize_arguments;
 use super::{AdapterSession, INITIALIZE_TIMEOUT, LAUNCH_TIMEOUT};
+use tandem_engine::connect_attribute::ConnectAttribute;
 use tandem_engine::{BreakpointSnapshot, ChildSession, EngineEvent};
 use tandem_process::{Child, SpawnSpec};
 
@@ -31,6 +34,23 @@ pub(super) struct SubprocessConnection {
     pub(super) target: Target,
     pub(super) connection: AdapterConnection,
     pub(super) incoming: mpsc::UnboundedReceiver<Incoming>,
+}
+
+/// The fields of a `startDebugging` configuration that describe a further program.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct ChildConfiguration {
+    #[serde(deserialize_with = "types::optional")]
+    name: Option<String>,
+    #[serde(deserialize_with = "types::optional")]
+    sub_process_id: Option<u32>,
+}
+
+/// The launch of a child session, as its host has it.
+#[derive(Debug, Serialize)]
+struct ChildLaunch {
+    program: PathBuf,
+    engine: String,
 }
 
 impl AdapterSession {
@@ -56,20 +76,20 @@ impl AdapterSession {
 
     /// `startDebugging`: the adapter has another program to debug, on a separate connection.
     pub(super) fn start_debugging(self: &Arc<Self>, arguments: &Value) -> Result<Value, Failure> {
-        let configuration = arguments["configuration"].clone();
-        let reported_port =
-            configuration["connect"]["port"].as_u64().and_then(|port| u16::try_from(port).ok());
+        let StartDebuggingRequestArguments { configuration, request, .. } = types::read(arguments);
+        let ChildConfiguration { name, sub_process_id } = types::read(&configuration);
+        let port = ConnectAttribute::of(&configuration).port;
+        let reported_port = port.as_u64().and_then(|port| u16::try_from(port).ok());
         let Some(place) =
             self.live().as_ref().and_then(|live| live.connection.further_endpoint(reported_port))
         else {
             let message = "the adapter has another program to debug, but does not listen on a port";
             return Err(Failure::new(ErrorCode::Unsupported, message));
         };
-        let command = if arguments["request"] == "launch" { "launch" } else { "attach" };
+        let command = if request == "launch" { "launch" } else { "attach" };
         let session = self.clone();
         tokio::spawn(async move {
-            let reported_name = configuration["name"].as_str().map(str::to_owned);
-            let pid = reported_name.as_deref().and_then(pid_in);
+            let pid = name.as_deref().and_then(pid_in);
             if let Some(pid) = pid.filter(|_| session.profile.has_slow_connections()) {
                 session.set_nodelay(pid).await;
             }
@@ -81,14 +101,13 @@ impl AdapterSession {
                 }
                 Ok((peer, incoming)) => {
                     // debugpy's own name is only a number.
-                    let pid = configuration["subProcessId"].as_u64().and_then(|pid| u32::try_from(pid).ok());
-                    let name = session.name_of_child(reported_name, move || pid).await;
+                    let name = session.name_of_child(name, move || sub_process_id).await;
                     session.start_child_session(&name, Some((command, configuration)), peer, incoming);
                 }
                 Err(error) => tracing::warn!(%error, ?place, "a further program cannot be debugged"),
             }
         });
-        Ok(json!({}))
+        Ok(types::empty())
     }
 
     /// Sets `TCP_NODELAY` on the connections between the adapter and a program.
@@ -154,7 +173,7 @@ impl AdapterSession {
         let connection = AdapterConnection { peer, process, listener: None, place: None, scratch: None };
         let subprocess = SubprocessConnection { plan, target, connection, incoming };
         let (profile, started) = (self.profile.clone(), self.profile.started());
-        let launch = json!({ "program": program, "engine": started.name });
+        let launch = types::body(&ChildLaunch { program, engine: started.name.clone() });
         let marks: watch::Receiver<BreakpointSnapshot> = self.marks.subscribe();
         let spawned = ChildSession::new(name.to_owned(), started, launch, marks, move |broker, events| {
             let session = AdapterSession {
@@ -180,7 +199,7 @@ impl AdapterSession {
         tokio::spawn(async move {
             session.wait_for_state(INITIALIZE_TIMEOUT, |now| now.is_launch_sent() || now.is_over()).await;
             let Ok(peer) = session.peer() else { return };
-            if let Err(failure) = peer.request("configurationDone", json!({}), LAUNCH_TIMEOUT).await {
+            if let Err(failure) = peer.request("configurationDone", types::empty(), LAUNCH_TIMEOUT).await {
                 tracing::warn!(%failure, "the adapter could not be configured");
             }
         });

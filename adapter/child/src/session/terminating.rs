@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dap_wire::Failure;
+use dap_wire::{Failure, types};
 use rustix::process::Signal;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::super::debuggee::DebuggeeProcess;
@@ -39,7 +39,10 @@ impl AdapterSession {
         let gentle = self.live().as_ref().is_some_and(|live| self.profile.ends_gently(&live.plan.arguments));
         if gentle && self.can("supportsTerminateRequest") {
             self.wake_program();
-            return self.ask("terminate", json!({}), &cancel).await.map(|_| EngineAnswer::Body(Value::Null));
+            return self
+                .ask("terminate", types::empty(), &cancel)
+                .await
+                .map(|_| EngineAnswer::Body(Value::Null));
         }
         self.wait_for_state(PROCESS_KNOWN_TIMEOUT, |now| now.is_process_reported() || now.is_ending()).await;
         let Some(process) = self.program_itself() else {

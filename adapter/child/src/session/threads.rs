@@ -6,6 +6,7 @@
 
 use dap_wire::Failure;
 use dap_wire::command::{Execution, execution};
+use dap_wire::types::{self, ThreadRequestArguments};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -18,7 +19,8 @@ impl AdapterSession {
     /// # Errors
     /// When it keeps the step of another thread, and cannot step this one.
     pub(super) fn resumes_kept_step(&self, command: &str, arguments: &Value) -> Result<bool, Failure> {
-        let thread = arguments["threadId"].as_i64().filter(|_| execution(command) == Execution::Step);
+        let ThreadRequestArguments { thread_id } = types::read(arguments);
+        let thread = thread_id.filter(|_| execution(command) == Execution::Step);
         let stepping = self.with_knowledge(|known| known.step.interrupted());
         let (Some(thread), Some(stepping)) = (thread, stepping) else { return Ok(false) };
         match self.profile.refusal_of_step(thread, stepping) {
@@ -30,8 +32,8 @@ impl AdapterSession {
     /// The thread that is to go somewhere and that the adapter has not named yet.
     pub(super) fn unknown_thread(&self, command: &str, arguments: &Value) -> Option<i64> {
         let moves = matches!(execution(command), Execution::Step | Execution::Move);
-        let id = arguments["threadId"].as_i64().filter(|_| moves);
-        id.filter(|id| !self.with_knowledge(|known| known.threads.have(*id)))
+        let ThreadRequestArguments { thread_id } = types::read(arguments);
+        thread_id.filter(|_| moves).filter(|id| !self.with_knowledge(|known| known.threads.have(*id)))
     }
 
     /// Requests the adapter's threads if it has not named this one yet: not all adapters report

@@ -1,11 +1,20 @@
 //! State of Rust panics: whether the program is to stop at them, and the last one. Sends no breakpoint to the
 //! adapter (`session/panics.rs`).
 
-use dap_wire::types::{ExceptionDetails, ExceptionInfoResponseBody, StoppedEventBody};
-use serde_json::{Value, json};
+use dap_wire::types::{
+    self, Breakpoint, BreakpointRequest, ExceptionDetails, ExceptionInfoResponseBody, StoppedEventBody,
+};
+use serde::Serialize;
+use serde_json::Value;
 
 /// Most of a panic's message, bytes.
 const MAX_MESSAGE_LEN: usize = 4096;
+
+/// The arguments of `setFunctionBreakpoints`.
+#[derive(Debug, Default, Serialize)]
+struct FunctionList {
+    breakpoints: Vec<BreakpointRequest>,
+}
 
 /// The panic filter that clients requested, and the last panic.
 #[derive(Debug, Default)]
@@ -37,16 +46,16 @@ impl PanicFilter {
         let before = self.enabled.replace(enabled).unwrap_or(false);
         (before != enabled).then(|| match &self.functions {
             functions @ Value::Object(_) => functions.clone(),
-            _ => json!({ "breakpoints": [] }),
+            _ => types::body(&FunctionList::default()),
         })
     }
 
     /// Adds our breakpoint, if it is wanted, to those of the clients; returns whether it did.
     pub(in super::super) fn add_breakpoint(&mut self, arguments: &mut Value, function: &str) -> bool {
         self.id = None;
-        match arguments["breakpoints"].as_array_mut().filter(|_| self.enabled == Some(true)) {
+        match types::list_mut(arguments, "breakpoints").filter(|_| self.enabled == Some(true)) {
             Some(list) => {
-                list.push(json!({ "name": function }));
+                list.push(types::body(&BreakpointRequest::at_function(function)));
                 true
             }
             None => false,
@@ -55,8 +64,8 @@ impl PanicFilter {
 
     /// Takes our breakpoint, the last of them, out of an answer.
     pub(in super::super) fn take_own(&mut self, answer: &mut Value) {
-        if let Some(own) = answer["breakpoints"].as_array_mut().and_then(Vec::pop) {
-            self.id = own["id"].as_i64();
+        if let Some(own) = types::list_mut(answer, "breakpoints").and_then(Vec::pop) {
+            self.id = types::read::<Breakpoint>(&own).id;
         }
     }
 
@@ -108,6 +117,8 @@ fn message_in(words: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -128,6 +139,8 @@ mod tests {
     fn only_a_stop_at_our_breakpoint_is_a_panic() {
         let mut panics = PanicFilter::default();
         panics.take_own(&mut json!({ "breakpoints": [{ "id": 4 }, { "id": 9 }] }));
+        // What is not a DAP body names no other breakpoint.
+        panics.take_own(&mut json!("ok"));
         let stop = |reason: &str, breakpoint| StoppedEventBody {
             reason: reason.into(),
             thread_id: Some(1),
