@@ -41,7 +41,7 @@ impl CrateCounts {
 /// Ceilings of each crate: `json!`, `["key"]`, long files.
 const CEILINGS: [(&str, [usize; 3]); 21] = [
     ("adapter", [23, 29, 0]),
-    ("adapter/child", [63, 107, 0]),
+    ("adapter/child", [19, 77, 0]),
     ("adapter/clr-metadata", [0, 0, 0]),
     ("adapter/cordebug", [0, 0, 0]),
     ("adapter/coreclr", [3, 85, 0]),

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure};
+use dap_wire::{ErrorCode, Failure, types};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::find;
@@ -110,12 +111,9 @@ impl Build<'_> {
     fn cargo(&self, manifest: &Path, chosen: Vec<String>) -> Result<PathBuf, Failure> {
         let folder = manifest.parent().unwrap_or(manifest);
         let mut cargo = self.command("cargo", folder)?;
-        let own: Vec<String> = self.target.attribute("cargo")["args"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(|word| word.as_str().map(str::to_owned))
-            .collect();
+        let CargoAttribute { args } = types::read(self.target.attribute("cargo"));
+        let words = args.into_iter().flatten();
+        let own: Vec<String> = words.filter_map(|word| word.as_str().map(str::to_owned)).collect();
         let is_chosen = !own.is_empty() || !chosen.is_empty();
         let words = match (own.is_empty(), chosen.is_empty()) {
             (false, _) => own,
@@ -265,6 +263,14 @@ impl Build<'_> {
         }
         Err(builds::build_failure(folder, &compiler_output.diagnostics, &printed))
     }
+}
+
+/// The attribute `cargo`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct CargoAttribute {
+    #[serde(deserialize_with = "types::optional")]
+    args: Option<Vec<Value>>,
 }
 
 /// The one program that was built.

@@ -5,8 +5,9 @@
 
 use std::path::PathBuf;
 
-use dap_wire::Failure;
-use serde_json::{Value, json};
+use dap_wire::{Failure, types};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::find;
 use super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport, contains_pipe_name};
@@ -26,6 +27,26 @@ pub(super) struct Custom {
     adapter_id: String,
 }
 
+/// The attribute `engine` that describes an adapter.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct EngineAttribute {
+    #[serde(deserialize_with = "types::optional")]
+    command: Option<String>,
+    args: Value,
+    #[serde(deserialize_with = "types::optional")]
+    connection: Option<String>,
+    #[serde(rename = "adapterID", deserialize_with = "types::optional")]
+    adapter_id: Option<String>,
+}
+
+/// The attribute `console`, which an adapter may spell as Tandem does.
+#[derive(Debug, Serialize)]
+struct ConsoleAttribute<'a> {
+    #[serde(skip_serializing_if = "Value::is_null")]
+    console: &'a Value,
+}
+
 impl Custom {
     /// Reads the attribute. `connection` is `stdio` (the default), `listen` (it listens on the port that
     /// `{port}` in `args` stands for) or `dial` (it connects to that port).
@@ -33,19 +54,14 @@ impl Custom {
     /// # Errors
     /// `INVALID_PARAMETER` naming the field that is missing or has the wrong type.
     pub(super) fn parse(engine: &Value) -> Result<Self, Failure> {
-        let Some(command) = engine["command"].as_str().filter(|command| !command.is_empty()) else {
+        let EngineAttribute { command, args, connection, adapter_id } = types::read(engine);
+        let Some(command) = command.filter(|command| !command.is_empty()) else {
             return Err(Failure::invalid("`engine.command` is missing: the adapter's executable"));
         };
-        let wrong = || Failure::invalid("`engine.args` must be an array of strings");
-        let args = match &engine["args"] {
-            Value::Null => Vec::new(),
-            Value::Array(list) => list
-                .iter()
-                .map(|item| item.as_str().map(str::to_owned).ok_or_else(wrong))
-                .collect::<Result<_, _>>()?,
-            _ => return Err(wrong()),
-        };
-        let transport = match engine["connection"].as_str() {
+        let args = Option::<Vec<String>>::deserialize(args)
+            .map_err(|_| Failure::invalid("`engine.args` must be an array of strings"))?
+            .unwrap_or_default();
+        let transport = match connection.as_deref() {
             None | Some("stdio") => Transport::Stdio,
             Some("listen") => Transport::Listens,
             Some("dial") => Transport::DialsBack,
@@ -60,8 +76,8 @@ impl Custom {
                 "`engine.args` must have `{port}` in it, for the port Tandem chose",
             ));
         }
-        let adapter_id = engine["adapterID"].as_str().unwrap_or("tandem").to_owned();
-        Ok(Self { command: command.to_owned(), args, transport, adapter_id })
+        let adapter_id = adapter_id.unwrap_or_else(|| "tandem".into());
+        Ok(Self { command, args, transport, adapter_id })
     }
 
     fn plan(&self, target: &Target, command: &'static str, ours: Value) -> Result<LaunchPlan, Failure> {
@@ -73,7 +89,7 @@ impl Custom {
         };
         let program: PathBuf = program.ok_or_else(|| {
             let looked = if self.command.contains('/') { "the file system" } else { "PATH" };
-            find::missing("{command}", &format!("`{}`", self.command), &[looked.into()])
+            find::missing(&self.command, &format!("`{}`", self.command), &[looked.into()])
                 .hint("correct `engine.command`, or give its absolute path")
         })?;
         let arguments = target.for_adapter(ours);
@@ -124,16 +140,14 @@ impl Profile for Custom {
     }
 
     fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure> {
-        // An adapter may spell `console` as we do.
-        let console = target.attribute("console").clone();
-        let ours = if console.is_null() { json!({}) } else { json!({ "console": console }) };
-        self.plan(target, "launch", ours)
+        let ours = ConsoleAttribute { console: target.attribute("console") };
+        self.plan(target, "launch", types::body(&ours))
     }
 
     fn attach(&self, target: &Target) -> Result<LaunchPlan, Failure> {
-        match LaunchPlan::to_running(target, &self.adapter_id, json!({}))? {
+        match LaunchPlan::to_running(target, &self.adapter_id, types::empty())? {
             Some(plan) => Ok(plan),
-            None => self.plan(target, "attach", json!({})),
+            None => self.plan(target, "attach", types::empty()),
         }
     }
 }
@@ -146,6 +160,8 @@ impl ConditionProfile for Custom {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

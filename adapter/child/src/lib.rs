@@ -14,6 +14,7 @@
 //! Bodies pass as they are. A child adapter may crash, hang or send nonsense: every waiter gets an error with
 //! the end of its stderr, and the program ends with it.
 
+mod adapter_attributes;
 mod build;
 mod capability_gate;
 mod chunked_reader;
@@ -49,6 +50,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use adapter_attributes::AdapterAttributes;
 use profile::Profile;
 use session::AdapterSession;
 use tandem_engine::description::Description;
@@ -100,8 +102,13 @@ fn profile_in(name: &str, folder: &std::path::Path) -> Result<(Arc<dyn Profile>,
     let unknown = || Failure::invalid(format!("there is no engine `{name}`"));
     let profile = registry::find(name).ok_or_else(unknown)?;
     let own = std::env::current_exe().unwrap_or_default();
-    let attributes = serde_json::json!({ "program": own, "cwd": folder, "mode": "exec" });
-    Ok((profile, target::Target::parse(&attributes)?))
+    let attributes = AdapterAttributes {
+        program: Some(&own),
+        cwd: Some(folder),
+        mode: Some("exec"),
+        ..AdapterAttributes::default()
+    };
+    Ok((profile, target::Target::parse(&attributes.into_value())?))
 }
 
 impl ChildEngine {

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use dap_wire::types::{
     self, CompletionItem, CompletionsResponseBody, DapVariable, StoppedEventBody, VariablesResponseBody,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::rows;
 
@@ -18,9 +18,11 @@ const FURTHER: [&str; 2] = ["MoreItems", "MoreItemsRange"];
 /// and with it the session.
 pub(super) fn adapt_request(command: &str, arguments: &mut Value) {
     if command == "pause" {
-        match arguments.as_object_mut() {
-            Some(arguments) => drop(arguments.insert("threadId".into(), json!("*"))),
-            None => *arguments = json!({ "threadId": "*" }),
+        if !arguments.is_object() {
+            *arguments = types::empty();
+        }
+        if let Some(arguments) = arguments.as_object_mut() {
+            arguments.insert("threadId".into(), "*".into());
         }
     }
 }
@@ -66,7 +68,7 @@ pub(super) fn complete(capabilities: &mut Value) {
     let completes = capabilities.get("supportsCompletionsRequest") == Some(&Value::Bool(true));
     let triggers = capabilities.get("completionTriggerCharacters").and_then(Value::as_array);
     if completes && triggers.is_none_or(Vec::is_empty) {
-        capabilities.insert("completionTriggerCharacters".into(), json!(["."]));
+        capabilities.insert("completionTriggerCharacters".into(), vec!["."].into());
     }
 }
 
@@ -81,7 +83,7 @@ pub(super) fn further_elements(rows: &[DapVariable]) -> Option<usize> {
 /// `variablePresentation` without the group of names that Python gives each object, unless
 /// the launch requests it.
 pub(super) fn presentation(arguments: &Value) -> Value {
-    let mut presentation = Map::from_iter([("special".to_owned(), json!("hide"))]);
+    let mut presentation = Map::from_iter([("special".to_owned(), "hide".into())]);
     if let Some(arguments) = arguments.as_object() {
         if arguments.contains_key("all") {
             presentation.clear();
@@ -93,6 +95,8 @@ pub(super) fn presentation(arguments: &Value) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

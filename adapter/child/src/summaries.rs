@@ -3,7 +3,7 @@
 //! in Python: that costs no request, reads memory and runs nothing of the program. Values of other types keep
 //! the debugger's own text.
 
-use serde_json::json;
+use serde_json::Value;
 
 /// Python for both debuggers: builds a text from a value's parts.
 const COMMON: &str = include_str!("summaries/common.py");
@@ -19,7 +19,7 @@ fn python_bool(yes: bool) -> &'static str {
 
 /// A gdb command, for before its DAP starts; `rust`: rustc made the program.
 pub(super) fn for_gdb(rust: bool) -> String {
-    format!("python exec({}, {{'RUST': {}}})", json!(format!("{COMMON}\n{GDB}")), python_bool(rust))
+    format!("python exec({}, {{'RUST': {}}})", Value::from(format!("{COMMON}\n{GDB}")), python_bool(rust))
 }
 
 /// An lldb command, for behind those that load rustc's formatters, which this corrects. `?` keeps it out of
@@ -29,7 +29,7 @@ pub(super) fn for_lldb(rust: bool) -> String {
         "?script import sys, types; tandem_summaries = types.ModuleType('tandem_summaries'); \
          sys.modules['tandem_summaries'] = tandem_summaries; exec({}, tandem_summaries.__dict__); \
          tandem_summaries.install(lldb.debugger, {})",
-        json!(format!("{COMMON}\n{LLDB}")),
+        Value::from(format!("{COMMON}\n{LLDB}")),
         python_bool(rust)
     )
 }
@@ -37,7 +37,7 @@ pub(super) fn for_lldb(rust: bool) -> String {
 /// A Python expression for pydevd, evaluated once in each process: its own module is
 /// changed, none of the program.
 pub(super) fn for_pydevd() -> String {
-    format!("__import__('builtins').exec({}, {{}})", json!(PYTHON))
+    format!("__import__('builtins').exec({}, {{}})", Value::from(PYTHON))
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
 use base64::Engine as _;
-use dap_wire::{ErrorCode, Failure};
-use serde_json::Value;
+use dap_wire::{ErrorCode, Failure, types};
+use serde::Deserialize;
 
 use tandem_engine::builds::command;
 
@@ -111,8 +111,7 @@ pub(super) fn find_compiled(program: &Path, folders: &[PathBuf]) -> Option<PathB
     let name = program.with_extension(compiled_ending(program)?);
     let mut candidates = vec![name.clone()];
     for folder in folders.iter().filter(|folder| program.starts_with(folder)) {
-        let options = compiler_options(folder);
-        let out_folder = options["outDir"].as_str().map(|out| folder.join(out));
+        let out_folder = compiler_options(folder).out_dir.map(|out| folder.join(out));
         let usual = USUAL.iter().map(|usual| folder.join(usual));
         for out in out_folder.into_iter().chain(usual).filter(|out| out.is_dir()) {
             // Below it lies what lies below `rootDir`, which is by default the deepest folder with all
@@ -126,11 +125,27 @@ pub(super) fn find_compiled(program: &Path, folders: &[PathBuf]) -> Option<PathB
     candidates.into_iter().find(|file| file.is_file() && source_map_names(file, program))
 }
 
+/// The file tsconfig.json.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct TypescriptConfiguration {
+    #[serde(deserialize_with = "types::optional")]
+    compiler_options: Option<CompilerOptions>,
+}
+
+/// `compilerOptions` of tsconfig.json.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct CompilerOptions {
+    #[serde(deserialize_with = "types::optional")]
+    out_dir: Option<String>,
+}
+
 /// `compilerOptions` of a folder's tsconfig.json.
-fn compiler_options(folder: &Path) -> Value {
+fn compiler_options(folder: &Path) -> CompilerOptions {
     let text = std::fs::read_to_string(folder.join("tsconfig.json")).unwrap_or_default();
-    let mut parsed: Value = serde_json::from_str(&without_comments(&text)).unwrap_or_default();
-    parsed["compilerOptions"].take()
+    let parsed: Option<TypescriptConfiguration> = serde_json::from_str(&without_comments(&text)).ok();
+    parsed.unwrap_or_default().compiler_options.unwrap_or_default()
 }
 
 /// Parses JSON as in tsconfig.json: with comments, and commas before a closing bracket.
@@ -177,8 +192,8 @@ fn string_length(text: &str) -> usize {
 /// Whether the source map of a compiled file names this source.
 fn source_map_names(file: &Path, source: &Path) -> bool {
     let Some(map) = source_map(file) else { return false };
-    let base = file.parent().unwrap_or(file).join(map["sourceRoot"].as_str().unwrap_or_default());
-    let sources = map["sources"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let base = file.parent().unwrap_or(file).join(map.source_root.unwrap_or_default());
+    let sources = map.sources.iter().flatten().flatten().map(String::as_str);
     let source_path = source.canonicalize().unwrap_or_else(|_| source.to_path_buf());
     let is_it = |named: &str| {
         let path = base.join(named.strip_prefix("file://").unwrap_or(named));
@@ -187,8 +202,18 @@ fn source_map_names(file: &Path, source: &Path) -> bool {
     sources.into_iter().any(is_it)
 }
 
+/// The fields of a source map that name its sources; a source may be null.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct SourceMap {
+    #[serde(deserialize_with = "types::optional")]
+    source_root: Option<String>,
+    #[serde(deserialize_with = "types::optional")]
+    sources: Option<Vec<Option<String>>>,
+}
+
 /// The source map that the last line of a compiled file names, or holds.
-fn source_map(file: &Path) -> Option<Value> {
+fn source_map(file: &Path) -> Option<SourceMap> {
     let small = |file: &Path| std::fs::metadata(file).is_ok_and(|found| found.len() <= MAX_FILE_LEN);
     let text = small(file).then(|| std::fs::read_to_string(file).ok()).flatten()?;
     let (_, named) = text.rsplit_once("//# sourceMappingURL=")?;
@@ -224,7 +249,7 @@ mod tests {
         assert_eq!(find_compiled(&source, &folders), None);
         let text = "{ // where to\n \"compilerOptions\": { \"outDir\": \"./o\\\"//ut\", /* x */ }, }";
         write(&root.join("tsconfig.json"), text);
-        assert_eq!(compiler_options(root)["outDir"], "./o\"//ut");
+        assert_eq!(compiler_options(root).out_dir.as_deref(), Some("./o\"//ut"));
         write(&root.join("tsconfig.json"), "{ \"compilerOptions\": { \"outDir\": \"made\" } }");
         let made = root.join("made/deep/shop.js");
         write(&made, "var a = 1;\n");

@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use dap_wire::{ErrorCode, Failure};
-use serde_json::Value;
+use dap_wire::{ErrorCode, Failure, types};
+use serde::Deserialize;
 
 use super::{Build, readers, single_program};
 
@@ -40,20 +40,38 @@ impl Build<'_> {
     }
 }
 
+/// A target of the reply.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct CmakeTarget {
+    name: String,
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(deserialize_with = "types::optional")]
+    artifacts: Option<Vec<CmakeArtifact>>,
+}
+
+/// A file that a target is built to.
+#[derive(Debug, Deserialize)]
+struct CmakeArtifact {
+    path: String,
+}
+
 /// Targets that are executables, from the reply; none when there is no reply that can be read.
 fn programs(out: &Path) -> Vec<(String, PathBuf)> {
     let reply = out.join(".cmake/api/v1/reply");
-    let read = |path: PathBuf| -> Option<Value> { serde_json::from_slice(&std::fs::read(path).ok()?).ok() };
+    let read =
+        |path: PathBuf| -> Option<CmakeTarget> { serde_json::from_slice(&std::fs::read(path).ok()?).ok() };
     let files = std::fs::read_dir(&reply).into_iter().flatten().flatten().map(|entry| entry.path());
     let about_target =
         |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("target-"));
     let mut found: Vec<(String, PathBuf)> = files
         .filter(about_target)
         .filter_map(read)
-        .filter(|target| target["type"] == "EXECUTABLE")
+        .filter(|target| target.kind == "EXECUTABLE")
         .filter_map(|target| {
-            let artifact = target["artifacts"][0]["path"].as_str()?;
-            Some((target["name"].as_str()?.to_owned(), out.join(artifact)))
+            let artifact = target.artifacts?.into_iter().next()?;
+            Some((target.name, out.join(artifact.path)))
         })
         .collect();
     found.sort();

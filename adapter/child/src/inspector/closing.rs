@@ -8,7 +8,7 @@ use std::io::{Error, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 use super::super::{debuggee::DebuggeeProcess, socket};
 use super::{POLL_INTERVAL, ports, sockets};
@@ -70,15 +70,34 @@ fn until(reached: impl Fn() -> bool) -> bool {
     }
 }
 
+/// An entry of the inspector's list of what it can inspect.
+#[derive(Debug, Deserialize)]
+struct InspectorTarget {
+    id: String,
+}
+
+/// A request of Node's inspector protocol.
+#[derive(Debug, Serialize)]
+struct InspectorRequest<'a> {
+    id: u32,
+    method: &'a str,
+    params: EvaluationParams<'a>,
+}
+
+/// The parameters of `Runtime.evaluate`.
+#[derive(Debug, Serialize)]
+struct EvaluationParams<'a> {
+    expression: &'a str,
+}
+
 /// Has the program close its inspector, and waits until that hangs up.
 fn ask_to_close(port: u16) -> std::io::Result<()> {
     let host = format!("Host: 127.0.0.1:{port}\r\n");
     let (_, list) = ask(port, &format!("GET /json/list HTTP/1.1\r\n{host}\r\n"))?;
-    let targets: Value = serde_json::from_slice(&list)?;
+    let targets: Vec<InspectorTarget> = serde_json::from_slice(&list)?;
     // It becomes a part of a request.
-    let id = targets[0]["id"]
-        .as_str()
-        .filter(|id| id.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-'));
+    let id = targets.into_iter().next().map(|target| target.id);
+    let id = id.filter(|id| id.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-'));
     let id = id.ok_or_else(|| Error::other("the inspector names nothing to inspect"))?;
     let upgrade = format!(
         "GET /{id} HTTP/1.1\r\n{host}Upgrade: websocket\r\nConnection: Upgrade\r\n\
@@ -86,8 +105,12 @@ fn ask_to_close(port: u16) -> std::io::Result<()> {
          Sec-WebSocket-Version: 13\r\n\r\n"
     );
     let (mut socket, _) = ask(port, &upgrade)?;
-    let message = json!({ "id": 1, "method": "Runtime.evaluate", "params": { "expression": CLOSE } });
-    socket.write_all(&frame(&message.to_string())?)?;
+    let message = InspectorRequest {
+        id: 1,
+        method: "Runtime.evaluate",
+        params: EvaluationParams { expression: CLOSE },
+    };
+    socket.write_all(&frame(&serde_json::to_string(&message)?)?)?;
     // It may answer before it hangs up.
     let mut rest = Vec::new();
     socket.take(MAX_ANSWER_BYTES as u64).read_to_end(&mut rest).map(drop)

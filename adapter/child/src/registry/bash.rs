@@ -3,10 +3,11 @@
 
 use std::process::Command;
 
-use dap_wire::types::{self, VariablesResponseBody};
+use dap_wire::types::{self, EvaluateArguments, VariablesResponseBody};
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::super::adapter_attributes::AdapterAttributes;
 use super::super::find::{self, AdapterSearch};
 use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
 use super::super::profile::{ConditionProfile, IdlePause, Profile};
@@ -77,10 +78,12 @@ impl Profile for Bash {
     /// Its adapter expands an expression that is not a name as bare words, and joins the words that come of
     /// it without what was between them: in quotes it stays one word.
     fn adapt_request(&self, command: &str, arguments: &mut Value) {
-        if command == "evaluate"
-            && let Some(quoted) = arguments["expression"].as_str().and_then(quote)
-        {
-            arguments["expression"] = json!(quoted);
+        if command == "evaluate" {
+            types::edit(arguments, |evaluate: &mut EvaluateArguments| {
+                if let Some(quoted) = quote(&evaluate.expression) {
+                    evaluate.expression = quoted;
+                }
+            });
         }
     }
 
@@ -118,7 +121,12 @@ impl Profile for Bash {
     }
 
     fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure> {
-        let program = target.existing_program()?.display().to_string();
+        let ours = AdapterAttributes {
+            program: Some(target.existing_program()?),
+            cwd: Some(&target.cwd),
+            console: Some("integratedTerminal"),
+            ..AdapterAttributes::default()
+        };
         let own = target.project_folders().into_iter().map(|folder| folder.join(".venv/bin/bash-dap"));
         let adapter = AdapterSearch::new("bash", "`bash-dap`", "pip install bash-dap")
             .with_engine_path(target)?
@@ -141,9 +149,7 @@ impl Profile for Bash {
             program_io: ProgramIo::Terminal,
             adapter_id: "bashdap".into(),
             command: "launch",
-            arguments: target.for_adapter(json!({
-                "program": program, "cwd": target.cwd, "console": "integratedTerminal",
-            })),
+            arguments: target.for_adapter(ours.into_value()),
             launched: true,
             // Its folder of pipes for the program.
             quirks: Quirks { leaves_temp_files: true, ..Quirks::default() },
@@ -216,6 +222,8 @@ fn has_assignment(arithmetic: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

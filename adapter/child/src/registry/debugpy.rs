@@ -5,6 +5,7 @@
 //! The adapter is still used to attach to a running process, and with `engineOptions: { "throughAdapter":
 //! true }`. Not here: pydevd's differences from DAP ([`crate::pydevd`]).
 
+mod attributes;
 mod command_line;
 mod conditions;
 mod injection;
@@ -14,9 +15,10 @@ use std::path::Path;
 use std::process::Command;
 
 use dap_wire::Failure;
-use dap_wire::types::DapVariable;
-use serde_json::{Value, json};
+use dap_wire::types::{self, DapVariable};
+use serde_json::Value;
 
+use self::attributes::{DebuggerProperties, DebugpyAttributes, DebugpyFields};
 use super::super::find;
 use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
 use super::super::profile::{IdlePause, KeptValue, Profile};
@@ -26,6 +28,7 @@ use super::super::target::Target;
 use super::super::test_files::{self, Runner};
 use tandem_engine::console::Console;
 use tandem_engine::description::{Description, EditorLanguage, Evidence, Recognition};
+use tandem_engine::path_map::RootMapping;
 use tandem_engine::result_names::{ResultName, ResultNames};
 use tandem_engine::{ExceptionFilter, LookOnlyRequests};
 use tandem_process::SpawnSpec;
@@ -150,16 +153,15 @@ impl Profile for Debugpy {
         let what = program_arguments(target)?;
         let python = interpreter::find_python(target)?;
         let terminal = target.console != Console::Piped;
-        if terminal || target.attribute("engineOptions")["throughAdapter"] == true {
-            return through_adapter(
-                target,
-                &python,
-                "launch",
-                json!({
-                    "console": "integratedTerminal", "redirectOutput": false,
-                    "python": [python.interpreter.display().to_string()], "debugOptions": [],
-                }),
-            );
+        let options: DebugpyFields = types::read(target.attribute("engineOptions"));
+        if terminal || options.through_adapter == Some(true) {
+            let ours = DebugpyAttributes {
+                console: Some("integratedTerminal"),
+                python: Some(vec![python.interpreter.display().to_string()]),
+                debug_options: Some(Vec::new()),
+                ..usual_attributes(target)
+            };
+            return through_adapter(target, &python, "launch", ours);
         }
         // Frozen modules have no source to stop in; old Pythons ignore the switch.
         let mut args = vec!["-Xfrozen_modules=off".to_owned()];
@@ -194,11 +196,11 @@ impl Profile for Debugpy {
             command: "launch",
             arguments: mapped(
                 target,
-                json!({
-                    "redirectOutput": false, "justMyCode": target.flag("justMyCode", true)?,
-                    "showReturnValue": target.flag("showReturnValue", true)?,
-                    "variablePresentation": pydevd::presentation(target.attribute("variablePresentation")),
-                }),
+                DebugpyAttributes {
+                    just_my_code: Some(target.flag("justMyCode", true)?),
+                    show_return_value: Some(target.flag("showReturnValue", true)?),
+                    ..usual_attributes(target)
+                },
             )?,
             launched: true,
             quirks: Quirks { emits_own_stdout: true, ..Quirks::default() },
@@ -227,12 +229,12 @@ impl Profile for Debugpy {
     }
 
     fn reports_exec(&self, exited: &Value) -> bool {
-        exited["pydevdReason"] == "processReplaced"
+        types::read::<DebugpyFields>(exited).pydevd_reason.as_deref() == Some("processReplaced")
     }
 
     /// Whether debugpy's own attribute makes it interrupt the program instead of killing it.
     fn ends_gently(&self, arguments: &Value) -> bool {
-        arguments["onTerminate"] == "KeyboardInterrupt"
+        types::read::<DebugpyFields>(arguments).on_terminate.as_deref() == Some("KeyboardInterrupt")
     }
 
     /// A thread stops at its next line; one that waits in a call has no next line.
@@ -246,8 +248,7 @@ impl Profile for Debugpy {
 
     fn settings(&self) -> Option<(&'static str, Value)> {
         // Without this it prints every exception that it stops at.
-        let none = json!({ "skipSuspendOnBreakpointException": [], "skipPrintBreakpointException": [] });
-        Some(("setDebuggerProperty", none))
+        Some(("setDebuggerProperty", types::body(&DebuggerProperties::default())))
     }
 
     fn has_helpers(&self) -> bool {
@@ -264,8 +265,7 @@ impl Profile for Debugpy {
     }
 
     fn attach(&self, target: &Target) -> Result<LaunchPlan, Failure> {
-        let ours = json!({ "redirectOutput": false,
-            "variablePresentation": pydevd::presentation(target.attribute("variablePresentation")) });
+        let ours = usual_attributes(target).into_value();
         if let Some(mut plan) = LaunchPlan::to_running(target, "python", ours)? {
             plan.arguments = without_exits(target, plan.arguments);
             map_paths(target, &mut plan.arguments)?;
@@ -274,19 +274,24 @@ impl Profile for Debugpy {
         target.process_id()?;
         let python = interpreter::find_python(target)?;
         let path = injection::path(&python.interpreter)?;
-        let mut plan = through_adapter(target, &python, "attach", json!({ "redirectOutput": false }))?;
+        let mut plan = through_adapter(target, &python, "attach", usual_attributes(target))?;
         plan.spec.env.extend(path.map(|path| ("PATH".into(), Some(path))));
         Ok(plan)
     }
+}
+
+/// The attributes of every launch and attach.
+fn usual_attributes(target: &Target) -> DebugpyAttributes {
+    let variable_presentation = pydevd::presentation(target.attribute("variablePresentation"));
+    DebugpyAttributes { variable_presentation, ..DebugpyAttributes::default() }
 }
 
 fn through_adapter(
     target: &Target,
     python: &interpreter::Python,
     command: &'static str,
-    mut ours: Value,
+    ours: DebugpyAttributes,
 ) -> Result<LaunchPlan, Failure> {
-    ours["variablePresentation"] = pydevd::presentation(target.attribute("variablePresentation"));
     let adapter = match python.debugpy.as_slice() {
         [_, module] if module == "debugpy" => vec!["-m".into(), "debugpy.adapter".into()],
         [folder] => vec![Path::new(folder).join("adapter").display().to_string().into()],
@@ -329,8 +334,8 @@ fn program_arguments(target: &Target) -> Result<Vec<String>, Failure> {
 }
 
 /// The attributes as debugpy gets them, with where sources lie.
-fn mapped(target: &Target, ours: Value) -> Result<Value, Failure> {
-    let mut arguments = without_exits(target, target.for_adapter(ours));
+fn mapped(target: &Target, ours: DebugpyAttributes) -> Result<Value, Failure> {
+    let mut arguments = without_exits(target, target.for_adapter(ours.into_value()));
     map_paths(target, &mut arguments)?;
     Ok(arguments)
 }
@@ -341,13 +346,15 @@ fn without_exits(target: &Target, mut arguments: Value) -> Value {
     if !target.names_any(&["breakOnSystemExit", "breakOnSystemExitZero"])
         && arguments["breakOnSystemExit"].is_null()
     {
-        arguments["breakOnSystemExit"] = json!([]);
+        arguments["breakOnSystemExit"] = Value::Array(Vec::new());
     }
     arguments
 }
 
 fn map_paths(target: &Target, arguments: &mut Value) -> Result<(), Failure> {
-    let pair = |there: &str, here: &str| json!({ "localRoot": here, "remoteRoot": there });
+    let pair = |there: &str, here: &str| {
+        types::body(&RootMapping { local_root: here.to_owned(), remote_root: there.to_owned() })
+    };
     target.map_paths(arguments, "pathMappings", pair)
 }
 
@@ -357,6 +364,8 @@ fn strings(value: &Value) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

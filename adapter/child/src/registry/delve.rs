@@ -3,16 +3,18 @@
 
 use std::process::Command;
 
-use dap_wire::types::StoppedEventBody;
+use dap_wire::types::{self, StoppedEventBody};
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::super::adapter_attributes::AdapterAttributes;
 use super::super::find::{self, AdapterSearch};
 use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
 use super::super::profile::{ConditionProfile, ExpressionAssignment, Profile};
 use super::super::target::Target;
 use tandem_engine::condition_language::ConditionLanguage;
 use tandem_engine::description::{Description, EditorLanguage, Evidence, Recognition};
+use tandem_engine::path_map::PathSubstitution;
 use tandem_engine::result_names::{ResultName, ResultNames};
 use tandem_engine::{ExceptionFilter, FailedCondition, LookOnlyRequests};
 use tandem_process::SpawnSpec;
@@ -174,20 +176,28 @@ impl Profile for Delve {
 
     fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure> {
         let program = target.existing_program()?;
-        let mut ours = json!({ "program": program.display().to_string(), "cwd": target.cwd });
-        if self.builds(target) {
-            ours["mode"] = json!("exec");
-        }
+        let ours = AdapterAttributes {
+            program: Some(program),
+            cwd: Some(&target.cwd),
+            mode: self.builds(target).then_some("exec"),
+            ..AdapterAttributes::default()
+        };
         plan(target, "launch", ours)
     }
 
     fn attach(&self, target: &Target) -> Result<LaunchPlan, Failure> {
         // A `dlv --headless --accept-multiclient` that has the program.
-        if let Some(mut plan) = LaunchPlan::to_running(target, "go", json!({ "mode": "remote" }))? {
+        let remote = AdapterAttributes { mode: Some("remote"), ..AdapterAttributes::default() };
+        if let Some(mut plan) = LaunchPlan::to_running(target, "go", remote.into_value())? {
             map_paths(target, &mut plan.arguments)?;
             return Ok(LaunchPlan { quirks: Quirks { forwards_stdio: true, ..Quirks::default() }, ..plan });
         }
-        plan(target, "attach", json!({ "mode": "local", "processId": target.process_id()? }))
+        let process_id = Some(target.process_id()?);
+        plan(
+            target,
+            "attach",
+            AdapterAttributes { mode: Some("local"), process_id, ..AdapterAttributes::default() },
+        )
     }
 }
 
@@ -209,10 +219,12 @@ impl ConditionProfile for Delve {
 }
 
 fn map_paths(target: &Target, arguments: &mut Value) -> Result<(), Failure> {
-    target.map_paths(arguments, "substitutePath", |there, here| json!({ "from": here, "to": there }))
+    target.map_paths(arguments, "substitutePath", |there, here| {
+        types::body(&PathSubstitution { from: here.to_owned(), to: there.to_owned() })
+    })
 }
 
-fn plan(target: &Target, command: &'static str, ours: Value) -> Result<LaunchPlan, Failure> {
+fn plan(target: &Target, command: &'static str, ours: AdapterAttributes<'_>) -> Result<LaunchPlan, Failure> {
     let home = |folder: &str| target.variable("HOME").map(|home| std::path::Path::new(&home).join(folder));
     let own = target.variable("GOPATH").map(|path| std::path::Path::new(&path).join("bin/dlv"));
     let adapter = AdapterSearch::new("delve", "`dlv`", INSTALL)
@@ -225,7 +237,7 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<LaunchPla
     let mut args = ["dap", "--client-addr=127.0.0.1:{port}", "--log-dest=/dev/null"].map(Into::into).to_vec();
     let flags = target.attribute("dlvFlags").as_array().into_iter().flatten();
     args.extend(flags.filter_map(|flag| flag.as_str().map(Into::into)));
-    let mut arguments = target.for_adapter(ours);
+    let mut arguments = target.for_adapter(ours.into_value());
     map_paths(target, &mut arguments)?;
     Ok(LaunchPlan {
         // dlv starts the program, and `go` to build it, with its own environment.
@@ -268,7 +280,7 @@ fn exit_code(output: &str) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use dap_wire::types;
+    use serde_json::json;
 
     use super::*;
 

@@ -2,6 +2,7 @@
 //! the program. The launched session has no threads; the program is its first child, which becomes this
 //! session's program. Not here: the folder in which it looks for compiled files ([`workspace`]).
 
+mod attributes;
 mod workspace;
 
 use std::path::Path;
@@ -12,19 +13,21 @@ use dap_wire::types::{
     self, Breakpoint, BreakpointEventBody, SetBreakpointsResponseBody, StoppedEventBody,
     VariablesResponseBody,
 };
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
+use self::attributes::{JsAttributes, JsLaunch};
 use super::super::find::{self, AdapterSearch};
 use super::super::inspector;
 use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
 use super::super::profile::{ConditionProfile, IdlePause, Profile};
 use super::super::rows;
-use super::super::target::{Target, WORKSPACE};
+use super::super::target::Target;
 use super::super::test_files::{self, Runner};
 use super::super::typescript;
 use tandem_engine::condition_language::{ConditionLanguage, either};
 use tandem_engine::description::{Description, EditorLanguage, Evidence, Recognition};
-use tandem_engine::path_map;
+use tandem_engine::path_map::{self, RootMapping};
 use tandem_engine::result_names::{ResultName, ResultNames};
 use tandem_engine::{ExceptionFilter, LookOnlyRequests};
 use tandem_process::SpawnSpec;
@@ -174,7 +177,7 @@ impl Profile for Js {
     }
 
     fn connect_attributes(&self, host: &str, port: &Value) -> Option<Value> {
-        Some(json!({ "port": port, "address": host }))
+        Some(types::body(&InspectorAddress { port, address: host }))
     }
 
     fn runner_of_tests(&self, target: &Target) -> Option<Runner> {
@@ -188,14 +191,19 @@ impl Profile for Js {
         let manifest = script.ancestors().skip(1).take(3).map(|folder| folder.join("package.json"));
         let texts = manifest.filter_map(|file| std::fs::read_to_string(file).ok());
         let mut versions = texts.filter_map(|text| serde_json::from_str::<Value>(&text).ok());
-        versions.find_map(|manifest| manifest["version"].as_str().map(str::to_owned))
+        versions.find_map(|manifest| types::require(&manifest, "version").ok())
     }
 
     fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure> {
         let program = target.existing_program()?;
         // Without `outputCapture` what the program prints would come a second time, as events.
-        let mut ours = json!({ "type": "pwa-node", "request": "launch", "name": "program", "program": program,
-            "cwd": target.cwd, "console": "integratedTerminal", "outputCapture": "std" });
+        let mut launch = JsLaunch {
+            program: program.display().to_string(),
+            console: "integratedTerminal",
+            output_capture: "std",
+            runtime_args: None,
+            pause_for_source_map: None,
+        };
         if typescript::is_source(program) && !loads_by_itself(target) {
             let path = target.variable("PATH").unwrap_or_default();
             let node = match target.text("runtimeExecutable")? {
@@ -203,32 +211,38 @@ impl Profile for Js {
                 named => find::on_path(&path, named.unwrap_or("node")).unwrap_or_default(),
             };
             let run = typescript::run(program, &target.project_folders(), &node)?;
-            ours["program"] = json!(run.program);
+            launch.program = run.program.display().to_string();
             let given = target.attribute("runtimeArgs").as_array().cloned().unwrap_or_default();
-            ours["runtimeArgs"] = run.runtime_args.into_iter().map(Value::from).chain(given).collect();
+            launch.runtime_args = Some(run.runtime_args.into_iter().map(Value::from).chain(given).collect());
         }
-        if target.attribute("pauseForSourceMap").is_null()
-            && may_transform_in_memory(target, &ours["runtimeArgs"])
-        {
-            ours["pauseForSourceMap"] = json!(true);
+        let set_args = launch.runtime_args.as_deref().unwrap_or_default();
+        if target.attribute("pauseForSourceMap").is_null() && may_transform_in_memory(target, set_args) {
+            launch.pause_for_source_map = Some(true);
         }
-        plan(target, "launch", ours)
+        plan(target, JsAttributes { launch: Some(launch), ..JsAttributes::new("launch", &target.cwd) })
     }
 
     fn attach(&self, target: &Target) -> Result<LaunchPlan, Failure> {
-        let ours = json!({ "type": "pwa-node", "request": "attach", "name": "program", "cwd": target.cwd });
+        let ours = JsAttributes::new("attach", &target.cwd);
         if target.names_any(&["processId"]) {
             let pid = target.process_id()?;
             // No port is opened without an adapter that connects to it.
-            let mut plan = plan(target, "attach", ours)?;
+            let mut plan = plan(target, ours)?;
             let (port, opened) = inspector::port_of(pid)?;
-            plan.arguments["port"] = json!(port);
+            plan.arguments["port"] = port.into();
             return Ok(LaunchPlan { opened, ..plan });
         } else if !target.names_any(&["port", "websocketAddress"]) {
             return Err(Failure::invalid("name the target: `processId`, or the `port` of node's inspector"));
         }
-        plan(target, "attach", ours)
+        plan(target, ours)
     }
+}
+
+/// The attributes that name Node's inspector.
+#[derive(Debug, Serialize)]
+struct InspectorAddress<'a> {
+    port: &'a Value,
+    address: &'a str,
 }
 
 impl ConditionProfile for Js {
@@ -273,20 +287,21 @@ fn explain(breakpoint: &mut Breakpoint) {
 fn loads_by_itself(target: &Target) -> bool {
     let runtime = target.attribute("runtimeExecutable").as_str().unwrap_or("node");
     let is_node = Path::new(runtime).file_name().is_some_and(|name| name == "node" || name == "nodejs");
-    !is_node || has_loader_argument(target.attribute("runtimeArgs"))
+    let given = target.attribute("runtimeArgs").as_array().map(Vec::as_slice);
+    !is_node || has_loader_argument(given.unwrap_or_default())
 }
 
-fn has_loader_argument(runtime_args: &Value) -> bool {
+fn has_loader_argument(runtime_args: &[Value]) -> bool {
     let loading = ["--import", "--loader", "--require", "-r", "--experimental-"];
-    let given = runtime_args.as_array().into_iter().flatten().filter_map(Value::as_str);
-    given.into_iter().any(|word| loading.iter().any(|option| word.starts_with(option)))
+    let mut given = runtime_args.iter().filter_map(Value::as_str);
+    given.any(|word| loading.iter().any(|option| word.starts_with(option)))
 }
 
 /// Whether Node may run code that no file has, such as what jest, vitest and tsx compile. js-debug learns the
 /// source map of a script when Node has loaded it, and maps breakpoints while the script runs already, unless
 /// the script waits for it. A file that Node runs as it is, or a compiled file, does not need to wait:
 /// js-debug reads its map before the launch.
-fn may_transform_in_memory(target: &Target, runtime_args: &Value) -> bool {
+fn may_transform_in_memory(target: &Target, runtime_args: &[Value]) -> bool {
     is_of_a_package(&target.program) || loads_by_itself(target) || has_loader_argument(runtime_args)
 }
 
@@ -294,13 +309,11 @@ fn is_of_a_package(program: &Path) -> bool {
     program.components().any(|part| part.as_os_str() == "node_modules")
 }
 
-fn plan(target: &Target, command: &'static str, mut ours: Value) -> Result<LaunchPlan, Failure> {
-    ours[WORKSPACE] = json!(workspace::of_target(target));
-    // It takes one.
-    if let Some((there, here)) = path_map::read(target.attributes())?.into_iter().next() {
-        ours["remoteRoot"] = json!(there);
-        ours["localRoot"] = json!(here);
-    }
+fn plan(target: &Target, mut ours: JsAttributes<'_>) -> Result<LaunchPlan, Failure> {
+    let command = ours.request;
+    ours.workspace = Some(workspace::of_target(target).display().to_string());
+    let mut map = path_map::read(target.attributes())?.into_iter();
+    ours.roots = map.next().map(|(remote_root, local_root)| RootMapping { local_root, remote_root });
     let home = target.variable("HOME").unwrap_or_default();
     let mason =
         format!("{home}/.local/share/nvim/mason/packages/js-debug-adapter/js-debug/src/dapDebugServer.js");
@@ -334,7 +347,7 @@ fn plan(target: &Target, command: &'static str, mut ours: Value) -> Result<Launc
         program_io: if command == "launch" { ProgramIo::Terminal } else { ProgramIo::OutputEvents },
         adapter_id: "pwa-node".into(),
         command,
-        arguments: target.for_adapter(ours),
+        arguments: target.for_adapter(ours.into_value()),
         launched: command == "launch",
         quirks: Quirks { first_child_is_program: true, leaves_temp_files: true, ..Quirks::default() },
         opened: None,
@@ -343,6 +356,8 @@ fn plan(target: &Target, command: &'static str, mut ours: Value) -> Result<Launc
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -367,16 +382,15 @@ mod tests {
 
     #[test]
     fn scripts_wait_for_source_maps_where_code_is_compiled_in_memory() {
-        let waits = |attributes: Value, runtime_args: Value| {
+        let waits = |attributes: Value, runtime_args: &[&str]| {
+            let runtime_args: Vec<Value> = runtime_args.iter().map(|word| json!(word)).collect();
             may_transform_in_memory(&Target::parse(&attributes).unwrap(), &runtime_args)
         };
-        assert!(!waits(json!({ "program": "/app/main.js" }), Value::Null));
-        assert!(!waits(json!({ "program": "/app/main.js" }), json!(["--enable-source-maps"])));
-        assert!(waits(
-            json!({ "program": "/app/main.ts" }),
-            json!(["--import", "file:///app/node_modules/tsx/x.mjs"])
-        ));
-        assert!(waits(json!({ "program": "/app/node_modules/jest/bin/jest.js" }), Value::Null));
-        assert!(waits(json!({ "runtimeExecutable": "tsx", "program": "/app/main.ts" }), Value::Null));
+        assert!(!waits(json!({ "program": "/app/main.js" }), &[]));
+        assert!(!waits(json!({ "program": "/app/main.js" }), &["--enable-source-maps"]));
+        let tsx = ["--import", "file:///app/node_modules/tsx/x.mjs"];
+        assert!(waits(json!({ "program": "/app/main.ts" }), &tsx));
+        assert!(waits(json!({ "program": "/app/node_modules/jest/bin/jest.js" }), &[]));
+        assert!(waits(json!({ "runtimeExecutable": "tsx", "program": "/app/main.ts" }), &[]));
     }
 }

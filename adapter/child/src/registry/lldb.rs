@@ -6,8 +6,9 @@ use std::process::Command;
 
 use dap_wire::Failure;
 use dap_wire::types::StoppedEventBody;
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::super::adapter_attributes::AdapterAttributes;
 use super::super::find::{self, AdapterSearch};
 use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
 use super::super::profile::{ConditionProfile, ExpressionAssignment, Profile};
@@ -124,7 +125,7 @@ impl Profile for Lldb {
         if matches!(command, "setVariable" | "setExpression")
             && let Some(character) = arguments["value"].as_str().and_then(character)
         {
-            arguments["value"] = json!(u32::from(character).to_string());
+            arguments["value"] = u32::from(character).to_string().into();
         }
     }
 
@@ -188,7 +189,7 @@ impl Profile for Lldb {
 
     /// A `gdbserver` or an `lldb-server`.
     fn connect_attributes(&self, host: &str, port: &Value) -> Option<Value> {
-        Some(json!({ "gdb-remote-port": port, "gdb-remote-hostname": host }))
+        Some(Value::from_iter([("gdb-remote-port", port.clone()), ("gdb-remote-hostname", host.into())]))
     }
 
     /// That of the lldb beside it: before version 20 lldb-dap does not print its own.
@@ -201,11 +202,14 @@ impl Profile for Lldb {
     }
 
     fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure> {
-        let program = target.existing_program()?.display().to_string();
-        // Both spellings: the first is what version 22 reads, the second what 19 does; each ignores the
-        // other.
-        let ours = json!({ "program": program, "cwd": target.cwd, "console": "integratedTerminal",
-            "runInTerminal": true });
+        let ours = AdapterAttributes {
+            program: Some(target.existing_program()?),
+            cwd: Some(&target.cwd),
+            // Version 22 reads the first spelling, version 19 the second; each ignores the other.
+            console: Some("integratedTerminal"),
+            run_in_terminal: Some(true),
+            ..AdapterAttributes::default()
+        };
         plan(target, "launch", ours)
     }
 
@@ -213,8 +217,8 @@ impl Profile for Lldb {
         // It knows more ways than by number: they reach it as they are.
         let otherwise = !target.names_any(&["processId"])
             && target.names_any(&["program", "coreFile", "attachCommands", "gdb-remote-port", "waitFor"]);
-        let ours = if otherwise { json!({}) } else { json!({ "pid": target.process_id()? }) };
-        let mut plan = plan(target, "attach", ours)?;
+        let pid = if otherwise { None } else { Some(target.process_id()?) };
+        let mut plan = plan(target, "attach", AdapterAttributes { pid, ..AdapterAttributes::default() })?;
         plan.spec.ends_by_itself = true;
         Ok(plan)
     }
@@ -242,18 +246,18 @@ impl ConditionProfile for Lldb {
     }
 }
 
-fn plan(target: &Target, command: &'static str, ours: Value) -> Result<LaunchPlan, Failure> {
+fn plan(target: &Target, command: &'static str, ours: AdapterAttributes<'_>) -> Result<LaunchPlan, Failure> {
     let adapter = AdapterSearch::new("lldb", "`lldb-dap`", "apt-get install lldb-19")
         .with_engine_path(target)?
         .on_path(target, &NAMES)
         .in_extensions("llvm-vs-code-extensions.lldb-dap-", "bin/lldb-dap")
         .end()?;
     // `env` reaches the program through `runInTerminal`; versions differ in how they spell it.
-    let mut arguments = without(target.for_adapter(ours), "env");
-    target.map_paths(&mut arguments, "sourceMap", |there, here| json!([there, here]))?;
+    let mut arguments = without(target.for_adapter(ours.into_value()), "env");
+    target.map_paths(&mut arguments, "sourceMap", |there, here| vec![there, here].into())?;
     // Structs show their fields.
     if arguments["enableAutoVariableSummaries"].is_null() {
-        arguments["enableAutoVariableSummaries"] = json!(true);
+        arguments["enableAutoVariableSummaries"] = true.into();
     }
     let panics = rust::is_compiled_by_rustc(&target.program);
     let mut commands = vec![NOT_INTO_LIBC.to_owned()];
@@ -339,6 +343,7 @@ fn without(mut arguments: Value, key: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use dap_wire::types;
+    use serde_json::json;
 
     use super::*;
 

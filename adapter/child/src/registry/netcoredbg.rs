@@ -7,9 +7,13 @@
 //! configured; its response to `configurationDone` reports the result (`src/protocols/vscodeprotocol.cpp`,
 //! `src/debugger/manageddebugger.cpp`).
 
-use dap_wire::Failure;
-use serde_json::{Value, json};
+use std::path::Path;
 
+use dap_wire::{Failure, types};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::super::adapter_attributes::AdapterAttributes;
 use super::super::find::AdapterSearch;
 use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
 use super::super::profile::{ConditionProfile, Profile};
@@ -61,9 +65,13 @@ impl Profile for Netcoredbg {
         let program = tandem_dotnet_launch::program_of(target.attributes(), tell, give_up)?;
         // The stub sees to the program's arguments and variables: one `null` among these, and netcoredbg
         // drops them all.
-        let ours = json!({ "args": [], "env": {}, "cwd": program.cwd,
-            "stopAtEntry": target.flag("stopOnEntry", false)? });
-        let plan = plan(target, adapter, "launch", ours);
+        let ours = NetcoredbgLaunch {
+            args: Vec::new(),
+            env: Map::new(),
+            cwd: &program.cwd,
+            stop_at_entry: target.flag("stopOnEntry", false)?,
+        };
+        let plan = plan(target, adapter, "launch", types::body(&ours));
         Ok(LaunchPlan { program_io: ProgramIo::ExecShim(program), ..plan })
     }
 
@@ -72,9 +80,20 @@ impl Profile for Netcoredbg {
     }
 
     fn attach(&self, target: &Target) -> Result<LaunchPlan, Failure> {
-        let ours = json!({ "processId": target.process_id()? });
-        Ok(plan(target, adapter(target)?, "attach", ours))
+        let process_id = Some(target.process_id()?);
+        let ours = AdapterAttributes { process_id, ..AdapterAttributes::default() };
+        Ok(plan(target, adapter(target)?, "attach", ours.into_value()))
     }
+}
+
+/// The attributes that Tandem sets for a launch.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NetcoredbgLaunch<'a> {
+    args: Vec<String>,
+    env: Map<String, Value>,
+    cwd: &'a Path,
+    stop_at_entry: bool,
 }
 
 impl ConditionProfile for Netcoredbg {}

@@ -6,14 +6,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use dap_wire::Failure;
-use dap_wire::types::StoppedEventBody;
-use serde_json::{Value, json};
+use dap_wire::types::{self, StoppedEventBody};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::super::find::{self, AdapterSearch};
 use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
 use super::super::profile::{AttachCorrection, ConditionProfile, Profile};
 use super::super::target::Target;
 use super::super::test_files::{self, Runner};
+use super::super::translate::FilterCapabilities;
 use tandem_engine::condition_language::{ConditionLanguage, either};
 use tandem_engine::description::{Description, EditorLanguage, Recognition};
 use tandem_engine::result_names::{ResultName, ResultNames};
@@ -119,8 +121,8 @@ impl Profile for Rdbg {
 
     /// Before 1.6 exception filters have no conditions.
     fn correction(&self, capabilities: &Value) -> Option<AttachCorrection> {
-        let filters = capabilities["exceptionBreakpointFilters"].as_array()?;
-        filters.iter().all(|filter| filter["supportsCondition"].is_null()).then_some(CORRECTION)
+        let filters = types::read::<FilterCapabilities>(capabilities).filters?;
+        filters.iter().all(|filter| filter.supports_condition.is_none()).then_some(CORRECTION)
     }
 
     fn own_requests(&self) -> Option<&'static [&'static str]> {
@@ -193,7 +195,7 @@ impl Profile for Rdbg {
             program_io: ProgramIo::Inherited,
             adapter_id: "rdbg".into(),
             command: if stop { "attach" } else { "launch" },
-            arguments: target.for_adapter(json!({ "localfs": true })),
+            arguments: target.for_adapter(types::body(&LOCAL_FILES)),
             launched: true,
             quirks: Quirks { ends_silently: true, socket_script: Some(PRELUDE), ..Quirks::default() },
             opened: None,
@@ -202,7 +204,7 @@ impl Profile for Rdbg {
 
     /// It is inside the program already and listens.
     fn attach(&self, target: &Target) -> Result<LaunchPlan, Failure> {
-        let Some(plan) = LaunchPlan::to_running(target, "rdbg", json!({ "localfs": true }))? else {
+        let Some(plan) = LaunchPlan::to_running(target, "rdbg", types::body(&LOCAL_FILES))? else {
             let message =
                 "rdbg cannot attach by process id: set `connect` to the address where the program listens";
             return Err(Failure::invalid(message).hint(
@@ -212,6 +214,15 @@ impl Profile for Rdbg {
         Ok(LaunchPlan { quirks: Quirks { ends_silently: true, ..Quirks::default() }, ..plan })
     }
 }
+
+/// The attributes that Tandem sets.
+#[derive(Debug, Serialize)]
+struct RdbgAttributes {
+    localfs: bool,
+}
+
+/// The program's sources are on this machine.
+const LOCAL_FILES: RdbgAttributes = RdbgAttributes { localfs: true };
 
 impl ConditionProfile for Rdbg {
     fn condition_language(&self) -> ConditionLanguage {
@@ -291,6 +302,8 @@ fn version_of(folder: &str) -> Option<(Vec<u64>, bool)> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use serde_json::json;
+use serde_json::Value;
 
 use super::{Debugpy, interpreter};
 use crate::profile::ConditionProfile;
@@ -35,7 +35,7 @@ def tandem_holds(conditions, g, l, known={}):
 /// combined one evaluates.
 const PYTHON: ConditionLanguage = ConditionLanguage {
     name: "Python",
-    combine: |conditions| Some(ANY_OF.replace("CONDITIONS", &json!(conditions).to_string())),
+    combine: |conditions| Some(ANY_OF.replace("CONDITIONS", &Value::from(conditions).to_string())),
     ..ConditionLanguage::OTHER
 };
 
@@ -68,12 +68,14 @@ impl ConditionProfile for Debugpy {
             return condition.to_owned();
         }
         // A string of JSON is one of Python.
-        format!("{}{}{}", SCOPED.0, json!(condition.trim_start_matches([' ', '\t'])), SCOPED.1)
+        format!("{}{}{}", SCOPED.0, Value::from(condition.trim_start_matches([' ', '\t'])), SCOPED.1)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

@@ -1,0 +1,43 @@
+//! Attributes that Tandem sets for an adapter, under the names that several adapters share.
+//!
+//! Not here: attributes of one adapter, which are in its profile, and the client's ([`super::target`]).
+
+use std::path::Path;
+
+use dap_wire::types;
+use serde::Serialize;
+use serde_json::Value;
+
+/// The attributes that Tandem sets. The client's own stay where one is absent here.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct AdapterAttributes<'a> {
+    /// The program to debug.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) program: Option<&'a Path>,
+    /// Its working directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) cwd: Option<&'a Path>,
+    /// A terminal of the client: the adapter then asks Tandem to start the program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) console: Option<&'static str>,
+    /// The older name for the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) run_in_terminal: Option<bool>,
+    /// What the adapter does with the program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) mode: Option<&'static str>,
+    /// The process to attach to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) process_id: Option<u32>,
+    /// The shorter name for the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) pid: Option<u32>,
+}
+
+impl AdapterAttributes<'_> {
+    /// The attributes as JSON.
+    pub(super) fn into_value(self) -> Value {
+        types::body(&self)
+    }
+}
