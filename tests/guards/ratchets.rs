@@ -40,7 +40,7 @@ impl CrateCounts {
 
 /// Ceilings of each crate: `json!`, `["key"]`, long files.
 const CEILINGS: [(&str, [usize; 3]); 21] = [
-    ("adapter", [23, 29, 0]),
+    ("adapter", [0, 18, 0]),
     ("adapter/child", [19, 77, 0]),
     ("adapter/clr-metadata", [0, 0, 0]),
     ("adapter/cordebug", [0, 0, 0]),
@@ -54,9 +54,9 @@ const CEILINGS: [(&str, [usize; 3]); 21] = [
     ("adapter/log", [0, 0, 0]),
     ("adapter/pages", [0, 0, 0]),
     ("adapter/peers", [0, 0, 0]),
-    ("adapter/process", [1, 14, 0]),
+    ("adapter/process", [0, 14, 0]),
     ("adapter/registry", [0, 0, 0]),
-    ("adapter/session", [4, 3, 0]),
+    ("adapter/session", [0, 1, 0]),
     ("adapter/wire", [0, 2, 0]),
     ("bridge", [179, 280, 0]),
     ("bridge/testing", [66, 171, 4]),

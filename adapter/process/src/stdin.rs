@@ -310,7 +310,15 @@ fn is_inside_character(byte: u8) -> bool {
 
 /// The number of bytes the program's stdin took, for a client that wants to write the rest.
 fn bytes_written(written: usize) -> serde_json::Value {
-    serde_json::json!({ "bytesWritten": written })
+    // A number is always JSON.
+    serde_json::to_value(InputProgress { bytes_written: written }).unwrap_or_default()
+}
+
+/// `data` of input that was written only in part.
+#[derive(Debug, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+struct InputProgress {
+    bytes_written: usize,
 }
 
 fn closed_failure(why: &str) -> Failure {

@@ -19,9 +19,9 @@ mod tests;
 
 use std::time::Duration;
 
-use dap_wire::types::{self, OutputEventBody};
+use dap_wire::types::{self, OutputEventBody, StartDebuggingRequestArguments};
 use dap_wire::{ErrorCode, Event, Failure, Message, Response};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
 use super::connection::Connection;
@@ -32,7 +32,9 @@ use busy_poll::{BusyPoll, Sender};
 use connections::ClientConnections;
 use engine_slot::EngineSlot;
 use requests::RequestsInFlight;
-use tandem_engine::{CHILD_SESSION_REQUEST, ChildProcess, ChildSession, EngineEvent, JoinAttributes};
+use tandem_engine::{
+    CHILD_SESSION_REQUEST, ChildProcess, ChildSession, ChildSessionConfiguration, EngineEvent,
+};
 use tandem_hub::access::{AgentAccess, Token};
 use tandem_hub::clients::ParentClients;
 use tandem_hub::event::{ClientId, ClientOrigin, HubEffect, HubEvent};
@@ -205,13 +207,15 @@ impl<H: Host> Actor<H> {
         let HostedChild { id: session, joinable } = hosted
             .inspect_err(|failure| tracing::error!(%failure, name, "a child process is not debugged"))
             .ok()?;
-        let mut configuration = json!({ "type": "tandem", "request": "attach",
-            "name": format!("{name} ({session})") });
-        types::extend(&mut configuration, &JoinAttributes { session, is_child: true });
+        let arguments = StartDebuggingRequestArguments {
+            configuration: types::body(&ChildSessionConfiguration::new(name, session)),
+            request: "attach".into(),
+            ..StartDebuggingRequestArguments::default()
+        };
         let request = EngineEvent::ReverseRequest {
             id: CHILD_SESSION_REQUEST,
             command: "startDebugging".into(),
-            arguments: json!({ "request": "attach", "configuration": configuration }),
+            arguments: types::body(&arguments),
         };
         let Some(joinable) = joinable else { return Some(HubEvent::EngineEvent(request)) };
         let (engine, inbox) = (self.engine.number(), self.inbox.clone());

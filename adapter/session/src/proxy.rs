@@ -15,7 +15,7 @@ use dap_wire::codec::DapCodec;
 use dap_wire::types::{self, OutputEventBody};
 use dap_wire::{ErrorCode, Event, Failure, Message, Request, Response};
 use futures::{SinkExt, StreamExt};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::codec::{FramedRead, FramedWrite};
 use tokio_util::sync::CancellationToken;
@@ -53,7 +53,7 @@ pub fn start(
     sent.lock().insert(seq, "attach".into());
     tokio::spawn(async move {
         let mut writer = FramedWrite::new(there.writer, DapCodec::default());
-        let handshake = [("initialize", initialize, OWN_SEQ), ("attach", json!({}), seq)];
+        let handshake = [("initialize", initialize, OWN_SEQ), ("attach", types::empty(), seq)];
         for (command, arguments, seq) in handshake {
             let request = Message::Request(Request { seq, command: command.into(), arguments });
             // The other task sees the end, too, and reports it.

@@ -7,7 +7,9 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use dap_wire::types;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::catalog;
 use tandem_engine::description::{Description, Evidence, matches};
@@ -15,6 +17,18 @@ use tandem_engine::kind;
 
 /// The engine for all other programs; its error names the requirements.
 const FALLBACK: &str = tandem_coreclr::DESCRIPTION.name;
+
+/// The attributes of a launch that say where its program is.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct ProgramLocation {
+    program: Value,
+    cwd: Value,
+    env: Value,
+    /// The folder that the editor has open.
+    #[serde(rename = "__workspaceFolder")]
+    open: Value,
+}
 
 /// The engine for `program` when the launch does not name one; the .NET engine, which reports what it
 /// needs, when no other fits.
@@ -24,9 +38,8 @@ pub fn engine_for_launch(arguments: &Value) -> &'static str {
         let named = |key: &&str| arguments[*key].is_string();
         return first(|engine| engine.recognition.launch_attributes.iter().any(&named));
     };
-    let attributes = json!({ "program": program, "cwd": arguments["cwd"], "env": arguments["env"],
-        "__workspaceFolder": arguments["__workspaceFolder"] });
-    let path = tandem_child::named_program(&attributes).unwrap_or_else(|| PathBuf::from(program));
+    let location = ProgramLocation { program: program.into(), ..types::read(arguments) };
+    let path = tandem_child::named_program(&types::body(&location)).unwrap_or_else(|| PathBuf::from(program));
     of_path(&path).unwrap_or(FALLBACK)
 }
 
@@ -123,6 +136,8 @@ fn of_executable(path: &Path) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

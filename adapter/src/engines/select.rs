@@ -4,16 +4,17 @@
 
 use std::sync::Arc;
 
-use dap_wire::Failure;
-use serde_json::{Value, json};
+use dap_wire::{Failure, types};
+use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::detect;
 use tandem_child::ChildEngine;
 use tandem_coreclr::CoreClr;
 use tandem_engine::condition_language::ConditionLanguage;
+use tandem_engine::process_name::{self, ProcessAttributes};
 use tandem_engine::result_names::{ResultName, ResultNames};
-use tandem_engine::{Engine, EngineEvent, LookOnlyRequests, StartedEngine, process_name};
+use tandem_engine::{Engine, EngineEvent, LookOnlyRequests, StartedEngine};
 use tandem_process::Broker;
 
 /// Makes the engine the attributes ask for. It starts nothing yet; the `launch` or `attach` request does.
@@ -65,7 +66,7 @@ fn built_in() -> StartedEngine {
 /// `INVALID_PARAMETER` for an `engine` that is neither.
 pub fn engine_for(arguments: &Value) -> Result<Value, Failure> {
     let engine = match &arguments["engine"] {
-        Value::Null => json!("auto"),
+        Value::Null => "auto".into(),
         named @ (Value::String(_) | Value::Object(_)) => named.clone(),
         other => {
             return Err(Failure::invalid(format!(
@@ -74,21 +75,21 @@ pub fn engine_for(arguments: &Value) -> Result<Value, Failure> {
         }
     };
     let named = process_name::process_of(arguments)?;
-    let pid = &arguments["processId"];
+    let pid = types::read::<ProcessAttributes>(arguments).pid();
     if let Some(pid) = named.filter(|_| engine == "auto") {
         let found = detect::engine_for_process(pid);
         if found == tandem_coreclr::DESCRIPTION.name {
-            return Ok(json!(found));
+            return Ok(found.into());
         }
         let message = format!("`processName` means process {pid}, which is not a .NET program");
         return Err(Failure::invalid(message).hint(format!("name it by `processId: {pid}`, for `{found}`")));
     }
-    Ok(match (engine == "auto", pid.as_u64().or_else(|| pid.as_str()?.parse().ok())) {
+    Ok(match (engine == "auto", pid) {
         (false, _) => engine,
-        (true, Some(pid)) => json!(detect::engine_for_process(pid)),
+        (true, Some(pid)) => detect::engine_for_process(pid).into(),
         (true, None) => match detect::engine_for_attach(arguments) {
-            Some(found) => json!(found),
-            None => json!(detect::engine_for_launch(arguments)),
+            Some(found) => found.into(),
+            None => detect::engine_for_launch(arguments).into(),
         },
     })
 }

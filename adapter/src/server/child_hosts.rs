@@ -10,8 +10,8 @@ use std::process::{Child, ExitStatus};
 use std::time::Duration;
 
 use dap_wire::peer::Peer;
+use dap_wire::types::{self, SessionControlArguments};
 use dap_wire::{ErrorCode, Failure};
-use serde_json::Value;
 use session_registry::ReservedId;
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -87,7 +87,10 @@ impl ChildHosts {
         let (reader, writer) = connection.into_split();
         let (peer, incoming) = Peer::start(reader, writer);
         // Clients that have joined stay when this process has ended.
-        arguments["handOver"] = Value::Bool(true);
+        types::extend(
+            &mut arguments,
+            &SessionControlArguments { hand_over: Some(true), ..SessionControlArguments::default() },
+        );
         let task = child_session_client::Task { command: "attach", arguments, detach };
         let session = child_session_client::run(
             peer,

@@ -7,9 +7,12 @@
 use std::time::Duration;
 
 use dap_wire::peer::{Incoming, Peer};
-use dap_wire::types::{self, SessionInfoArguments};
+use dap_wire::types::{
+    self, InitializeRequestArguments, SessionChangedBody, SessionControlArguments, SessionInfoArguments,
+    SessionInfoBody, StoppedEventBody,
+};
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -46,12 +49,16 @@ pub async fn run(
     task: Task,
     mut parent: ParentState,
 ) -> Result<(), Failure> {
-    let initialize =
-        json!({ "clientID": "tandem-parent", "clientName": "parent session", "adapterID": "tandem" });
-    peer.request("initialize", initialize, REQUEST_TIMEOUT).await?;
+    let initialize = InitializeRequestArguments {
+        client_id: Some("tandem-parent".into()),
+        client_name: Some("parent session".into()),
+        adapter_id: "tandem".into(),
+        ..InitializeRequestArguments::default()
+    };
+    peer.request("initialize", types::body(&initialize), REQUEST_TIMEOUT).await?;
     let Task { command, mut arguments, detach } = task;
     let mut clients = *parent.clients.borrow_and_update();
-    arguments["agentAccess"] = json!(clients.agent_access.as_str());
+    types::extend(&mut arguments, &access_of(clients));
     subscribe(&peer, clients.notice_children).await;
     let launch = peer.request(command, arguments, REQUEST_TIMEOUT);
     tokio::pin!(launch);
@@ -71,12 +78,12 @@ pub async fn run(
                 Some(Incoming::Event(event)) if event.event == "terminated" => break,
                 Some(Incoming::Event(event)) => match event.event.as_str() {
                     "stopped" => {
-                        stopped_thread = event.body["threadId"].as_i64();
+                        stopped_thread = types::read::<StoppedEventBody>(&event.body).thread_id;
                         resume_unnoticed(&peer, clients, &mut stopped_thread).await;
                     }
                     "continued" => stopped_thread = None,
                     // The last client that could resume a stopped child may have left.
-                    "sessionChanged" if event.body["change"] == "left" => {
+                    "sessionChanged" if is_departure(&event.body) => {
                         resume_unnoticed(&peer, clients, &mut stopped_thread).await;
                     }
                     _ => {}
@@ -119,13 +126,25 @@ pub async fn run(
         }
     }
     // The session ends; its other clients may still read.
-    drop(peer.request("disconnect", json!({ "handOver": false }), REQUEST_TIMEOUT).await);
+    let stay = SessionControlArguments { hand_over: Some(false), ..SessionControlArguments::default() };
+    drop(peer.request("disconnect", types::body(&stay), REQUEST_TIMEOUT).await);
     launched.unwrap_or(Ok(()))
+}
+
+/// Whether a `sessionChanged` event reports that a client has left.
+fn is_departure(body: &Value) -> bool {
+    types::read::<SessionChangedBody>(body).change == "left"
+}
+
+/// The access that agents have in the parent session.
+fn access_of(clients: ParentClients) -> SessionControlArguments {
+    let agent_access = Some(clients.agent_access.as_str().to_owned());
+    SessionControlArguments { agent_access, ..SessionControlArguments::default() }
 }
 
 async fn update_access(peer: &Peer, clients: ParentClients) {
     let access = clients.agent_access.as_str();
-    let arguments = json!({ "agentAccess": access });
+    let arguments = types::body(&access_of(clients));
     if let Err(failure) = peer.request("sessionControl", arguments, REQUEST_TIMEOUT).await {
         tracing::warn!(%failure, access, "agents may do in a child session what they may not in its parent");
     }
@@ -143,10 +162,10 @@ async fn subscribe(peer: &Peer, notices_children: bool) {
 /// Resumes the child if no client of its parent notices the stop, and no client has joined its session.
 async fn resume_unnoticed(peer: &Peer, clients: ParentClients, stopped_thread: &mut Option<i64>) {
     let Some(thread) = stopped_thread.filter(|_| !clients.notice_children) else { return };
-    let others_joined = match peer.request("sessionInfo", json!({}), REQUEST_TIMEOUT).await {
+    let others_joined = match peer.request("sessionInfo", types::empty(), REQUEST_TIMEOUT).await {
         Ok(info) => {
-            let others = info["clients"].as_array().map(Vec::as_slice).unwrap_or_default();
-            others.iter().any(|client| client["you"] != true)
+            let SessionInfoBody { clients, .. } = types::read(&info);
+            clients.iter().flatten().any(|client| !client.you)
         }
         Err(failure) => {
             tracing::debug!(%failure, "the child session does not say who has joined it");
@@ -158,7 +177,7 @@ async fn resume_unnoticed(peer: &Peer, clients: ParentClients, stopped_thread: &
     }
     *stopped_thread = None;
     tracing::debug!(thread, "no client notices the stop of a child: it continues");
-    if let Err(failure) = peer.request("continue", json!({ "threadId": thread }), REQUEST_TIMEOUT).await {
+    if let Err(failure) = peer.request("continue", types::of_thread(Some(thread)), REQUEST_TIMEOUT).await {
         tracing::warn!(%failure, thread, "a child that no client notices cannot be resumed");
     }
 }
@@ -181,6 +200,7 @@ mod tests {
     use dap_wire::codec::DapCodec;
     use dap_wire::{Event, Message, Response};
     use futures::{SinkExt, StreamExt};
+    use serde_json::json;
     use tokio::io::DuplexStream;
     use tokio_util::codec::Framed;
 

@@ -4,8 +4,9 @@
 use std::io::Write;
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
+use dap_wire::Failure;
 use tandem_engine::description::Description;
 
 /// No runtime of .NET was found.
@@ -29,39 +30,67 @@ pub fn list(as_json: bool) -> anyhow::Result<()> {
         writeln!(out)?;
         return Ok(());
     }
-    for engine in &engines {
-        let text = |key: &str| engine[key].as_str().unwrap_or_default();
-        write!(out, "{:<11} {:<38} ", text("engine"), text("languages"))?;
-        match engine["found"].as_str() {
-            Some(found) => writeln!(out, "{found}")?,
-            None => writeln!(out, "missing: {}. {}", text("missing"), text("hint"))?,
+    for ListedEngine { engine, languages, state } in &engines {
+        write!(out, "{engine:<11} {languages:<38} ")?;
+        match state {
+            EngineSearch::Found { found } => writeln!(out, "{found}")?,
+            EngineSearch::Missing { missing, hint } => {
+                writeln!(out, "missing: {missing}. {}", hint.as_deref().unwrap_or_default())?;
+            }
         }
     }
     Ok(())
 }
 
-fn dotnet() -> Value {
-    let (engine, languages) = (tandem_coreclr::DESCRIPTION.name, tandem_coreclr::DESCRIPTION.languages);
+/// An engine of the list.
+#[derive(Debug, Serialize)]
+struct ListedEngine {
+    engine: &'static str,
+    languages: &'static str,
+    #[serde(flatten)]
+    state: EngineSearch,
+}
+
+/// Where the debugger of an engine is, or why it cannot be used.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum EngineSearch {
+    Found { found: String },
+    Missing { missing: String, hint: Option<String> },
+}
+
+impl From<Failure> for EngineSearch {
+    fn from(failure: Failure) -> Self {
+        Self::Missing { missing: failure.message, hint: failure.hint }
+    }
+}
+
+impl ListedEngine {
+    fn new(description: &Description, state: EngineSearch) -> Self {
+        Self { engine: description.name, languages: description.languages, state }
+    }
+}
+
+fn dotnet() -> ListedEngine {
+    ListedEngine::new(&tandem_coreclr::DESCRIPTION, dotnet_search())
+}
+
+fn dotnet_search() -> EngineSearch {
     if let Err(failure) = tandem_coreclr::check_machine() {
-        return json!({ "engine": engine, "languages": languages, "missing": failure.message,
-            "hint": failure.hint });
+        return failure.into();
     }
     let runtimes = tandem_coreclr::installed_runtimes();
     if runtimes.is_empty() {
-        return json!({ "engine": engine, "languages": languages,
-            "missing": NO_RUNTIME, "hint": INSTALL_RUNTIME });
+        return EngineSearch::Missing { missing: NO_RUNTIME.into(), hint: Some(INSTALL_RUNTIME.into()) };
     }
     let found: Vec<String> = runtimes.iter().map(|runtime| runtime.display().to_string()).collect();
-    json!({ "engine": engine, "languages": languages, "found": found.join(", ") })
+    EngineSearch::Found { found: found.join(", ") }
 }
 
-fn adapter(engine: &Description, folder: &Path) -> Value {
-    let Description { name, languages, .. } = engine;
-    match tandem_child::adapter_in(name, folder) {
-        Ok(found) => json!({ "engine": name, "languages": languages, "found": found }),
-        Err(failure) => {
-            json!({ "engine": name, "languages": languages, "missing": failure.message,
-                "hint": failure.hint })
-        }
-    }
+fn adapter(engine: &Description, folder: &Path) -> ListedEngine {
+    let state = match tandem_child::adapter_in(engine.name, folder) {
+        Ok(found) => EngineSearch::Found { found: found.display().to_string() },
+        Err(failure) => failure.into(),
+    };
+    ListedEngine::new(engine, state)
 }

@@ -12,7 +12,8 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use serde_json::json;
+use dap_wire::types::{self, OutputEventBody};
+use dap_wire::{Event, Message};
 
 use super::fd_passing;
 use super::partial_write::{self, FramePosition};
@@ -188,9 +189,15 @@ fn report_death(
 /// Notifies the editor that the session is over, if it still reads.
 fn notify_editor(rest: Vec<u8>, reason: &str) {
     let mut bytes = rest;
-    let output = json!({ "category": "important", "output": format!("{reason}\n") });
-    for (seq, event, body) in [(LAST_NUMBER - 1, "output", output), (LAST_NUMBER, "terminated", json!({}))] {
-        let body = json!({ "seq": seq, "type": "event", "event": event, "body": body }).to_string();
+    let output = OutputEventBody {
+        category: Some("important".into()),
+        output: format!("{reason}\n"),
+        ..OutputEventBody::default()
+    };
+    let events = [("output", types::body(&output)), ("terminated", types::empty())];
+    for (seq, (event, body)) in (LAST_NUMBER - 1..).zip(events) {
+        let message = Message::Event(Event { seq, event: event.into(), body });
+        let body = serde_json::to_string(&message).unwrap_or_default();
         bytes.extend_from_slice(format!("Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes());
     }
     let (done, written) = mpsc::channel();

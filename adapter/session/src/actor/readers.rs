@@ -2,9 +2,10 @@
 //! for the actor, it never for them.
 
 use dap_wire::codec::DapCodec;
+use dap_wire::types::{self, OutputDetails, OutputEventBody, ProgramExit, StoppedEventBody};
 use dap_wire::{Failure, Message, MessageError, Response};
 use futures::StreamExt;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::io::AsyncRead;
 use tokio::sync::mpsc;
 use tokio_util::codec::FramedRead;
@@ -70,12 +71,17 @@ impl EventPump {
 
     /// The reason why the program stopped or ended, if that was an error; else empty.
     fn complaint(&self, event: &str, body: &Value) -> String {
-        let text = |key: &str| body[key].as_str().unwrap_or_default();
         match event {
-            "stopped" if body["reason"] == "exception" => {
-                format!("{}\n{}", text("text"), text("description"))
+            "stopped" => {
+                let StoppedEventBody { reason, text, description, .. } = types::read(body);
+                if reason != "exception" {
+                    return String::new();
+                }
+                format!("{}\n{}", text.unwrap_or_default(), description.unwrap_or_default())
             }
-            "exited" if body["exitCode"] != 0 => self.broker.stderr_tail(MAX_COMPLAINT_LEN),
+            "exited" if types::read::<ProgramExit>(body).exit_code != Some(0) => {
+                self.broker.stderr_tail(MAX_COMPLAINT_LEN)
+            }
             _ => String::new(),
         }
     }
@@ -113,8 +119,9 @@ impl EventPump {
 
 /// A line on the console with advice: `hint` marks it for clients that show it elsewhere.
 pub(super) fn hint_event(hint: &str) -> EngineEvent {
-    let body = json!({ "category": "console", "output": format!("{hint}\n"), "hint": hint });
-    EngineEvent::Dap { event: "output".into(), body }
+    let details = OutputDetails { hint: Some(hint.to_owned()), ..OutputDetails::default() };
+    let line = OutputEventBody { rest: types::fields(&details), ..OutputEventBody::console_line(hint) };
+    EngineEvent::Dap { event: "output".into(), body: types::body(&line) }
 }
 
 /// A response of the client that cannot be parsed counts as a refusal: who sent the reverse

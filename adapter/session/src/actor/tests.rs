@@ -5,6 +5,7 @@ use std::sync::Arc;
 use dap_wire::codec::DapCodec;
 use dap_wire::{ErrorCode, Failure, Request};
 use futures::{SinkExt, StreamExt};
+use serde_json::json;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::codec::{FramedRead, FramedWrite};
 use tokio_util::sync::CancellationToken;
