@@ -44,7 +44,7 @@ const CEILINGS: [(&str, [usize; 3]); 21] = [
     ("adapter/child", [19, 77, 0]),
     ("adapter/clr-metadata", [0, 0, 0]),
     ("adapter/cordebug", [0, 0, 0]),
-    ("adapter/coreclr", [3, 85, 0]),
+    ("adapter/coreclr", [1, 70, 0]),
     ("adapter/csharp", [0, 7, 0]),
     ("adapter/download", [0, 0, 0]),
     ("adapter/dotnet-launch", [0, 8, 0]),

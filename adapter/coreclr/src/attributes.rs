@@ -1,7 +1,8 @@
 //! Launch and attach attributes with a meaning here, and those of editors; Tandem names all others to the
 //! author of the configuration. Does not check values: the user of an attribute does.
 
-use dap_wire::{ErrorCode, Failure};
+use dap_wire::{ErrorCode, Failure, types};
+use serde::Deserialize;
 use serde_json::Value;
 
 /// Attributes in docs/launch-configuration.md, of any engine: a configuration may be
@@ -111,26 +112,35 @@ pub(super) fn complaint(arguments: &Value) -> Option<String> {
     Some(format!("{}: the {are} nothing to the .NET engine; {them} ignored", unknown.join(", ")))
 }
 
+/// The attributes that request missing features.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct RefusedAttributes {
+    pipe_transport: Value,
+    target_architecture: Value,
+}
+
 /// Refuses attributes that request missing features, and without which the configuration
 /// would mean something else.
 ///
 /// # Errors
 /// `UNSUPPORTED` naming the attribute.
 pub(super) fn refuse(arguments: &Value) -> Result<(), Failure> {
-    if !arguments["pipeTransport"].is_null() {
+    let RefusedAttributes { pipe_transport, target_architecture } = types::read(arguments);
+    if !pipe_transport.is_null() {
         let message = "`pipeTransport` is not offered: Tandem debugs programs of the machine it runs on";
         return Err(Failure::new(ErrorCode::Unsupported, message).hint(
             "open the folder there with the editor's own remote support (SSH, containers), or connect \
                 to `tandem-dap --listen` there",
         ));
     }
-    match arguments["targetArchitecture"].as_str() {
-        _ if arguments["targetArchitecture"].is_null() => Ok(()),
+    match target_architecture.as_str() {
+        _ if target_architecture.is_null() => Ok(()),
         Some("x86_64" | "x64" | "amd64") => Ok(()),
         _ => {
-            let architecture = &arguments["targetArchitecture"];
-            let message =
-                format!("`targetArchitecture` is {architecture}; the .NET engine debugs x86_64 programs");
+            let message = format!(
+                "`targetArchitecture` is {target_architecture}; the .NET engine debugs x86_64 programs"
+            );
             Err(Failure::new(ErrorCode::Unsupported, message)
                 .hint("omit it; Tandem determines it from the program"))
         }

@@ -57,7 +57,7 @@ impl BreakpointList {
             "setInstructionBreakpoints" => return Ok(Self::Instructions),
             _ => {}
         }
-        let Source { path, source_reference, .. } = types::read(&arguments["source"]);
+        let Source { path, source_reference, .. } = types::source(arguments).unwrap_or_default();
         // A source without a file may be named by its number alone.
         let path = path.or_else(|| sources.path_of_reference(types, source_reference?));
         path.map(Self::Source).ok_or_else(|| Failure::invalid("`source.path` is missing"))

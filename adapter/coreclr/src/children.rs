@@ -18,7 +18,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 
@@ -80,11 +80,11 @@ pub(super) struct ChildProcessPolicy {
 impl ChildProcessPolicy {
     /// Treatment by the attributes of the parent session. `symbol_paths` are those of its runtime.
     pub(super) fn new(follow: bool, attributes: &Value, symbol_paths: &[PathBuf]) -> Self {
-        let mut attach = json!({ "engine": "coreclr" });
+        let mut attach = Map::from_iter([("engine".to_owned(), "coreclr".into())]);
         for name in INHERITED.into_iter().filter(|name| !attributes[*name].is_null()) {
-            attach[name] = attributes[name].clone();
+            attach.insert(name.to_owned(), attributes[name].clone());
         }
-        Self { follow, attach, symbol_paths: symbol_paths.to_vec() }
+        Self { follow, attach: Value::Object(attach), symbol_paths: symbol_paths.to_vec() }
     }
 }
 

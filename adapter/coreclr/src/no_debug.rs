@@ -52,7 +52,7 @@ impl ClrSession {
                 Ok(Value::Null)
             }
             "setBreakpoints" | "setFunctionBreakpoints" => {
-                let count = arguments["breakpoints"].as_array().map_or(0, Vec::len);
+                let count = types::breakpoint_count(arguments);
                 let breakpoints = vec![Breakpoint::refused(WHY); count];
                 let rest = SetBreakpointsResponseBody::default();
                 Ok(types::body(&SetBreakpointsResponseBody { breakpoints, ..rest }))

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use cordebug::debugger::Process;
-use dap_wire::types::StoppedEventBody;
+use dap_wire::types::{self, StoppedEventBody, ThreadRequestArguments};
 use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 
@@ -314,7 +314,8 @@ impl ClrSession {
             return Ok(Value::Null);
         }
         let threads = process.threads().map_err(cor("list the threads"))?;
-        let requested = arguments["threadId"].as_u64().and_then(|id| u32::try_from(id).ok());
+        let ThreadRequestArguments { thread_id } = types::read(arguments);
+        let requested = thread_id.and_then(|id| u32::try_from(id).ok());
         let ids: Vec<u32> = threads.iter().filter_map(|thread| thread.id().ok()).collect();
         // The requested thread, otherwise one with user code on its stack, otherwise any.
         let thread = requested

@@ -31,7 +31,7 @@ use tandem_dotnet_launch::services;
 use tandem_dotnet_launch::{Attributes, program};
 use tandem_engine::console::Console;
 use tandem_engine::env_file;
-use tandem_engine::process_name;
+use tandem_engine::process_name::{self, ProcessAttributes};
 
 /// How long a runtime may take to start. A cold disk is slow.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -255,15 +255,11 @@ impl ClrSession {
     pub(super) fn attach(&mut self, arguments: &Value) -> Result<Value, Failure> {
         self.attributes(arguments)?;
         super::DESCRIPTION.check_attach(arguments)?;
-        let pid = match process_name::process_of(arguments)? {
-            Some(pid) => Some(pid),
-            None => arguments["processId"].as_u64().or_else(|| arguments["processId"].as_str()?.parse().ok()),
-        };
+        let named: ProcessAttributes = types::read(arguments);
+        let pid = process_name::process_of(arguments)?.or_else(|| named.pid());
         let Some(pid) = pid.and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0) else {
-            return Err(Failure::invalid(format!(
-                "`processId` must be a process id, not {}",
-                arguments["processId"]
-            )));
+            let given = named.process_id;
+            return Err(Failure::invalid(format!("`processId` must be a process id, not {given}")));
         };
         if !Path::new("/proc").join(pid.to_string()).exists() {
             return Err(Failure::new(ErrorCode::ProcessNotFound, format!("there is no process {pid}")));

@@ -13,12 +13,12 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure};
-use serde_json::json;
+use dap_wire::{ErrorCode, Failure, types};
+use serde_json::Value;
 use session_registry::ScratchFolder;
 use sha2::{Digest, Sha256};
 
-use super::sdk::CompilerSdk;
+use super::sdk::{CompilerSdk, FrameworkReference, RuntimeOptions, RuntimeSettings};
 use tandem_engine::builds;
 use tandem_process::SpawnSpec;
 
@@ -206,17 +206,21 @@ fn make(sdk: &CompilerSdk, folder: &Path, give_up: &dyn Fn() -> bool) -> Result<
         Failure::new(ErrorCode::IoFailed, format!("cannot write to `{}`: {error}", folder.display()))
     };
     let version = sdk.runtime.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let settings = json!({ "runtimeOptions": {
-        "framework": { "name": "Microsoft.NETCore.App", "version": version },
-        "configProperties": {
-            "System.GC.Server": false,
-            "System.GC.Concurrent": false,
-            "System.GC.HeapHardLimit": MAX_HEAP,
-            "System.Runtime.TieredPGO": false,
-            "System.Globalization.Invariant": true,
+    let properties = [
+        ("System.GC.Server", Value::Bool(false)),
+        ("System.GC.Concurrent", Value::Bool(false)),
+        ("System.GC.HeapHardLimit", MAX_HEAP.into()),
+        ("System.Runtime.TieredPGO", Value::Bool(false)),
+        ("System.Globalization.Invariant", Value::Bool(true)),
+    ];
+    let settings = RuntimeSettings {
+        runtime_options: RuntimeOptions {
+            framework: FrameworkReference { name: "Microsoft.NETCore.App".into(), version },
+            config_properties: properties.map(|(name, value)| (name.to_owned(), value)).into_iter().collect(),
         },
-    }});
-    std::fs::write(folder.join(format!("{NAME}.runtimeconfig.json")), settings.to_string()).map_err(io)?;
+    };
+    let settings = types::body(&settings).to_string();
+    std::fs::write(folder.join(format!("{NAME}.runtimeconfig.json")), settings).map_err(io)?;
     let sources = folder.join("source");
     std::fs::create_dir(&sources).map_err(io)?;
     let mut arguments: Vec<String> = [

@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use dap_wire::Failure;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// The launch attribute `expressionCompiler`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -48,6 +49,30 @@ pub(super) struct CompilerSdk {
     pub(super) runtime: PathBuf,
 }
 
+/// A `runtimeconfig.json`: the runtime of an assembly.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RuntimeSettings {
+    pub(super) runtime_options: RuntimeOptions,
+}
+
+/// The part of a `runtimeconfig.json` that the host of .NET reads.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RuntimeOptions {
+    pub(super) framework: FrameworkReference,
+    #[serde(default)]
+    pub(super) config_properties: Map<String, Value>,
+}
+
+/// A framework and its version.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct FrameworkReference {
+    #[serde(default)]
+    pub(super) name: String,
+    pub(super) version: String,
+}
+
 impl CompilerSdk {
     /// The SDK in a folder such as `/usr/lib/dotnet/sdk/10.0.401`; `None` without a
     /// compiler or a runtime for it.
@@ -56,13 +81,13 @@ impl CompilerSdk {
         let settings = std::fs::read_to_string(compiler.join("csc.runtimeconfig.json")).ok()?;
         compiler.join("csc.dll").is_file().then_some(())?;
         let root = folder.parent()?.parent()?;
-        let settings: Value = serde_json::from_str(&settings).ok()?;
-        let required = settings["runtimeOptions"]["framework"]["version"].as_str()?;
+        let settings: RuntimeSettings = serde_json::from_str(&settings).ok()?;
+        let required = settings.runtime_options.framework.version;
         Some(Self {
             version: folder.file_name()?.to_str()?.to_owned(),
             dotnet: Some(root.join("dotnet")).filter(|dotnet| dotnet.is_file())?,
             compiler,
-            runtime: runtime_for(&root.join("shared/Microsoft.NETCore.App"), required)?,
+            runtime: runtime_for(&root.join("shared/Microsoft.NETCore.App"), &required)?,
         })
     }
 }

@@ -163,8 +163,9 @@ fn filter(value: &Value, ignored: &mut Vec<String>) -> Result<ModuleFilter, Fail
         let list = texts(&format!("{NAME}.{name}"), &value[name])?;
         Ok(list.into_iter().map(|module| module.to_lowercase()).collect())
     };
-    match value["mode"].as_str() {
-        None if value["mode"].is_null() => Ok(ModuleFilter::AllBut(list("excludedModules")?)),
+    let mode = &value["mode"];
+    match mode.as_str() {
+        None if mode.is_null() => Ok(ModuleFilter::AllBut(list("excludedModules")?)),
         Some("loadAllButExcluded") => Ok(ModuleFilter::AllBut(list("excludedModules")?)),
         Some("loadOnlyIncluded") => Ok(ModuleFilter::Only {
             included: list("includedModules")?,
@@ -174,11 +175,7 @@ fn filter(value: &Value, ignored: &mut Vec<String>) -> Result<ModuleFilter, Fail
                 true,
             )?,
         }),
-        _ => Err(invalid_option(
-            &format!("{NAME}.mode"),
-            "`loadAllButExcluded` or `loadOnlyIncluded`",
-            &value["mode"],
-        )),
+        _ => Err(invalid_option(&format!("{NAME}.mode"), "`loadAllButExcluded` or `loadOnlyIncluded`", mode)),
     }
 }
 
