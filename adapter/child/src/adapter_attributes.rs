@@ -24,7 +24,7 @@ pub(super) struct AdapterAttributes<'a> {
     /// The older name for the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) run_in_terminal: Option<bool>,
-    /// What the adapter does with the program.
+    /// The way in which the adapter gets at the program, such as `exec` or `remote`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) mode: Option<&'static str>,
     /// The process to attach to.

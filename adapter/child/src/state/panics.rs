@@ -139,7 +139,7 @@ mod tests {
     fn only_a_stop_at_our_breakpoint_is_a_panic() {
         let mut panics = PanicFilter::default();
         panics.take_own(&mut json!({ "breakpoints": [{ "id": 4 }, { "id": 9 }] }));
-        // What is not a DAP body names no other breakpoint.
+        // A reply that is not a DAP body names no other breakpoint.
         panics.take_own(&mut json!("ok"));
         let stop = |reason: &str, breakpoint| StoppedEventBody {
             reason: reason.into(),

@@ -14,7 +14,7 @@ pub struct SessionControlArguments {
     /// The access that agents get.
     #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
     pub agent_access: Option<String>,
-    /// Whether the session goes on when the client that launched it leaves.
+    /// Whether the session continues when the client that launched it leaves.
     #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
     pub hand_over: Option<bool>,
 }
@@ -26,7 +26,7 @@ pub struct SessionControlBody {
     /// The access that agents have now.
     #[serde(deserialize_with = "required")]
     pub agent_access: String,
-    /// Whether the session goes on when the client that launched it leaves.
+    /// Whether the session continues when the client that launched it leaves.
     #[serde(deserialize_with = "required")]
     pub hand_over: bool,
 }
