@@ -1,9 +1,11 @@
 //! Paths as agents write them: also with `~` for the user's home, as in a shell, and as `file://` URIs, as
 //! editors and language servers name files. Knows the arguments that are paths; reads no file.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::Path;
 
+use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 /// The arguments that are paths, lists of paths, or map names to paths.
@@ -58,27 +60,8 @@ fn expand(text: &str, home: Option<OsString>) -> Option<String> {
     }
     let rest = text.strip_prefix("file://")?;
     let path = rest.strip_prefix("localhost").unwrap_or(rest);
-    path.starts_with('/').then(|| decode(path)).flatten()
-}
-
-/// A path without percent signs for its special characters; `None` if they encode no UTF-8.
-fn decode(path: &str) -> Option<String> {
-    let mut parts = path.split('%');
-    let mut bytes = parts.next()?.as_bytes().to_vec();
-    for part in parts {
-        let code = part.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        match (code, part.get(2..)) {
-            (Some(code), Some(rest)) => {
-                bytes.push(code);
-                bytes.extend(rest.as_bytes());
-            }
-            _ => {
-                bytes.push(b'%');
-                bytes.extend(part.as_bytes());
-            }
-        }
-    }
-    String::from_utf8(bytes).ok()
+    let decoded = path.starts_with('/').then(|| percent_decode_str(path).decode_utf8().ok()).flatten();
+    decoded.map(Cow::into_owned)
 }
 
 #[cfg(test)]
