@@ -59,8 +59,8 @@ const CEILINGS: [(&str, [usize; 3]); 21] = [
     ("adapter/session", [0, 1, 0]),
     ("adapter/wire", [0, 2, 0]),
     ("bridge", [179, 280, 0]),
-    ("bridge/testing", [66, 171, 4]),
-    ("bridge/workspace", [8, 49, 0]),
+    ("bridge/testing", [30, 56, 4]),
+    ("bridge/workspace", [8, 11, 0]),
 ];
 
 /// Structs over [`MAX_FIELDS`], with the number of their fields.

@@ -249,8 +249,15 @@ pub fn optional<'de, D: Deserializer<'de>, T: DeserializeOwned>(field: D) -> Res
     Ok(T::deserialize(&value).ok())
 }
 
-/// Reads a required field; an absent or invalid one has the default value.
-fn required<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(field: D) -> Result<T, D::Error> {
+/// Reads a required field; an absent or invalid one has the default value. For `deserialize_with`.
+///
+/// # Errors
+/// When the text is not JSON.
+pub fn required<'de, D, T>(field: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned + Default,
+{
     let value = Value::deserialize(field).map_err(D::Error::custom)?;
     Ok(T::deserialize(&value).unwrap_or_default())
 }

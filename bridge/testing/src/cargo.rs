@@ -5,16 +5,16 @@
 use std::path::{Path, PathBuf};
 
 use dap_wire::Failure;
-use serde_json::{Value, json};
 use workspace_tools::build::project::{BuildTool, Project};
 use workspace_tools::build::readers::OutputParser;
+use workspace_tools::build::report::CargoArtifact;
 use workspace_tools::build::steps::BuildStep;
 use workspace_tools::process::output::CapturedOutput;
 use workspace_tools::process::{ProcessCommand, ProcessExit};
 
 use crate::framework::{ChosenTests, TestFramework};
 use crate::host::{BoxFuture, DirectLauncher, ProcessLaunch, Stops};
-use crate::model::TestItem;
+use crate::model::{TestHandle, TestItem};
 use crate::run::{FrameworkRun, NoResultSource};
 use libtest::Libtest;
 use sources::CrateSources;
@@ -58,21 +58,19 @@ struct TestExecutable {
 }
 
 impl TestExecutable {
-    fn of(artifact: &Value) -> Option<Self> {
-        if artifact["profile"]["test"] != true {
+    fn of(artifact: CargoArtifact) -> Option<Self> {
+        let CargoArtifact { manifest_path, package_id, target, profile, executable } = artifact;
+        if !profile.test {
             return None;
         }
-        let text = |value: &Value| value.as_str().map(str::to_owned);
-        let folder = PathBuf::from(text(&artifact["manifest_path"])?).parent()?.to_owned();
-        let package = package(artifact["package_id"].as_str()?, &folder);
-        let target = artifact["target"]["name"].as_str()?;
-        let name = match artifact["target"]["kind"][0].as_str()? {
-            "test" => format!("{package}::{target}"),
-            kind @ ("bin" | "example" | "bench") => format!("{package}::{kind}/{target}"),
+        let folder = PathBuf::from(manifest_path).parent()?.to_owned();
+        let package = package(&package_id, &folder);
+        let name = match target.kind.first()?.as_str() {
+            "test" => format!("{package}::{}", target.name),
+            kind @ ("bin" | "example" | "bench") => format!("{package}::{kind}/{}", target.name),
             _ => package,
         };
-        let source = PathBuf::from(text(&artifact["target"]["src_path"])?);
-        Some(Self { name, file: PathBuf::from(text(&artifact["executable"])?), folder, source })
+        Some(Self { name, file: PathBuf::from(executable?), folder, source: PathBuf::from(target.src_path) })
     }
 
     /// The command with the environment that `cargo test` sets.
@@ -139,7 +137,7 @@ async fn programs(run: &mut FrameworkRun<'_>) -> Result<Vec<TestExecutable>, Fai
         return Ok(Vec::new());
     }
     let mut programs: Vec<TestExecutable> =
-        std::mem::take(&mut run.report.artifacts).iter().filter_map(TestExecutable::of).collect();
+        std::mem::take(&mut run.report.artifacts).into_iter().filter_map(TestExecutable::of).collect();
     // Cargo lists them in the order of compilation, which differs from build to build: sort them for paging.
     programs.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(programs)
@@ -197,14 +195,31 @@ fn class_of(program: &TestExecutable, name: &str) -> String {
     }
 }
 
-fn handle(program: &TestExecutable, name: &str, panics: bool) -> Value {
-    let TestExecutable { name: package, file, folder, source } = program;
-    json!({ "program": [package, file, folder, source], "name": name, "panics": panics })
+/// The handle of a test: how to run it later.
+struct CargoTest {
+    /// The program of the test; a test in documentation has none.
+    program: Option<TestExecutable>,
+    /// The name of the test in its program.
+    name: String,
+    /// Whether it passes when it panics.
+    panics: bool,
 }
 
-fn program_of(test: &TestItem) -> Option<TestExecutable> {
-    let (name, file, folder, source) = serde_json::from_value(test.handle["program"].clone()).ok()?;
-    Some(TestExecutable { name, file, folder, source })
+fn handle(program: &TestExecutable, name: &str, panics: bool) -> TestHandle {
+    TestHandle::new(CargoTest { program: Some(program.clone()), name: name.to_owned(), panics })
+}
+
+fn program_of(test: &TestItem) -> Option<&TestExecutable> {
+    test.handle.get::<CargoTest>()?.program.as_ref()
+}
+
+/// The name of a test in its program.
+fn name_of(test: &TestItem) -> Option<&str> {
+    test.handle.get::<CargoTest>().map(|handle| handle.name.as_str())
+}
+
+fn is_documentation(test: &TestItem) -> bool {
+    test.handle.get::<CargoTest>().is_some_and(|handle| handle.program.is_none())
 }
 
 /// Whether a library has examples in its documentation; without any, rustdoc does not have to run.
@@ -238,7 +253,7 @@ async fn documentation(
             file: Some(run.project.folder.join(file).display().to_string()),
             line,
             class: "doc".into(),
-            handle: json!({ "documentation": true, "name": name }),
+            handle: TestHandle::new(CargoTest { program: None, name: name.to_owned(), panics: false }),
             ..TestItem::default()
         }
     };
@@ -290,7 +305,7 @@ async fn matching_tests(
 
 /// Whether a test passes when it panics.
 fn is_to_panic(test: &TestItem) -> bool {
-    test.handle["panics"] == true
+    test.handle.get::<CargoTest>().is_some_and(|handle| handle.panics)
 }
 
 /// Runs tests of one program in one process.
@@ -302,7 +317,7 @@ async fn run_process(
 ) -> Result<(), Failure> {
     let (_, own) = arguments(run);
     let debugs = run.host.is_debugger();
-    let names = tests.iter().filter_map(|test| test.handle["name"].as_str());
+    let names = tests.iter().filter_map(name_of);
     let mut command = program.command(run).args(filter);
     if !tests.is_empty() {
         command = command.arg("--exact").args(names);
@@ -366,7 +381,7 @@ async fn rerun_after_crash(
         if left.is_empty() {
             return Ok(());
         }
-        let names = left.iter().filter_map(|test| test.handle["name"].as_str());
+        let names = left.iter().filter_map(name_of);
         let command = program.command(run).arg("--exact").args(names).arg("--test-threads=1");
         let mut reader = Libtest::new(&program.name);
         let launch = ProcessLaunch::new(command, "lldb");
@@ -404,9 +419,9 @@ async fn run_documentation(
     let (own, more) = arguments(run);
     let mut command = cargo(run).arg("--doc").args(own).arg("--").args(filter);
     // rustdoc splits arguments at spaces: select by the item's name, and ignore other tests that match it.
-    command = command.args(tests.iter().filter_map(|test| item_of(test.handle["name"].as_str()?)));
+    command = command.args(tests.iter().filter_map(|test| item_of(name_of(test)?)));
     let launch = ProcessLaunch::new(command.args(more), "lldb");
-    let names = tests.iter().filter_map(|test| test.handle["name"].as_str().map(str::to_owned));
+    let names = tests.iter().filter_map(|test| name_of(test).map(str::to_owned));
     let mut reader = Libtest::new("doc").restrict_to(names.collect());
     run.process(&DirectLauncher, launch, "cargo test --doc", &mut reader, &mut NoResultSource).await.map(drop)
 }
@@ -470,17 +485,16 @@ impl TestFramework for Cargo {
 async fn run_tests(run: &mut FrameworkRun<'_>, tests: &[TestItem]) -> Result<(), Failure> {
     let mut programs: Vec<TestExecutable> = Vec::new();
     for program in tests.iter().filter_map(program_of) {
-        if !programs.contains(&program) {
-            programs.push(program);
+        if !programs.contains(program) {
+            programs.push(program.clone());
         }
     }
     for program in programs {
         let own: Vec<TestItem> =
-            tests.iter().filter(|test| program_of(test).as_ref() == Some(&program)).cloned().collect();
+            tests.iter().filter(|test| program_of(test) == Some(&program)).cloned().collect();
         run_program(run, &program, &own, None).await?;
     }
-    let documented: Vec<TestItem> =
-        tests.iter().filter(|test| test.handle["documentation"] == true).cloned().collect();
+    let documented: Vec<TestItem> = tests.iter().filter(|test| is_documentation(test)).cloned().collect();
     if !documented.is_empty() {
         run_documentation(run, &documented, None).await?;
     }
@@ -489,6 +503,8 @@ async fn run_tests(run: &mut FrameworkRun<'_>, tests: &[TestItem]) -> Result<(),
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     #[test]
@@ -505,6 +521,7 @@ mod tests {
 
     #[test]
     fn a_program_of_tests_is_named_by_package_and_kind() {
+        let executable = |artifact: Value| TestExecutable::of(serde_json::from_value(artifact).unwrap());
         let artifact = |kind: &str, name: &str| {
             json!({ "profile": { "test": true }, "manifest_path": "/w/calc/Cargo.toml",
                 "package_id": "path+file:///w/calc#0.1.0",
@@ -514,8 +531,8 @@ mod tests {
         for (kind, name, expected) in
             [("lib", "calc", "calc"), ("test", "it", "calc::it"), ("bin", "calc", "calc::bin/calc")]
         {
-            assert_eq!(TestExecutable::of(&artifact(kind, name)).unwrap().name, expected);
+            assert_eq!(executable(artifact(kind, name)).unwrap().name, expected);
         }
-        assert_eq!(TestExecutable::of(&json!({ "profile": { "test": false } })), None);
+        assert_eq!(executable(json!({ "profile": { "test": false } })), None);
     }
 }

@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
 use workspace_tools::bounded;
 use workspace_tools::build::project::{BuildTool, Project};
 use workspace_tools::build::readers::OutputParser;
@@ -20,9 +19,11 @@ use crate::model::{TestItem, TestResult, TestStatus};
 use crate::run::{FrameworkRun, NoResultSource, NullReader};
 use ctest::Ctest;
 use googletest::GoogleTest;
+use listing::{CtestEntry, CtestList};
 
 mod ctest;
 mod googletest;
+mod listing;
 
 /// Maximum length of a list of tests, in bytes.
 const MAX_LIST: usize = 32 << 20;
@@ -36,76 +37,21 @@ const MARK: &[u8] = b"gtest_list_tests";
 /// Tests of CMake projects.
 pub struct Cmake;
 
-/// A test of ctest's list.
+/// The handle of a test: how to run it later.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct CtestEntry {
-    name: String,
+struct CmakeTest {
+    /// The program and its arguments.
     command: Vec<String>,
     folder: PathBuf,
     env: Vec<String>,
-    labels: Vec<String>,
-    place: Option<(String, u32)>,
-    disabled: bool,
-    /// Whether it passes when its program fails.
     will_fail: bool,
+    /// The name inside the program, if it is a test of GoogleTest.
+    name: Option<String>,
 }
 
-impl CtestEntry {
-    fn of(one: &Value, graph: &Value, build: &Path) -> Option<Self> {
-        let texts = |value: &Value| -> Vec<String> {
-            value
-                .as_array()
-                .into_iter()
-                .flatten()
-                .filter_map(|text| text.as_str().map(str::to_owned))
-                .collect()
-        };
-        let property = |name: &str| {
-            let all = one["properties"].as_array().into_iter().flatten();
-            all.filter(|property| property["name"] == name)
-                .map(|property| &property["value"])
-                .next()
-                .unwrap_or(&Value::Null)
-        };
-        Some(Self {
-            name: one["name"].as_str()?.to_owned(),
-            command: texts(&one["command"]),
-            folder: property("WORKING_DIRECTORY").as_str().map_or_else(|| build.to_owned(), PathBuf::from),
-            env: texts(property("ENVIRONMENT")),
-            labels: texts(property("LABELS")),
-            place: place(one, graph),
-            disabled: property("DISABLED") == true,
-            will_fail: property("WILL_FAIL") == true,
-        })
-    }
-
-    /// The program and the name inside it, of a test that `gtest_discover_tests` has found.
-    fn discovered_test(&self) -> Option<(String, String)> {
-        let filter = self.command.iter().find_map(|word| word.strip_prefix("--gtest_filter="))?;
-        Some((self.command.first()?.clone(), filter.to_owned()))
-    }
-
-    fn test(&self) -> TestItem {
-        let (file, line) = self.place.clone().unzip();
-        TestItem {
-            id: self.name.clone(),
-            file,
-            line,
-            traits: self.labels.clone(),
-            skipped: self.disabled.then(|| "DISABLED".to_owned()),
-            class: "ctest".into(),
-            handle: json!({ "command": self.command, "folder": self.folder, "env": self.env,
-                "willFail": self.will_fail }),
-            ..TestItem::default()
-        }
-    }
-}
-
-/// The line of the CMake file that defines the test.
-fn place(one: &Value, graph: &Value) -> Option<(String, u32)> {
-    let node = graph["nodes"].get(usize::try_from(one["backtrace"].as_u64()?).ok()?)?;
-    let file = graph["files"].get(usize::try_from(node["file"].as_u64()?).ok()?)?.as_str()?;
-    Some((file.to_owned(), u32::try_from(node["line"].as_u64()?).ok()?))
+/// The name of a test inside a program of GoogleTest.
+fn name_of(test: &TestItem) -> Option<&str> {
+    test.handle.get::<CmakeTest>()?.name.as_deref()
 }
 
 fn build_folder(run: &FrameworkRun<'_>) -> PathBuf {
@@ -158,13 +104,13 @@ async fn list_tests(run: &mut FrameworkRun<'_>) -> Result<Vec<TestItem>, Failure
     let ended = command.run(&mut printed, run.options.run_limit, run.cancel).await?;
     let errors = printed.err.text();
     let bytes = printed.out.whole().unwrap_or_default();
-    let list: Value = serde_json::from_slice(&bytes).map_err(|error| {
+    let list: CtestList = serde_json::from_slice(&bytes).map_err(|error| {
         let message = format!("ctest does not list its tests ({ended}): {error}; {}", errors.trim());
         Failure::new(ErrorCode::CommandFailed, message).hint("ctest 3.14 or newer lists them")
     })?;
-    let all = list["tests"].as_array().into_iter().flatten();
+    let CtestList { tests: all, backtrace_graph: graph } = list;
     let all: Vec<CtestEntry> =
-        all.filter_map(|one| CtestEntry::of(one, &list["backtraceGraph"], &folder)).collect();
+        all.into_iter().filter_map(|one| CtestEntry::of(one, &graph, &folder)).collect();
     let mut programs: HashMap<String, Option<Vec<TestItem>>> = HashMap::new();
     let mut tests = Vec::new();
     for one in &all {
@@ -184,7 +130,7 @@ async fn list_tests(run: &mut FrameworkRun<'_>) -> Result<Vec<TestItem>, Failure
             // ctest has a test for each: its place is where GoogleTest says.
             (Some(inside), Some((_, name))) => {
                 let mut test = one.test();
-                if let Some(own) = inside.into_iter().find(|own| own.handle["name"] == name.as_str()) {
+                if let Some(own) = inside.into_iter().find(|own| name_of(own) == Some(name.as_str())) {
                     test = TestItem { id: test.id, traits: test.traits, ..own };
                 }
                 tests.push(test);
@@ -204,11 +150,10 @@ fn is_googletest(program: &Path) -> bool {
 
 /// The process of a test, with its folder and environment.
 fn command_of(run: &FrameworkRun<'_>, test: &TestItem) -> Option<ProcessCommand> {
-    let words: Vec<&str> = test.handle["command"].as_array()?.iter().filter_map(Value::as_str).collect();
-    let (program, arguments) = words.split_first()?;
-    let folder = test.handle["folder"].as_str().unwrap_or(".");
-    let mut command = ProcessCommand::new(program, folder).args(arguments);
-    for pair in test.handle["env"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+    let handle = test.handle.get::<CmakeTest>()?;
+    let (program, arguments) = handle.command.split_first()?;
+    let mut command = ProcessCommand::new(program, &handle.folder).args(arguments);
+    for pair in &handle.env {
         if let Some((name, value)) = pair.split_once('=') {
             command = command.env(name, value);
         }
@@ -226,7 +171,7 @@ async fn run_googletest(run: &mut FrameworkRun<'_>, tests: &[TestItem]) -> Resul
     for _ in 0..MAX_CRASHES {
         let Some(first) = left.first() else { return Ok(()) };
         let Some(mut command) = command_of(run, first) else { return Ok(()) };
-        let names: Vec<&str> = left.iter().filter_map(|test| test.handle["name"].as_str()).collect();
+        let names: Vec<&str> = left.iter().filter_map(name_of).collect();
         command.arguments.clear();
         command = command.arg(format!("--gtest_filter={}", names.join(":"))).arg("--gtest_color=no");
         if tests.len() == 1 && tests.iter().all(|test| test.skipped.is_some()) {
@@ -311,7 +256,8 @@ async fn debug_ctest(run: &mut FrameworkRun<'_>, test: &TestItem) -> Result<(), 
     launch.stops = Stops { note: Some(note), ..Stops::default() };
     let host = run.host;
     let ended = run.process(host, launch, "ctest", &mut NullReader, &mut NoResultSource).await?;
-    let passed = ended.success() != (test.handle["willFail"] == true);
+    let will_fail = test.handle.get::<CmakeTest>().is_some_and(|handle| handle.will_fail);
+    let passed = ended.success() != will_fail;
     run.results.finish_test(TestResult {
         id: test.id.clone(),
         outcome: if passed { TestStatus::Passed } else { TestStatus::Failed },
@@ -325,11 +271,11 @@ async fn run_tests(run: &mut FrameworkRun<'_>, tests: &[TestItem]) -> Result<(),
     let mut programs: Vec<(String, Vec<TestItem>)> = Vec::new();
     let mut others = Vec::new();
     for test in tests {
-        if test.handle["name"].is_null() {
+        let Some(handle) = test.handle.get::<CmakeTest>().filter(|handle| handle.name.is_some()) else {
             others.push(test.clone());
             continue;
-        }
-        let program = test.handle["command"][0].as_str().unwrap_or_default();
+        };
+        let program = handle.command.first().map(String::as_str).unwrap_or_default();
         match programs.iter_mut().find(|(known, _)| known == program) {
             Some((_, own)) => own.push(test.clone()),
             None => programs.push((program.to_owned(), vec![test.clone()])),

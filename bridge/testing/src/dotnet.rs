@@ -14,7 +14,7 @@ use crate::host::{BoxFuture, Stops};
 use crate::model::TestItem;
 use crate::results::TestScope;
 use crate::run::{FrameworkRun, KnownException};
-use build::TestProject;
+use build::{DotnetTest, TestProject};
 
 pub mod build;
 pub mod filter;
@@ -105,31 +105,17 @@ async fn list_tests(run: &mut FrameworkRun<'_>) -> Result<Vec<TestItem>, Failure
             true => mtp::list(run, project).await?,
             false => vstest::list(run, project).await?,
         };
-        tests.extend(found.into_iter().map(|test| with_project(test, project)));
+        let with_project = |test: TestItem| TestItem { project: project.name.clone(), ..test };
+        tests.extend(found.into_iter().map(with_project));
     }
     Ok(number_duplicates(tests))
-}
-
-/// Adds the project to a test, which a later run needs.
-fn with_project(mut test: TestItem, project: &TestProject) -> TestItem {
-    test.handle["project"] = serde_json::json!([
-        project.project,
-        project.target,
-        project.is_platform,
-        project.console,
-        project.settings,
-        project.arguments,
-        project.folder
-    ]);
-    test.project = project.name.clone();
-    test
 }
 
 /// Tests that share an id are numbered, in their order.
 fn number_duplicates(mut tests: Vec<TestItem>) -> Vec<TestItem> {
     let mut seen = std::collections::HashMap::new();
     for test in &mut tests {
-        let key = (test.id.clone(), test.handle["target"].to_string());
+        let key = (test.id.clone(), project_of(test).map(|project| project.target));
         let count = seen.entry(key).or_insert(0_u32);
         *count += 1;
         if *count > 1 {
@@ -153,10 +139,7 @@ fn by_project(tests: &[TestItem]) -> Vec<(TestProject, Vec<TestItem>)> {
 }
 
 fn project_of(test: &TestItem) -> Option<TestProject> {
-    let (project, target, is_platform, console, settings, arguments, folder) =
-        serde_json::from_value(test.handle["project"].clone()).ok()?;
-    let (framework, name) = (test.framework.clone(), test.project.clone());
-    Some(TestProject { project, name, target, framework, is_platform, console, settings, arguments, folder })
+    test.handle.get::<DotnetTest>().map(|handle| handle.project.clone())
 }
 
 impl TestFramework for Dotnet {

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
 use workspace_tools::bounded;
 use workspace_tools::build::project::{BuildTool, Project};
 use workspace_tools::build::readers::OutputParser;
@@ -17,11 +16,13 @@ use workspace_tools::process::output::CapturedOutput;
 
 use crate::framework::{ChosenTests, TestFramework};
 use crate::host::{BoxFuture, DirectLauncher, ProcessLaunch, Stops};
-use crate::model::TestItem;
+use crate::model::{TestHandle, TestItem};
 use crate::run::{FrameworkRun, NoResultSource};
 use events::GoTestEvents;
+use messages::ListedPackage;
 
 mod events;
+mod messages;
 
 /// Maximum length of a list of packages, in bytes.
 const MAX_LIST: usize = 64 << 20;
@@ -44,13 +45,21 @@ struct Package {
     files: Vec<PathBuf>,
 }
 
+/// The handle of a test: how to run it later.
+struct GoTest {
+    package: String,
+    /// The folder of the package.
+    folder: PathBuf,
+    /// The name of the test in its package.
+    name: String,
+}
+
 impl Package {
-    fn of(listed: &Value) -> Option<Self> {
-        let folder = PathBuf::from(listed["Dir"].as_str()?);
-        let files =
-            ["TestGoFiles", "XTestGoFiles"].into_iter().flat_map(|key| listed[key].as_array()).flatten();
-        let files: Vec<PathBuf> = files.filter_map(Value::as_str).map(|name| folder.join(name)).collect();
-        Some(Self { path: listed["ImportPath"].as_str()?.to_owned(), folder, files })
+    fn of(listed: ListedPackage) -> Option<Self> {
+        let folder = PathBuf::from(listed.dir?);
+        let files = listed.test_go_files.iter().chain(&listed.x_test_go_files);
+        let files = files.map(|name| folder.join(name)).collect();
+        Some(Self { path: listed.import_path?, folder, files })
     }
 
     /// Its tests, by what its sources declare.
@@ -68,7 +77,11 @@ impl Package {
                     file: Some(file.display().to_string()),
                     line: u32::try_from(at + 1).ok(),
                     class: self.path.clone(),
-                    handle: json!({ "package": self.path, "folder": self.folder, "name": name }),
+                    handle: TestHandle::new(GoTest {
+                        package: self.path.clone(),
+                        folder: self.folder.clone(),
+                        name: name.to_owned(),
+                    }),
                     ..TestItem::default()
                 });
             }
@@ -123,8 +136,8 @@ async fn packages(run: &FrameworkRun<'_>) -> Result<Vec<Package>, Failure> {
     let ended = command.run(&mut printed, run.options.run_limit, run.cancel).await?;
     let errors = printed.err.text();
     let text = printed.out.whole().unwrap_or_default();
-    let listed = serde_json::Deserializer::from_slice(&text).into_iter::<Value>().map_while(Result::ok);
-    let packages: Vec<Package> = listed.filter_map(|one| Package::of(&one)).collect();
+    let listed = serde_json::Deserializer::from_slice(&text).into_iter::<ListedPackage>();
+    let packages: Vec<Package> = listed.map_while(Result::ok).filter_map(Package::of).collect();
     if packages.is_empty() && !ended.success() {
         return Err(Failure::new(ErrorCode::CommandFailed, format!("`go list` failed: {}", errors.trim())));
     }
@@ -183,10 +196,10 @@ async fn test(run: &mut FrameworkRun<'_>, packages: &str, filter: Option<&str>) 
 }
 
 /// The tests of each package, by its path.
-fn by_package(tests: &[TestItem]) -> BTreeMap<&str, Vec<&TestItem>> {
-    let mut packages: BTreeMap<&str, Vec<&TestItem>> = BTreeMap::new();
-    for test in tests {
-        packages.entry(test.handle["package"].as_str().unwrap_or_default()).or_default().push(test);
+fn by_package(tests: &[TestItem]) -> BTreeMap<&str, Vec<&GoTest>> {
+    let mut packages: BTreeMap<&str, Vec<&GoTest>> = BTreeMap::new();
+    for test in tests.iter().filter_map(|test| test.handle.get::<GoTest>()) {
+        packages.entry(&test.package).or_default().push(test);
     }
     packages
 }
@@ -214,7 +227,7 @@ async fn debug(
         command.environment.push((name.into(), value.as_ref().map(Into::into)));
     }
     let mut launch = ProcessLaunch::new(command, "delve");
-    launch.attributes.insert("mode".into(), json!("exec"));
+    launch.set_attribute("mode", "exec");
     launch.stops = Stops { functions: vec![FAIL], own_frames: true, ..Stops::default() };
     let mut events = GoTestEvents::of_program(&run.project.folder, path, folder);
     let host = run.host;
@@ -225,9 +238,8 @@ async fn debug_all(run: &mut FrameworkRun<'_>, chosen: &ChosenTests) -> Result<(
     match chosen {
         ChosenTests::Tests(tests) => {
             for (path, own) in by_package(tests) {
-                let folder = own.first().and_then(|test| test.handle["folder"].as_str()).map(PathBuf::from);
-                let folder = folder.unwrap_or_else(|| run.project.folder.clone());
-                let names: Vec<&str> = own.iter().filter_map(|test| test.handle["name"].as_str()).collect();
+                let folder = own.first().map_or(&run.project.folder, |test| &test.folder).clone();
+                let names: Vec<&str> = own.iter().map(|test| test.name.as_str()).collect();
                 for filter in expressions(&names) {
                     debug(run, path, &folder, Some(&filter)).await?;
                 }
@@ -283,8 +295,7 @@ impl TestFramework for Go {
                 ChosenTests::Filter(filter) => test(run, &everywhere, Some(filter)).await,
                 ChosenTests::Tests(tests) => {
                     for (path, own) in by_package(tests) {
-                        let names: Vec<&str> =
-                            own.iter().filter_map(|test| test.handle["name"].as_str()).collect();
+                        let names: Vec<&str> = own.iter().map(|test| test.name.as_str()).collect();
                         for filter in expressions(&names) {
                             test(run, path, Some(&filter)).await?;
                         }
@@ -300,8 +311,9 @@ impl TestFramework for Go {
         let (package, name) =
             text.split_once(' ').filter(|(package, name)| !package.is_empty() && !name.is_empty())?;
         let folder = events::folder_of(&project.folder, package);
-        let handle = json!({ "package": package, "folder": folder, "name": name });
-        Some(TestItem { id: text.to_owned(), name: Some(name.to_owned()), handle, ..TestItem::default() })
+        let (package, name) = (package.to_owned(), name.to_owned());
+        let handle = TestHandle::new(GoTest { package, folder, name: name.clone() });
+        Some(TestItem { id: text.to_owned(), name: Some(name), handle, ..TestItem::default() })
     }
 }
 

@@ -2,12 +2,15 @@
 //! Frameworks define the commands and read their output; they do not know which of the two it is, beyond the
 //! switches that a debugged run needs.
 
+use std::ffi::OsString;
 use std::future::Future;
+use std::path::Path;
 use std::pin::Pin;
 use std::time::Duration;
 
-use dap_wire::Failure;
-use serde_json::{Map, Value, json};
+use dap_wire::{Failure, types};
+use serde::Serialize;
+use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use workspace_tools::process::{ProcessCommand, ProcessExit, Sink};
@@ -48,24 +51,40 @@ pub struct Stops {
     pub note: Option<&'static str>,
 }
 
+/// The attributes that launch a command.
+#[derive(Serialize)]
+struct CommandAttributes<'a> {
+    program: String,
+    args: Vec<String>,
+    cwd: &'a Path,
+    env: Map<String, Value>,
+    engine: &'static str,
+}
+
 impl ProcessLaunch {
     /// A process of this command under that engine.
     pub fn new(command: ProcessCommand, engine: &'static str) -> Self {
         Self { command, engine, attributes: Map::new(), stops: Stops::default(), started: None }
     }
 
+    /// Sets an attribute that differs from the command's, or removes one (`None`).
+    pub fn set_attribute(&mut self, name: &str, value: &(impl Serialize + ?Sized)) {
+        self.attributes.insert(name.to_owned(), serde_json::to_value(value).unwrap_or_default());
+    }
+
     /// The attributes of a launch under a debugger, by the names of launch configurations.
     pub fn debug_attributes(&self) -> Value {
-        let text = |word: &std::ffi::OsString| word.to_string_lossy().into_owned();
-        let args: Vec<String> = self.command.arguments.iter().map(text).collect();
-        let env: Map<String, Value> = self
-            .command
-            .environment
-            .iter()
-            .map(|(name, value)| (text(name), value.as_ref().map_or(Value::Null, |value| json!(text(value)))))
-            .collect();
-        let mut attributes = json!({ "program": text(&self.command.program), "args": args,
-            "cwd": self.command.folder, "env": env, "engine": self.engine });
+        let text = |word: &OsString| word.to_string_lossy().into_owned();
+        let variable = |(name, value): &(OsString, Option<OsString>)| {
+            (text(name), value.as_ref().map(text).map_or(Value::Null, Value::from))
+        };
+        let mut attributes = types::body(&CommandAttributes {
+            program: text(&self.command.program),
+            args: self.command.arguments.iter().map(text).collect(),
+            cwd: &self.command.folder,
+            env: self.command.environment.iter().map(variable).collect(),
+            engine: self.engine,
+        });
         if let Some(own) = attributes.as_object_mut() {
             for (name, value) in &self.attributes {
                 match value {

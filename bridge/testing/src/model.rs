@@ -3,8 +3,11 @@
 //! Not here: the results of a run as they come ([`crate::results`]), their text in an answer
 //! ([`crate::answer`]).
 
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 /// A test as its framework lists it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -38,7 +41,39 @@ pub struct TestItem {
     pub class: String,
     /// Data with which the framework finds the test again.
     #[serde(skip)]
-    pub handle: Value,
+    pub handle: TestHandle,
+}
+
+/// Data that only the framework of a test knows; each framework has its own type.
+#[derive(Clone, Default)]
+pub struct TestHandle(Option<Arc<dyn Any + Send + Sync>>);
+
+impl TestHandle {
+    /// A handle with the data of a framework.
+    pub fn new<T: Any + Send + Sync>(data: T) -> Self {
+        Self(Some(Arc::new(data)))
+    }
+
+    /// The data, if they are of this type.
+    pub fn get<T: Any>(&self) -> Option<&T> {
+        self.0.as_ref()?.downcast_ref()
+    }
+}
+
+impl PartialEq for TestHandle {
+    /// Two handles are equal if they share their data, or have none.
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            (one, other) => one.is_none() && other.is_none(),
+        }
+    }
+}
+
+impl fmt::Debug for TestHandle {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("TestHandle").finish_non_exhaustive()
+    }
 }
 
 /// Outcome of a test that has ended.

@@ -5,8 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
+use dap_wire::{ErrorCode, Failure, types};
+use serde_json::Value;
 use workspace_tools::bounded;
 use workspace_tools::build::project::Project;
 use workspace_tools::process::ProcessCommand;
@@ -130,7 +130,7 @@ fn with_environment(
     if let Some(tests) = selected {
         let file = run.scratch.join("ids.json");
         let ids: Vec<&str> = tests.iter().map(|test| test.id.as_str()).collect();
-        std::fs::write(&file, json!(ids).to_string()).map_err(|error| {
+        std::fs::write(&file, types::body(&ids).to_string()).map_err(|error| {
             Failure::new(ErrorCode::IoFailed, format!("cannot write `{}`: {error}", file.display()))
         })?;
         command = command.env("TANDEM_TEST_IDS", file);
@@ -147,11 +147,11 @@ fn launch(command: ProcessCommand, own: usize, known: Option<&KnownException>) -
         command.arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let (runtime, rest) = words.split_at(own.min(words.len()));
     let mut launch = ProcessLaunch::new(command, "js");
-    launch.attributes.insert("program".into(), json!(rest.first()));
-    launch.attributes.insert("args".into(), json!(rest.get(1..).unwrap_or_default()));
-    launch.attributes.insert("runtimeArgs".into(), json!(runtime));
+    launch.set_attribute("program", &rest.first());
+    launch.set_attribute("args", rest.get(1..).unwrap_or_default());
+    launch.set_attribute("runtimeArgs", &runtime);
     // Exceptions of code that is skipped are, too, and `node:assert` is such code.
-    launch.attributes.insert("skipFiles".into(), json!([]));
+    launch.set_attribute("skipFiles", &[""; 0]);
     let condition = condition(known);
     launch.stops = Stops {
         // The condition of one does not hold for uncaught exceptions, that of the other only for these.
@@ -170,7 +170,7 @@ fn condition(known: Option<&KnownException>) -> String {
     let condition = match known {
         None => FAILS.to_owned(),
         Some(known) => {
-            let message = json!(known.message.trim().lines().next().unwrap_or_default());
+            let message = types::body(&known.message.trim().lines().next().unwrap_or_default());
             format!(
                 "(line => !!line && {message}.includes(line))(('' + (error.message ?? \
                     error)).split('\\n')[0].trim())"

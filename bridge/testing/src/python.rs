@@ -4,8 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
-use dap_wire::{ErrorCode, Failure};
-use serde_json::json;
+use dap_wire::{ErrorCode, Failure, types};
+use serde::Serialize;
 use workspace_tools::bounded;
 use workspace_tools::build::project::{BuildTool, Project};
 use workspace_tools::process::{ProcessCommand, ProcessExit};
@@ -89,7 +89,7 @@ fn with_ids(
         return Ok(command.args(ids));
     }
     let file = run.scratch.join("ids.json");
-    std::fs::write(&file, json!(ids).to_string()).map_err(|error| {
+    std::fs::write(&file, types::body(&ids).to_string()).map_err(|error| {
         Failure::new(ErrorCode::IoFailed, format!("cannot write `{}`: {error}", file.display()))
     })?;
     let mut files: Vec<&str> =
@@ -107,7 +107,7 @@ fn stops() -> Stops {
 fn set_up_debugging(run: &FrameworkRun<'_>, launch: &mut ProcessLaunch, module: Option<&str>) {
     let python = python(run);
     if python.is_absolute() || run.options.python.is_some() {
-        launch.attributes.insert("python".into(), json!([python]));
+        launch.set_attribute("python", &[python]);
     }
     // The module or the program precedes the arguments.
     let skipped = if module.is_some() { 2 } else { 1 };
@@ -115,21 +115,29 @@ fn set_up_debugging(run: &FrameworkRun<'_>, launch: &mut ProcessLaunch, module: 
     let words: Vec<String> = words.collect();
     match module {
         Some(module) => {
-            launch.attributes.insert("module".into(), json!(module));
-            launch.attributes.insert("program".into(), json!(null));
+            launch.set_attribute("module", module);
+            launch.set_attribute("program", &None::<&str>);
         }
         None => {
-            launch.attributes.insert("program".into(), json!(words.first()));
+            launch.set_attribute("program", &words.first());
         }
     }
-    launch.attributes.insert("args".into(), words.into_iter().skip(skipped).collect());
-    launch.attributes.insert("rules".into(), json!(foreign(run, &launch.command)));
+    launch.set_attribute("args", words.get(skipped..).unwrap_or_default());
+    let rules = foreign(run, &launch.command);
+    launch.set_attribute("rules", &rules);
     launch.stops = stops();
+}
+
+/// A rule of debugpy: whether code below a path is the user's.
+#[derive(Serialize)]
+struct PathRule {
+    path: String,
+    include: bool,
 }
 
 /// Folders with code that is not the user's, besides those of installed packages: Tandem's helpers, and
 /// folders that `PYTHONPATH` adds. An exception that passes through them does not belong to the test.
-fn foreign(run: &FrameworkRun<'_>, command: &ProcessCommand) -> Vec<serde_json::Value> {
+fn foreign(run: &FrameworkRun<'_>, command: &ProcessCommand) -> Vec<PathRule> {
     let path = command.environment.iter().rev().find(|(name, _)| name == "PYTHONPATH");
     let path = path.and_then(|(_, value)| value.clone()).unwrap_or_default();
     let folder = &run.project.folder;
@@ -137,7 +145,7 @@ fn foreign(run: &FrameworkRun<'_>, command: &ProcessCommand) -> Vec<serde_json::
         |entry: &PathBuf| entry.is_absolute() && !entry.starts_with(folder) && !folder.starts_with(entry);
     std::env::split_paths(&path)
         .filter(outside)
-        .map(|entry| json!({ "path": format!("{}/**", entry.display()), "include": false }))
+        .map(|entry| PathRule { path: format!("{}/**", entry.display()), include: false })
         .collect()
 }
 

@@ -7,10 +7,9 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use dap_wire::{ErrorCode, Failure};
+use dap_wire::{ErrorCode, Failure, types};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde::Deserialize;
-use serde_json::Value;
 use tokio::net::unix::pipe::{OpenOptions, Receiver};
 use workspace_tools::process::output::LineSplitter;
 
@@ -37,6 +36,34 @@ pub struct LoadError {
     pub line: u32,
     /// Why it cannot be loaded.
     pub message: String,
+}
+
+/// A report of a helper: one line.
+#[derive(Deserialize)]
+#[serde(tag = "event", rename_all = "camelCase")]
+enum HelperReport {
+    Started {
+        #[serde(default, deserialize_with = "types::required")]
+        id: String,
+    },
+    Finished(Box<TestResult>),
+    Planned {
+        #[serde(default, deserialize_with = "types::required")]
+        count: u64,
+    },
+    Test(Box<TestItem>),
+    Broken(LoadError),
+}
+
+/// A piece of a long line.
+#[derive(Deserialize)]
+struct LinePart {
+    /// The line that it belongs to.
+    of: String,
+    text: String,
+    /// Whether further parts follow.
+    #[serde(default, deserialize_with = "types::required")]
+    more: bool,
 }
 
 /// Reports of helpers other than results.
@@ -123,34 +150,26 @@ impl ReportPipe {
 /// one pipe and only short writes are atomic.
 fn whole(line: &str, parts: &mut HashMap<String, String>) -> Option<String> {
     let part = line.strip_prefix(r#"{"event":"part","#)?;
-    let part: Value = serde_json::from_str(&format!("{{{part}")).ok()?;
-    let of = part["of"].as_str()?;
-    if parts.len() >= MAX_PARTED && !parts.contains_key(of) {
+    let part: LinePart = serde_json::from_str(&format!("{{{part}")).ok()?;
+    if parts.len() >= MAX_PARTED && !parts.contains_key(&part.of) {
         return None;
     }
-    let text = parts.entry(of.to_owned()).or_default();
+    let text = parts.entry(part.of.clone()).or_default();
     if text.len() < MAX_PARTS {
-        text.push_str(part["text"].as_str()?);
+        text.push_str(&part.text);
     }
-    if part["more"] == true { None } else { parts.remove(of) }
+    if part.more { None } else { parts.remove(&part.of) }
 }
 
 /// Parses a line; lines of other origin are ignored.
 fn line_of(line: &str, results: &TestResults, collected: &mut CollectedReports) {
-    let Ok(value) = serde_json::from_str::<Value>(line) else { return };
-    match value["event"].as_str() {
-        Some("started") => results.start_test(value["id"].as_str().unwrap_or_default()),
-        Some("finished") => {
-            if let Ok(result) = serde_json::from_value::<TestResult>(value) {
-                results.finish_test(result);
-            }
-        }
-        Some("planned") => results.plan(value["count"].as_u64().unwrap_or(0)),
-        Some("test") if collected.tests.len() < MAX_TESTS => {
-            collected.tests.extend(serde_json::from_value::<TestItem>(value).ok());
-        }
-        Some("broken") if collected.broken.len() < MAX_BROKEN => {
-            collected.broken.extend(serde_json::from_value::<LoadError>(value).ok());
+    match serde_json::from_str::<HelperReport>(line) {
+        Ok(HelperReport::Started { id }) => results.start_test(&id),
+        Ok(HelperReport::Finished(result)) => results.finish_test(*result),
+        Ok(HelperReport::Planned { count }) => results.plan(count),
+        Ok(HelperReport::Test(test)) if collected.tests.len() < MAX_TESTS => collected.tests.push(*test),
+        Ok(HelperReport::Broken(error)) if collected.broken.len() < MAX_BROKEN => {
+            collected.broken.push(error);
         }
         _ => {}
     }

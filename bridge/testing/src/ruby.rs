@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use dap_wire::{ErrorCode, Failure};
+use dap_wire::{ErrorCode, Failure, types};
 use regex::Regex;
-use serde_json::{Value, json};
+use serde_json::Value;
 use workspace_tools::bounded;
 use workspace_tools::build::project::{BuildTool, Project};
 use workspace_tools::build::report::BuildDiagnostic;
@@ -176,18 +176,18 @@ impl Minitest {
             options = format!("-rbundler/setup {options}");
         }
         command = command.env("RUBYLIB", own.join(":")).env("RUBYOPT", options);
-        command = command.env("TANDEM_TEST_FILES", write(run, "files.json", &json!(files))?);
+        command = command.env("TANDEM_TEST_FILES", write(run, "files.json", &types::body(&files))?);
         if lists {
             command = command.env("TANDEM_TEST_LIST", "1");
         }
         let command = with_environment(command, run, &reports);
         let mut launch = ProcessLaunch::new(command, "rdbg");
-        launch.attributes.insert("program".into(), json!(load));
+        launch.set_attribute("program", &load);
         let arguments: Vec<String> =
             launch.command.arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let own: Vec<&String> =
             arguments.iter().skip_while(|word| !word.ends_with("load.rb")).skip(1).collect();
-        launch.attributes.insert("args".into(), json!(own));
+        launch.set_attribute("args", &own);
         launch.stops = stops(MINITEST_FAILS, run.options.known.as_ref());
         let host = if lists { &DirectLauncher } else { run.host };
         let shown = if lists { "" } else { "ruby -Ilib -Itest (minitest)" };
@@ -321,7 +321,7 @@ impl Rspec {
         }
         command = command.args(more).args(&run.options.arguments).args(files);
         if let Some(names) = names {
-            command = command.env("TANDEM_TEST_NAMES", write(run, "names.json", &json!(names))?);
+            command = command.env("TANDEM_TEST_NAMES", write(run, "names.json", &types::body(&names))?);
         }
         if bundled && run.host.is_debugger() {
             command = command.env("RUBYOPT", "-rbundler/setup");

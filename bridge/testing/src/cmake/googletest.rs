@@ -6,16 +6,17 @@
 use std::path::Path;
 use std::sync::LazyLock;
 
-use dap_wire::Failure;
+use dap_wire::{Failure, types};
 use regex::Regex;
-use serde_json::{Value, json};
+use serde::Deserialize;
 use workspace_tools::bounded;
 use workspace_tools::build::report::{BuildDiagnostic, BuildReport};
 use workspace_tools::process::output::CapturedOutput;
 use workspace_tools::process::{OutputStream, ProcessCommand};
 
-use super::CtestEntry;
-use crate::model::{TestItem, TestResult, TestStatus};
+use super::listing::CtestEntry;
+use super::{CmakeTest, name_of};
+use crate::model::{TestHandle, TestItem, TestResult, TestStatus};
 use crate::results::TestResults;
 use crate::run::{FrameworkRun, OutputReader};
 
@@ -43,6 +44,35 @@ static COMPARED: LazyLock<Regex> = LazyLock::new(|| {
     .expect("the pattern is a constant, and tested")
 });
 
+/// The list that a program writes. A field of another type counts as absent.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct GoogleTestList {
+    #[serde(deserialize_with = "types::required")]
+    testsuites: Vec<GoogleTestSuite>,
+}
+
+/// The tests of a class.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct GoogleTestSuite {
+    #[serde(deserialize_with = "types::required")]
+    name: String,
+    #[serde(deserialize_with = "types::required")]
+    testsuite: Vec<GoogleTestCase>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct GoogleTestCase {
+    #[serde(deserialize_with = "types::optional")]
+    name: Option<String>,
+    #[serde(deserialize_with = "types::optional")]
+    file: Option<String>,
+    #[serde(deserialize_with = "types::optional")]
+    line: Option<u32>,
+}
+
 /// The tests of a program.
 pub(super) async fn list(
     run: &mut FrameworkRun<'_>,
@@ -61,7 +91,7 @@ pub(super) async fn list(
     let mut printed = CapturedOutput::new(64 << 10, 4 << 10);
     let ended = command.run(&mut printed, run.options.run_limit, run.cancel).await?;
     let text = bounded::read(&file, MAX_LIST).unwrap_or_default();
-    let Ok(all) = serde_json::from_slice::<Value>(&text) else {
+    let Ok(all) = serde_json::from_slice::<GoogleTestList>(&text) else {
         run.status.broken = true;
         let message = format!("does not list its tests: it ended with {ended}");
         run.report.add_diagnostic(&BuildDiagnostic {
@@ -74,23 +104,27 @@ pub(super) async fn list(
         return Ok(Vec::new());
     };
     let mut tests = Vec::new();
-    for suite in all["testsuites"].as_array().into_iter().flatten() {
-        let owner = suite["name"].as_str().unwrap_or_default();
-        for one in suite["testsuite"].as_array().into_iter().flatten() {
-            let Some(own) = one["name"].as_str() else { continue };
+    for GoogleTestSuite { name: owner, testsuite } in all.testsuites {
+        for one in testsuite {
+            let Some(own) = one.name else { continue };
             let name = format!("{owner}.{own}");
             let disabled = owner.contains("DISABLED_") || own.starts_with("DISABLED_");
-            let file = one["file"].as_str().map(|file| listed.folder.join(file).display().to_string());
+            let file = one.file.map(|file| listed.folder.join(file).display().to_string());
             tests.push(TestItem {
                 id: format!("{} {name}", listed.name),
                 name: Some(name.clone()),
                 file,
-                line: one["line"].as_u64().and_then(|line| u32::try_from(line).ok()),
+                line: one.line,
                 traits: listed.labels.clone(),
                 skipped: disabled.then(|| "DISABLED_".to_owned()),
-                class: owner.to_owned(),
-                handle: json!({ "command": [program], "folder": listed.folder, "env": listed.env,
-                    "name": name }),
+                class: owner.clone(),
+                handle: TestHandle::new(CmakeTest {
+                    command: vec![program.to_owned()],
+                    folder: listed.folder.clone(),
+                    env: listed.env.clone(),
+                    will_fail: false,
+                    name: Some(name),
+                }),
                 ..TestItem::default()
             });
         }
@@ -108,7 +142,7 @@ pub(super) struct GoogleTest {
 impl GoogleTest {
     /// A reader for a program that runs these tests.
     pub(super) fn new(tests: &[TestItem]) -> Self {
-        let name = |test: &TestItem| test.handle["name"].as_str().unwrap_or_default().to_owned();
+        let name = |test: &TestItem| name_of(test).unwrap_or_default().to_owned();
         Self { ids: tests.iter().map(|test| (name(test), test.clone())).collect(), current: None }
     }
 
@@ -207,7 +241,7 @@ mod tests {
     fn output_of_a_program_becomes_results() {
         let tests = [TestItem {
             id: "cart Cart.Fails".into(),
-            handle: json!({ "name": "Cart.Fails" }),
+            handle: TestHandle::new(CmakeTest { name: Some("Cart.Fails".into()), ..CmakeTest::default() }),
             ..TestItem::default()
         }];
         let (results, mut reader) = (TestResults::default(), GoogleTest::new(&tests));

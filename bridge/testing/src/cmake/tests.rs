@@ -1,5 +1,8 @@
 //! Tests of CTest and its programs.
 
+use serde_json::json;
+
+use super::listing::CtestItem;
 use super::*;
 
 #[test]
@@ -10,7 +13,10 @@ fn a_test_of_ctest_is_listed_with_its_place() {
             "--gtest_filter=Cart.Adds"],
             "properties": [{ "name": "LABELS", "value": ["slow"] }, { "name": "WORKING_DIRECTORY",
                 "value": "/w/build" }] });
-    let listed = CtestEntry::of(&one, &graph, Path::new("/b")).unwrap();
+    let listed = {
+        let read = serde_json::from_value::<CtestItem>(one).unwrap();
+        CtestEntry::of(read, &serde_json::from_value(graph).unwrap(), Path::new("/b")).unwrap()
+    };
     assert_eq!(
         (listed.place.clone(), listed.labels.clone()),
         (Some(("/w/CMakeLists.txt".into(), 7)), vec!["slow".into()])

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use dap_wire::{ErrorCode, Failure};
+use serde_json::Value;
 use workspace_tools::bounded;
 use workspace_tools::build::project::Project;
 use workspace_tools::build::readers::OutputParser;
@@ -71,6 +72,29 @@ pub struct TestProject {
     pub arguments: Vec<String>,
     /// Working folder of its program.
     pub folder: PathBuf,
+}
+
+/// The handle of a test: how to run it later.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DotnetTest {
+    /// The project of the test.
+    pub project: TestProject,
+    /// The test, as its platform identifies it.
+    pub key: DotnetTestKey,
+}
+
+/// A test, as its platform identifies it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DotnetTestKey {
+    /// The test case, which VSTest gets back unchanged.
+    Vstest(Value),
+    /// A node of Microsoft.Testing.Platform.
+    Platform {
+        /// The id, which the program gets back unchanged.
+        uid: Value,
+        /// The name that users see.
+        shown: String,
+    },
 }
 
 /// Arguments of `dotnet test`, split into those for the build and those for the tests.

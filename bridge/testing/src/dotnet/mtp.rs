@@ -7,17 +7,23 @@
 
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure};
+use dap_wire::{ErrorCode, Failure, types};
 use serde_json::{Value, json};
 use workspace_tools::process::ProcessCommand;
 
-use super::build::TestProject;
+use super::build::{DotnetTest, DotnetTestKey, TestProject};
 use super::wire::{Framing, Wire};
 use super::{names, settings};
 use crate::host::{BoxFuture, DirectLauncher, ProcessLaunch};
-use crate::model::{TestItem, TestResult, TestStatus};
+use crate::model::{TestHandle, TestItem, TestResult, TestStatus};
 use crate::results::TestResults;
 use crate::run::{FrameworkRun, NullReader, ResultSource};
+use messages::{
+    ClientInfo, InitializeParams, JsonRpcCall, JsonRpcRefusal, OfferedCapabilities, ProgramMessage,
+    RequestedNode, TestChange, TestFailure, TestNode, TestUpdates, TestingCapabilities, WorkParams,
+};
+
+mod messages;
 
 /// Time limit for the program to exit after the request.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(20);
@@ -109,10 +115,10 @@ async fn run_request(
     command = super::with_environment(command, run);
     let is_run = matches!(ask, MtpRequest::Run(_));
     let mut launch = ProcessLaunch::new(command, "coreclr");
-    launch.attributes.insert("program".into(), json!(project.target));
-    let arguments: Vec<_> =
-        launch.command.arguments.iter().skip(1).map(|word| word.to_string_lossy()).collect();
-    launch.attributes.insert("args".into(), json!(arguments));
+    launch.set_attribute("program", &project.target);
+    let arguments = launch.command.arguments.iter().skip(1);
+    let arguments: Vec<String> = arguments.map(|word| word.to_string_lossy().into_owned()).collect();
+    launch.set_attribute("args", &arguments);
     launch.stops = super::stops(run.options.known.as_ref());
     let mut talk = MtpConnection { wire, ask, by_where, project, listed: Vec::new(), done: false };
     let host = if is_run { run.host } else { &DirectLauncher };
@@ -156,37 +162,35 @@ fn arguments_failure(printed: &str, project: &TestProject) -> Failure {
 impl MtpConnection<'_> {
     async fn greet(&mut self) -> Result<(), Failure> {
         self.wire.connect().await?;
-        let client = json!({ "name": "tandem", "version": env!("CARGO_PKG_VERSION") });
-        let capabilities = json!({ "testing": { "debuggerProvider": false } });
-        let params =
-            json!({ "processId": std::process::id(), "clientInfo": client, "capabilities": capabilities });
-        let message = json!({ "jsonrpc": "2.0", "id": INITIALIZE, "method": "initialize", "params": params });
-        self.wire.send(&message).await
+        let params = InitializeParams {
+            process_id: std::process::id(),
+            client_info: ClientInfo { name: "tandem", version: env!("CARGO_PKG_VERSION") },
+            capabilities: OfferedCapabilities { testing: TestingCapabilities { debugger_provider: false } },
+        };
+        self.wire.send(&JsonRpcCall::request(INITIALIZE, "initialize", params)).await
     }
 
     /// Handles a message of the program.
     async fn take(&mut self, message: &Value, results: &TestResults) -> Result<(), Failure> {
-        match message["method"].as_str() {
+        let ProgramMessage { id, method, error, params } = types::read(message);
+        match method.as_deref() {
             Some("testing/testUpdates/tests") => {
-                for change in message["params"]["changes"].as_array().into_iter().flatten() {
-                    self.node(&change["node"], results);
-                }
+                self.update(params, results);
                 return Ok(());
             }
             // A request of the program's: nothing is offered.
-            Some(method) if !message["id"].is_null() => {
-                let error = json!({ "code": -32601, "message": format!("`{method}` is not offered") });
-                let answer = json!({ "jsonrpc": "2.0", "id": message["id"], "error": error });
-                return self.wire.send(&answer).await;
+            Some(method) if !id.is_null() => {
+                let message = format!("`{method}` is not offered");
+                return self.wire.send(&JsonRpcRefusal::new(id, message)).await;
             }
             Some(_) => return Ok(()),
             None => {}
         }
-        if let Some(error) = message["error"]["message"].as_str() {
+        if let Some(error) = error.message {
             let message = format!("the tests of `{}` refused: {error}", self.project.target.display());
             return Err(Failure::new(ErrorCode::CommandFailed, message));
         }
-        match message["id"].as_u64() {
+        match id.as_u64() {
             Some(INITIALIZE) => {
                 let (method, tests) = match &self.ask {
                     MtpRequest::List => ("testing/discoverTests", None),
@@ -194,36 +198,34 @@ impl MtpConnection<'_> {
                         ("testing/runTests", Some(tests).filter(|tests| !tests.is_empty() && !self.by_where))
                     }
                 };
-                let mut params = json!({ "runId": "3a4f5c0e-7f0b-4d8e-9a53-0d6b6c7f1a11" });
-                if let Some(tests) = tests {
-                    let node = |test: &TestItem| {
-                        json!({ "uid": test.handle["uid"],
-                        "display-name": test.handle["shown"] })
-                    };
-                    params["tests"] = tests.iter().map(node).collect();
-                }
-                self.wire
-                    .send(&json!({ "jsonrpc": "2.0", "id": WORK, "method": method, "params": params }))
-                    .await
+                let tests = tests.map(|tests| tests.iter().map(RequestedNode::of).collect());
+                let params = WorkParams { run_id: "3a4f5c0e-7f0b-4d8e-9a53-0d6b6c7f1a11", tests };
+                self.wire.send(&JsonRpcCall::request(WORK, method, params)).await
             }
             Some(WORK) => {
                 self.done = true;
-                self.wire.send(&json!({ "jsonrpc": "2.0", "method": "exit", "params": {} })).await
+                self.wire.send(&JsonRpcCall::exit()).await
             }
             _ => Ok(()),
         }
     }
 
-    fn node(&mut self, node: &Value, results: &TestResults) {
-        if node["node-type"] == "group" {
+    fn update(&mut self, updates: TestUpdates, results: &TestResults) {
+        for TestChange { node } in updates.changes {
+            self.node(node, results);
+        }
+    }
+
+    fn node(&mut self, node: TestNode, results: &TestResults) {
+        if node.kind == "group" {
             return;
         }
-        let test = test_of(node, self.project);
-        match node["execution-state"].as_str().unwrap_or_default() {
+        let test = test_of(&node, self.project);
+        match node.execution_state.as_str() {
             "discovered" => self.listed.push(test),
             "in-progress" => results.start_test(&test.id),
-            state @ ("passed" | "skipped" | "failed" | "error" | "timed-out" | "cancelled") => {
-                results.finish_test(result_of(node, state, test, self.project));
+            "passed" | "skipped" | "failed" | "error" | "timed-out" | "cancelled" => {
+                results.finish_test(result_of(node, test, self.project));
             }
             _ => {}
         }
@@ -259,60 +261,53 @@ impl ResultSource for MtpConnection<'_> {
     fn finish<'a>(&'a mut self, results: &'a TestResults) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             for message in self.wire.drain().await {
-                for change in message["params"]["changes"].as_array().into_iter().flatten() {
-                    self.node(&change["node"], results);
-                }
+                let message: ProgramMessage = types::read(&message);
+                self.update(message.params, results);
             }
         })
     }
 }
 
-fn text(node: &Value, key: &str) -> String {
-    node[key].as_str().unwrap_or_default().to_owned()
-}
-
 /// The test that a node represents.
-fn test_of(node: &Value, project: &TestProject) -> TestItem {
-    let (class, method, shown) =
-        (text(node, "location.type"), text(node, "location.method"), text(node, "display-name"));
-    let traits = node["traits"].as_array().into_iter().flatten().filter_map(Value::as_object).flatten();
+fn test_of(node: &TestNode, project: &TestProject) -> TestItem {
+    let traits = node.traits.iter().flatten();
     let traits = traits.map(|(name, value)| match value.as_str().filter(|value| !value.is_empty()) {
         Some(value) => format!("{name}={value}"),
         None => name.clone(),
     });
-    let id = names::id(&class, &method, &shown);
+    let (location, shown) = (&node.location, node.display_name.clone());
+    let id = names::id(&location.class, &location.method, &shown);
     TestItem {
-        file: Some(text(node, "location.file")).filter(|file| !file.is_empty()),
-        line: node["location.line-start"]
-            .as_u64()
-            .and_then(|line| u32::try_from(line).ok())
-            .filter(|line| *line > 0),
+        file: Some(location.file.clone()).filter(|file| !file.is_empty()),
+        line: location.line_start.filter(|line| *line > 0),
         traits: traits.collect(),
         framework: project.framework.clone(),
-        handle: json!({ "uid": node["uid"], "shown": shown, "target": project.target }),
-        class,
+        handle: TestHandle::new(DotnetTest {
+            project: project.clone(),
+            key: DotnetTestKey::Platform { uid: node.uid.clone(), shown },
+        }),
+        class: location.class.clone(),
         id,
         ..TestItem::default()
     }
 }
 
-fn result_of(node: &Value, state: &str, test: TestItem, project: &TestProject) -> TestResult {
-    let (message, stack) = (text(node, "error.message"), text(node, "error.stacktrace"));
+fn result_of(node: TestNode, test: TestItem, project: &TestProject) -> TestResult {
+    let TestFailure { message, stacktrace: stack, expected, actual } = node.failure;
     let mut compared = names::compared_values(&message);
-    let own = [(&mut compared.expected, "assert.expected"), (&mut compared.actual, "assert.actual")];
-    for (value_of, key) in own {
-        if let Some(value) = node[key].as_str().filter(|value| !value.is_empty()) {
-            *value_of = Some(value.to_owned());
+    for (value_of, value) in [(&mut compared.expected, expected), (&mut compared.actual, actual)] {
+        if !value.is_empty() {
+            *value_of = Some(value);
         }
     }
-    let outcome = match state {
+    let outcome = match node.execution_state.as_str() {
         "passed" => TestStatus::Passed,
         "skipped" => TestStatus::Skipped,
         _ => TestStatus::Failed,
     };
     let place = (outcome == TestStatus::Failed).then(|| names::place(&stack)).flatten();
     let (file, line) = place.or(test.file.zip(test.line)).unzip();
-    let printed = [text(node, "standardOutput"), text(node, "standardError")];
+    let printed = [node.standard_output, node.standard_error];
     TestResult {
         id: test.id,
         outcome,
@@ -322,7 +317,7 @@ fn result_of(node: &Value, state: &str, test: TestItem, project: &TestProject) -
         line,
         stack,
         output: printed.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n"),
-        duration_ms: node["time.duration-ms"].as_f64().map(|ms| ms.max(0.0) as u64),
+        duration_ms: node.duration_ms.map(|ms| ms.max(0.0) as u64),
         framework: test.framework,
         project: project.name.clone(),
         ..TestResult::default()

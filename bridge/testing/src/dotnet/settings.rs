@@ -8,7 +8,7 @@ use dap_wire::Failure;
 use quick_xml::escape::escape;
 use workspace_tools::bounded;
 
-use super::build::{DotnetArguments, TestProject};
+use super::build::{DotnetArguments, DotnetTest, DotnetTestKey, TestProject};
 use crate::model::TestItem;
 use crate::run::FrameworkRun;
 
@@ -100,7 +100,11 @@ fn merge_settings(own: &str, configuration: &str, others: &str) -> String {
 /// NUnit's own filter for these tests. Its runner does not find ids of tests with a quote in their arguments.
 pub fn nunit_where(tests: &[TestItem]) -> String {
     let quoted = |test: &TestItem| {
-        let name = test.handle["uid"].as_str().unwrap_or_default().replace('\\', "\\\\").replace('\'', "\\'");
+        let uid = test.handle.get::<DotnetTest>().and_then(|handle| match &handle.key {
+            DotnetTestKey::Platform { uid, .. } => uid.as_str(),
+            DotnetTestKey::Vstest(_) => None,
+        });
+        let name = uid.unwrap_or_default().replace('\\', "\\\\").replace('\'', "\\'");
         format!("test == '{name}'")
     };
     let names: Vec<String> = tests.iter().map(quoted).collect();
@@ -110,6 +114,7 @@ pub fn nunit_where(tests: &[TestItem]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::TestHandle;
 
     #[test]
     fn settings_of_a_person_are_kept() {
@@ -129,8 +134,9 @@ mod tests {
 
     #[test]
     fn names_with_quotes_are_quoted_for_nunit() {
-        let test =
-            TestItem { handle: serde_json::json!({ "uid": r#"R("a\"b", 'c')"# }), ..TestItem::default() };
+        let key = DotnetTestKey::Platform { uid: r#"R("a\"b", 'c')"#.into(), shown: String::new() };
+        let handle = TestHandle::new(DotnetTest { project: TestProject::default(), key });
+        let test = TestItem { handle, ..TestItem::default() };
         let expected = r#"test == 'R(&quot;a\\&quot;b&quot;, \&apos;c\&apos;)'"#;
         assert!(nunit_where(&[test]).contains(&expected.replace("'R", "&apos;R").replace(")'", ")&apos;")));
     }

@@ -4,19 +4,26 @@
 
 use std::path::Path;
 
-use dap_wire::{ErrorCode, Failure};
+use dap_wire::{ErrorCode, Failure, types};
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use workspace_tools::process::output::CapturedOutput;
 use workspace_tools::process::{ProcessCommand, ProcessExit};
 
-use super::build::{DotnetArguments, TestProject};
+use super::build::{DotnetArguments, DotnetTest, DotnetTestKey, TestProject};
 use super::wire::{Framing, Wire};
 use super::{names, settings};
 use crate::host::{BoxFuture, DirectLauncher, ProcessLaunch, ProcessLauncher};
-use crate::model::{TestItem, TestResult, TestStatus};
+use crate::model::{TestHandle, TestItem, TestResult, TestStatus};
 use crate::results::TestResults;
 use crate::run::{FrameworkRun, KnownException, NullReader, ResultSource};
+use messages::{
+    DiscoveryEnd, DiscoveryRequest, ExecutionEnd, ExecutionRequest, HostLaunch, HostLaunched,
+    PlatformOptions, RunStatistics, UserMessage, VstestMessage, VstestObject, VstestResult,
+};
+
+mod messages;
 
 /// The newest version of the protocol that we speak.
 const MAX_PROTOCOL_VERSION: u64 = 7;
@@ -80,7 +87,12 @@ pub async fn run(
     project: &TestProject,
     tests: &[TestItem],
 ) -> Result<(), Failure> {
-    let cases = tests.iter().map(|test| test.handle["case"].clone()).collect();
+    let handles = tests.iter().filter_map(|test| test.handle.get::<DotnetTest>());
+    let cases = handles.filter_map(|handle| match &handle.key {
+        DotnetTestKey::Vstest(case) => Some(case.clone()),
+        DotnetTestKey::Platform { .. } => None,
+    });
+    let cases = cases.collect();
     run_request(run, project, VstestRequest::Run(cases)).await?;
     if run.status.code == CRASHED {
         run.fail_crashed_test(tests, ProcessExit { code: 134 }, super::call_of);
@@ -144,15 +156,15 @@ async fn run_request(
 }
 
 impl VstestConnection<'_> {
-    async fn send(&mut self, kind: &str, payload: Value) -> Result<(), Failure> {
-        let message = json!({ "Version": self.version, "MessageType": kind, "Payload": payload });
-        self.wire.send(&message).await
+    async fn send(&mut self, kind: &str, payload: &impl Serialize) -> Result<(), Failure> {
+        let (version, message_type) = (self.version, kind.to_owned());
+        self.wire.send(&VstestMessage { version, message_type, payload: types::body(payload) }).await
     }
 
     async fn take(&mut self, message: &Value, results: &TestResults) -> Result<(), Failure> {
-        let payload = &message["Payload"];
-        match message["MessageType"].as_str().unwrap_or_default() {
-            "TestSession.Connected" => self.send("ProtocolVersion", json!(MAX_PROTOCOL_VERSION)).await,
+        let VstestMessage { message_type, payload, .. } = types::read(message);
+        match message_type.as_str() {
+            "TestSession.Connected" => self.send("ProtocolVersion", &MAX_PROTOCOL_VERSION).await,
             "ProtocolVersion" => {
                 self.version = payload.as_u64().unwrap_or(1).min(MAX_PROTOCOL_VERSION);
                 self.ask().await
@@ -161,51 +173,56 @@ impl VstestConnection<'_> {
                 let message = format!("`{}` speaks another protocol", self.project.console.display());
                 Err(Failure::new(ErrorCode::Unsupported, message))
             }
-            "TestExecution.CustomTestHostLaunch" => self.start(payload).await,
+            "TestExecution.CustomTestHostLaunch" => self.start(types::read(&payload)).await,
             "TestExecution.Completed" | "TestDiscovery.Completed" => {
-                self.note(message, results);
+                self.note(&message_type, &payload, results);
                 self.answer.is_complete = true;
-                self.send("TestSession.Terminate", Value::Null).await
+                self.send("TestSession.Terminate", &Value::Null).await
             }
             _ => {
-                self.note(message, results);
+                self.note(&message_type, &payload, results);
                 Ok(())
             }
         }
     }
 
     async fn ask(&mut self) -> Result<(), Failure> {
-        let options = json!({ "CollectMetrics": false, "SkipDefaultAdapters": false });
-        match &self.ask {
+        let (run_settings, test_platform_options) = (&self.settings, PlatformOptions::default());
+        let (kind, payload) = match &self.ask {
             VstestRequest::List => {
-                let payload = json!({ "Sources": [self.project.target], "RunSettings": self.settings,
-                    "TestPlatformOptions": options });
-                self.send("TestDiscovery.Start", payload).await
+                let sources = [self.project.target.as_path()];
+                let payload = DiscoveryRequest { sources, run_settings, test_platform_options };
+                ("TestDiscovery.Start", types::body(&payload))
             }
-            VstestRequest::Run(cases) => {
-                let payload = json!({ "TestCases": cases, "RunSettings": self.settings, "KeepAlive": false,
-                    "DebuggingEnabled": false, "TestPlatformOptions": options });
+            VstestRequest::Run(test_cases) => {
+                let payload = ExecutionRequest {
+                    test_cases,
+                    run_settings,
+                    keep_alive: false,
+                    debugging_enabled: false,
+                    test_platform_options,
+                };
                 let kind = match self.host {
                     // VSTest requests the start of the process; we start it, with or without a debugger.
                     Some(_) => "TestExecution.GetTestRunnerProcessStartInfoForRunSelected",
                     None => "TestExecution.RunAllWithDefaultHost",
                 };
-                self.send(kind, payload).await
+                (kind, types::body(&payload))
             }
-        }
+        };
+        self.send(kind, &payload).await
     }
 
     /// Starts the process that runs the tests, under the debugger.
-    async fn start(&mut self, payload: &Value) -> Result<(), Failure> {
+    async fn start(&mut self, asked: HostLaunch) -> Result<(), Failure> {
         let Some(host) = self.host else {
-            let refused = json!({ "HostProcessId": -1, "ErrorMessage": "not asked for" });
-            return self.send("TestExecution.CustomTestHostLaunchCallback", refused).await;
+            let refused = HostLaunched { host_process_id: -1, error_message: Some("not asked for") };
+            return self.send("TestExecution.CustomTestHostLaunchCallback", &refused).await;
         };
-        let folder = payload["WorkingDirectory"].as_str().map_or(self.project.folder.as_path(), Path::new);
-        let words = words(payload["Arguments"].as_str().unwrap_or_default());
-        let mut command =
-            ProcessCommand::new(payload["FileName"].as_str().unwrap_or("dotnet"), folder).args(words);
-        for (name, value) in payload["EnvironmentVariables"].as_object().into_iter().flatten() {
+        let folder = asked.working_directory.as_deref().map_or(self.project.folder.as_path(), Path::new);
+        let program = asked.file_name.as_deref().unwrap_or("dotnet");
+        let mut command = ProcessCommand::new(program, folder).args(words(&asked.arguments));
+        for (name, value) in &asked.environment_variables {
             command = command.env(name, value.as_str().unwrap_or_default());
         }
         for (name, value) in &self.env {
@@ -233,55 +250,54 @@ impl VstestConnection<'_> {
             },
             None => None,
         };
-        let answer = json!({ "HostProcessId": pid.map_or(-1, i64::from), "ErrorMessage": null });
-        self.send("TestExecution.CustomTestHostLaunchCallback", answer).await
+        let answer = HostLaunched { host_process_id: pid.map_or(-1, i64::from), error_message: None };
+        self.send("TestExecution.CustomTestHostLaunchCallback", &answer).await
     }
 
     /// Handles a message that needs no response.
-    fn note(&mut self, message: &Value, results: &TestResults) {
-        let payload = &message["Payload"];
-        match message["MessageType"].as_str().unwrap_or_default() {
-            "TestDiscovery.TestFound" => self.list(payload),
+    fn note(&mut self, kind: &str, payload: &Value, results: &TestResults) {
+        match kind {
+            "TestDiscovery.TestFound" => self.list(payload.as_array().map(Vec::as_slice).unwrap_or_default()),
             "TestDiscovery.Completed" => {
-                self.list(&payload["LastDiscoveredTests"]);
-                if payload["IsAborted"] == true {
+                let end: DiscoveryEnd = types::read(payload);
+                self.list(&end.last_discovered_tests);
+                if end.is_aborted {
                     self.answer.aborted = Some("the tests could not be listed".into());
                 }
             }
-            "TestExecution.StatsChange" => self.stats(payload, results),
+            "TestExecution.StatsChange" => self.stats(&types::read(payload), results),
             "TestExecution.Completed" => {
-                self.stats(&payload["LastRunTests"], results);
-                let ended = &payload["TestRunCompleteArgs"];
-                if ended["IsAborted"] == true {
-                    let why = ended["Error"]["Message"].as_str().map(str::to_owned);
+                let ExecutionEnd { last_run_tests, test_run_complete_args: ended } = types::read(payload);
+                self.stats(&last_run_tests, results);
+                if ended.is_aborted {
+                    let why = ended.error.message;
                     self.answer
                         .aborted
                         .get_or_insert_with(|| why.unwrap_or_else(|| "the run was aborted".into()));
                 }
             }
             "TestSession.Message" => {
-                let text = payload["Message"].as_str().unwrap_or_default();
+                let UserMessage { message_level: level, message: text } = types::read(payload);
                 // This message explains why a run was aborted, with the last output of the process.
-                if payload["MessageLevel"] == 2 && text.contains("aborted") {
-                    self.answer.aborted = Some(text.to_owned());
-                } else if payload["MessageLevel"] != 0 || text.starts_with("No test") {
-                    self.answer.printed.push(text.to_owned());
+                if level == Some(2) && text.contains("aborted") {
+                    self.answer.aborted = Some(text);
+                } else if level != Some(0) || text.starts_with("No test") {
+                    self.answer.printed.push(text);
                 }
             }
             _ => {}
         }
     }
 
-    fn list(&mut self, cases: &Value) {
-        let found = cases.as_array().into_iter().flatten().map(|case| test_of(case, self.project));
-        self.answer.listed.extend(found);
+    fn list(&mut self, cases: &[Value]) {
+        self.answer.listed.extend(cases.iter().map(|case| test_of(case, self.project)));
     }
 
-    fn stats(&self, payload: &Value, results: &TestResults) {
-        for case in payload["ActiveTests"].as_array().into_iter().flatten() {
+    fn stats(&self, statistics: &RunStatistics, results: &TestResults) {
+        for case in &statistics.active_tests {
             results.start_test(&test_of(case, self.project).id);
         }
-        for result in payload["NewTestResults"].as_array().into_iter().flatten() {
+        for result in &statistics.new_test_results {
             results.finish_test(result_of(result, self.project));
         }
     }
@@ -320,7 +336,8 @@ impl ResultSource for VstestConnection<'_> {
     fn finish<'a>(&'a mut self, results: &'a TestResults) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             for message in self.wire.drain().await {
-                self.note(&message, results);
+                let VstestMessage { message_type, payload, .. } = types::read(&message);
+                self.note(&message_type, &payload, results);
             }
             self.answer.aborted = self.answer.aborted.take().filter(|_| !self.cancel.is_cancelled());
             if let Some(hosted) = self.hosted.take() {
@@ -360,80 +377,60 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// A property of a test case: newer versions of the protocol write the usual ones beside each other.
-fn property<'v>(case: &'v Value, name: &str, id: &str) -> &'v Value {
-    if !case[name].is_null() {
-        return &case[name];
-    }
-    let all = case["Properties"].as_array().into_iter().flatten();
-    all.filter(|one| one["Key"]["Id"] == id).map(|one| &one["Value"]).next().unwrap_or(&Value::Null)
-}
-
 fn test_of(case: &Value, project: &TestProject) -> TestItem {
-    let text = |name: &str, id: &str| property(case, name, id).as_str().unwrap_or_default();
-    let qualified = text("FullyQualifiedName", "TestCase.FullyQualifiedName");
-    let shown = text("DisplayName", "TestCase.DisplayName");
-    let (class, method) = names::split(qualified);
-    let file = text("CodeFilePath", "TestCase.CodeFilePath");
-    let line = property(case, "LineNumber", "TestCase.LineNumber").as_u64();
-    let id = names::id(class, method, shown);
-    let skipped = text("", "XunitSkipReason");
+    let object: VstestObject = types::read(case);
+    let qualified = object.text("FullyQualifiedName", "TestCase.FullyQualifiedName");
+    let shown = object.text("DisplayName", "TestCase.DisplayName");
+    let (class, method) = names::split(&qualified);
+    let line = object.number("LineNumber", "TestCase.LineNumber");
     let mut traits: Vec<String> = Vec::new();
-    for (name, value) in pairs(property(case, "Traits", "TestObject.Traits")) {
+    for (name, value) in object.traits() {
         traits.push(if value.is_empty() { name } else { format!("{name}={value}") });
     }
-    for id in ["MSTestDiscoverer.TestCategory", "NUnit.TestCategory"] {
-        let categories = property(case, "", id).as_array().into_iter().flatten().filter_map(Value::as_str);
-        for category in categories {
-            // NUnit lists them as traits, too.
-            if !traits.iter().any(|one| one.ends_with(category)) {
-                traits.push(category.to_owned());
-            }
+    for category in
+        ["MSTestDiscoverer.TestCategory", "NUnit.TestCategory"].map(|id| object.texts(id)).concat()
+    {
+        // NUnit lists them as traits, too.
+        if !traits.iter().any(|one| one.ends_with(category)) {
+            traits.push(category.to_owned());
         }
     }
+    let named = |text: String| Some(text).filter(|text| !text.is_empty());
     TestItem {
-        file: Some(file.to_owned()).filter(|file| !file.is_empty()),
+        file: named(object.text("CodeFilePath", "TestCase.CodeFilePath")),
         line: line.and_then(|line| u32::try_from(line).ok()).filter(|line| *line > 0),
-        skipped: Some(skipped.to_owned()).filter(|why| !why.is_empty()),
+        skipped: named(object.text("", "XunitSkipReason")),
         traits,
         framework: project.framework.clone(),
+        id: names::id(class, method, &shown),
         class: class.to_owned(),
-        handle: json!({ "case": case, "target": project.target }),
-        id,
+        handle: TestHandle::new(DotnetTest {
+            project: project.clone(),
+            key: DotnetTestKey::Vstest(case.clone()),
+        }),
         ..TestItem::default()
     }
 }
 
-/// Traits: pairs of a name and a value.
-fn pairs(traits: &Value) -> Vec<(String, String)> {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let list = traits.as_array().into_iter().flatten();
-    list.map(|one| (text(&one["Key"]), text(&one["Value"]))).collect()
-}
-
-fn result_of(result: &Value, project: &TestProject) -> TestResult {
-    let test = test_of(&result["TestCase"], project);
-    let text = |key: &str| result[key].as_str().unwrap_or_default().to_owned();
-    let number = |name: &str, id: &str| property(result, name, id).as_u64();
-    let outcome = match number("Outcome", "TestResult.Outcome") {
+fn result_of(result: &VstestResult, project: &TestProject) -> TestResult {
+    let (test, object) = (test_of(&result.test_case, project), &result.object);
+    let outcome = match object.number("Outcome", "TestResult.Outcome") {
         Some(1) => TestStatus::Passed,
         Some(2) => TestStatus::Failed,
         _ => TestStatus::Skipped,
     };
-    let words = |name: &str, id: &str| property(result, name, id).as_str().unwrap_or_default().to_owned();
-    let message = words("ErrorMessage", "TestResult.ErrorMessage");
-    let stack = words("ErrorStackTrace", "TestResult.ErrorStackTrace");
+    let message = object.text("ErrorMessage", "TestResult.ErrorMessage");
+    let stack = object.text("ErrorStackTrace", "TestResult.ErrorStackTrace");
     let compared = names::compared_values(&message);
     let place = (outcome == TestStatus::Failed).then(|| names::place(&stack)).flatten();
     let (file, line) = place.or(test.file.zip(test.line)).unzip();
-    let printed = result["Messages"].as_array().into_iter().flatten();
-    let printed =
-        printed.filter(|one| one["Category"] != "AdditionalInfo").filter_map(|one| one["Text"].as_str());
+    let printed = result.messages.iter().filter(|one| one.category != "AdditionalInfo");
+    let printed: Vec<&str> = printed.filter_map(|one| one.text.as_deref()).collect();
     // Rows that the framework discovers only during the run have separate names.
-    let shown = text("DisplayName");
+    let shown = &result.display_name;
     let (class, method) = names::split(&test.id);
     let rows = !shown.is_empty() && !test.id.contains('(') && shown.contains('(');
-    let id = if rows { names::id(class, method, &shown) } else { test.id.clone() };
+    let id = if rows { names::id(class, method, shown) } else { test.id.clone() };
     TestResult {
         id,
         outcome,
@@ -442,8 +439,8 @@ fn result_of(result: &Value, project: &TestProject) -> TestResult {
         file,
         line,
         stack,
-        output: printed.collect::<Vec<_>>().join("\n").trim().to_owned(),
-        duration_ms: milliseconds(&words("Duration", "TestResult.Duration")),
+        output: printed.join("\n").trim().to_owned(),
+        duration_ms: milliseconds(&object.text("Duration", "TestResult.Duration")),
         framework: test.framework,
         project: project.name.clone(),
         ..TestResult::default()

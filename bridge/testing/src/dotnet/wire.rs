@@ -6,8 +6,9 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure};
+use dap_wire::{ErrorCode, Failure, types};
 use peers::PeerIdentity;
+use serde::Serialize;
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
@@ -124,8 +125,8 @@ impl Wire {
     ///
     /// # Errors
     /// `IO_FAILED` when the connection is lost.
-    pub async fn send(&mut self, message: &Value) -> Result<(), Failure> {
-        let text = message.to_string();
+    pub async fn send(&mut self, message: &impl Serialize) -> Result<(), Failure> {
+        let text = types::body(message).to_string();
         let mut bytes = match self.framing {
             Framing::Headers => format!("Content-Length: {}\r\n\r\n", text.len()).into_bytes(),
             Framing::Counted => count_of(text.len()),

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use regex::Regex;
-use serde_json::Value;
 use workspace_tools::bounded;
 use workspace_tools::build::readers::compiler;
 use workspace_tools::build::report::BuildReport;
 use workspace_tools::process::OutputStream;
 
+use super::messages::GoEvent;
 use crate::model::{TestResult, TestStatus};
 use crate::results::TestResults;
 use crate::run::OutputReader;
@@ -230,14 +230,13 @@ impl GoTestEvents {
         }
     }
 
-    fn event(&mut self, event: &Value, report: &mut BuildReport, results: &TestResults) {
-        let text = |name: &str| event[name].as_str().unwrap_or_default();
-        let (package, test) = (text("Package"), text("Test"));
-        match text("Action") {
+    fn event(&mut self, event: &GoEvent, report: &mut BuildReport, results: &TestResults) {
+        let GoEvent { action, package, test, output, elapsed } = event;
+        match action.as_str() {
             "output" | "build-output" => {
-                let line = text("Output").trim_end_matches('\n');
+                let line = output.trim_end_matches('\n');
                 report.say(line);
-                if test.is_empty() && text("Action") == "build-output" {
+                if test.is_empty() && action == "build-output" {
                     return compiler::line(line, "go", report);
                 }
                 self.keep(package, test, line);
@@ -250,7 +249,7 @@ impl GoTestEvents {
                     "fail" => TestStatus::Failed,
                     _ => TestStatus::Skipped,
                 };
-                self.end_test(package, test, how, event["Elapsed"].as_f64(), results);
+                self.end_test(package, test, how, *elapsed, results);
             }
             "pass" | "fail" => self.end_package(package, results),
             _ => {}
@@ -285,7 +284,7 @@ impl OutputReader for GoTestEvents {
         if let Some((package, _)) = self.program.clone() {
             return self.program_line(&package, line, results);
         }
-        let event = serde_json::from_str::<Value>(line).ok().filter(|event| event["Action"].is_string());
+        let event = serde_json::from_str::<GoEvent>(line).ok().filter(|event| !event.action.is_empty());
         match event {
             Some(event) => self.event(&event, report, results),
             None => {

@@ -3,8 +3,7 @@
 
 use std::path::PathBuf;
 
-use dap_wire::Failure;
-use serde_json::json;
+use dap_wire::{Failure, types};
 use workspace_tools::build::project::{BuildTool, Project};
 use workspace_tools::process::ProcessCommand;
 
@@ -50,7 +49,7 @@ async fn jest(
     let modules: Vec<String> =
         program.canonicalize().iter().chain([&program]).filter_map(|file| file.parent()).map(text).collect();
     let command = with_environment(command, run, &reports, selected, lists)?
-        .env("TANDEM_TEST_MODULES", json!(modules).to_string());
+        .env("TANDEM_TEST_MODULES", types::body(&modules).to_string());
     let launch = launch(command, 0, run.options.known.as_ref());
     let host = if lists { &DirectLauncher } else { run.host };
     let shown = if lists { "" } else { "jest" };

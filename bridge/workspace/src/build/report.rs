@@ -7,8 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use lsp_types::{Diagnostic, DiagnosticSeverity, NumberOrString, Position, Range};
-use serde::Serialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 
 use crate::process::output::BoundedOutput;
 
@@ -20,6 +19,9 @@ const MAX_FAILURES: usize = 50;
 const MAX_BRIEF_BYTES: usize = 2 << 10;
 /// Bytes of one message.
 const MAX_MESSAGE: usize = 4 << 10;
+
+/// Diagnostics by file, relative to the folder; those without a file have an empty key.
+pub type FileDiagnostics = BTreeMap<String, Vec<Diagnostic>>;
 
 /// A diagnostic, as its tool places it: lines and columns from 1, 0 when unknown.
 #[derive(Debug, Clone, Default)]
@@ -76,6 +78,42 @@ pub struct FailedTest {
     pub line: Option<u32>,
 }
 
+/// A program that Cargo built, as it describes it.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct CargoArtifact {
+    /// Path of the package's manifest.
+    pub manifest_path: String,
+    /// Id of the package, in one of several forms.
+    pub package_id: String,
+    /// The target of the package.
+    pub target: CargoTarget,
+    /// How the target was built.
+    pub profile: CargoProfile,
+    /// Path of the program, if it is one.
+    pub executable: Option<String>,
+}
+
+/// A target of a package.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct CargoTarget {
+    /// Its name, which a test of a package may share with the package.
+    pub name: String,
+    /// The kinds, such as `lib` or `test`.
+    pub kind: Vec<String>,
+    /// Path of its root module.
+    pub src_path: String,
+}
+
+/// How a target was built.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct CargoProfile {
+    /// Whether it has the tests.
+    pub test: bool,
+}
+
 /// Grows while a tool runs.
 #[derive(Debug)]
 pub struct BuildReport {
@@ -85,7 +123,7 @@ pub struct BuildReport {
     /// A shorter version of `output`.
     brief: BoundedOutput,
     last: String,
-    diagnostics: BTreeMap<String, Vec<Diagnostic>>,
+    diagnostics: FileDiagnostics,
     seen: HashSet<String>,
     listed: usize,
     errors: u64,
@@ -94,8 +132,8 @@ pub struct BuildReport {
     pub tests: Option<TestSummary>,
     /// Why the results of the tests are not complete.
     pub incomplete: Option<String>,
-    /// Programs that were built, as their tool describes them.
-    pub artifacts: Vec<Value>,
+    /// Programs that Cargo built.
+    pub artifacts: Vec<CargoArtifact>,
 }
 
 /// The report in the form of an answer.
@@ -103,8 +141,8 @@ pub struct BuildReport {
 pub struct FinishedReport {
     /// The tool's own output, with a note where a part is missing.
     pub output: String,
-    /// By file, relative to the folder; diagnostics without a file have an empty key.
-    pub diagnostics: BTreeMap<String, Vec<Diagnostic>>,
+    /// The errors and warnings of the tool.
+    pub diagnostics: FileDiagnostics,
     /// Number of errors, including those not listed.
     pub errors: u64,
     /// Number of warnings, including those not listed.

@@ -8,6 +8,8 @@ use std::sync::LazyLock;
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 use regex::Regex;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::bounded;
@@ -45,7 +47,7 @@ impl ResultFiles {
                 json(file).map(|results| mocha(&results, report)).is_some()
                     || report.output.text().contains("\"stats\": {")
             }
-            Self::Rspec(file) => json(file).map(|results| rspec(&results, report)).is_some(),
+            Self::Rspec(file) => json(file).map(|results| rspec(results, report)).is_some(),
         };
         if !is_whole {
             report.cut("the runner ended before it had written its results");
@@ -57,8 +59,14 @@ fn text(file: &Path) -> Option<String> {
     bounded::read(file, MAX_RESULTS_BYTES).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn json(file: &Path) -> Option<Value> {
+fn json<T: DeserializeOwned>(file: &Path) -> Option<T> {
     serde_json::from_str(&text(file)?).ok()
+}
+
+/// Reads a field; one of another type counts as absent.
+fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(field: D) -> Result<T, D::Error> {
+    let value = Value::deserialize(field)?;
+    Ok(T::deserialize(value).unwrap_or_default())
 }
 
 /// A test while its element is being read.
@@ -199,55 +207,175 @@ fn python_place(text: &str, file: Option<&str>) -> Option<(String, u32)> {
 }
 
 /// Results of jest and vitest.
-fn jest(record: &Value, report: &mut BuildReport) {
-    let number = |name: &str| record[name].as_u64().unwrap_or(0);
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct JestResults {
+    #[serde(deserialize_with = "lenient")]
+    num_total_tests: u64,
+    #[serde(deserialize_with = "lenient")]
+    num_passed_tests: u64,
+    #[serde(deserialize_with = "lenient")]
+    num_failed_tests: u64,
+    #[serde(deserialize_with = "lenient")]
+    num_pending_tests: u64,
+    #[serde(deserialize_with = "lenient")]
+    num_todo_tests: u64,
+    #[serde(deserialize_with = "lenient")]
+    test_results: Vec<JestFile>,
+}
+
+/// The tests of one file.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct JestFile {
+    #[serde(deserialize_with = "lenient")]
+    name: String,
+    #[serde(deserialize_with = "lenient")]
+    assertion_results: Vec<JestResult>,
+}
+
+/// A test of jest or vitest.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct JestResult {
+    #[serde(deserialize_with = "lenient")]
+    status: String,
+    #[serde(deserialize_with = "lenient")]
+    full_name: String,
+    #[serde(deserialize_with = "lenient")]
+    failure_messages: Vec<String>,
+}
+
+fn jest(results: &JestResults, report: &mut BuildReport) {
     let tests = report.tests();
-    tests.total += number("numTotalTests");
-    tests.passed += number("numPassedTests");
-    tests.failed += number("numFailedTests");
-    tests.skipped += number("numPendingTests") + number("numTodoTests");
-    for file in record["testResults"].as_array().into_iter().flatten() {
-        for one in
-            file["assertionResults"].as_array().into_iter().flatten().filter(|one| one["status"] == "failed")
-        {
-            let messages = one["failureMessages"].as_array().into_iter().flatten().filter_map(Value::as_str);
-            let message = messages.collect::<Vec<_>>().join("\n");
-            let own = file["name"].as_str().unwrap_or_default();
-            node_failed(one["fullName"].as_str().unwrap_or_default(), message, own, report);
+    tests.total += results.num_total_tests;
+    tests.passed += results.num_passed_tests;
+    tests.failed += results.num_failed_tests;
+    tests.skipped += results.num_pending_tests + results.num_todo_tests;
+    for file in &results.test_results {
+        for one in file.assertion_results.iter().filter(|one| one.status == "failed") {
+            node_failed(&one.full_name, one.failure_messages.join("\n"), &file.name, report);
         }
     }
 }
 
-fn mocha(record: &Value, report: &mut BuildReport) {
-    let number = |name: &str| record["stats"][name].as_u64().unwrap_or(0);
-    let tests = report.tests();
-    tests.total += number("tests");
-    tests.passed += number("passes");
-    tests.failed += number("failures");
-    tests.skipped += number("pending");
-    for one in record["failures"].as_array().into_iter().flatten() {
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let message = [text(&one["err"]["message"]), text(&one["err"]["stack"])].join("\n");
-        node_failed(&text(&one["fullTitle"]), message, &text(&one["file"]), report);
+/// The results that mocha writes.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct MochaResults {
+    #[serde(deserialize_with = "lenient")]
+    stats: MochaCounts,
+    #[serde(deserialize_with = "lenient")]
+    failures: Vec<MochaFailure>,
+}
+
+/// The number of tests by outcome.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct MochaCounts {
+    #[serde(deserialize_with = "lenient")]
+    tests: u64,
+    #[serde(deserialize_with = "lenient")]
+    passes: u64,
+    #[serde(deserialize_with = "lenient")]
+    failures: u64,
+    #[serde(deserialize_with = "lenient")]
+    pending: u64,
+}
+
+/// A failed test of mocha.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct MochaFailure {
+    #[serde(deserialize_with = "lenient")]
+    full_title: String,
+    #[serde(deserialize_with = "lenient")]
+    file: String,
+    #[serde(deserialize_with = "lenient")]
+    err: MochaError,
+}
+
+/// The exception of a failed test.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct MochaError {
+    #[serde(deserialize_with = "lenient")]
+    message: String,
+    #[serde(deserialize_with = "lenient")]
+    stack: String,
+}
+
+fn mocha(results: &MochaResults, report: &mut BuildReport) {
+    let (stats, tests) = (&results.stats, report.tests());
+    tests.total += stats.tests;
+    tests.passed += stats.passes;
+    tests.failed += stats.failures;
+    tests.skipped += stats.pending;
+    for one in &results.failures {
+        let message = format!("{}\n{}", one.err.message, one.err.stack);
+        node_failed(&one.full_title, message, &one.file, report);
     }
 }
 
-pub(super) fn rspec(record: &Value, report: &mut BuildReport) {
-    let number = |name: &str| record["summary"][name].as_u64().unwrap_or(0);
+/// The results that RSpec writes.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct RspecResults {
+    #[serde(deserialize_with = "lenient")]
+    summary: RspecCounts,
+    #[serde(deserialize_with = "lenient")]
+    examples: Vec<RspecExample>,
+}
+
+/// The number of examples by outcome.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RspecCounts {
+    #[serde(deserialize_with = "lenient")]
+    example_count: u64,
+    #[serde(deserialize_with = "lenient")]
+    failure_count: u64,
+    #[serde(deserialize_with = "lenient")]
+    pending_count: u64,
+}
+
+/// A test as RSpec describes it.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RspecExample {
+    #[serde(deserialize_with = "lenient")]
+    status: String,
+    #[serde(deserialize_with = "lenient")]
+    full_description: String,
+    #[serde(deserialize_with = "lenient")]
+    exception: RspecException,
+    #[serde(deserialize_with = "lenient")]
+    file_path: String,
+    #[serde(deserialize_with = "lenient")]
+    line_number: Option<u32>,
+}
+
+/// The exception of an example.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RspecException {
+    #[serde(deserialize_with = "lenient")]
+    message: String,
+}
+
+pub(super) fn rspec(results: RspecResults, report: &mut BuildReport) {
+    let RspecCounts { example_count, failure_count, pending_count } = results.summary;
     let tests = report.tests();
-    let bad = number("failure_count").saturating_add(number("pending_count"));
-    tests.total += number("example_count");
-    tests.passed += number("example_count").saturating_sub(bad);
-    tests.failed += number("failure_count");
-    tests.skipped += number("pending_count");
-    for one in record["examples"].as_array().into_iter().flatten().filter(|one| one["status"] == "failed") {
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let line = one["line_number"].as_u64().and_then(|line| u32::try_from(line).ok());
+    tests.total += example_count;
+    tests.passed += example_count.saturating_sub(failure_count.saturating_add(pending_count));
+    tests.failed += failure_count;
+    tests.skipped += pending_count;
+    for one in results.examples.into_iter().filter(|one| one.status == "failed") {
         report.fail(FailedTest {
-            name: text(&one["full_description"]),
-            message: text(&one["exception"]["message"]),
-            file: Some(text(&one["file_path"])),
-            line,
+            name: one.full_description,
+            message: one.exception.message,
+            file: Some(one.file_path),
+            line: one.line_number,
         });
     }
 }
