@@ -9,8 +9,9 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use dap_wire::types::{self, SessionChangedBody};
 use rmcp::model::LoggingLevel;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 
@@ -102,9 +103,11 @@ impl Bridge {
     fn handle_event(&self, id: &str, event: &dap_wire::Event) {
         match event.event.as_str() {
             "stopped" | "exited" => self.notify_change(),
-            "sessionChanged" if event.body["change"] == "child" => {
-                if let Value::String(child) = &event.body["child"]["session"] {
-                    self.join_child(child);
+            "sessionChanged" => {
+                let changed: SessionChangedBody = types::read(&event.body);
+                let child = changed.child.filter(|_| changed.change == "child");
+                if let Some(session) = child.and_then(|child| child.session) {
+                    self.join_child(&session);
                 }
             }
             "terminated" => {

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::Context;
+use dap_wire::types;
 use pages::report::{self, CheckResult};
+use serde::Deserialize;
 
 use crate::install::{ConfigFolders, HOSTS, entry_in};
 
@@ -68,6 +70,31 @@ fn adapter_report(adapter: &Path) -> anyhow::Result<Vec<CheckResult>> {
         .with_context(|| format!("`{} doctor --json` wrote something else than a report", adapter.display()))
 }
 
+/// The command of an entry in a host's configuration.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct StartedCommand {
+    #[serde(deserialize_with = "types::optional")]
+    command: Option<ProgramWords>,
+}
+
+/// A program, or a program with its arguments.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum ProgramWords {
+    Program(String),
+    Words(Vec<String>),
+}
+
+impl ProgramWords {
+    fn program(&self) -> &str {
+        match self {
+            Self::Program(program) => program,
+            Self::Words(words) => words.first().map(String::as_str).unwrap_or_default(),
+        }
+    }
+}
+
 fn hosts() -> Vec<CheckResult> {
     let Ok(places) = ConfigFolders::of_this_user() else { return Vec::new() };
     let here = HOSTS.iter().filter(|host| host.is_here(&places));
@@ -77,7 +104,8 @@ fn hosts() -> Vec<CheckResult> {
             let what = format!("{}: does not know Tandem", host.name);
             return CheckResult::optional("host", what, Some(install));
         };
-        let command = entry["command"].as_str().or_else(|| entry["command"][0].as_str()).unwrap_or_default();
+        let StartedCommand { command } = types::read(&entry);
+        let command = command.as_ref().map_or("", ProgramWords::program);
         let starts = format!("{}: starts `{command}`", host.name);
         if !command.starts_with('/') || Path::new(command).is_file() {
             CheckResult::well("host", starts)

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use dap_wire::{ErrorCode, Failure};
+use dap_wire::{ErrorCode, Failure, types};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
     CompletionInfo, CustomRequest, CustomResult, GetPromptRequestParams, GetPromptResponse, GetPromptResult,
@@ -19,54 +19,22 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::arguments::ToolArguments;
 use crate::call::{SharedArguments, StartedSessions, ToolCall};
 use crate::call_order::{CallOrder, CallTurn};
 use crate::progress::ProgressReporter;
+use crate::refusal::{RefusalError, refusal};
 use crate::resources::{self, ResourceUri};
 use crate::server::Bridge;
 use crate::{completion, json_rpc, prompts, trigger_action};
 
 const JSON: &str = "application/json";
 
-/// Hint for an error that has none.
-fn remedy(code: ErrorCode) -> &'static str {
-    match code {
-        ErrorCode::NoSession => "use debug_launch, or debug_sessions to join one",
-        ErrorCode::InvalidParameter => "follow the tool's schema",
-        ErrorCode::StdinClosed => "restart the program with debug_restart to get a new stdin",
-        ErrorCode::IoFailed => "look at debug_status; the program or the file may be gone",
-        ErrorCode::IoNotOwned => "launch the program with debug_launch to have its stdin and output",
-        ErrorCode::NotStopped => "use debug_pause, or debug_wait for the next stop",
-        ErrorCode::NotRunning => "use debug_status to see its state",
-        ErrorCode::ProcessNotFound => "check the process id; it may have ended",
-        ErrorCode::NotDebuggable => "name the `engine` that can, or start the program with debug_launch",
-        ErrorCode::AlreadyAttached => "use debug_sessions to join that session, or debug_disconnect first",
-        ErrorCode::LaunchFailed => "check `program`, `cwd` and `env`; process_read_output returns its output",
-        ErrorCode::BuildFailed => "correct the errors in `diagnostics`, and call again",
-        ErrorCode::EngineNotFound => "install it, or say where it is with `enginePath`",
-        ErrorCode::EngineFailed => "see debug_status; debug_restart or debug_launch starts it again",
-        ErrorCode::BreakpointNotFound => "debug_list_breakpoints lists yours",
-        ErrorCode::EvaluationFailed => "look at the names with debug_variables, or choose another `frameId`",
-        ErrorCode::EvaluationTimeout => "evaluate something that runs less code of the program",
-        ErrorCode::Timeout => "call again, with a longer `timeoutMs` if the tool takes one",
-        ErrorCode::Cancelled => "call again",
-        ErrorCode::AccessDenied => {
-            "only the client that launched the session, or the user who started tandem-mcp, can allow it"
-        }
-        ErrorCode::PathNotAllowed => "stay below the roots that tandem-mcp was started with",
-        ErrorCode::Unsupported => "use another tool, or another `engine`",
-        ErrorCode::NotFound => "list_directory shows what there is",
-        ErrorCode::TestsFailed => "look at the failures",
-        ErrorCode::CommandFailed => "look at its output",
-    }
-}
-
 /// A failure where MCP wants a protocol error: the model cannot act on those, the client can.
 fn protocol(failure: &Failure) -> ErrorData {
-    let data = Some(refusal(failure)["error"].clone());
+    let data = Some(types::body(&RefusalError::from(failure)));
     match failure.code {
         ErrorCode::InvalidParameter | ErrorCode::NoSession => {
             ErrorData::invalid_params(failure.message.clone(), data)
@@ -199,9 +167,9 @@ impl ServerHandler for Bridge {
                 // A name that only this engine does not know is reported by the tool itself.
                 unknown.extend(answer["ignored"].as_array().cloned().unwrap_or_default());
                 if !unknown.is_empty() {
-                    answer["ignored"] = json!(unknown);
+                    answer["ignored"] = unknown.into();
                 }
-                answer["success"] = json!(good);
+                answer["success"] = good.into();
                 if good {
                     CallToolResult::structured(answer)
                 } else {
@@ -370,22 +338,4 @@ impl ServerHandler for Bridge {
         self.set_log_level(request.level);
         Ok(())
     }
-}
-
-/// `{success: false, error: {code, message, hint, …data}}`.
-fn refusal(failure: &Failure) -> Value {
-    // A debug console and a list of problems are a person's: an agent has what is wrong in the error itself.
-    let has = |key: &str| failure.code == ErrorCode::BuildFailed && failure.data.get(key).is_some();
-    let hint = match failure.hint.as_deref() {
-        Some(_) if has("output") => {
-            "correct what `output`, the end of the build's output, reports, and call again"
-        }
-        Some(_) if has("diagnostics") => remedy(failure.code),
-        hint => hint.unwrap_or_else(|| remedy(failure.code)),
-    };
-    let mut error = json!({ "code": failure.code.as_str(), "message": failure.message, "hint": hint });
-    if let (Some(error), Some(data)) = (error.as_object_mut(), failure.data.as_object()) {
-        error.extend(data.clone());
-    }
-    json!({ "success": false, "error": error })
 }

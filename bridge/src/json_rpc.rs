@@ -6,11 +6,12 @@
 
 use std::borrow::Cow;
 
-use dap_wire::lenient;
 use dap_wire::outer_fields::OuterFields;
+use dap_wire::{lenient, types};
 use rmcp::RoleServer;
 use rmcp::service::RxJsonRpcMessage;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 const PARSE_ERROR: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;
@@ -125,11 +126,28 @@ fn id(outer: &OuterFields) -> Value {
 }
 
 fn refusal(id: Value, code: i64, message: &str) -> Value {
-    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
+    types::body(&ErrorResponse { jsonrpc: "2.0", id, error: ErrorDetails { code, message } })
+}
+
+/// A response with an error.
+#[derive(Serialize)]
+struct ErrorResponse<'a> {
+    jsonrpc: &'static str,
+    id: Value,
+    error: ErrorDetails<'a>,
+}
+
+/// The error of a response.
+#[derive(Serialize)]
+struct ErrorDetails<'a> {
+    code: i64,
+    message: &'a str,
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn refusal_of(line: &str) -> (Value, Value) {

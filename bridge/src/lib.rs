@@ -41,6 +41,7 @@ pub mod logpoints;
 pub mod new_output;
 pub mod progress;
 pub mod prompts;
+mod refusal;
 pub mod repeat;
 pub mod resources;
 pub mod server;

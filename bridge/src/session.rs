@@ -180,7 +180,8 @@ impl AgentSession {
             // Dropped at the end: events are not read.
             let (peer, _incoming) = Peer::start(reader, writer);
             initialize(&peer, client, false).await.ok()?;
-            let info = peer.request("sessionInfo", json!({}), LOOK_TIMEOUT).await.ok();
+            let arguments = types::body(&SessionInfoArguments::default());
+            let info = peer.request("sessionInfo", arguments, LOOK_TIMEOUT).await.ok();
             peer.close();
             info.map(|info| types::read(&info))
         };

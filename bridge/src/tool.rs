@@ -3,9 +3,10 @@
 
 use std::pin::Pin;
 
-use dap_wire::Failure;
+use dap_wire::{Failure, types};
 use rmcp::model::Tool as Listed;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::arguments::kind::{ArgumentType, ElementType};
 use crate::arguments::schema::ArgumentSchema;
@@ -138,6 +139,37 @@ macro_rules! run {
 }
 pub(crate) use run;
 
+/// A tool as MCP lists it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ListedTool {
+    name: &'static str,
+    description: &'static str,
+    input_schema: Value,
+    output_schema: AnswerSchema,
+    annotations: EffectHints,
+}
+
+/// The schema of an answer.
+#[derive(Serialize)]
+struct AnswerSchema {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    properties: Map<String, Value>,
+}
+
+/// MCP's annotations of a tool.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct EffectHints {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    read_only_hint: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    destructive_hint: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    idempotent_hint: Option<bool>,
+}
+
 impl ToolEffect {
     /// Whether `--read-only` offers such a tool.
     pub fn is_read_only(self) -> bool {
@@ -145,13 +177,18 @@ impl ToolEffect {
     }
 
     /// MCP annotations, without those that equal MCP's defaults.
-    fn annotations(self) -> Value {
+    fn annotations(self) -> EffectHints {
+        let hints = |read_only_hint, destructive_hint, idempotent_hint| EffectHints {
+            read_only_hint,
+            destructive_hint,
+            idempotent_hint,
+        };
         match self {
-            Self::ReadOnly => json!({ "readOnlyHint": true }),
-            Self::Mutating => json!({ "destructiveHint": false }),
-            Self::Idempotent => json!({ "destructiveHint": false, "idempotentHint": true }),
-            Self::Destructive => json!({ "destructiveHint": true }),
-            Self::DestructiveIdempotent => json!({ "destructiveHint": true, "idempotentHint": true }),
+            Self::ReadOnly => hints(Some(true), None, None),
+            Self::Mutating => hints(None, Some(false), None),
+            Self::Idempotent => hints(None, Some(false), Some(true)),
+            Self::Destructive => hints(None, Some(true), None),
+            Self::DestructiveIdempotent => hints(None, Some(true), Some(true)),
         }
     }
 }
@@ -181,10 +218,13 @@ impl Tool {
     pub fn to_mcp(&self) -> Option<Listed> {
         let output: Map<String, Value> =
             self.output.iter().map(|field| (field.name.to_owned(), field.kind.schema())).collect();
-        let output = json!({ "type": "object", "properties": output });
-        let input = (self.input)().listed();
-        let tool = json!({ "name": self.name, "description": self.description, "inputSchema": input,
-            "outputSchema": output, "annotations": self.effect.annotations() });
-        serde_json::from_value(tool).ok()
+        let tool = ListedTool {
+            name: self.name,
+            description: self.description,
+            input_schema: (self.input)().listed(),
+            output_schema: AnswerSchema { kind: "object", properties: output },
+            annotations: self.effect.annotations(),
+        };
+        serde_json::from_value(types::body(&tool)).ok()
     }
 }

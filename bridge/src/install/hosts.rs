@@ -4,7 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use serde_json::{Value, json};
+use dap_wire::types;
+use serde::Serialize;
+use serde_json::Value;
 
 /// The user's folders that configurations are in.
 #[derive(Debug, Clone)]
@@ -292,14 +294,40 @@ impl McpHost {
 
     /// The entry that starts this command.
     pub(crate) fn entry(&self, command: &str, args: &[String]) -> Value {
-        match self.shape {
-            EntryFormat::Plain => json!({ "command": command, "args": args }),
-            EntryFormat::Typed => json!({ "type": "stdio", "command": command, "args": args }),
+        let plain = HostEntry {
+            kind: None,
+            command: EntryCommand::Program(command),
+            args: Some(args),
+            enabled: None,
+        };
+        types::body(&match self.shape {
+            EntryFormat::Plain => plain,
+            EntryFormat::Typed => HostEntry { kind: Some("stdio"), ..plain },
             EntryFormat::OneList => {
-                let words: Vec<&str> =
-                    std::iter::once(command).chain(args.iter().map(String::as_str)).collect();
-                json!({ "type": "local", "command": words, "enabled": true })
+                let words = std::iter::once(command).chain(args.iter().map(String::as_str)).collect();
+                let command = EntryCommand::Words(words);
+                HostEntry { kind: Some("local"), command, args: None, enabled: Some(true) }
             }
-        }
+        })
     }
+}
+
+/// The entry of a server in a host's configuration.
+#[derive(Serialize)]
+struct HostEntry<'a> {
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    command: EntryCommand<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    args: Option<&'a [String]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    enabled: Option<bool>,
+}
+
+/// The command of an entry: the program, or the program with its arguments.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum EntryCommand<'a> {
+    Program(&'a str),
+    Words(Vec<&'a str>),
 }

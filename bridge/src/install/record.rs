@@ -4,7 +4,8 @@
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// Version of the record's format.
 const VERSION: u64 = 1;
@@ -14,6 +15,14 @@ const VERSION: u64 = 1;
 pub(super) struct InstallRecord {
     entries: Map<String, Value>,
     changed: bool,
+}
+
+/// The file of the record. The version is a value of any kind, because another version may have changed it.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct StoredRecord {
+    version: Value,
+    entries: Value,
 }
 
 impl InstallRecord {
@@ -28,13 +37,13 @@ impl InstallRecord {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(empty),
             Err(error) => return Err(error).with_context(|| format!("cannot read `{}`", file.display())),
         };
-        let value: Value = serde_json::from_str(&text).with_context(|| {
+        let found: StoredRecord = serde_json::from_str(&text).with_context(|| {
             format!("`{}` is damaged: remove it; Tandem then treats its entries as yours", file.display())
         })?;
-        if value["version"].as_u64() != Some(VERSION) {
-            bail!("`{}` is of another version of tandem-mcp ({})", file.display(), value["version"]);
+        if found.version != VERSION {
+            bail!("`{}` is of another version of tandem-mcp ({})", file.display(), found.version);
         }
-        let entries = value["entries"].as_object().cloned().unwrap_or_default();
+        let entries = found.entries.as_object().cloned().unwrap_or_default();
         Ok(Self { entries, ..empty })
     }
 
@@ -45,7 +54,8 @@ impl InstallRecord {
 
     /// Records that the entry is written, or removed (`None`).
     pub(super) fn note(&mut self, file: &Path, name: &str, entry: Option<Value>) {
-        let of_file = self.entries.entry(file.display().to_string()).or_insert_with(|| json!({}));
+        let of_file =
+            self.entries.entry(file.display().to_string()).or_insert_with(|| Value::Object(Map::new()));
         if let Some(names) = of_file.as_object_mut() {
             self.changed |= names.get(name) != entry.as_ref();
             match entry {
@@ -60,7 +70,8 @@ impl InstallRecord {
     /// # Errors
     /// When the entries cannot be serialized.
     pub(super) fn changed_text(&self) -> anyhow::Result<Option<String>> {
-        let text = || serde_json::to_string_pretty(&json!({ "version": VERSION, "entries": self.entries }));
+        let (version, entries) = (VERSION.into(), Value::Object(self.entries.clone()));
+        let text = || serde_json::to_string_pretty(&StoredRecord { version, entries });
         Ok(self.changed.then(text).transpose()?)
     }
 }

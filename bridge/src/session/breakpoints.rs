@@ -102,7 +102,7 @@ impl AgentSession {
     pub async fn source_files(&self) -> Vec<String> {
         let mut known = self.known_sources().await;
         let is_source = |path: &str| SCRIPTS.iter().any(|ending| path.ends_with(ending));
-        let program = self.with_plan(|plan| plan.attributes["program"].as_str().map(str::to_owned));
+        let program = self.with_plan(|plan| plan.program());
         known.extend(program.filter(|path| is_source(path)));
         known.retain(|path| Path::new(path).is_file());
         known.dedup();

@@ -1,8 +1,9 @@
 //! The connection to a session: to its socket, and the first request on it.
 
 use dap_wire::peer::Peer;
+use dap_wire::types::{self, InitializeRequestArguments};
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
+use serde_json::Value;
 use session_registry::SessionRecord;
 use tokio::net::UnixStream;
 
@@ -36,12 +37,22 @@ pub(super) async fn connect(entry: &SessionRecord) -> Result<UnixStream, Failure
 
 /// Introduces this agent; with `looks_only`, as a client that may only look.
 pub(super) async fn initialize(peer: &Peer, client: &str, looks_only: bool) -> Result<Value, Failure> {
-    let mut arguments = json!({ "clientID": "tandem-mcp", "clientName": client, "adapterID": "tandem",
-        "pathFormat": "path", "linesStartAt1": true, "columnsStartAt1": true, "supportsVariableType": true,
-        "supportsVariablePaging": true, "supportsProgressReporting": true,
-        "supportsInvalidatedEvent": true });
+    let yes = Some(true);
+    let mut arguments = InitializeRequestArguments {
+        client_id: Some("tandem-mcp".into()),
+        client_name: Some(client.to_owned()),
+        adapter_id: "tandem".into(),
+        path_format: Some("path".into()),
+        lines_start_at1: yes,
+        columns_start_at1: yes,
+        supports_variable_type: yes,
+        supports_variable_paging: yes,
+        supports_progress_reporting: yes,
+        supports_invalidated_event: yes,
+        ..InitializeRequestArguments::default()
+    };
     if looks_only {
-        arguments["tandemAccess"] = json!("readOnly");
+        arguments.rest.insert("tandemAccess".into(), "readOnly".into());
     }
-    peer.request("initialize", arguments, REQUEST_TIMEOUT).await
+    peer.request("initialize", types::body(&arguments), REQUEST_TIMEOUT).await
 }

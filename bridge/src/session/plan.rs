@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use dap_wire::types;
+use serde::Deserialize;
 use serde_json::Value;
 use test_frameworks::host::Stops;
 
@@ -27,26 +29,51 @@ pub struct SessionPlan {
     pub uncaught: bool,
 }
 
+/// The attributes that name a program and its folders.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ProgramNames {
+    #[serde(deserialize_with = "types::optional")]
+    program: Option<String>,
+    #[serde(deserialize_with = "types::optional")]
+    project: Option<String>,
+    #[serde(deserialize_with = "types::optional")]
+    module: Option<String>,
+    #[serde(deserialize_with = "types::optional")]
+    core_file: Option<String>,
+    #[serde(deserialize_with = "types::optional")]
+    cwd: Option<String>,
+    process_id: Value,
+    connect: Value,
+}
+
 impl SessionPlan {
     /// Name of the program that it starts or attaches to, for messages.
     pub(super) fn title(&self) -> String {
-        let attributes = &self.attributes;
-        let named = ["program", "project", "module", "coreFile"];
-        let named = named.into_iter().find_map(|key| attributes[key].as_str());
-        match (named, &attributes["processId"]) {
-            (Some(named), _) => named.trim_end_matches('/').rsplit('/').next().unwrap_or(named).to_owned(),
-            (None, Value::Null) => attributes["connect"].to_string(),
+        let names: ProgramNames = types::read(&self.attributes);
+        let named = names.program.or(names.project).or(names.module).or(names.core_file);
+        match (named, names.process_id) {
+            (Some(named), _) => named.trim_end_matches('/').rsplit('/').next().unwrap_or(&named).to_owned(),
+            (None, Value::Null) => names.connect.to_string(),
             (None, pid) => format!("process {pid}"),
         }
+    }
+
+    /// The program that it starts, if it names one.
+    pub(crate) fn program(&self) -> Option<String> {
+        types::read::<ProgramNames>(&self.attributes).program
     }
 
     /// Folders that may hold sources of its program: those of the program and its
     /// project, and its working folder.
     pub fn folders(&self) -> Vec<PathBuf> {
-        let paths = ["program", "project", "cwd"].into_iter().filter_map(|key| self.attributes[key].as_str());
+        let names: ProgramNames = types::read(&self.attributes);
+        let paths = [names.program, names.project, names.cwd].into_iter().flatten();
         paths
-            .map(Path::new)
-            .filter_map(|path| if path.is_dir() { Some(path) } else { path.parent() }.map(Path::to_owned))
+            .filter_map(|path| {
+                let path = Path::new(&path);
+                if path.is_dir() { Some(path) } else { path.parent() }.map(Path::to_owned)
+            })
             .collect()
     }
 }
