@@ -5,11 +5,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use dap_wire::Failure;
+use dap_wire::{Failure, types};
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use workspace_tools::answer_error::AnswerError;
 
 /// Maximum number of triggers that run at once.
 const MAX_TRIGGERS: usize = 8;
@@ -24,9 +26,57 @@ pub struct Trigger {
     /// Sends the signal to start.
     go: Mutex<Option<oneshot::Sender<()>>>,
     /// Its result, once it has ended.
-    result: watch::Receiver<Option<Value>>,
+    result: watch::Receiver<Option<TriggerResult>>,
     task: tokio::task::AbortHandle,
     cancel: CancellationToken,
+}
+
+/// The result of a trigger in an answer.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TriggerResult {
+    state: TriggerState,
+    #[serde(flatten)]
+    outcome: Option<TriggerOutcome>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration_ms: Option<u64>,
+    what: String,
+}
+
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "camelCase")]
+enum TriggerState {
+    Running,
+    Ended,
+    Failed,
+}
+
+/// The effect of a trigger.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged, rename_all_fields = "camelCase")]
+pub(crate) enum TriggerOutcome {
+    Command {
+        exit_code: i32,
+        #[serde(skip_serializing_if = "String::is_empty")]
+        stdout: String,
+        #[serde(skip_serializing_if = "String::is_empty")]
+        stderr: String,
+    },
+    /// The response to a request.
+    Response {
+        status: u16,
+        /// Bytes of the body that are left out.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        omitted: Option<usize>,
+        #[serde(skip_serializing_if = "String::is_empty")]
+        body: String,
+    },
+    Input {
+        bytes_written: usize,
+    },
+    Failed {
+        error: AnswerError,
+    },
 }
 
 /// The triggers of a bridge whose end no answer has reported yet. Those that still run are ended with it.
@@ -44,23 +94,27 @@ impl Trigger {
     /// Makes a trigger ready; [`Trigger::fire`] starts its work.
     pub(crate) fn new<F>(what: String, work: impl FnOnce(CancellationToken) -> F) -> Arc<Self>
     where
-        F: Future<Output = Result<Value, Failure>> + Send + 'static,
+        F: Future<Output = Result<TriggerOutcome, Failure>> + Send + 'static,
     {
         let (sender, result) = watch::channel(None);
         let cancel = CancellationToken::new();
         let (go, gone) = oneshot::channel();
-        let work = work(cancel.clone());
+        let (work, named) = (work(cancel.clone()), what.clone());
         let running = tokio::spawn(async move {
             if gone.await.is_err() {
                 return;
             }
             let began = Instant::now();
-            let mut result = work.await.unwrap_or_else(|failure| {
-                json!({ "state": "failed", "error": { "code": failure.code.as_str(),
-                    "message": failure.message } })
-            });
-            result["durationMs"] = json!(u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX));
-            sender.send_replace(Some(result));
+            let (state, outcome) = match work.await {
+                Ok(outcome) => (TriggerState::Ended, outcome),
+                Err(failure) => {
+                    let error = AnswerError { hint: None, ..AnswerError::from(failure) };
+                    (TriggerState::Failed, TriggerOutcome::Failed { error })
+                }
+            };
+            let duration_ms = Some(u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX));
+            let outcome = Some(outcome);
+            sender.send_replace(Some(TriggerResult { state, outcome, duration_ms, what: named }));
         });
         Arc::new(Self { what, go: Mutex::new(Some(go)), result, task: running.abort_handle(), cancel })
     }
@@ -80,10 +134,14 @@ impl Trigger {
         drop(result.wait_for(Option::is_some).await);
     }
 
-    fn outcome(&self) -> Option<Value> {
-        let mut result = self.result.borrow().clone()?;
-        result["what"] = json!(self.what);
-        Some(result)
+    fn result(&self) -> Option<TriggerResult> {
+        self.result.borrow().clone()
+    }
+
+    /// The result while it runs.
+    fn running(&self) -> TriggerResult {
+        let what = self.what.clone();
+        TriggerResult { state: TriggerState::Running, outcome: None, duration_ms: None, what }
     }
 }
 
@@ -133,18 +191,17 @@ impl Triggers {
             own.fire();
             drop(tokio::time::timeout(TRIGGER_TIMEOUT, own.wait_until_ended()).await);
         }
-        let ended: Vec<Value> = self.with(|all| {
-            let ended = all.iter().filter_map(|one| one.outcome()).collect();
-            all.retain(|one| one.outcome().is_none());
+        let ended: Vec<TriggerResult> = self.with(|all| {
+            let ended = all.iter().filter_map(|one| one.result()).collect();
+            all.retain(|one| one.result().is_none());
             ended
         });
-        let running = own.filter(|own| own.outcome().is_none());
-        let running = running.map(|own| json!({ "state": "running", "what": own.what }));
-        let mut results: Vec<Value> = ended.into_iter().chain(running).collect();
-        match results.len() {
-            0 => {}
-            1 => answer["trigger"] = results.remove(0),
-            _ => answer["triggers"] = json!(results),
+        let running = own.filter(|own| own.result().is_none()).map(|own| own.running());
+        let results: Vec<TriggerResult> = ended.into_iter().chain(running).collect();
+        match results.as_slice() {
+            [] => {}
+            [one] => answer["trigger"] = types::body(one),
+            several => answer["triggers"] = types::body(&several),
         }
     }
 }

@@ -10,17 +10,18 @@ use std::time::Duration;
 use dap_wire::{ErrorCode, Failure};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
+use workspace_tools::command_line;
+use workspace_tools::commands::{self, CommandResult};
 use workspace_tools::process::ProcessCommand;
-use workspace_tools::{command_line, commands};
 
 use crate::arguments::schema::{self, ObjectOrText};
 use crate::call::SharedArguments;
 use crate::server::Bridge;
 use crate::session::REQUEST_TIMEOUT;
 use crate::session::requests::WriteInputArguments;
-use crate::trigger::Trigger;
+use crate::trigger::{Trigger, TriggerOutcome};
 use http::HttpRequest;
 
 /// Output of a command, bytes of each stream.
@@ -72,7 +73,7 @@ impl TriggerAction {
     fn parse(given: &Value, bridge: &Bridge) -> Result<Self, Failure> {
         let options = match given {
             Value::String(line) if line.starts_with("http://") => {
-                return HttpRequest::parse(&json!({ "url": line })).map(Self::Http);
+                return HttpRequest::to_url(line).map(Self::Http);
             }
             Value::String(line) => {
                 TriggerOptions { command: Some(line.clone()), ..TriggerOptions::default() }
@@ -131,17 +132,12 @@ impl TriggerAction {
         bridge: &Bridge,
         session: Option<&str>,
         cancel: CancellationToken,
-    ) -> Result<Value, Failure> {
+    ) -> Result<TriggerOutcome, Failure> {
         match self {
             Self::Command(command) => {
                 let output = commands::run(command, MAX_OUTPUT_BYTES, cancel, Arc::new(|_: &str| ())).await?;
-                let mut result = json!({ "state": "ended" });
-                for key in ["exitCode", "stdout", "stderr"] {
-                    if output[key] != "" {
-                        result[key] = output[key].clone();
-                    }
-                }
-                Ok(result)
+                let CommandResult { exit_code, stdout, stderr, .. } = output;
+                Ok(TriggerOutcome::Command { exit_code, stdout, stderr })
             }
             Self::Http(request) => request.send().await,
             Self::Input { data, close } => {
@@ -150,7 +146,7 @@ impl TriggerAction {
                 let root = session.root();
                 let body = root.send_or_cancel(&input, INPUT_TIMEOUT + REQUEST_TIMEOUT, &cancel).await?;
                 root.agent_view.forget_input_wait();
-                Ok(json!({ "state": "ended", "bytesWritten": body.bytes_written }))
+                Ok(TriggerOutcome::Input { bytes_written: body.bytes_written })
             }
         }
     }

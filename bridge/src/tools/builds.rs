@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use dap_wire::Failure;
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use workspace_tools::build::project::Project;
 use workspace_tools::build::{self, BuildAction, RunnerArguments};
@@ -18,6 +18,7 @@ use workspace_tools::commands;
 use workspace_tools::jobs::{JobStatus, ProgressSink};
 use workspace_tools::process::ProcessCommand;
 
+use super::answer;
 use crate::arguments::schema::ArgumentSchema;
 use crate::call::ToolCall;
 use crate::tool::{AnswerField, StopUse, Tool, ToolEffect, ToolGroup, run};
@@ -164,7 +165,10 @@ async fn command(call: &ToolCall, arguments: CommandArguments) -> Result<Value, 
     let command = ProcessCommand::new(program, folder).args(words).args(arguments.args);
     let most = output_bytes(arguments.max_bytes);
     let key = format!("command {command:?}");
-    wait(call, &key, arguments.timeout_ms, move |cancel, say| commands::run(command, most, cancel, say)).await
+    wait(call, &key, arguments.timeout_ms, move |cancel, say| async move {
+        answer(&commands::run(command, most, cancel, say).await?)
+    })
+    .await
 }
 
 /// Bytes of output in one answer: those that a call asks for, or the default.
@@ -188,10 +192,18 @@ where
     let tell = |message: String| call.progress.say(message);
     match jobs.wait(key, patience, &call.cancel, start, tell).await? {
         JobStatus::Done(answer) => Ok(answer),
-        JobStatus::Pending(elapsed, output) => Ok(json!({
-            "pending": true,
-            "durationMs": u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
-            "output": output,
-        })),
+        JobStatus::Pending(elapsed, output) => {
+            let duration_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+            answer(&PendingJob { pending: true, duration_ms, output })
+        }
     }
+}
+
+/// The answer while the work is not done.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PendingJob {
+    pending: bool,
+    duration_ms: u64,
+    output: String,
 }

@@ -6,16 +6,18 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure};
+use dap_wire::{ErrorCode, Failure, types};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
 use hyper::{Method, Uri};
 use hyper_util::rt::TokioIo;
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::{Map, Value};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
 use crate::arguments::kind;
+use crate::trigger::TriggerOutcome;
 
 /// Time limit of a request: a program that is stopped does not answer.
 const MAX_DURATION: Duration = Duration::from_secs(600);
@@ -37,13 +39,39 @@ pub(super) struct HttpRequest {
     body: String,
 }
 
+/// The options of a request, as a call has them.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RequestOptions {
+    #[serde(deserialize_with = "types::required")]
+    url: String,
+    #[serde(deserialize_with = "types::optional")]
+    method: Option<String>,
+    #[serde(deserialize_with = "types::required")]
+    headers: Map<String, Value>,
+    /// A text, or a value that is sent as JSON.
+    body: Value,
+}
+
 impl HttpRequest {
     /// Reads `url`, `method`, `headers`, `body`.
     ///
     /// # Errors
     /// `INVALID_PARAMETER`; `ACCESS_DENIED` for another machine.
     pub(super) fn parse(given: &Value) -> Result<Self, Failure> {
-        let url = given["url"].as_str().unwrap_or_default();
+        Self::of(types::read(given))
+    }
+
+    /// A request without further options.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse).
+    pub(super) fn to_url(url: &str) -> Result<Self, Failure> {
+        Self::of(RequestOptions { url: url.to_owned(), ..RequestOptions::default() })
+    }
+
+    fn of(given: RequestOptions) -> Result<Self, Failure> {
+        let url = &given.url;
         let wrong = |why: &str| Failure::invalid(format!("`trigger.url` is `{url}`: {why}"));
         let uri: Uri = url.parse().map_err(|_| wrong("it is not a URL"))?;
         if uri.scheme_str() != Some("http") {
@@ -54,11 +82,12 @@ impl HttpRequest {
             return Err(Failure::new(ErrorCode::AccessDenied, format!("`{host}` is not this machine"))
                 .hint("a trigger reaches localhost, 127.0.0.1 and [::1] only"));
         }
-        let method = given["method"].as_str().unwrap_or(if given["body"].is_null() { "GET" } else { "POST" });
+        let usual = if given.body.is_null() { "GET" } else { "POST" };
+        let method = given.method.as_deref().unwrap_or(usual);
         let method = Method::from_bytes(method.as_bytes())
             .map_err(|_| Failure::invalid(format!("`trigger.method` is `{method}`")))?;
-        let headers = given["headers"].as_object().into_iter().flatten();
-        let body = match &given["body"] {
+        let headers = given.headers.iter();
+        let body = match &given.body {
             Value::Null => String::new(),
             Value::String(text) => text.clone(),
             other => other.to_string(),
@@ -82,7 +111,7 @@ impl HttpRequest {
     ///
     /// # Errors
     /// `IO_FAILED` when no server listens or the connection fails, `TIMEOUT`.
-    pub(super) async fn send(self) -> Result<Value, Failure> {
+    pub(super) async fn send(self) -> Result<TriggerOutcome, Failure> {
         let what = self.description();
         let failed = |why: String| Failure::new(ErrorCode::IoFailed, format!("`{what}` failed: {why}"));
         tokio::time::timeout(MAX_DURATION, self.exchange())
@@ -94,7 +123,7 @@ impl HttpRequest {
             .map_err(failed)
     }
 
-    async fn exchange(self) -> Result<Value, String> {
+    async fn exchange(self) -> Result<TriggerOutcome, String> {
         let stream = connect(&self.uri).await?;
         let text = |error: hyper::Error| error.to_string();
         let (mut sender, connection) =
@@ -118,15 +147,9 @@ impl HttpRequest {
         driving.abort();
         let body = body.map_err(|error| error.to_string())?.to_bytes();
         let body = String::from_utf8_lossy(&body);
-        let mut result = json!({ "state": "ended", "status": status });
         let short: String = body.chars().take(MAX_REPORTED_CHARS).collect();
-        if short.len() < body.len() {
-            result["omitted"] = json!(body.len() - short.len());
-        }
-        if !short.is_empty() {
-            result["body"] = json!(short);
-        }
-        Ok(result)
+        let omitted = Some(body.len() - short.len()).filter(|omitted| *omitted > 0);
+        Ok(TriggerOutcome::Response { status, omitted, body: short })
     }
 }
 
@@ -159,6 +182,8 @@ fn addresses(host: &str) -> Vec<IpAddr> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[tokio::test]

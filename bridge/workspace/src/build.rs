@@ -18,6 +18,7 @@ use tandem_error::{ErrorCode, Failure};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::answer_error::AnswerError;
 use crate::jobs::ProgressSink;
 use crate::process::output::LineSplitter;
 use crate::process::{ProcessExit, Sink};
@@ -76,6 +77,8 @@ struct BuildResult {
     duration_ms: u64,
     #[serde(flatten)]
     report: FinishedReport,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<AnswerError>,
 }
 
 /// Runs an action to its end. For a build or test that fails, the answer contains `error`.
@@ -116,18 +119,15 @@ pub async fn run(
         exit_code: code,
         duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
         report: report.finish(),
+        error: None,
     };
     // Users do not know the scratch folder.
     answer.command = answer.command.replace(&scratch.path().display().to_string(), "TMP");
-    let bad = cut(&answer)
+    answer.error = cut(&answer)
         .or_else(|| no_tests_error(&answer, action, &chosen))
         .or_else(|| failure_error(&answer, action));
-    let mut answer = serde_json::to_value(answer)
-        .map_err(|error| Failure::new(ErrorCode::IoFailed, format!("the answer is not JSON: {error}")))?;
-    if let Some(error) = bad {
-        answer["error"] = error;
-    }
-    Ok(answer)
+    serde_json::to_value(answer)
+        .map_err(|error| Failure::new(ErrorCode::IoFailed, format!("the answer is not JSON: {error}")))
 }
 
 /// Runs one step to its end, within the limit; its reader fills the report.
@@ -152,18 +152,22 @@ pub async fn run_step(
 }
 
 /// `error` of an answer whose runner ended well, and before its last test.
-fn cut(answer: &BuildResult) -> Option<Value> {
+fn cut(answer: &BuildResult) -> Option<AnswerError> {
     let report = &answer.report;
     let failed = report.tests.as_ref().is_some_and(|tests| tests.failed > 0);
     let why = report.incomplete.as_ref().filter(|_| answer.exit_code == 0 && !failed)?;
     let message = format!("the results of the tests are incomplete: {why}");
     let hint = "a test may have ended the process: read `output`";
-    Some(json!({ "code": ErrorCode::CommandFailed.as_str(), "message": message, "hint": hint }))
+    Some(AnswerError::new(ErrorCode::CommandFailed, message, hint))
 }
 
 /// `error` of an answer whose filter matched no test, or whose runner found none. Most
 /// runners exit with 0 then.
-fn no_tests_error(answer: &BuildResult, action: BuildAction, chosen: &RunnerArguments) -> Option<Value> {
+fn no_tests_error(
+    answer: &BuildResult,
+    action: BuildAction,
+    chosen: &RunnerArguments,
+) -> Option<AnswerError> {
     let report = &answer.report;
     if action != BuildAction::Test || report.errors > 0 || answer.exit_code != 0 {
         return None;
@@ -181,11 +185,11 @@ fn no_tests_error(answer: &BuildResult, action: BuildAction, chosen: &RunnerArgu
         }
         _ => return None,
     };
-    Some(json!({ "code": ErrorCode::NotFound.as_str(), "message": message, "hint": hint }))
+    Some(AnswerError::new(ErrorCode::NotFound, message, hint))
 }
 
 /// `error` of an answer whose tool reports a failure. A check that finds errors in the code has succeeded.
-fn failure_error(answer: &BuildResult, action: BuildAction) -> Option<Value> {
+fn failure_error(answer: &BuildResult, action: BuildAction) -> Option<AnswerError> {
     let report = &answer.report;
     let failed = report.tests.as_ref().map_or(0, |tests| tests.failed);
     // Some runners end well when what they would run does not compile.
@@ -215,7 +219,7 @@ fn failure_error(answer: &BuildResult, action: BuildAction) -> Option<Value> {
     } else {
         "`output` says why"
     };
-    Some(json!({ "code": code.as_str(), "message": message, "hint": hint }))
+    Some(AnswerError::new(code, message, hint))
 }
 
 /// Feeds a step's output to its reader.
@@ -262,12 +266,13 @@ mod tests {
             exit_code,
             duration_ms: 1,
             report: report.finish(),
+            error: None,
         };
         let chosen = RunnerArguments { filter: filter.map(str::to_owned), ..RunnerArguments::default() };
         let error = cut(&answer)
             .or_else(|| no_tests_error(&answer, BuildAction::Test, &chosen))
             .or_else(|| failure_error(&answer, BuildAction::Test))?;
-        error["code"].as_str().map(str::to_owned)
+        Some(error.code.to_owned())
     }
 
     #[test]

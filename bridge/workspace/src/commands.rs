@@ -7,11 +7,12 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use tandem_error::{ErrorCode, Failure};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::answer_error::AnswerError;
 use crate::build::RUN_TIMEOUT;
 use crate::jobs::ProgressSink;
 use crate::process::output::CapturedOutput;
@@ -20,15 +21,20 @@ use crate::process::{OutputStream, ProcessCommand, Sink};
 /// The answer of `run_command`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct CommandResult {
+pub struct CommandResult {
     command: String,
-    exit_code: i32,
+    /// The exit code of the program.
+    pub exit_code: i32,
     duration_ms: u64,
-    stdout: String,
-    stderr: String,
+    /// The end of what it printed to stdout.
+    pub stdout: String,
+    /// The end of what it printed to stderr.
+    pub stderr: String,
     /// Bytes of both that are not in the answer.
     #[serde(skip_serializing_if = "is_zero")]
     omitted: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<AnswerError>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -45,7 +51,7 @@ pub async fn run(
     output_bytes: usize,
     cancel: CancellationToken,
     say: ProgressSink,
-) -> Result<Value, Failure> {
+) -> Result<CommandResult, Failure> {
     let began = Instant::now();
     let mut sink =
         CommandSink { kept: CapturedOutput::new(output_bytes, output_bytes), say: &say, last: began };
@@ -55,22 +61,19 @@ pub async fn run(
         }
         _ => failure,
     })?;
-    let answer = CommandResult {
+    let error = (!ended.success()).then(|| {
+        let message = format!("`{}` ended with {ended}", command.program.to_string_lossy());
+        AnswerError::from(Failure::new(ErrorCode::CommandFailed, message))
+    });
+    Ok(CommandResult {
         command: command.line(),
         exit_code: ended.code,
         duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
         stdout: sink.kept.out.text(),
         stderr: sink.kept.err.text(),
         omitted: sink.kept.out.dropped_bytes() + sink.kept.err.dropped_bytes(),
-    };
-    let mut answer = serde_json::to_value(answer)
-        .map_err(|error| Failure::new(ErrorCode::IoFailed, format!("the answer is not JSON: {error}")))?;
-    if !ended.success() {
-        let program = command.program.to_string_lossy();
-        let message = format!("`{program}` ended with {ended}");
-        answer["error"] = json!({ "code": ErrorCode::CommandFailed.as_str(), "message": message });
-    }
-    Ok(answer)
+        error,
+    })
 }
 
 /// Keeps the output, and reports its last line at intervals.
