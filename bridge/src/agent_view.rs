@@ -6,9 +6,9 @@ use std::sync::{Mutex, PoisonError};
 
 use dap_wire::types::DapVariable;
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::bounds::cut;
+use crate::program_event::{StopEvent, VariableChange};
 
 /// Snapshots kept to compare with.
 const MAX_SNAPSHOTS: usize = 20;
@@ -18,18 +18,6 @@ const MAX_VALUE_LEN: usize = 120;
 /// Values of a stop by the way to them.
 pub type Values = BTreeMap<String, String>;
 
-/// A variable of a stop that differs from the stop before.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct VariableChange {
-    /// The name of the variable.
-    pub name: String,
-    /// Its value at this stop.
-    pub value: String,
-    /// Its value at the stop before, if it was in the same function.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub was: Option<String>,
-}
-
 /// One `debug_snapshot`, to compare with.
 #[derive(Debug, Clone)]
 pub struct StoredSnapshot {
@@ -37,10 +25,21 @@ pub struct StoredSnapshot {
     pub id: u64,
     /// Depth to which variables were expanded.
     pub depth: u64,
-    /// The location of the stop, in the form that tools answer.
-    pub place: Value,
+    /// The location of the stop.
+    pub place: SnapshotPlace,
     /// Values of the variables at that stop.
     pub values: Values,
+}
+
+/// The location of a stop, as snapshots name it: what is unknown is `null`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct SnapshotPlace {
+    /// The name of the function.
+    pub function: Option<String>,
+    /// The source, if it has a path.
+    pub file: Option<String>,
+    /// The line in that source, from 1.
+    pub line: Option<i64>,
 }
 
 /// The call followed last, for answers that continue it.
@@ -69,7 +68,7 @@ struct AgentViewState {
     /// Number of reported child programs, and whether an answer has explained how to debug them.
     started: (u64, bool),
     /// The last reported event, with its `news`.
-    event: Option<(u64, Value)>,
+    event: Option<(u64, StopEvent)>,
     /// The function of the last stop and its variables.
     variables: Option<(String, Values)>,
     snapshots: Vec<StoredSnapshot>,
@@ -203,12 +202,12 @@ impl AgentView {
     }
 
     /// The reported event of a stop, if there is one.
-    pub fn event(&self, news: u64) -> Option<Value> {
+    pub fn event(&self, news: u64) -> Option<StopEvent> {
         self.with(|inner| inner.event.as_ref().filter(|(of, _)| *of == news).map(|(_, event)| event.clone()))
     }
 
     /// Keeps the event of a stop.
-    pub fn keep_event(&self, news: u64, event: &Value) {
+    pub fn keep_event(&self, news: u64, event: &StopEvent) {
         self.with(|inner| inner.event = Some((news, event.clone())));
     }
 
@@ -245,7 +244,7 @@ impl AgentView {
     }
 
     /// Keeps a snapshot; returns its id.
-    pub fn keep(&self, depth: u64, place: Value, values: Values) -> u64 {
+    pub fn keep(&self, depth: u64, place: SnapshotPlace, values: Values) -> u64 {
         self.with(|inner| {
             inner.last_snapshot += 1;
             let id = inner.last_snapshot;

@@ -12,21 +12,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use dap_wire::{ErrorCode, Failure};
+use dap_wire::{ErrorCode, Failure, types};
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use test_frameworks::answer::TestRunAnswer;
 use test_frameworks::host::{BoxFuture, DirectLauncher, ProcessLaunch, ProcessLauncher, Stops};
-use test_frameworks::model::TestEvent;
-use test_frameworks::request::TestRequest;
+use test_frameworks::model::{TestEvent, TestItem, TestResult};
+use test_frameworks::request::{TestRequest, TestRunOutcome};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use workspace_tools::answer_error::AnswerError;
+use workspace_tools::build::report::FileDiagnostics;
 use workspace_tools::jobs::ProgressSink;
 use workspace_tools::process::{OutputStream, ProcessExit, Sink};
 use workspace_tools::roots::Roots;
 
 use crate::arguments::schema;
+use crate::program_event::RunFailure;
 use crate::test_request::{self, TestArguments};
 
 /// Lines of the editor that wait to be read.
@@ -45,7 +49,7 @@ pub async fn serve(stop: CancellationToken) -> anyhow::Result<()> {
     let ends = stop.clone();
     tokio::spawn(async move {
         while let Ok(Some(line)) = lines.next_line().await {
-            let answer = serde_json::from_str(&line).unwrap_or_default();
+            let answer: EditorAnswer = serde_json::from_str(&line).unwrap_or_default();
             if sender.send(answer).await.is_err() {
                 return;
             }
@@ -54,27 +58,83 @@ pub async fn serve(stop: CancellationToken) -> anyhow::Result<()> {
     });
     let end = match answer(&request, answers, &stop).await {
         Ok(end) => end,
-        Err(failure) => {
-            json!({ "error": { "code": failure.code.as_str(), "message": failure.message,
-                "hint": failure.hint } })
-        }
+        Err(failure) => RunEnd::Failed { error: RunFailure::from(failure) },
     };
-    say(&with_event("end", end));
+    say(&EditorMessage::End(Box::new(end)));
     Ok(())
 }
 
-/// Writes a line. An editor that has closed stdout also closes stdin, which ends this program.
-fn say(event: &Value) {
-    let mut out = std::io::stdout().lock();
-    drop(writeln!(out, "{event}").and_then(|()| out.flush()));
+/// A line for the editor.
+#[derive(Serialize)]
+#[serde(tag = "event", rename_all = "camelCase")]
+enum EditorMessage<'a> {
+    /// A report of progress.
+    Doing {
+        text: &'a str,
+    },
+    Test {
+        #[serde(flatten)]
+        test: &'a TestItem,
+        /// The class of the test, which agents see in its id.
+        class: &'a str,
+    },
+    /// A process to launch in the editor's own session.
+    Launch {
+        attributes: Value,
+        note: Option<&'a str>,
+    },
+    /// The process is to be ended.
+    Stop,
+    End(Box<RunEnd>),
 }
 
-fn with_event(name: &str, body: Value) -> Value {
-    let mut event = json!({ "event": name });
-    if let (Some(event), Value::Object(body)) = (event.as_object_mut(), body) {
-        event.extend(body);
-    }
-    event
+/// The end of a request.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum RunEnd {
+    Listed(ListEnd),
+    Ran(Box<TestRunAnswer>),
+    Failed { error: RunFailure },
+}
+
+/// The end of a list, after its tests.
+#[derive(Serialize)]
+struct ListEnd {
+    tool: &'static str,
+    folder: PathBuf,
+    total: usize,
+    /// Why tests may be missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<AnswerError>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diagnostics: Option<FileDiagnostics>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<String>,
+}
+
+/// A report of the editor about a process that it launches. The first field that is present counts.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct EditorAnswer {
+    /// The process has started with this id.
+    #[serde(deserialize_with = "types::optional")]
+    started: Option<u32>,
+    /// The process has ended with this exit code.
+    #[serde(deserialize_with = "types::optional")]
+    ended: Option<i64>,
+    #[serde(deserialize_with = "types::optional")]
+    stdout: Option<String>,
+    #[serde(deserialize_with = "types::optional")]
+    stderr: Option<String>,
+    /// Why the process cannot be started.
+    #[serde(deserialize_with = "types::optional")]
+    failed: Option<String>,
+}
+
+/// Writes a line. An editor that has closed stdout also closes stdin, which ends this program.
+fn say(message: &impl Serialize) {
+    let mut out = std::io::stdout().lock();
+    drop(writeln!(out, "{}", types::body(message)).and_then(|()| out.flush()));
 }
 
 /// A request of the editor.
@@ -88,9 +148,9 @@ struct EditorRequest {
 
 async fn answer(
     request: &Value,
-    answers: mpsc::Receiver<Value>,
+    answers: mpsc::Receiver<EditorAnswer>,
     stop: &CancellationToken,
-) -> Result<Value, Failure> {
+) -> Result<RunEnd, Failure> {
     let arguments: EditorRequest = schema::read(request.as_object().cloned().unwrap_or_default())?;
     let folder = arguments.folder.map_or_else(|| PathBuf::from("."), PathBuf::from);
     let roots =
@@ -99,22 +159,22 @@ async fn answer(
         let message = format!("which tests `{}` has is not known here", project.folder.display());
         Failure::new(ErrorCode::Unsupported, message)
     })?;
-    let doing: ProgressSink = Arc::new(|text: &str| say(&json!({ "event": "doing", "text": text })));
+    let doing: ProgressSink = Arc::new(|text: &str| say(&EditorMessage::Doing { text }));
     let folder = request.project.folder.clone();
     request.listener = Some(Arc::new(move |event: &TestEvent<'_>| {
-        let mut event = json!(event);
+        let TestEvent::Finished(result) = event else { return say(event) };
+        let mut result = TestResult::clone(result);
         // Some runners print paths from the project's folder on.
-        if let Some(file) = event["file"].as_str() {
-            event["file"] = json!(folder.join(file));
-        }
-        say(&event);
+        result.file = result.file.map(|file| folder.join(file).display().to_string());
+        say(&TestEvent::Finished(&result));
     }));
+    let ran = |outcome: TestRunOutcome| RunEnd::Ran(Box::new(outcome.answer));
     match arguments.action.as_deref() {
         Some("list") => list(&request, stop, &doing).await,
-        Some("run") => request.run(&DirectLauncher, stop, &doing).await.map(|outcome| outcome.answer),
+        Some("run") => request.run(&DirectLauncher, stop, &doing).await.map(ran),
         Some("debug") => {
             let host = EditorLauncher { answers: tokio::sync::Mutex::new(answers) };
-            request.run(&host, stop, &doing).await.map(|outcome| outcome.answer)
+            request.run(&host, stop, &doing).await.map(ran)
         }
         other => Err(Failure::invalid(format!("`action` is `list`, `run` or `debug`, not {other:?}"))),
     }
@@ -124,42 +184,67 @@ async fn list(
     request: &TestRequest,
     stop: &CancellationToken,
     doing: &ProgressSink,
-) -> Result<Value, Failure> {
+) -> Result<RunEnd, Failure> {
     let (tests, broken) = request.tests(stop, doing).await?;
     for test in &tests {
-        let mut event = with_event("test", json!(test));
-        event["class"] = json!(test.class);
-        say(&event);
+        say(&EditorMessage::Test { test, class: &test.class });
     }
-    let mut end =
-        json!({ "tool": request.framework.name(), "folder": request.project.folder, "total": tests.len() });
-    for key in ["error", "diagnostics", "output"] {
-        if !broken[key].is_null() {
-            end[key] = broken[key].clone();
-        }
-    }
-    Ok(end)
+    let broken = broken.unwrap_or_default();
+    Ok(RunEnd::Listed(ListEnd {
+        tool: request.framework.name(),
+        folder: request.project.folder.clone(),
+        total: tests.len(),
+        error: broken.error,
+        diagnostics: broken.problems.diagnostics,
+        output: broken.output,
+    }))
 }
 
 /// Has its processes launched by the editor.
 struct EditorLauncher {
-    answers: tokio::sync::Mutex<mpsc::Receiver<Value>>,
+    answers: tokio::sync::Mutex<mpsc::Receiver<EditorAnswer>>,
 }
 
-/// The stops in the form of a launch attribute.
-fn failure_stops(stops: &Stops) -> Value {
-    let plain = stops.filters.iter().filter(|(_, condition)| condition.is_none());
-    let conditional = stops.filters.iter().filter_map(|(name, condition)| Some((name, condition.as_ref()?)));
-    let functions = stops.functions.iter().map(|(name, condition)| match condition {
-        Some(condition) => json!({ "name": name, "condition": condition }),
-        None => json!({ "name": name }),
-    });
-    json!({
-        "filters": plain.map(|(name, _)| *name).collect::<Vec<_>>(),
-        "filterOptions": conditional.map(|(name, condition)| json!({ "filterId": name,
-            "condition": condition })).collect::<Vec<_>>(),
-        "breakpoints": functions.collect::<Vec<_>>(),
-    })
+/// The stops of a failing test, as a launch attribute.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FailureStops<'a> {
+    filters: Vec<&'a str>,
+    filter_options: Vec<FailureFilter<'a>>,
+    breakpoints: Vec<FailureFunction<'a>>,
+}
+
+/// An exception filter with a condition.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FailureFilter<'a> {
+    filter_id: &'a str,
+    condition: &'a str,
+}
+
+/// A function that frameworks call for a check that failed.
+#[derive(Serialize)]
+struct FailureFunction<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    condition: Option<&'a str>,
+}
+
+impl<'a> From<&'a Stops> for FailureStops<'a> {
+    fn from(stops: &'a Stops) -> Self {
+        let plain = stops.filters.iter().filter(|(_, condition)| condition.is_none());
+        let conditional = stops.filters.iter().filter_map(|(filter_id, condition)| {
+            Some(FailureFilter { filter_id, condition: condition.as_deref()? })
+        });
+        let functions = stops.functions.iter();
+        Self {
+            filters: plain.map(|(name, _)| *name).collect(),
+            filter_options: conditional.collect(),
+            breakpoints: functions
+                .map(|(name, condition)| FailureFunction { name, condition: *condition })
+                .collect(),
+        }
+    }
 }
 
 impl ProcessLauncher for EditorLauncher {
@@ -177,27 +262,28 @@ impl ProcessLauncher for EditorLauncher {
         Box::pin(async move {
             let mut answers = self.answers.lock().await;
             let mut attributes = launch.debug_attributes();
-            attributes["__failureStops"] = failure_stops(&launch.stops);
-            say(&json!({ "event": "launch", "attributes": attributes, "note": launch.stops.note }));
+            attributes["__failureStops"] = types::body(&FailureStops::from(&launch.stops));
+            say(&EditorMessage::Launch { attributes, note: launch.stops.note });
             loop {
                 let answer = tokio::select! {
                     answer = answers.recv() => answer.ok_or_else(Failure::cancelled)?,
                     () = cancel.cancelled() => {
-                        say(&json!({ "event": "stop" }));
+                        say(&EditorMessage::Stop);
                         return Err(Failure::cancelled());
                     }
                 };
-                if let Some(pid) = answer["started"].as_u64().and_then(|pid| u32::try_from(pid).ok()) {
+                if let Some(pid) = answer.started {
                     if let Some(started) = launch.started.take() {
                         started.send(pid).unwrap_or_default();
                     }
-                } else if let Some(code) = answer["ended"].as_i64() {
-                    for (stream, name) in [(OutputStream::Err, "stderr"), (OutputStream::Out, "stdout")] {
-                        sink.take(stream, answer[name].as_str().unwrap_or_default().as_bytes());
+                } else if let Some(code) = answer.ended {
+                    let output = [(OutputStream::Err, answer.stderr), (OutputStream::Out, answer.stdout)];
+                    for (stream, text) in output {
+                        sink.take(stream, text.unwrap_or_default().as_bytes());
                     }
                     return Ok(ProcessExit { code: i32::try_from(code).unwrap_or(-1) });
-                } else if let Some(why) = answer["failed"].as_str() {
-                    return Err(Failure::new(ErrorCode::LaunchFailed, why.to_owned()));
+                } else if let Some(why) = answer.failed {
+                    return Err(Failure::new(ErrorCode::LaunchFailed, why));
                 }
             }
         })
@@ -206,6 +292,8 @@ impl ProcessLauncher for EditorLauncher {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -221,8 +309,8 @@ mod tests {
             "breakpoints": [{ "name": "testing.(*T).FailNow" }, { "name": "testing.(*common).Fail",
                 "condition": "x" }],
         });
-        assert_eq!(failure_stops(&stops), expected);
+        assert_eq!(types::body(&FailureStops::from(&stops)), expected);
         let none = json!({ "filters": [], "filterOptions": [], "breakpoints": [] });
-        assert_eq!(failure_stops(&Stops::default()), none);
+        assert_eq!(types::body(&FailureStops::from(&Stops::default())), none);
     }
 }

@@ -39,6 +39,7 @@ pub mod install;
 pub mod json_rpc;
 pub mod logpoints;
 pub mod new_output;
+pub mod program_event;
 pub mod progress;
 pub mod prompts;
 mod refusal;

@@ -4,7 +4,6 @@
 use dap_wire::Failure;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 use test_frameworks::repeat::MAX_RUNS;
 
 /// The repetition, as a call asks for it.
@@ -104,24 +103,9 @@ impl Repeat {
     }
 }
 
-/// Outcome of a run, from the tool's answer.
-pub(crate) fn outcome(answer: &Value) -> RunOutcome {
-    let event = &answer["event"];
-    match answer["state"].as_str() {
-        Some("stopped") if event["type"] == "exception" => RunOutcome::Failed,
-        Some("stopped") => RunOutcome::Stopped,
-        Some("exited") => match event["outcome"].as_str() {
-            Some("passed") => RunOutcome::Passed,
-            None if event["exitCode"] == 0 => RunOutcome::Passed,
-            _ => RunOutcome::Failed,
-        },
-        _ => RunOutcome::Runs,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::arguments::schema;
@@ -146,32 +130,6 @@ mod tests {
         assert!(!stops.outlives(RunOutcome::Stopped) && three.outlives(RunOutcome::Stopped));
         for wrong in [json!({ "repeat": 0 }), json!({ "repeat": 10_001 }), json!({ "until": "never" })] {
             assert!(repeat(wrong.clone()).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn a_run_has_passed_when_its_tests_have_or_its_exit_code_is_0() {
-        for (answer, expected) in [
-            (json!({ "state": "exited", "event": { "exitCode": 0 } }), RunOutcome::Passed),
-            (json!({ "state": "exited", "event": { "exitCode": 3 } }), RunOutcome::Failed),
-            (json!({ "state": "exited", "event": {} }), RunOutcome::Failed),
-            (
-                json!({ "state": "exited", "event": { "exitCode": 0, "outcome": "failed" } }),
-                RunOutcome::Failed,
-            ),
-            (
-                json!({ "state": "exited", "event": { "exitCode": 0, "outcome": "notRun" } }),
-                RunOutcome::Failed,
-            ),
-            (
-                json!({ "state": "exited", "event": { "exitCode": 2, "outcome": "passed" } }),
-                RunOutcome::Passed,
-            ),
-            (json!({ "state": "stopped", "event": { "type": "exception" } }), RunOutcome::Failed),
-            (json!({ "state": "stopped", "event": { "type": "breakpointHit" } }), RunOutcome::Stopped),
-            (json!({ "state": "running", "pending": true }), RunOutcome::Runs),
-        ] {
-            assert_eq!(outcome(&answer), expected, "{answer}");
         }
     }
 }

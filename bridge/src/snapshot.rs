@@ -9,6 +9,7 @@ use dap_wire::types::{
     ProgramExit, SessionChangedBody, SetBreakpointsResponseBody, StopDetails, StoppedEventBody,
 };
 use dap_wire::{Event, Failure};
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 /// Maximum characters of a console message that are kept.
@@ -18,7 +19,8 @@ const MAX_CONSOLE_CHARS: usize = 400;
 const MAX_STARTED: usize = 64;
 
 /// The state of the program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum ProgramState {
     /// No program was started.
     #[default]

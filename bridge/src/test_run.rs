@@ -12,8 +12,8 @@ use std::time::Duration;
 use dap_wire::{ErrorCode, Failure};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
-use test_frameworks::answer;
+use serde_json::Value;
+use test_frameworks::answer::{self, TestRunAnswer};
 use test_frameworks::host::{BoxFuture, ProcessLaunch, ProcessLauncher};
 use test_frameworks::request::{TestRequest, TestRunOutcome};
 use test_frameworks::results::TestResults;
@@ -25,6 +25,7 @@ use workspace_tools::jobs::ProgressSink;
 use workspace_tools::process::{OutputStream, ProcessExit, Sink};
 
 use crate::arguments::attributes::{PassedAttributes, TestNames};
+use crate::program_event::{ExitEvent, RunFailure, TestsError, TestsOutcome};
 use crate::progress::ProgressReporter;
 use crate::repeat::{Repeat, RepeatArguments};
 use crate::test_request::TestArguments;
@@ -81,7 +82,7 @@ struct RunProgress {
     /// Processes that were requested.
     requested: u64,
     doing: String,
-    outcome: Option<Result<(Value, TestResults), Failure>>,
+    outcome: Option<Result<(Box<TestRunAnswer>, TestResults), Failure>>,
 }
 
 /// A process that a run wants started.
@@ -97,7 +98,7 @@ pub(crate) type ProcessResult = (ProcessExit, [String; 2]);
 /// The next step of a run.
 pub(crate) enum RunUpdate {
     Process(Box<LaunchRequest>),
-    Outcome(Result<(Value, TestResults), Failure>),
+    Outcome(Result<(Box<TestRunAnswer>, TestResults), Failure>),
     Pending(String),
 }
 
@@ -170,7 +171,7 @@ impl TestRun {
         tokio::spawn(async move {
             let host = DebuggerLauncher { launch_requests: request_sender, progress: progress.clone() };
             let outcome = request.run(&host, &end, &say).await;
-            let outcome = outcome.map(|TestRunOutcome { answer, results }| (answer, results));
+            let outcome = outcome.map(|TestRunOutcome { answer, results }| (Box::new(answer), results));
             progress.send_modify(|progress| progress.outcome = Some(outcome));
         });
         Arc::new(run)
@@ -233,7 +234,7 @@ impl TestRun {
     }
 
     /// Waits until the run has ended, or wants another process.
-    pub(crate) async fn wait_for_update(&self) -> Option<Result<(Value, TestResults), Failure>> {
+    pub(crate) async fn wait_for_update(&self) -> Option<Result<(Box<TestRunAnswer>, TestResults), Failure>> {
         let mut progress = self.progress.clone();
         let started = self.started.load(Ordering::Relaxed);
         let settled =
@@ -243,34 +244,29 @@ impl TestRun {
     }
 
     /// Adds the results to the end of its process, once they are known.
-    pub async fn describe(&self, event: &mut Value) {
+    pub async fn describe(&self, event: &mut ExitEvent) {
         match self.wait_for_update().await {
             Some(Ok((answer, results))) => {
                 let tests = answer::tests(&self.folder, &results);
-                event["outcome"] = json!(if tests["failed"] != 0 {
-                    "failed"
-                } else if tests["passed"] == 0 {
-                    "notRun"
-                } else {
-                    "passed"
+                event.outcome = Some(match (tests.failed, tests.passed) {
+                    (1.., _) => TestsOutcome::Failed,
+                    (0, 0) => TestsOutcome::NotRun,
+                    (0, 1..) => TestsOutcome::Passed,
                 });
-                event["tests"] = tests;
+                event.tests = Some(tests);
                 // Its process may be one of several, and one that a client drives exits
                 // with 0 even if tests failed.
-                if answer["exitCode"].is_i64() {
-                    event["exitCode"] = answer["exitCode"].clone();
-                }
-                if answer["error"]["code"] != ErrorCode::TestsFailed.as_str() && !answer["error"].is_null() {
-                    event["error"] = answer["error"].clone();
-                    if !answer["diagnostics"].is_null() {
-                        event["diagnostics"] = answer["diagnostics"].clone();
-                    }
+                event.exit_code = Some(answer.exit_code.into());
+                if let Some(error) =
+                    answer.error.filter(|error| error.code != ErrorCode::TestsFailed.as_str())
+                {
+                    event.error = Some(TestsError::Answered(error));
+                    event.diagnostics = answer.problems.diagnostics;
                 }
             }
             Some(Err(failure)) => {
-                event["outcome"] = json!("notRun");
-                event["error"] = json!({ "code": failure.code.as_str(), "message": failure.message,
-                    "hint": failure.hint });
+                event.outcome = Some(TestsOutcome::NotRun);
+                event.error = Some(TestsError::Failed(RunFailure::from(failure)));
             }
             None => {}
         }

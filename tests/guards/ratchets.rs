@@ -58,8 +58,8 @@ const CEILINGS: [(&str, [usize; 3]); 21] = [
     ("adapter/registry", [0, 0, 0]),
     ("adapter/session", [0, 1, 0]),
     ("adapter/wire", [0, 2, 0]),
-    ("bridge", [147, 258, 0]),
-    ("bridge/testing", [30, 56, 4]),
+    ("bridge", [32, 59, 0]),
+    ("bridge/testing", [1, 34, 4]),
     ("bridge/workspace", [4, 9, 0]),
 ];
 

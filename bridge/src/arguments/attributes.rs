@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
+use dap_wire::types;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
@@ -124,6 +125,11 @@ impl<N> PassedAttributes<N> {
     pub(crate) fn to_object(&self) -> Value {
         Value::Object(self.0.clone())
     }
+
+    /// Whether the call has an attribute.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.get(name).is_some_and(|value| !value.is_null())
+    }
 }
 
 impl<'de, N: AttributeNames> Deserialize<'de> for PassedAttributes<N> {
@@ -157,6 +163,39 @@ impl<N: AttributeNames> JsonSchema for PassedAttributes<N> {
             properties.insert((*name).to_owned(), property);
         }
         schemars::json_schema!({ "type": "object", "properties": properties })
+    }
+}
+
+/// Attributes of a launch that tools read and set themselves. Those without a value stay as they are.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct LaunchFlags {
+    #[serde(deserialize_with = "types::optional", skip_serializing_if = "Option::is_none")]
+    pub(crate) stop_on_entry: Option<bool>,
+    #[serde(deserialize_with = "types::optional", skip_serializing_if = "Option::is_none")]
+    pub(crate) no_debug: Option<bool>,
+    #[serde(deserialize_with = "types::optional", skip_serializing_if = "Option::is_none")]
+    pub(crate) no_build: Option<bool>,
+    #[serde(deserialize_with = "types::optional", skip_serializing_if = "Option::is_none")]
+    pub(crate) follow_children: Option<bool>,
+    #[serde(deserialize_with = "types::optional", skip_serializing_if = "Option::is_none")]
+    pub(crate) sub_process: Option<bool>,
+}
+
+impl LaunchFlags {
+    /// The flag that decides whether the program stops at its entry.
+    pub(crate) fn stopping_on_entry(stop_on_entry: bool) -> Self {
+        Self { stop_on_entry: Some(stop_on_entry), ..Self::default() }
+    }
+
+    /// The flags of attributes.
+    pub(crate) fn of(attributes: &Value) -> Self {
+        types::read(attributes)
+    }
+
+    /// Sets these flags in attributes.
+    pub(crate) fn set_in(&self, attributes: &mut Value) {
+        add(attributes, self);
     }
 }
 

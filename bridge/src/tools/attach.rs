@@ -12,11 +12,12 @@ use dap_wire::Failure;
 use dap_wire::types::{DapModule, DapModulesArguments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use super::answer;
 use super::launch_breakpoints::add_breakpoints;
+use super::run_answer::RunEvent;
 use super::stops;
 use super::waiting::ENTRY_STOP_TIMEOUT;
 use crate::arguments::attributes::{self, AttachNames, PassedAttributes};
@@ -74,33 +75,43 @@ struct AttachAttributes<'a> {
     engine_path: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     engine_options: Option<&'a Map<String, Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    process_id: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    core_file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connect: Option<ConnectTarget<'a>>,
+}
+
+/// Where a debugger listens.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ConnectTarget<'a> {
+    Address {
+        host: &'a str,
+        port: u64,
+    },
+    /// As the call has it, such as `{socket}`.
+    Given(&'a Value),
 }
 
 pub(super) async fn attach(call: &ToolCall, arguments: AttachArguments) -> Result<Value, Failure> {
     let attributes = attributes(&arguments)?;
-    attach_with(call, attributes, &arguments.breakpoints).await
+    attach_with(call, attributes, &arguments).await
 }
 
 /// Converts the arguments of `debug_attach` to attach attributes.
 fn attributes(arguments: &AttachArguments) -> Result<Value, Failure> {
-    let mut attributes = arguments.passed.to_object();
-    let same = AttachAttributes {
-        program: arguments.program.as_deref().map(absolute),
-        cwd: arguments.cwd.as_deref().map(absolute),
-        engine: arguments.engine.as_ref().map(|engine| &engine.0),
-        engine_path: arguments.engine_path.as_deref(),
-        engine_options: arguments.engine_options.as_ref(),
-    };
-    attributes::add(&mut attributes, &same);
-    let options = &attributes["engineOptions"];
-    let own = ADAPTER_ATTRIBUTES.iter().any(|key| !attributes[*key].is_null() || !options[*key].is_null())
-        || ["gdb-remote-port", "websocketAddress", "coreFile"].iter().any(|key| !options[*key].is_null());
+    let AttachArguments { passed, engine, engine_options: options, .. } = arguments;
     let (pid, core, place) = (arguments.process_id, arguments.core_file.as_deref(), place(arguments)?);
-    match (pid, core, place) {
-        (Some(pid), None, None) => attributes["processId"] = json!(pid),
-        (None, Some(core), None) => attributes["coreFile"] = json!(existing_core(&absolute(core))?),
-        (None, None, Some(place)) => attributes["connect"] = place,
-        (None, None, None) if own && !attributes["engine"].is_null() => {}
+    let has_option = |name: &&str| {
+        options.as_ref().and_then(|options| options.get(*name)).is_some_and(|value| !value.is_null())
+    };
+    let own = ADAPTER_ATTRIBUTES.iter().any(|name| passed.has(name) || has_option(name))
+        || ["gdb-remote-port", "websocketAddress", "coreFile"].iter().any(has_option);
+    match (pid, core, &place) {
+        (Some(_), None, None) | (None, Some(_), None) | (None, None, Some(_)) => {}
+        (None, None, None) if own && engine.is_some() => {}
         (None, None, None) => {
             return Err(Failure::invalid("`processId`, `connect` or `coreFile` is missing").hint(
                 "give `processId`; or `connect` {host, port} where a debugger listens (debugpy --listen, \
@@ -114,15 +125,27 @@ fn attributes(arguments: &AttachArguments) -> Result<Value, Failure> {
             ));
         }
     }
+    let mut attributes = passed.to_object();
+    let own = AttachAttributes {
+        program: arguments.program.as_deref().map(absolute),
+        cwd: arguments.cwd.as_deref().map(absolute),
+        engine: engine.as_ref().map(|engine| &engine.0),
+        engine_path: arguments.engine_path.as_deref(),
+        engine_options: options.as_ref(),
+        process_id: pid,
+        core_file: core.map(|core| existing_core(absolute(core))).transpose()?,
+        connect: place,
+    };
+    attributes::add(&mut attributes, &own);
     Ok(attributes)
 }
 
 /// `connect`, or `host` and `port`, or `port` alone, as `{host, port}` or `{socket}`.
-fn place(arguments: &AttachArguments) -> Result<Option<Value>, Failure> {
+fn place(arguments: &AttachArguments) -> Result<Option<ConnectTarget<'_>>, Failure> {
     let host = arguments.host.as_deref().unwrap_or(LOCALHOST);
     match (arguments.connect.as_ref().map(|connect| &connect.0), arguments.port) {
         (None, None) => Ok(None),
-        (None, Some(port)) => Ok(Some(json!({ "host": host, "port": port }))),
+        (None, Some(port)) => Ok(Some(ConnectTarget::Address { host, port })),
         // `127.0.0.1:5678`, or a port alone.
         (Some(Value::String(text)), _) => {
             let (host, port) = text.rsplit_once(':').unwrap_or((LOCALHOST, text));
@@ -131,26 +154,31 @@ fn place(arguments: &AttachArguments) -> Result<Option<Value>, Failure> {
                     "`connect` must be {{host, port}}, {{socket}} or `host:port`, not `{text}`"
                 ))
             })?;
-            Ok(Some(json!({ "host": if host.is_empty() { LOCALHOST } else { host }, "port": port })))
+            let host = if host.is_empty() { LOCALHOST } else { host };
+            Ok(Some(ConnectTarget::Address { host, port: port.into() }))
         }
-        (Some(object), _) => Ok(Some(object.clone())),
+        (Some(object), _) => Ok(Some(ConnectTarget::Given(object))),
     }
 }
 
 /// The path of an existing core file. The adapter decides which engine reads it.
-fn existing_core(core: &str) -> Result<&str, Failure> {
-    if !Path::new(core).is_file() {
+fn existing_core(core: String) -> Result<String, Failure> {
+    if !Path::new(&core).is_file() {
         return Err(Failure::invalid(format!("there is no core file `{core}`"))
             .hint("`coreFile` is its path; `program` is the executable that crashed"));
     }
     Ok(core)
 }
 
-/// Attaches by these attributes and answers as `debug_attach` does.
-async fn attach_with(call: &ToolCall, attributes: Value, breakpoints: &[Value]) -> Result<Value, Failure> {
+/// Attaches by the attributes of these arguments and answers as `debug_attach` does.
+async fn attach_with(
+    call: &ToolCall,
+    attributes: Value,
+    arguments: &AttachArguments,
+) -> Result<Value, Failure> {
     let EarlyRequests { mut requested, filters } = call.bridge.early_requests();
-    add_breakpoints(call, breakpoints, &mut requested, Vec::new())?;
-    let (pid, core) = (attributes["processId"].as_u64(), attributes["coreFile"].is_string());
+    add_breakpoints(call, &arguments.breakpoints, &mut requested, Vec::new())?;
+    let (pid, core) = (arguments.process_id, arguments.core_file.is_some());
     let plan = SessionPlan { attach: true, attributes, requested, filters, ..SessionPlan::default() };
     let session = call.start_session(plan).await?;
     let program = pid.and_then(program_of);
@@ -165,7 +193,7 @@ async fn attach_with(call: &ToolCall, attributes: Value, breakpoints: &[Value]) 
     let name = name.map(|name| name.rsplit('/').next().unwrap_or_default().to_owned());
     let state = session.snapshot().state;
     let event = match state {
-        ProgramState::Stopped => Some(stops::report(&session).await["event"].clone()),
+        ProgramState::Stopped => stops::report(&session).await.event,
         _ => None,
     };
     answer(&AttachAnswer {
@@ -192,7 +220,7 @@ struct AttachAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     runtime_version: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    event: Option<Value>,
+    event: Option<RunEvent>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     breakpoints: Vec<BreakpointBody>,
 }
@@ -237,6 +265,8 @@ fn runtime_version(modules: &[DapModule]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::arguments::schema;
 

@@ -9,11 +9,13 @@ use dap_wire::Failure;
 use dap_wire::types::{SessionInfoArguments, StoppedEventBody};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::Instant;
 
+use super::answer;
+use super::run_answer::RunAnswer;
 use super::shown_frame::stack;
-use super::stops::{add_other_stops, add_started, named_thread, prepend_message, report, report_related};
+use super::stops::{add_other_stops, add_started, named_thread, report, report_related};
 use super::waiting::{
     INPUT_CHECK_TIMEOUT, STEP_INPUT_CHECK_TIMEOUT, limit, may_continue, wait_for_news, wait_longer,
 };
@@ -217,19 +219,18 @@ async fn run(call: &ToolCall, arguments: StepArguments, command: &str) -> Result
     if runs && (session.agent_view.pending() || command == "continue") {
         let until = limit_input_wait(timeout_ms, &session, until).await?;
         let seen = if may_continue(&session) { session.agent_view.last_reported() } else { now.news };
-        return wait_for_news(call, &session, seen, until).await;
+        return answer(&wait_for_news(call, &session, seen, until).await?);
     }
     let resumes = command == "continue" && session.agent_view.pending();
-    if let Some(mut answer) = unseen_event(&session).await {
+    if let Some(mut unseen) = unseen_event(&session).await {
         // The outcome that it waits for is its result.
         if resumes {
-            for (part, key) in [("/event", "unseen"), ("", "message")] {
-                if let Some(part) = answer.pointer_mut(part).and_then(Value::as_object_mut) {
-                    part.shift_remove(key);
-                }
+            unseen.lead = None;
+            if let Some(event) = &mut unseen.event {
+                event.unseen = false;
             }
         }
-        return Ok(answer);
+        return answer(&unseen);
     }
     let mut walked = Vec::new();
     call.fire();
@@ -244,11 +245,11 @@ async fn run(call: &ToolCall, arguments: StepArguments, command: &str) -> Result
         } else {
             wait_brief(call, &session, before.news, until).await?
         };
-        if let Some(mut answer) = outcome {
-            if !walked.is_empty() && answer["event"].is_object() {
-                answer["event"]["walked"] = json!(walked);
+        if let Some(mut outcome) = outcome {
+            if let Some(event) = &mut outcome.event {
+                event.walked = walked;
             }
-            return Ok(answer);
+            return answer(&outcome);
         }
         walked.push(line_of(&session).await);
     }
@@ -286,15 +287,17 @@ async fn limit_input_wait(
 /// The stop or end that was not reported to the agent yet: it came after a wait timed out, or
 /// another client caused it. Resuming could skip the stop that the agent waits for, so the stop is
 /// reported and nothing runs.
-pub(super) async fn unseen_event(session: &AgentSession) -> Option<Value> {
+pub(super) async fn unseen_event(session: &AgentSession) -> Option<RunAnswer> {
     let now = session.snapshot();
     let is_stopped = matches!(now.state, ProgramState::Stopped | ProgramState::Exited);
     if !is_stopped || !session.agent_view.holds_back(now.news) {
         return None;
     }
-    let mut answer = report(session).await;
-    answer["event"]["unseen"] = json!(true);
-    Some(prepend_message(UNSEEN_STOP_PREFIX, answer))
+    let mut unseen = report(session).await;
+    if let Some(event) = &mut unseen.event {
+        event.unseen = true;
+    }
+    Some(unseen.with_lead(UNSEEN_STOP_PREFIX))
 }
 
 async fn thread(
@@ -311,7 +314,7 @@ async fn wait_brief(
     session: &AgentSession,
     seen: u64,
     until: Instant,
-) -> Result<Option<Value>, Failure> {
+) -> Result<Option<RunAnswer>, Failure> {
     let mut snapshot = session.watch_snapshot();
     let news = snapshot.wait_for(|snapshot| snapshot.news > seen);
     if tokio::time::timeout_at(until.min(Instant::now() + STEP_INPUT_CHECK_TIMEOUT), news).await.is_err() {
@@ -328,13 +331,13 @@ async fn pause(call: &ToolCall, arguments: PauseArguments) -> Result<Value, Fail
     let before = session.snapshot();
     // The program is stopped already.
     if before.state == ProgramState::Stopped {
-        return Ok(report(&session).await);
+        return answer(&report(&session).await);
     }
     let thread = thread(thread_id, &session, &before.stop).await?;
     session.control("pause", thread, &call.cancel).await?;
     // Some engines pause a program that reads its input only once it has read it.
     let until = limit_input_wait(timeout_ms, &session, Instant::now() + limit(timeout_ms)).await?;
-    wait_for_news(call, &session, before.news, until).await
+    answer(&wait_for_news(call, &session, before.news, until).await?)
 }
 
 async fn wait(call: &ToolCall, WaitArguments { timeout_ms }: WaitArguments) -> Result<Value, Failure> {
@@ -353,21 +356,22 @@ async fn wait(call: &ToolCall, WaitArguments { timeout_ms }: WaitArguments) -> R
     let now = session.snapshot();
     if may_continue(&session) {
         let until = Instant::now() + limit(timeout_ms);
-        return wait_for_news(call, &session, session.agent_view.last_reported(), until).await;
+        let seen = session.agent_view.last_reported();
+        return answer(&wait_for_news(call, &session, seen, until).await?);
     }
     // Not every adapter reports that its program has begun.
     if !matches!(now.state, ProgramState::Running | ProgramState::Idle) {
         // An agent that knows this stop waits for one of the other programs.
         let news = call.bridge.relative_with_news(&session).filter(|_| session.agent_view.knows(now.news));
-        let mut answer = match news {
+        let mut known = match news {
             Some(found) => report_related(call, &found).await,
             None => report(&session).await,
         };
-        add_other_stops(&mut answer, call, &session);
-        add_started(&mut answer, &session);
-        return Ok(answer);
+        add_other_stops(&mut known, call, &session);
+        add_started(&mut known, &session);
+        return answer(&known);
     }
-    wait_for_news(call, &session, now.news, Instant::now() + limit(timeout_ms)).await
+    answer(&wait_for_news(call, &session, now.news, Instant::now() + limit(timeout_ms)).await?)
 }
 
 async fn run_to(call: &ToolCall, arguments: RunToArguments) -> Result<Value, Failure> {
@@ -375,8 +379,8 @@ async fn run_to(call: &ToolCall, arguments: RunToArguments) -> Result<Value, Fai
     let RunToArguments { to, timeout_ms, thread_id, .. } = arguments;
     let request = session.request(&to, &call.bridge.options.roots).await?;
     let until = Instant::now() + limit(timeout_ms);
-    if let Some(answer) = unseen_event(&session).await {
-        return Ok(answer);
+    if let Some(unseen) = unseen_event(&session).await {
+        return answer(&unseen);
     }
     let before = session.snapshot();
     // Refused before anything is set.
@@ -392,5 +396,5 @@ async fn run_to(call: &ToolCall, arguments: RunToArguments) -> Result<Value, Fai
         session.drop_breakpoints(Purpose::RunTo).await?;
         return Err(failure);
     }
-    wait_for_news(call, &session, before.news, until).await
+    answer(&wait_for_news(call, &session, before.news, until).await?)
 }

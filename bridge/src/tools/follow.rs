@@ -4,22 +4,24 @@
 
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure, types};
+use dap_wire::{ErrorCode, Failure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::Instant;
 
 use super::execution::unseen_event;
-use super::life;
-use super::stops::{prepend_message, report, stopped_thread};
+use super::run_answer::{EventDetails, OtherEvent, RunAnswer, RunEvent};
+use super::stops::{report, stopped_thread};
 use super::waiting::{limit, wait_for_news};
+use super::{answer, life};
 use crate::agent_view::FollowedCall;
 use crate::arguments::schema::ArgumentSchema;
 use crate::bounds::Budget;
 use crate::breakpoint_requests::{BreakpointArguments, Purpose, RequestedBreakpoint};
 use crate::call::ToolCall;
 use crate::functions;
+use crate::program_event::HitBreakpoint;
 use crate::session::requests::FollowCallArguments;
 use crate::session::{AgentSession, REQUEST_TIMEOUT};
 use crate::snapshot::ProgramState;
@@ -81,11 +83,11 @@ async fn follow(call: &ToolCall, arguments: FollowArguments) -> Result<Value, Fa
     if session.snapshot().state == ProgramState::Exited {
         stopped_thread(&session)?;
     }
-    if let Some(answer) = unseen_event(&session).await.filter(|_| named) {
-        return Ok(answer);
+    if let Some(unseen) = unseen_event(&session).await.filter(|_| named) {
+        return answer(&unseen);
     }
-    if named && let Some(answer) = run_to_call(call, &arguments, &session).await? {
-        return Ok(answer);
+    if named && let Some(instead) = run_to_call(call, &arguments, &session).await? {
+        return answer(&instead);
     }
     follow_call(call, &arguments, &session, budget).await
 }
@@ -101,7 +103,7 @@ async fn run_to_call(
     call: &ToolCall,
     arguments: &FollowArguments,
     session: &AgentSession,
-) -> Result<Option<Value>, Failure> {
+) -> Result<Option<RunAnswer>, Failure> {
     let number = arguments.call.unwrap_or(1);
     if number == 0 {
         return Err(Failure::invalid("`call` is 0; calls are counted from 1"));
@@ -122,15 +124,16 @@ async fn run_to_call(
         _ => Err(failure),
     })?;
     let answer = outcome?;
-    if answer["event"]["reached"] == true {
+    let breakpoint = answer.stop().and_then(|stop| stop.breakpoint);
+    if matches!(breakpoint, Some(HitBreakpoint::Target { .. })) {
         return Ok(None);
     }
-    let what = match answer["event"]["type"].as_str() {
-        Some("exited") => "the program ended before that call",
+    let what = match answer.event.as_ref().map(|event| &event.details) {
+        Some(EventDetails::Other(OtherEvent::Exited(_))) => "the program ended before that call",
         Some(_) => "the program did something else before that call",
         None => "the call has not come yet; the program runs on",
     };
-    Ok(Some(prepend_message(what, answer)))
+    Ok(Some(answer.with_lead(what)))
 }
 
 /// Sets the breakpoint at the call with this number: by the function's name where the engine knows it, else
@@ -207,12 +210,28 @@ async fn follow_call(
     let can_go_on = matches!(body.ended.as_str(), "steps" | "timeout");
     let open = can_go_on.then(|| session.snapshot().news);
     session.agent_view.with_followed(|followed| *followed = FollowedCall { lines, head, open });
-    let mut answer = page(session, 0, budget);
+    let mut followed = page(session, 0, budget);
     let steps = body.statements.len();
     let outcome = FollowOutcome { ended: body.ended, returned: body.returned, message: body.message, steps };
-    types::extend(&mut answer, &outcome);
-    add_event(session, &mut answer).await;
-    Ok(answer)
+    followed.outcome = Some(outcome);
+    add_event(session, &mut followed).await;
+    answer(&followed)
+}
+
+/// The answer of `debug_follow`.
+#[derive(Default, Serialize)]
+struct FollowAnswer {
+    call: String,
+    life: Vec<String>,
+    /// The number of the line where the rest begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<usize>,
+    #[serde(flatten)]
+    outcome: Option<FollowOutcome>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<ProgramState>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    event: Option<RunEvent>,
 }
 
 /// How a call ended that was followed.
@@ -228,36 +247,33 @@ struct FollowOutcome {
 }
 
 /// The lines from one on, as many as fit.
-fn page(session: &AgentSession, from: usize, budget: usize) -> Value {
+fn page(session: &AgentSession, from: usize, budget: usize) -> FollowAnswer {
     session.agent_view.with_followed(|followed| {
         let mut cost = 0;
         let rest = followed.lines.iter().skip(from);
-        let shown: Vec<&String> = rest
+        let shown: Vec<String> = rest
             .take_while(|line| {
                 cost += line.len() + 3;
                 cost <= budget
             })
+            .cloned()
             .collect();
         let end = from + shown.len();
-        let mut answer = json!({ "call": followed.head, "life": shown });
-        if end < followed.lines.len() || followed.open.is_some() {
-            answer["next"] = json!(end);
-        }
-        answer
+        let has_more = end < followed.lines.len() || followed.open.is_some();
+        let (call, next) = (followed.head.clone(), has_more.then_some(end));
+        FollowAnswer { call, life: shown, next, ..FollowAnswer::default() }
     })
 }
 
 /// Adds a short form of where the program is stopped: the lines contain the rest.
-async fn add_event(session: &AgentSession, answer: &mut Value) {
-    let status = report(session).await;
-    answer["state"] = status["state"].clone();
-    let mut event = status["event"].clone();
-    if let Some(event) = event.as_object_mut() {
-        for key in ["lines", "locals", "changed", "more", "topFrame", "threadId", "returned"] {
-            event.shift_remove(key);
-        }
-        answer["event"] = json!(event);
+async fn add_event(session: &AgentSession, followed: &mut FollowAnswer) {
+    let mut status = report(session).await;
+    if let Some(stop) = status.event.as_mut().and_then(RunEvent::stop_mut) {
+        stop.frame.remove_contents();
+        stop.frame.returned.clear();
+        stop.thread_id = None;
     }
+    (followed.state, followed.event) = (status.state, status.event);
 }
 
 /// The rest of the last answer; when all of it was shown, continues to follow the call.
@@ -270,7 +286,7 @@ async fn continue_following(
 ) -> Result<Value, Failure> {
     let (known, open) = session.agent_view.with_followed(|followed| (followed.lines.len(), followed.open));
     if from < known {
-        return Ok(page(session, from, budget));
+        return answer(&page(session, from, budget));
     }
     match open {
         Some(news) if news == session.snapshot().news => follow_call(call, arguments, session, budget).await,

@@ -7,15 +7,16 @@ use std::time::Duration;
 use dap_wire::Failure;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use super::launch_breakpoints::{add_breakpoints, find_source};
-use super::session_summary::{SessionSummary, describe};
+use super::run_answer::{EventDetails, OtherEvent, RunAnswer};
+use super::session_summary::SessionSummary;
 use super::waiting::{self, ENTRY_STOP_TIMEOUT};
-use super::{attach, repeats, server_urls, session_list, stops};
+use super::{answer, attach, repeats, server_urls, session_list, stops};
 use crate::arguments;
-use crate::arguments::attributes::{self, LaunchNames, PassedAttributes};
+use crate::arguments::attributes::{self, LaunchFlags, LaunchNames, PassedAttributes};
 use crate::arguments::schema::{ArgumentSchema, TextOrObject};
 
 use crate::breakpoint_requests::EarlyRequests;
@@ -154,6 +155,23 @@ struct EngineArguments {
     follow_children: Option<bool>,
 }
 
+/// The program of a launch, as attributes.
+#[derive(Serialize)]
+struct ProgramAttributes<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    program: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    project: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cwd: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    module: Option<String>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    args: &'a [String],
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    env: Map<String, Value>,
+}
+
 impl RunArguments {
     /// Whether the program continues from its entry: `run`, which waiting for output or repeating the launch
     /// implies.
@@ -166,15 +184,14 @@ impl RunArguments {
 async fn launch(call: &ToolCall, arguments: LaunchArguments) -> Result<Value, Failure> {
     let plan = plan(call, &arguments, call.bridge.early_requests())?;
     let runs = arguments.runs.continues_from_entry()?;
-    let mut answer = start(call, plan, runs, arguments.runs.timeout_ms).await?;
+    let mut launched = start(call, plan, runs, arguments.runs.timeout_ms).await?;
+    let event = launched.event.as_ref().map(|event| &event.details);
+    let has_urls = matches!(event, Some(EventDetails::Other(OtherEvent::Listening { .. })));
     // A server may have said where it listens before what ended the wait.
-    if let Some(session) = call.bridge.current().filter(|_| answer["event"]["type"] != "listening") {
-        let urls = server_urls::addresses(&session, server_urls::OUTPUT_START).await;
-        if !urls.is_empty() {
-            answer["urls"] = json!(urls);
-        }
+    if let Some(session) = call.bridge.current().filter(|_| !has_urls) {
+        launched.launch.urls = server_urls::addresses(&session, server_urls::OUTPUT_START).await;
     }
-    Ok(answer)
+    answer(&launched)
 }
 
 /// Converts the arguments of `debug_launch` to a plan.
@@ -188,7 +205,7 @@ fn plan(call: &ToolCall, arguments: &LaunchArguments, kept: EarlyRequests) -> Re
         None => given.app_dll_path.as_deref().map(|built| in_project(built, project.as_deref())),
     };
     let named = program.is_some() || project.is_some();
-    if !named && given.module.is_none() && attributes["code"].is_null() {
+    if !named && given.module.is_none() && !passed.has("code") {
         return Err(Failure::invalid("`program`, `module` or `projectPath` is missing").hint(
             "give `program` (.py, .js, .rb, .go, executable, .dll, .csproj, …), `module` (what `python -m` \
                 runs) or `projectPath`",
@@ -201,18 +218,12 @@ fn plan(call: &ToolCall, arguments: &LaunchArguments, kept: EarlyRequests) -> Re
     let cwd = given.cwd.as_deref().map(absolute);
     let cwd = cwd.or_else(|| work_folder(call, program.as_deref(), project.as_deref()));
     let module = given.module.clone();
-    for (key, value) in [("program", program), ("project", project), ("cwd", cwd), ("module", module)] {
-        if let Some(value) = value {
-            attributes[key] = json!(value);
-        }
-    }
-    if !given.args.is_empty() {
-        attributes["args"] = json!(given.args);
-    }
-    for (name, value) in arguments::environment("env", &given.env)? {
-        attributes["env"][name] = json!(value);
-    }
-    attributes["stopOnEntry"] = json!(!runs.continues_from_entry()? && runs.stop_at_entry.unwrap_or(true));
+    let stop_on_entry = !runs.continues_from_entry()? && runs.stop_at_entry.unwrap_or(true);
+    let env = arguments::environment("env", &given.env)?;
+    let env = env.into_iter().map(|(name, value)| (name, value.into())).collect();
+    let own = ProgramAttributes { program, project, cwd, module, args: &given.args, env };
+    attributes::add(&mut attributes, &own);
+    LaunchFlags::stopping_on_entry(stop_on_entry).set_in(&mut attributes);
     let EarlyRequests { mut requested, filters } = kept;
     let repeat = Repeat::of(&runs.repeat)?;
     let mut plan = SessionPlan { attributes, filters, repeat, ..SessionPlan::default() };
@@ -259,9 +270,9 @@ pub(super) async fn start(
     plan: SessionPlan,
     runs: bool,
     timeout_ms: Option<u64>,
-) -> Result<Value, Failure> {
+) -> Result<RunAnswer, Failure> {
     let until = Instant::now() + waiting::limit(timeout_ms);
-    let stop_at_entry = plan.attributes["stopOnEntry"] == true;
+    let stop_at_entry = LaunchFlags::of(&plan.attributes).stop_on_entry == Some(true);
     let session = call.start_session(plan).await?;
     has_process(&session).await;
     let mut answer = if runs {
@@ -274,8 +285,9 @@ pub(super) async fn start(
     };
     // Another run of it may be the one that is answered.
     let session = repeats::latest(call, session);
-    describe(&mut answer, &session);
-    Ok(add_running_programs(call, &session, answer))
+    answer.describe_session(&session);
+    add_running_programs(call, &session, &mut answer);
+    Ok(answer)
 }
 
 /// Waits a moment until the session has reported the program's process, which the answer names.
@@ -287,23 +299,22 @@ async fn has_process(session: &AgentSession) {
 }
 
 /// Says which other programs of this agent's still run: a launch does not end them.
-fn add_running_programs(call: &ToolCall, session: &AgentSession, mut answer: Value) -> Value {
+fn add_running_programs(call: &ToolCall, session: &AgentSession, answer: &mut RunAnswer) {
     let mut others = call.bridge.joined_sessions();
     others.retain(|other| {
         let is_related = other.root().id == session.root().id;
         !is_related && other.launched && other.snapshot().state != ProgramState::Exited
     });
-    let Some(first) = others.first() else { return answer };
+    let Some(first) = others.first() else { return };
     let state = first.snapshot().state.as_str();
     let message = format!(
         "session {} ({}) is still {state}; debug_disconnect {{session: \"{}\"}} ends it",
         first.id, first.relation.title, first.id
     );
-    if answer["message"].is_null() {
-        answer["message"] = json!(message);
+    if !answer.has_message() {
+        answer.set_message(message);
     }
-    answer["others"] = json!(others.iter().map(|other| SessionSummary::of(other)).collect::<Vec<_>>());
-    answer
+    answer.launch.others = others.iter().map(|other| SessionSummary::of(other)).collect();
 }
 
 #[cfg(test)]

@@ -6,12 +6,14 @@
 use std::sync::Arc;
 
 use dap_wire::Failure;
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::run_answer::{RunAnswer, RunCounts};
 use super::test_processes::{self, RunStart, leave};
+use crate::arguments::attributes::LaunchFlags;
 use crate::breakpoint_requests::EarlyRequests;
 use crate::call::ToolCall;
-use crate::repeat::{Repeat, RunOutcome, outcome};
+use crate::repeat::{Repeat, RunOutcome};
 use crate::session::AgentSession;
 use crate::snapshot::ProgramState;
 
@@ -23,30 +25,26 @@ const PROJECT_EXTENSIONS: [&str; 4] = ["proj", ".sln", ".slnx", ".slnf"];
 pub(super) async fn start_next_run(
     call: &ToolCall,
     session: &AgentSession,
-    answer: &mut Value,
+    answer: &mut RunAnswer,
 ) -> Result<Option<Arc<AgentSession>>, Failure> {
     let Some(repeat) = session.with_plan(|plan| plan.repeat).filter(|repeat| !repeat.is_over) else {
         return Ok(None);
     };
-    let outcome = outcome(answer);
+    let (outcome, has_ended) = (answer.outcome(), answer.state == Some(ProgramState::Exited));
     // A worker's end is not the end of the program.
-    if answer["state"] == "exited" && session.snapshot().state != ProgramState::Exited {
+    if has_ended && session.snapshot().state != ProgramState::Exited {
         return Ok(None);
     }
-    if answer["state"] == "exited"
-        && let Some(next) = repeat.next_after(outcome)
-    {
+    if has_ended && let Some(next) = repeat.next_after(outcome) {
         call.progress.say(format!("run {} of {}", next.completed_runs() + 1, repeat.most)).await;
         return rerun(call, session, next, answer).await;
     }
     let run = repeat.completed_runs() + 1;
-    answer["runs"] = json!(run);
     let failed = repeat.failed + u64::from(outcome == RunOutcome::Failed);
-    if failed > 0 && failed < run {
-        answer["failedRuns"] = json!(failed);
-    }
-    if answer["pending"] == true && answer["message"].is_null() {
-        answer["message"] = json!(format!("run {run} of {} continues; debug_wait waits for it", repeat.most));
+    answer.runs =
+        RunCounts { runs: Some(run), failed_runs: Some(failed).filter(|_| (1..run).contains(&failed)) };
+    if answer.is_pending() && !answer.has_message() {
+        answer.set_message(format!("run {run} of {} continues; debug_wait waits for it", repeat.most));
     }
     if !repeat.outlives(outcome) {
         session.with_plan(|plan| plan.repeat = Some(repeat.finished()));
@@ -68,7 +66,7 @@ async fn rerun(
     call: &ToolCall,
     session: &AgentSession,
     next: Repeat,
-    answer: &mut Value,
+    answer: &mut RunAnswer,
 ) -> Result<Option<Arc<AgentSession>>, Failure> {
     if let Some(run) = session.test_run() {
         leave(call, session).await;
@@ -81,7 +79,7 @@ async fn rerun(
         {
             RunStart::Session(session) => Ok(Some(session)),
             RunStart::Answer(instead) => {
-                *answer = instead;
+                *answer = *instead;
                 Ok(None)
             }
         };
@@ -98,6 +96,6 @@ async fn rerun(
 pub(super) fn disable_build(attributes: &mut Value) {
     let builds = |text: &str| PROJECT_EXTENSIONS.iter().any(|ending| text.ends_with(ending));
     if attributes["program"].as_str().is_some_and(builds) {
-        attributes["noBuild"] = json!(true);
+        LaunchFlags { no_build: Some(true), ..LaunchFlags::default() }.set_in(attributes);
     }
 }

@@ -7,14 +7,17 @@ use dap_wire::Failure;
 use dap_wire::types::{SessionInfoArguments, SessionInfoBody, SessionPlace};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use session_registry::SessionRecord;
 use tokio::task::JoinSet;
 
-use super::session_summary::{SessionSummary, drop_null};
-use super::stops;
+use super::run_answer::RunEvent;
+use super::session_summary::SessionSummary;
+use super::{answer, stops};
 use crate::call::ToolCall;
+use crate::new_output::NewOutput;
 use crate::session::AgentSession;
+use crate::snapshot::ProgramState;
 
 /// Maximum number of sessions that are queried for their state; others are listed from their files alone.
 const MAX_QUERIED_SESSIONS: usize = 50;
@@ -46,17 +49,26 @@ pub(super) async fn sessions(call: &ToolCall, arguments: SessionsArguments) -> R
     let is_current = |row: &SessionRow| Some(row.id()) == current.as_deref();
     let list: Vec<ListedSession> =
         list.into_iter().map(|row| ListedSession { current: is_current(&row), row }).collect();
-    let mut answer = json!({ "sessions": list });
+    let mut listing = SessionList { sessions: list, state: None, event: None, output: None };
     if select.is_some()
         && let Some(session) = call.bridge.current()
     {
         let report = stops::report(&session).await;
-        for key in ["state", "event", "output"] {
-            answer[key] = report[key].clone();
-            drop_null(&mut answer, key);
-        }
+        (listing.state, listing.event, listing.output) = (report.state, report.event, report.output);
     }
-    Ok(answer)
+    answer(&listing)
+}
+
+/// The answer of `debug_sessions`: the list, and the state of the session that was selected.
+#[derive(Serialize)]
+struct SessionList {
+    sessions: Vec<ListedSession>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<ProgramState>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    event: Option<RunEvent>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<NewOutput>,
 }
 
 /// A session in the list.
@@ -185,6 +197,7 @@ impl PublishedRow {
 #[cfg(test)]
 mod tests {
     use dap_wire::types;
+    use serde_json::json;
 
     use super::*;
 

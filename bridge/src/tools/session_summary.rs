@@ -1,12 +1,11 @@
-//! Parts of answers that say which session they are about.
+//! A session of an agent in one line. Not here: the answer about its program ([`super::run_answer`]).
 
 use serde::Serialize;
-use serde_json::{Value, json};
 
 use crate::session::AgentSession;
 
 /// One session of this agent's in a line.
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 pub(super) struct SessionSummary {
     /// Its id, which other calls take as `session`.
     pub(super) session: String,
@@ -24,27 +23,5 @@ impl SessionSummary {
             state: session.snapshot().state.as_str(),
             parent: session.relation.parent.clone(),
         }
-    }
-}
-
-/// Adds which session it is, its process and the breakpoints in it.
-pub(super) fn describe(answer: &mut Value, session: &AgentSession) {
-    answer["session"] = json!(session.id);
-    answer["pid"] = json!(session.snapshot().process_id());
-    // Those of a program hold in every program that it starts.
-    let mut set = session.root().with_requested(|requested| requested.bodies());
-    set.iter_mut().for_each(|one| session.name_files(one));
-    if !set.is_empty() {
-        answer["breakpoints"] = json!(set);
-    }
-    drop_null(answer, "pid");
-}
-
-/// Fields with a type in the output schema are absent rather than null.
-pub(super) fn drop_null(answer: &mut Value, key: &str) {
-    if let Some(answer) = answer.as_object_mut()
-        && answer.get(key).is_some_and(Value::is_null)
-    {
-        answer.shift_remove(key);
     }
 }

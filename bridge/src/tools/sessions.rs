@@ -4,16 +4,17 @@
 
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure};
+use dap_wire::{ErrorCode, Failure, types};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::Instant;
 
 use super::session_state::{SessionState, query_state};
-use super::session_summary::{SessionSummary, describe};
+use super::session_summary::SessionSummary;
 use super::waiting::{self, ENTRY_STOP_TIMEOUT};
 use super::{answer, launch, stops, test_launch};
+use crate::arguments::attributes::LaunchFlags;
 use crate::arguments::schema::{ArgumentSchema, NoArguments};
 use crate::call::ToolCall;
 use crate::repeat::Repeat;
@@ -93,6 +94,14 @@ struct RestartArguments {
     stop_at_entry: Option<bool>,
 }
 
+/// The arguments of DAP's `restart`.
+#[derive(Serialize)]
+struct RestartRequest {
+    /// The attributes of the launch; absent for another client's program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arguments: Option<Value>,
+}
+
 impl RestartArguments {
     fn stops_at_entry(&self) -> bool {
         !self.run && self.stop_at_entry.unwrap_or(true)
@@ -161,17 +170,17 @@ async fn restart(call: &ToolCall, arguments: RestartArguments) -> Result<Value, 
     plan.requested.extend(early.requested);
     plan.filters = early.filters.or(plan.filters);
     plan.requested = plan.requested.for_next_program();
-    plan.attributes["stopOnEntry"] = json!(!runs && arguments.stops_at_entry());
+    LaunchFlags::stopping_on_entry(!runs && arguments.stops_at_entry()).set_in(&mut plan.attributes);
     // A session that is already gone does not prevent a new one.
     if let Err(failure) = session.leave(None).await {
         tracing::debug!(%failure, "left a session that was gone");
     }
     // The session is replaced only when the new program has started: if a build fails, the
     // same call works after a fix.
-    let mut answer = launch::start(call, plan, runs, arguments.timeout_ms).await?;
+    let mut launched = launch::start(call, plan, runs, arguments.timeout_ms).await?;
     call.bridge.forget(&session.id);
-    answer["how"] = json!("newSession");
-    Ok(answer)
+    launched.launch.how = Some("newSession");
+    answer(&launched)
 }
 
 /// Restarts with DAP `restart`. Another client's program starts with that client's arguments; our own may
@@ -184,13 +193,14 @@ async fn restart_here(
 ) -> Result<Value, Failure> {
     let until = Instant::now() + waiting::limit(arguments.timeout_ms);
     let stops = own && arguments.stops_at_entry();
-    let mut request = json!({});
-    if own {
-        request["arguments"] = session.with_plan(|plan| {
-            plan.attributes["stopOnEntry"] = json!(stops);
-            plan.attributes.clone()
-        });
-    }
+    let request = RestartRequest {
+        arguments: own.then(|| {
+            session.with_plan(|plan| {
+                LaunchFlags::stopping_on_entry(stops).set_in(&mut plan.attributes);
+                plan.attributes.clone()
+            })
+        }),
+    };
     let files = session.with_requested(|requested| {
         let files = requested.files();
         requested.relocate();
@@ -200,7 +210,7 @@ async fn restart_here(
         session.send_breakpoints(&file).await?;
     }
     let before = session.snapshot();
-    let asking = session.ask_or_cancel("restart", request, LAUNCH_TIMEOUT, &call.cancel);
+    let asking = session.ask_or_cancel("restart", types::body(&request), LAUNCH_TIMEOUT, &call.cancel);
     let what = "starting again (building first, if it is a project)";
     call.progress.during(what, Some(session.listener.events()), asking).await?;
     let mut snapshot = session.watch_snapshot();
@@ -213,16 +223,16 @@ async fn restart_here(
     let now = session.snapshot();
     let seen = if now.restarts.count > before.restarts.count { now.restarts.news } else { before.news };
     session.agent_view.forget_run(seen);
-    let mut answer = if stops {
+    let mut restarted = if stops {
         let stopped = snapshot.wait_for(|snapshot| snapshot.news > seen);
         drop(tokio::time::timeout(ENTRY_STOP_TIMEOUT, stopped).await);
         stops::report(session).await
     } else {
         waiting::wait_for_news(call, session, seen, until).await?
     };
-    describe(&mut answer, session);
-    answer["how"] = json!("restart");
-    Ok(answer)
+    restarted.describe_session(session);
+    restarted.launch.how = Some("restart");
+    answer(&restarted)
 }
 
 async fn disconnect(call: &ToolCall, arguments: LeaveArguments) -> Result<Value, Failure> {

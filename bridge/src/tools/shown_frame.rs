@@ -9,10 +9,10 @@ use dap_wire::Failure;
 use dap_wire::types::{
     self, DapScope, DapVariable, SourceAvailability, StackFrame, StackTraceArguments, StackTraceResponseBody,
 };
-use serde_json::{Value, json};
 
 use super::unreadable::UnreadableParts;
 use super::values::{VariableRow, add_visible, children, scopes_of};
+use crate::program_event::{FrameDetails, ReturnedValue, TopFrame};
 use crate::session::AgentSession;
 use crate::source::{ShownPlace, SourceText};
 
@@ -101,39 +101,47 @@ pub(super) fn has_ended(frame: &StackFrame) -> bool {
     frame.rest.get("hasEnded").is_some_and(|ended| *ended == true)
 }
 
-/// Place, lines around it and changed variables of the frame that is shown.
-pub(super) async fn add_place(session: &AgentSession, thread: i64, event: &mut Value) -> Result<(), Failure> {
+/// Reads the place of a stop, the lines around it and its changed variables. A part that cannot be read is
+/// among `unreadable`.
+///
+/// # Errors
+/// When the program is not stopped any more; what was read before is kept.
+pub(super) async fn read_frame(
+    session: &AgentSession,
+    thread: i64,
+    details: &mut FrameDetails,
+    unreadable: &mut UnreadableParts,
+) -> Result<(), Failure> {
     let Some((top, frame)) = shown_frame(session, thread).await? else {
-        event["topFrame"] = json!({ "id": null, "function": null });
-        event["function"] = Value::Null;
+        details.top_frame = Some(TopFrame::Absent { id: (), function: () });
+        details.place = Some(ShownPlace::default());
         return Ok(());
     };
     let place = ShownPlace::from(&frame);
-    event["topFrame"] = json!({ "id": top.id });
     // If the top frame is the one that is shown, its function and file are already in the answer.
-    if path_of(&top).is_none() || top.id != frame.id {
-        event["topFrame"]["function"] = json!(top.name);
-    } else {
-        event["topFrame"]["line"] = json!(place.line);
-    }
-    types::extend(event, &place);
+    details.top_frame = Some(match path_of(&top).is_none() || top.id != frame.id {
+        true => TopFrame::Other { id: top.id, function: top.name },
+        false => TopFrame::Shown { id: top.id, line: place.line },
+    });
     let read = path_of(&frame).and_then(SourceText::read);
     if let (Some(source), Ok(line)) = (read, u64::try_from(frame.line)) {
-        event["lines"] = json!(source.around(line, LINES_AROUND));
+        details.lines = Some(source.around(line, LINES_AROUND));
     }
     session.listener.event_log(|event_log| event_log.add_place(&place));
-    if has_ended(&frame) {
-        event["hasEnded"] = json!(true);
+    details.place = Some(place);
+    details.has_ended = has_ended(&frame);
+    if details.has_ended {
         return Ok(());
     }
-    let mut unreadable = UnreadableParts::default();
-    let read = add_variables(session, &frame, event).await;
-    unreadable.take(session, "variables", read)?;
-    unreadable.put(event);
-    Ok(())
+    let read = read_variables(session, &frame, details).await;
+    unreadable.take(session, "variables", read).map(drop)
 }
 
-async fn add_variables(session: &AgentSession, frame: &StackFrame, event: &mut Value) -> Result<(), Failure> {
+async fn read_variables(
+    session: &AgentSession,
+    frame: &StackFrame,
+    details: &mut FrameDetails,
+) -> Result<(), Failure> {
     let scopes = session.send(&scopes_of(Some(frame.id))).await?.scopes;
     let (mut rows, mut returned) = (Vec::new(), Vec::new());
     for reference in locals_scopes(&scopes) {
@@ -155,28 +163,27 @@ async fn add_variables(session: &AgentSession, frame: &StackFrame, event: &mut V
     rows.retain(|row| !is_group(row) || row.variables_reference == 0);
     // Variables that pytest adds to explain an assertion.
     rows.retain(|row| !row.name.starts_with("@py_"));
-    if !returned.is_empty() {
-        event["returned"] = json!(returned);
-    }
+    details.returned = returned;
     let (mut comparison, same) = session.agent_view.compare_variables(&frame.name, &rows);
     if comparison.len() > MAX_VARIABLES {
-        event["more"] = json!(format!("{} more: debug_variables", comparison.len() - MAX_VARIABLES));
+        details.more = Some(format!("{} more: debug_variables", comparison.len() - MAX_VARIABLES));
         comparison.truncate(MAX_VARIABLES);
     }
     if !comparison.is_empty() {
-        event[if same { "changed" } else { "locals" }] = json!(comparison);
+        *(if same { &mut details.changed } else { &mut details.locals }) = Some(comparison);
     }
     Ok(())
 }
 
 /// Removes the values that the calls of a step returned from the variables of a frame: rows such as `Total
 /// returned`, which is not a valid variable name.
-fn take_returned(rows: &mut Vec<DapVariable>) -> Vec<VariableRow> {
+fn take_returned(rows: &mut Vec<DapVariable>) -> Vec<ReturnedValue> {
     let taken = rows.extract_if(.., |row| row.name.ends_with(RETURNED));
     taken
         .map(|row| {
-            let name = row.name.strip_suffix(RETURNED).unwrap_or(&row.name).to_owned();
-            VariableRow { name, ..VariableRow::from(&row) }
+            let VariableRow { name, value, kind, .. } = VariableRow::from(&row);
+            let function = name.strip_suffix(RETURNED).map(str::to_owned);
+            ReturnedValue { name: function.unwrap_or(name), value, kind }
         })
         .collect()
 }
@@ -212,6 +219,8 @@ pub(super) async fn stack(
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     #[test]

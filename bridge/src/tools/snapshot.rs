@@ -5,21 +5,25 @@
 use dap_wire::{Failure, types};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 
+use super::answer;
 use super::frames::{CallStack, ShownFrames, frame_of};
+use super::run_answer::{RunAnswer, RunEvent};
 use super::shown_frame::locals_scopes;
+use super::snapshot_difference::SnapshotDifference;
 use super::stop_exception::exception_of;
 use super::stops::{report, stopped_thread};
 use super::unreadable::UnreadableParts;
 use super::values::{ReadValue, VariablePage, VariableReader, VariableRow, flatten, limit_depth, scopes_of};
-use crate::agent_view::{StoredSnapshot, Values};
+use crate::agent_view::{SnapshotPlace, StoredSnapshot, Values};
 use crate::arguments::schema::ArgumentSchema;
 use crate::bounds::Budget;
 use crate::call::ToolCall;
+use crate::program_event::{StopEvent, StopKind};
 use crate::session::AgentSession;
 use crate::snapshot::ProgramState;
-use crate::source::SourceText;
+use crate::source::{ShownPlace, SourceText};
 use crate::tool::{AnswerField, StopUse, Tool, ToolEffect, ToolGroup, run};
 
 /// Rows of one snapshot, over all depths.
@@ -126,36 +130,23 @@ async fn snapshot(call: &ToolCall, arguments: SnapshotArguments) -> Result<Value
     let (depth, message) = limit_depth(arguments.depth);
     let budget = Budget::of(arguments.max_tokens);
     let with_source = arguments.source.unwrap_or(true);
-    let mut answer = report(&session).await;
+    let mut run = report(&session).await;
     if session.snapshot().state != ProgramState::Stopped {
-        return Ok(answer);
+        return answer(&run);
     }
     let mut taken = take(&session, arguments.frame_id, depth).await?;
-    let event = &mut answer["event"];
-    // The variables follow in full.
-    if let Some(event) = event.as_object_mut() {
-        for key in ["locals", "more", "unreadable"] {
-            event.shift_remove(key);
-        }
-        if !with_source {
-            event.shift_remove("lines");
-        }
-    }
-    if with_source
-        && let (Some(path), Some(line)) = (event["file"].as_str(), event["line"].as_u64())
-        && let Some(source) = SourceText::read(path)
-    {
-        event["lines"] = json!(source.around(line, LINES_AROUND));
-    }
-    let is_exception = event["type"] == "exception";
-    let place = json!({ "function": event["function"], "file": event["file"], "line": event["line"] });
-    if is_exception {
-        let info = session.ask("exceptionInfo", types::body(&exception_of(stopped_thread(&session)?))).await;
-        if let Some(info) = taken.unreadable.take(&session, "exception", info)? {
-            answer["exception"] = info;
-        }
+    let stop = run.event.as_mut().and_then(RunEvent::stop_mut);
+    let (mut is_exception, mut place) = (false, SnapshotPlace::default());
+    if let Some(stop) = stop {
+        show_more_lines(stop, with_source);
+        is_exception = stop.kind == StopKind::Exception;
+        place = place_of(stop);
     }
     let mut contents = SnapshotContents { message, ..SnapshotContents::default() };
+    if is_exception {
+        let info = session.ask("exceptionInfo", types::body(&exception_of(stopped_thread(&session)?))).await;
+        contents.exception = taken.unreadable.take(&session, "exception", info)?;
+    }
     let (mut more_variables, mut more_frames) = (None, None);
     if let Some(VariablePage { rows, next }) = taken.variables {
         let mut values = Values::new();
@@ -181,15 +172,45 @@ async fn snapshot(call: &ToolCall, arguments: SnapshotArguments) -> Result<Value
             how: "debug_variables and debug_stacktrace take start; or raise maxTokens",
         });
     }
-    types::extend(&mut answer, &contents);
-    taken.unreadable.put(&mut answer);
-    Ok(answer)
+    taken.unreadable.put(&mut contents.unreadable);
+    answer(&SnapshotAnswer { run, contents })
+}
+
+/// Shows more lines around the place of a stop, or none. The variables follow in full.
+fn show_more_lines(stop: &mut StopEvent, with_source: bool) {
+    (stop.frame.locals, stop.frame.more) = (None, None);
+    stop.unreadable.clear();
+    if !with_source {
+        stop.frame.lines = None;
+    } else if let (Some(path), Some(line)) = (stop.file(), stop.line())
+        && let (Some(source), Ok(line)) = (SourceText::read(path), u64::try_from(line))
+    {
+        stop.frame.lines = Some(source.around(line, LINES_AROUND));
+    }
+}
+
+/// The place of a stop, to compare with others.
+fn place_of(stop: &StopEvent) -> SnapshotPlace {
+    let ShownPlace { function, file, line, .. } = stop.frame.place.clone().unwrap_or_default();
+    SnapshotPlace { function, file, line }
+}
+
+/// The answer of `debug_snapshot`.
+#[derive(Serialize)]
+struct SnapshotAnswer {
+    #[serde(flatten)]
+    run: RunAnswer,
+    #[serde(flatten)]
+    contents: SnapshotContents,
 }
 
 /// The fields that a snapshot adds to the answer about a stop.
 #[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SnapshotContents {
+    /// The answer of the adapter about the exception.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exception: Option<Value>,
     /// A limit that applied to the request.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
@@ -204,6 +225,9 @@ struct SnapshotContents {
     /// Its id, to compare with later.
     #[serde(skip_serializing_if = "Option::is_none")]
     snapshot: Option<u64>,
+    /// The parts that could not be read, each with the reason.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    unreadable: Map<String, Value>,
 }
 
 /// The rows that do not fit into a snapshot, and how to read them.
@@ -237,42 +261,18 @@ async fn diff(call: &ToolCall, arguments: SnapshotDiffArguments) -> Result<Value
             let rows = read_variables(&session, arguments.frame_id, depth).await?.rows;
             let mut values = Values::new();
             flatten(&rows, "", &mut values);
-            let event = report(&session).await["event"].clone();
-            let place =
-                json!({ "function": event["function"], "file": event["file"], "line": event["line"] });
+            let place = report(&session).await.stop().map(place_of).unwrap_or_default();
             let id = session.agent_view.keep(depth, place.clone(), values.clone());
             StoredSnapshot { id, depth, place, values }
         }
     };
-    Ok(compare(&from, &to))
-}
-
-fn compare(from: &StoredSnapshot, to: &StoredSnapshot) -> Value {
-    let named = |name: &String, value: &String| json!({ "name": name, "value": value });
-    let missing = |one: &Values, other: &Values| -> Vec<Value> {
-        one.iter()
-            .filter(|(name, _)| !other.contains_key(*name))
-            .map(|(name, value)| named(name, value))
-            .collect()
-    };
-    let both = from.values.iter().filter_map(|(name, was)| Some((name, was, to.values.get(name)?)));
-    let (same, different): (Vec<_>, Vec<_>) = both.partition(|(_, was, now)| was == now);
-    let changed: Vec<Value> = different
-        .into_iter()
-        .map(|(name, was, now)| json!({ "name": name, "was": was, "value": now }))
-        .collect();
-    let end = |kept: &StoredSnapshot| {
-        let mut end = kept.place.clone();
-        end["snapshot"] = json!(kept.id);
-        end
-    };
-    json!({ "from": end(from), "to": end(to), "added": missing(&to.values, &from.values),
-        "removed": missing(&from.values, &to.values), "changed": changed, "unchanged": same.len() })
+    answer(&SnapshotDifference::of(&from, &to))
 }
 
 #[cfg(test)]
 mod tests {
     use dap_wire::ErrorCode;
+    use serde_json::json;
 
     use super::*;
     use crate::session::test_connection::{connect, receive};
@@ -306,39 +306,14 @@ mod tests {
         let failure = Failure::new(ErrorCode::EngineFailed, "no debug information").hint("update it");
         let taken = take_with(failure).await.unwrap();
         assert!(taken.stack.is_some() && taken.variables.is_none());
-        let mut answer = json!({});
-        taken.unreadable.put(&mut answer);
-        assert_eq!(answer, json!({ "unreadable": { "variables": "no debug information; update it" } }));
+        let mut reasons = Map::new();
+        taken.unreadable.put(&mut reasons);
+        assert_eq!(json!(reasons), json!({ "variables": "no debug information; update it" }));
     }
 
     #[tokio::test]
     async fn a_program_that_was_resumed_has_no_contents_of_a_stop() {
         let taken = take_with(Failure::new(ErrorCode::NotStopped, "it runs")).await;
         assert_eq!(taken.err().map(|failure| failure.code), Some(ErrorCode::NotStopped));
-    }
-
-    #[test]
-    fn two_snapshots_differ_in_what_was_added_removed_and_changed() {
-        let values = |pairs: &[(&str, &str)]| -> Values {
-            pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
-        };
-        let from = StoredSnapshot {
-            id: 1,
-            depth: 1,
-            place: json!({}),
-            values: values(&[("a", "1"), ("b", "2"), ("c", "3")]),
-        };
-        let to = StoredSnapshot {
-            id: 2,
-            depth: 1,
-            place: json!({}),
-            values: values(&[("b", "2"), ("c", "4"), ("d", "5")]),
-        };
-        assert_eq!(
-            compare(&from, &to),
-            json!({ "from": { "snapshot": 1 }, "to": { "snapshot": 2 },
-                "added": [{ "name": "d", "value": "5" }], "removed": [{ "name": "a", "value": "1" }],
-                "changed": [{ "name": "c", "was": "3", "value": "4" }], "unchanged": 1 })
-        );
     }
 }

@@ -7,8 +7,9 @@ use std::collections::VecDeque;
 use dap_wire::types::{
     self, ExceptionDetails, ExceptionInfoArguments, ExceptionInfoResponseBody, ExceptionOrigin,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use crate::program_event::{InnerException, StopException};
 use crate::source::ShownPlace;
 
 /// Maximum number of inner exceptions in one answer.
@@ -18,32 +19,28 @@ pub(super) fn exception_of(thread: i64) -> ExceptionInfoArguments {
     ExceptionInfoArguments { thread_id: thread, ..ExceptionInfoArguments::default() }
 }
 
-/// Adds an exception to an event.
-pub(super) fn name_exception(info: ExceptionInfoResponseBody, event: &mut Value) {
-    event["exceptionType"] = json!(info.exception_id);
-    if let Some(description) = info.description {
-        event["message"] = json!(description);
-    }
-    event["isUnhandled"] = json!(info.break_mode == "unhandled");
-    if info.break_mode == "userUnhandled" {
-        event["isUserUnhandled"] = json!(true);
-    }
-    if let Some(hint) = info.rest.get("hint").and_then(Value::as_str) {
-        event["hint"] = json!(hint);
-    }
+/// The exception of a stop, as an adapter describes it.
+pub(super) fn read_exception(info: ExceptionInfoResponseBody) -> StopException {
+    let hint = info.rest.get("hint").and_then(Value::as_str).map(str::to_owned);
     let origin: ExceptionOrigin = types::read(&Value::Object(info.rest));
-    if let Some(thrown) = origin.thrown_at {
-        event["thrownAt"] = json!(ShownPlace::new(&thrown.name, thrown.source.as_ref(), thrown.line));
-    }
     let mut causes = Vec::new();
     let mut waiting: VecDeque<ExceptionDetails> = info.details.into_iter().collect();
     while let Some(outer) = waiting.pop_front() {
-        for inner in outer.inner_exception.into_iter().flatten().take(MAX_CAUSES - causes.len()) {
-            causes.push(json!({ "type": inner.full_type_name, "message": inner.message }));
+        for mut inner in outer.inner_exception.into_iter().flatten().take(MAX_CAUSES - causes.len()) {
+            let (kind, message) = (inner.full_type_name.take(), inner.message.take());
+            causes.push(InnerException { kind, message });
             waiting.push_back(inner);
         }
     }
-    if !causes.is_empty() {
-        event["causes"] = json!(causes);
+    StopException {
+        exception_type: info.exception_id,
+        message: info.description,
+        is_unhandled: Some(info.break_mode == "unhandled"),
+        is_user_unhandled: info.break_mode == "userUnhandled",
+        hint,
+        thrown_at: origin
+            .thrown_at
+            .map(|thrown| ShownPlace::new(&thrown.name, thrown.source.as_ref(), thrown.line)),
+        causes,
     }
 }

@@ -6,17 +6,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dap_wire::types::{self, ChildProgram, StopDetails, StoppedEventBody};
+use dap_wire::types::{ChildProgram, StopDetails, StoppedEventBody};
 use dap_wire::{ErrorCode, Failure};
-use serde::Serialize;
-use serde_json::{Value, json};
 
-use super::shown_frame::add_place;
-use super::stop_exception::{exception_of, name_exception};
+use super::run_answer::{EventDetails, OtherEvent, ReportedChild, RunAnswer, RunEvent, StoppedProgram};
+use super::shown_frame::read_frame;
+use super::stop_exception::{exception_of, read_exception};
 use super::unreadable::UnreadableParts;
 use crate::breakpoint_requests::{AgentBreakpoint, Purpose};
 use crate::call::ToolCall;
 use crate::new_output::NewOutput;
+use crate::program_event::{ExitEvent, HitBreakpoint, StopEvent, StopKind, StoppedProcess};
 use crate::session::AgentSession;
 use crate::session::requests::DapThreadsArguments;
 use crate::snapshot::{ProgramState, Snapshot};
@@ -29,42 +29,34 @@ const MAX_STARTED: usize = 10;
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// `state` and `event`: where the program is stopped, and why. This counts as reported to the agent.
-pub(super) async fn report(session: &AgentSession) -> Value {
+pub(super) async fn report(session: &AgentSession) -> RunAnswer {
     let snapshot = session.snapshot();
-    let mut answer = json!({ "state": snapshot.state.as_str() });
-    let mut event = match snapshot.state {
+    let event = match snapshot.state {
         ProgramState::Stopped => {
             // The engine works one by one; the output is the host's and does not wait for it.
-            let (event, output) =
-                tokio::join!(stop_event(session, &snapshot), NewOutput::take(session, MAX_OUTPUT_BYTES));
-            return finish_report(session, &snapshot, answer, event, output).await;
+            let (stop, output) = tokio::join!(stop_event(session, &snapshot), output(session));
+            let event = RunEvent::new(EventDetails::Stop(Box::new(stop)), output);
+            return finish_report(session, &snapshot, event).await;
         }
         ProgramState::Exited => {
-            let mut event = exit_event(&snapshot);
+            let mut exit = exit_event(&snapshot);
             if let Some(run) = session.test_run() {
-                run.describe(&mut event).await;
+                run.describe(&mut exit).await;
             }
-            event
+            EventDetails::Other(OtherEvent::Exited(Box::new(exit)))
         }
         ProgramState::Idle | ProgramState::Running => {
-            add_output(&mut answer, NewOutput::take(session, MAX_OUTPUT_BYTES).await);
+            let mut answer = RunAnswer::new(snapshot.state);
+            answer.output = output(session).await.some();
             return answer;
         }
     };
-    add_output(&mut event, NewOutput::take(session, MAX_OUTPUT_BYTES).await);
+    let event = RunEvent::new(event, output(session).await);
     session.agent_view.record_report(snapshot.news);
-    answer["event"] = event;
-    answer
+    RunAnswer::with_event(snapshot.state, event)
 }
 
-async fn finish_report(
-    session: &AgentSession,
-    snapshot: &Snapshot,
-    mut answer: Value,
-    mut event: Value,
-    output: NewOutput,
-) -> Value {
-    add_output(&mut event, output);
+async fn finish_report(session: &AgentSession, snapshot: &Snapshot, mut event: RunEvent) -> RunAnswer {
     session.agent_view.record_report(snapshot.news);
     // Breakpoints that were set only to get here have served their purpose.
     if let Err(failure) = session.drop_breakpoints(Purpose::RunTo).await {
@@ -72,39 +64,19 @@ async fn finish_report(
     }
     // With several programs, the answer says which one this is.
     if session.relation.root.is_some() {
-        name_program(session, &mut event);
+        event.name_program(session);
     }
-    answer["event"] = event;
-    answer
-}
-
-/// Names the session, the program and the process of an event.
-fn name_program(session: &AgentSession, event: &mut Value) {
-    event["session"] = json!(session.id);
-    event["program"] = json!(session.relation.title);
-    // A forked process that shares the session has been named already.
-    if event["pid"].is_null()
-        && let Some(pid) = session.snapshot().process_id()
-    {
-        event["pid"] = json!(pid);
-    }
-}
-
-/// An answer that begins with what is most important to know about it.
-pub(super) fn prepend_message(message: &str, answer: Value) -> Value {
-    let mut first = json!({ "message": message });
-    if let (Some(first), Value::Object(answer)) = (first.as_object_mut(), answer) {
-        first.extend(answer);
-    }
-    first
+    RunAnswer::with_event(snapshot.state, event)
 }
 
 /// A stop in another session with the same root: of a program that was started, or of the one that started
 /// it. Unless the call named a session, the one that stopped is the current one from now on.
-pub(super) async fn report_related(call: &ToolCall, found: &Arc<AgentSession>) -> Value {
+pub(super) async fn report_related(call: &ToolCall, found: &Arc<AgentSession>) -> RunAnswer {
     let mut answer = report(found).await;
     let named = call.names_session();
-    name_program(found, &mut answer["event"]);
+    if let Some(event) = &mut answer.event {
+        event.name_program(found);
+    }
     let what = match found.relation.root {
         Some(_) => "a program that was started stopped",
         None => "the program that was launched stopped",
@@ -116,41 +88,41 @@ pub(super) async fn report_related(call: &ToolCall, found: &Arc<AgentSession>) -
             "it is the current session now".to_owned()
         }
     };
-    prepend_message(&format!("{what}: session {} ({}); {next}", found.id, found.relation.title), answer)
+    answer.with_lead(&format!("{what}: session {} ({}); {next}", found.id, found.relation.title))
 }
 
 /// Adds the other stopped sessions with the same root: waiting for one program may never end
 /// while another is stopped.
-pub(super) fn add_other_stops(answer: &mut Value, call: &ToolCall, session: &AgentSession) {
-    let stopped_session = answer["event"]["session"].as_str().unwrap_or(&session.id).to_owned();
-    let mut stopped = Vec::new();
+pub(super) fn add_other_stops(answer: &mut RunAnswer, call: &ToolCall, session: &AgentSession) {
+    let program = answer.event.as_ref().and_then(|event| event.program.as_ref());
+    let stopped_session = program.and_then(|program| program.session.as_ref()).unwrap_or(&session.id);
     let related =
         call.bridge.joined_sessions().into_iter().filter(|other| other.root().id == session.root().id);
-    for other in related.filter(|other| other.id != stopped_session) {
-        let snapshot = other.snapshot();
-        if snapshot.state != ProgramState::Stopped {
-            continue;
-        }
-        let mut one = json!({ "session": other.id, "program": other.relation.title,
-            "reason": snapshot.stop.reason });
-        if let Some(pid) = snapshot.stop_details().process_id.or(snapshot.process_id()) {
-            one["pid"] = json!(pid);
-        }
-        let event = other.agent_view.event(snapshot.news);
-        for key in ["file", "line"] {
-            if let Some(value) = event.as_ref().map(|event| &event[key]).filter(|value| !value.is_null()) {
-                one[key] = value.clone();
-            }
-        }
-        stopped.push(one);
+    let others = related.filter(|other| other.id != *stopped_session);
+    let stopped = others.filter_map(|other| stopped_program(&other)).collect();
+    answer.related.also_stopped = stopped;
+}
+
+/// A session in one line, if its program is stopped.
+fn stopped_program(session: &AgentSession) -> Option<StoppedProgram> {
+    let snapshot = session.snapshot();
+    if snapshot.state != ProgramState::Stopped {
+        return None;
     }
-    if !stopped.is_empty() {
-        answer["alsoStopped"] = json!(stopped);
-    }
+    let event = session.agent_view.event(snapshot.news).unwrap_or_default();
+    let pid = snapshot.stop_details().process_id.or(snapshot.process_id());
+    Some(StoppedProgram {
+        session: session.id.clone(),
+        program: session.relation.title.clone(),
+        reason: snapshot.stop.reason,
+        pid,
+        file: event.file().map(str::to_owned),
+        line: event.line(),
+    })
 }
 
 /// Adds the programs that were started since the last report, and how to debug those without a debugger.
-pub(super) fn add_started(answer: &mut Value, session: &AgentSession) {
+pub(super) fn add_started(answer: &mut RunAnswer, session: &AgentSession) {
     let root = session.root();
     let (newest, count) = root.snapshot().started;
     let new = usize::try_from(root.agent_view.record_started(count)).unwrap_or(usize::MAX);
@@ -158,29 +130,24 @@ pub(super) fn add_started(answer: &mut Value, session: &AgentSession) {
     if shown == 0 {
         return;
     }
-    answer["startedPrograms"] = newest.iter().rev().take(shown).rev().map(describe_started).collect();
-    if new > shown {
-        answer["startedMore"] = json!(new - shown);
-    }
+    answer.related.started_programs =
+        newest.iter().rev().take(shown).rev().cloned().map(ReportedChild::from).collect();
+    answer.related.started_more = Some(new - shown).filter(|more| *more > 0);
     let is_not_debugged = newest.iter().rev().take(new).any(|child| child.session.is_none());
-    if is_not_debugged && answer["message"].is_null() && root.agent_view.record_explanation() {
-        answer["message"] = json!(
-            "a .NET program that this one started is not debugged; use debug_launch {followChildren: true}"
-        );
+    if is_not_debugged && !answer.has_message() && root.agent_view.record_explanation() {
+        let message =
+            "a .NET program that this one started is not debugged; use debug_launch {followChildren: true}";
+        answer.set_message(message.to_owned());
     }
 }
 
-fn describe_started(child: &ChildProgram) -> Value {
-    match &child.session {
-        Some(session) => json!({ "program": child.name, "session": session }),
-        None => json!({ "program": child.name, "processId": child.process_id, "debugged": false }),
-    }
-}
-
-/// Adds what the program printed, if it did.
-pub(super) fn add_output(target: &mut Value, output: NewOutput) {
-    if let Some(output) = output.some() {
-        target["output"] = json!(output);
+impl From<ChildProgram> for ReportedChild {
+    fn from(child: ChildProgram) -> Self {
+        let (program, process_id) = (child.name, child.process_id);
+        match child.session {
+            Some(session) => Self::Session { program, session },
+            None => Self::Process { program, process_id, debugged: false },
+        }
     }
 }
 
@@ -189,67 +156,50 @@ pub(super) async fn output(session: &AgentSession) -> NewOutput {
     NewOutput::take(session, MAX_OUTPUT_BYTES).await
 }
 
-fn exit_event(snapshot: &Snapshot) -> Value {
-    let mut event = json!({ "type": "exited" });
-    if let Some(code) = snapshot.end.exit_code {
-        event["exitCode"] = json!(code);
+fn exit_event(snapshot: &Snapshot) -> ExitEvent {
+    let lost = "the debug adapter went away; the program was ended with it";
+    ExitEvent {
+        exit_code: snapshot.end.exit_code,
+        signal: snapshot.end.signal.clone(),
+        message: snapshot.end.is_lost.then_some(lost),
+        hint: snapshot.advice.hint.clone(),
+        ..ExitEvent::default()
     }
-    if let Some(signal) = &snapshot.end.signal {
-        event["signal"] = json!(signal);
-    }
-    if snapshot.end.is_lost {
-        event["message"] = json!("the debug adapter went away; the program was ended with it");
-    }
-    if let Some(hint) = &snapshot.advice.hint {
-        event["hint"] = json!(hint);
-    }
-    event
 }
 
-async fn stop_event(session: &AgentSession, snapshot: &Snapshot) -> Value {
+async fn stop_event(session: &AgentSession, snapshot: &Snapshot) -> StopEvent {
     if let Some(event) = session.agent_view.event(snapshot.news) {
         return event;
     }
     let stop = &snapshot.stop;
-    let kind = match stop.reason.as_str() {
-        "breakpoint" | "function breakpoint" => "breakpointHit",
-        "exception" => "exception",
-        _ => "stopped",
+    let mut event = StopEvent {
+        kind: StopKind::of(&stop.reason),
+        reason: stop.reason.clone(),
+        thread_id: Some(stop.thread_id),
+        message: stop.text.clone(),
+        process: StoppedProcess::from(snapshot.stop_details()),
+        resumed_by: snapshot.resumed_by.clone().filter(|by| *by != session.client),
+        ..StopEvent::default()
     };
-    let mut event = json!({ "type": kind, "reason": stop.reason, "threadId": stop.thread_id });
-    if let Some(text) = &stop.text {
-        event["message"] = json!(text);
-    }
-    types::extend(&mut event, &EventProcess::from(snapshot.stop_details()));
     name_breakpoint(session, stop, &mut event);
-    if let Some(by) = &snapshot.resumed_by
-        && *by != session.client
-    {
-        event["resumedBy"] = json!(by);
-    }
     let thread = stop.thread_id.unwrap_or_default();
     let (mut whole, mut unreadable) = (true, UnreadableParts::default());
-    if kind == "exception" {
+    if event.kind == StopKind::Exception {
         let info = session.send(&exception_of(thread)).await;
         match unreadable.take(session, "exception", info) {
-            Ok(Some(info)) => name_exception(info, &mut event),
+            Ok(Some(info)) => event.add_exception(read_exception(info)),
             Ok(None) | Err(_) => whole = false,
         }
+        if let Some(hint) = &snapshot.advice.hint {
+            event.add_hint(hint);
+        }
     }
-    if kind == "exception"
-        && let Some(hint) = &snapshot.advice.hint
-    {
-        event["hint"] = json!(hint);
-    }
-    let placed = add_place(session, thread, &mut event).await;
-    unreadable.put(&mut event);
+    let read = read_frame(session, thread, &mut event.frame, &mut unreadable).await;
+    unreadable.put(&mut event.unreadable);
     // A location that is shown anyway is not repeated.
-    let is_here = ["file", "line"].iter().all(|key| event["thrownAt"][*key] == event[*key]);
-    if let Some(fields) = event.as_object_mut().filter(|_| is_here) {
-        fields.shift_remove("thrownAt");
-    }
+    event.remove_repeated_place();
     name_by_place(session, stop, &mut event);
-    match placed {
+    match read {
         Ok(()) if whole => session.agent_view.keep_event(snapshot.news, &event),
         Ok(()) => {}
         Err(failure) => tracing::debug!(%failure, "the program was resumed before the stop was read"),
@@ -257,23 +207,14 @@ async fn stop_event(session: &AgentSession, snapshot: &Snapshot) -> Value {
     event
 }
 
-/// The process and the signal of a stop.
-#[derive(Serialize)]
-struct EventProcess {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pid: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    signal: Option<String>,
-}
-
-impl From<StopDetails> for EventProcess {
+impl From<StopDetails> for StoppedProcess {
     fn from(details: StopDetails) -> Self {
         Self { pid: details.process_id, signal: details.signal }
     }
 }
 
 /// The agent's own id for what was hit, or whose it is.
-fn name_breakpoint(session: &AgentSession, stop: &StoppedEventBody, event: &mut Value) {
+fn name_breakpoint(session: &AgentSession, stop: &StoppedEventBody, event: &mut StopEvent) {
     let hits = stop.hit_breakpoint_ids.as_deref().unwrap_or_default();
     if hits.is_empty() {
         return;
@@ -285,25 +226,25 @@ fn name_breakpoint(session: &AgentSession, stop: &StoppedEventBody, event: &mut 
     });
     match own {
         Some((id, purpose)) => name_own(id, purpose, event),
-        None => event["byOther"] = json!(true),
+        None => event.breakpoint = Some(HitBreakpoint::Foreign { by_other: true }),
     }
 }
 
-fn name_own(id: u64, purpose: Purpose, event: &mut Value) {
+fn name_own(id: u64, purpose: Purpose, event: &mut StopEvent) {
     match purpose {
-        Purpose::Stop => event["breakpointId"] = json!(id),
-        Purpose::RunTo => event["reached"] = json!(true),
+        Purpose::Stop => event.breakpoint = Some(HitBreakpoint::Own { breakpoint_id: id }),
+        Purpose::RunTo => event.breakpoint = Some(HitBreakpoint::Target { reached: true }),
         // The table says that it ended here.
         Purpose::Trace => {}
-        Purpose::Failure => event["reason"] = json!("test failed"),
+        Purpose::Failure => event.reason = "test failed".to_owned(),
     }
 }
 
 /// Names the agent's breakpoint at the line of a stop without an id of the agent's: breakpoints in a child
 /// session have other ids, and some adapters (bash-dap, rdbg) report no ids.
-fn name_by_place(session: &AgentSession, stop: &StoppedEventBody, event: &mut Value) {
-    let inherited = event["byOther"] == true;
-    let unnamed = event["type"] == "breakpointHit" && stop.hit_breakpoint_ids.is_none();
+fn name_by_place(session: &AgentSession, stop: &StoppedEventBody, event: &mut StopEvent) {
+    let inherited = matches!(event.breakpoint, Some(HitBreakpoint::Foreign { .. }));
+    let unnamed = event.kind == StopKind::BreakpointHit && stop.hit_breakpoint_ids.is_none();
     let owner = match &session.relation.root {
         Some(root) if inherited || unnamed => &**root,
         None if unnamed => session,
@@ -311,14 +252,12 @@ fn name_by_place(session: &AgentSession, stop: &StoppedEventBody, event: &mut Va
     };
     let found = owner.with_requested(|requested| {
         let here = |(file, breakpoint): &(&str, &AgentBreakpoint)| {
-            event["file"].as_str() == Some(file) && event["line"].as_i64() == breakpoint.line()
+            event.file() == Some(file) && event.line() == breakpoint.line()
         };
         requested.all().find(here).map(|(_, breakpoint)| (breakpoint.id, breakpoint.purpose))
     });
     if let Some((id, purpose)) = found {
-        if let Some(event) = event.as_object_mut() {
-            event.shift_remove("byOther");
-        }
+        event.breakpoint = None;
         name_own(id, purpose, event);
     }
 }

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::Instant;
 use workspace_tools::roots::Roots;
 
-use super::session_summary::describe;
+use super::run_answer::RunAnswer;
 use super::test_processes::{RunStart, begin, leave};
-use super::waiting;
+use super::{answer, waiting};
 use crate::call::ToolCall;
 use crate::repeat::Repeat;
 use crate::session::AgentSession;
@@ -20,7 +20,7 @@ use crate::test_request;
 use crate::test_run::{LaunchTestArguments, TestRun};
 
 pub(super) async fn launch_test(call: &ToolCall, arguments: LaunchTestArguments) -> Result<Value, Failure> {
-    launch_as(call, &arguments, arguments.timeout_ms).await
+    answer(&launch_as(call, &arguments, arguments.timeout_ms).await?)
 }
 
 /// Runs a session's tests again, as they were called.
@@ -31,16 +31,16 @@ pub(super) async fn restart(
     timeout_ms: Option<u64>,
 ) -> Result<Value, Failure> {
     leave(call, session).await;
-    let mut answer = launch_as(call, &run.arguments, timeout_ms).await?;
-    answer["how"] = json!("newSession");
-    Ok(answer)
+    let mut launched = launch_as(call, &run.arguments, timeout_ms).await?;
+    launched.launch.how = Some("newSession");
+    answer(&launched)
 }
 
 async fn launch_as(
     call: &ToolCall,
     arguments: &LaunchTestArguments,
     timeout_ms: Option<u64>,
-) -> Result<Value, Failure> {
+) -> Result<RunAnswer, Failure> {
     let until = Instant::now() + waiting::limit(timeout_ms);
     let repeat = Repeat::of(&arguments.repeat)?;
     let elsewhere = outside_folders(call, arguments.tests.project_path())?;
@@ -63,13 +63,13 @@ async fn launch_as(
             let run = run.unwrap_or_else(|| TestRun::start(request, arguments.clone(), key, repeat));
             match begin(call, run, until).await? {
                 RunStart::Session(session) => (session, 0),
-                RunStart::Answer(answer) => return Ok(answer),
+                RunStart::Answer(answer) => return Ok(*answer),
             }
         }
     };
     let mut answer = waiting::wait_for_news(call, &session, seen, until).await?;
-    if answer["pending"] == true {
-        describe(&mut answer, &call.bridge.current().unwrap_or(session));
+    if answer.is_pending() {
+        answer.describe_session(&call.bridge.current().unwrap_or(session));
     }
     Ok(answer)
 }

@@ -5,16 +5,15 @@ use std::sync::Arc;
 
 use dap_wire::types::BreakpointRequest;
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
 use test_frameworks::host::Stops;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use workspace_tools::process::ProcessExit;
 
 use super::launch_breakpoints::add_breakpoints;
+use super::run_answer::{RunAnswer, UnfinishedWait};
 use super::server_urls::OUTPUT_START;
-use crate::arguments::attributes;
-
+use crate::arguments::attributes::{self, LaunchFlags};
 use crate::breakpoint_requests::{
     BreakpointRequests, EarlyRequests, FUNCTIONS, Purpose, RequestedBreakpoint,
 };
@@ -31,7 +30,7 @@ pub(super) enum RunStart {
     /// The session of the first process.
     Session(Arc<AgentSession>),
     /// Not: it is built still, or there is nothing to start.
-    Answer(Value),
+    Answer(Box<RunAnswer>),
 }
 
 /// Deadline of a run that needs no build.
@@ -45,16 +44,17 @@ pub(super) async fn begin(call: &ToolCall, run: Arc<TestRun>, until: Instant) ->
         RunUpdate::Process(request) => start(call, &run, *request).await.map(RunStart::Session),
         RunUpdate::Outcome(outcome) => {
             let (mut answer, _) = outcome?;
-            if answer["error"].is_null() {
+            if answer.error.is_none() {
                 let message = "no process with tests was started";
-                answer["error"] = json!({ "code": ErrorCode::NotFound.as_str(), "message": message });
+                answer = Box::new(answer.with_error(Failure::new(ErrorCode::NotFound, message)));
             }
-            Ok(RunStart::Answer(answer))
+            Ok(RunStart::Answer(Box::new(RunAnswer::unstarted(answer))))
         }
         RunUpdate::Pending(doing) => {
             call.bridge.begin_test(run);
             let message = format!("the tests are being built: {doing}; the same call waits on");
-            Ok(RunStart::Answer(json!({ "state": "running", "pending": true, "message": message })))
+            let wait = UnfinishedWait::because(Some(message));
+            Ok(RunStart::Answer(Box::new(RunAnswer::pending(ProgramState::Running, wait))))
         }
     }
 }
@@ -87,7 +87,7 @@ pub(super) async fn start(
     let arguments = &run.arguments;
     run.count_started_process();
     let mut attributes = launch.debug_attributes();
-    attributes["stopOnEntry"] = json!(false);
+    LaunchFlags::stopping_on_entry(false).set_in(&mut attributes);
     attributes::add(&mut attributes, &arguments.passed.to_object());
     if let Some(python) = arguments.tests.python() {
         attributes["python"] = python.clone();

@@ -6,14 +6,15 @@
 use std::sync::Arc;
 
 use dap_wire::Failure;
-use serde_json::{Value, json};
 use test_frameworks::run::KnownException;
 
-use super::session_summary::describe;
+use super::run_answer::{RunAnswer, RunEvent};
 use super::test_processes::{self, RunStart, leave};
 use crate::call::ToolCall;
+use crate::program_event::{StopEvent, StopKind, TestsOutcome, TopFrame, VariableChange};
 use crate::repeat::Repeat;
 use crate::session::AgentSession;
+use crate::snapshot::ProgramState;
 
 /// .NET method that rethrows an exception after its frames have ended.
 const RETHROW: &str = "ExceptionDispatchInfo.Throw";
@@ -40,9 +41,9 @@ pub(super) enum FirstStop {
 pub(super) async fn handle_first_event(
     call: &ToolCall,
     session: &AgentSession,
-    answer: &mut Value,
+    answer: &mut RunAnswer,
 ) -> Result<FirstStop, Failure> {
-    let Some(run) = session.test_run().filter(|run| !run.is_answered() && answer["pending"] != true) else {
+    let Some(run) = session.test_run().filter(|run| !run.is_answered() && !answer.is_pending()) else {
         return Ok(FirstStop::Answer);
     };
     let stopped = call.bridge.current();
@@ -62,38 +63,41 @@ pub(super) async fn handle_first_event(
         let again = run.again(Some(known), run.repeat.map(Repeat::with_unseen_failure));
         match test_processes::begin(call, again, test_processes::results_deadline()).await? {
             RunStart::Session(session) => return Ok(FirstStop::Wait(session, 0)),
-            RunStart::Answer(instead) => *answer = instead,
+            RunStart::Answer(instead) => *answer = *instead,
         }
         return Ok(FirstStop::Answer);
     }
     run.mark_answered();
     let current = call.bridge.current().filter(|current| current.root().id == session.id);
     let current = current.as_deref().unwrap_or(session);
-    describe(answer, current);
-    remove_runner_details(&mut answer["event"], current);
-    let passed = answer["event"]["outcome"] == "passed";
-    let failed = answer["event"]["outcome"] == "failed";
+    answer.describe_session(current);
+    if let Some(event) = &mut answer.event {
+        remove_runner_details(event, current);
+    }
+    let outcome = answer.exit().and_then(|exit| exit.outcome);
+    let (passed, failed) = (outcome == Some(TestsOutcome::Passed), outcome == Some(TestsOutcome::Failed));
     let note = session.with_plan(|plan| plan.stops.as_ref().and_then(|stops| stops.note));
     let known = run.request.options.known.as_ref().filter(|_| run.repeat.is_none() || passed);
     match (known, note) {
         (Some(known), _) if passed => {
             let failed = known.message.lines().next().unwrap_or_default();
-            answer["message"] = json!(format!(
+            answer.set_message(format!(
                 "flaky: a run before failed with `{failed}` and stopped nowhere; this one passed"
             ));
         }
-        (_, Some(note)) if failed => answer["message"] = json!(format!("it stopped nowhere: {note}")),
-        (Some(_), _) => answer["message"] = json!(RUN_TWICE_NOTE),
+        (_, Some(note)) if failed => answer.set_message(format!("it stopped nowhere: {note}")),
+        (Some(_), _) => answer.set_message(RUN_TWICE_NOTE.to_owned()),
         (None, _) => {}
     }
     Ok(FirstStop::Answer)
 }
 
 /// Whether a stop is at another exception than the one that is known.
-fn is_another(answer: &Value, known: &KnownException) -> bool {
-    let event = &answer["event"];
-    let text = |key: &str| event[key].as_str().unwrap_or_default();
-    event["type"] == "exception" && !known.is(text("exceptionType"), text("message"))
+fn is_another(answer: &RunAnswer, known: &KnownException) -> bool {
+    answer.stop().is_some_and(|stop| {
+        stop.kind == StopKind::Exception
+            && !known.is(stop.exception_type(), stop.message().unwrap_or_default())
+    })
 }
 
 /// Whether a JavaScript value is a function or a class: every test sees those of its module,
@@ -108,79 +112,74 @@ fn is_code(value: &str) -> bool {
 }
 
 /// Removes the runner's own output, fields that repeat the message of the stop, and the framework's frames.
-fn remove_runner_details(event: &mut Value, session: &AgentSession) {
-    // The test runner handles every exception of a test; Python's passes it to the debugger as unhandled.
-    if (event["isUnhandled"] == false || session.engine == "debugpy")
-        && let Some(event) = event.as_object_mut()
-    {
-        event.shift_remove("isUnhandled");
+fn remove_runner_details(event: &mut RunEvent, session: &AgentSession) {
+    let has_own_folder = session.own_folder().is_some();
+    // The process that runs the test is the runner's business; the answer names its session.
+    if let Some(program) = event.program.as_mut().filter(|_| has_own_folder) {
+        (program.session, program.program) = (None, None);
     }
-    // An assertion's own frame says no more than its message.
-    let thrown = event["exceptionType"].as_str().unwrap_or_default();
-    if (thrown.contains("Assert") || thrown.starts_with("Xunit.Sdk."))
-        && let Some(event) = event.as_object_mut()
-    {
-        event.shift_remove("topFrame");
-    }
-    if session.own_folder().is_some()
-        && let Some(event) = event.as_object_mut()
-    {
-        event.shift_remove("topFrame");
-        // The process that runs the test is the runner's business; the answer names its session.
-        for name in ["session", "program"] {
-            event.shift_remove(name);
-        }
-        if let Some(locals) = event.get_mut("locals").and_then(Value::as_array_mut) {
-            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-            locals.retain(|row| {
-                !text(&row["name"]).starts_with(IMPORT_VARIABLE_PREFIX) && !is_code(&text(&row["value"]))
-            });
-        }
+    if let Some(stop) = event.stop_mut() {
+        remove_runner_frames(stop, session, has_own_folder);
     }
     let begins = session.root().with_plan(|plan| plan.stops.as_ref().map_or(&[][..], |stops| stops.preamble));
-    let message = event["message"].as_str().unwrap_or_default().to_owned();
+    let message = event.stop().and_then(StopEvent::message).unwrap_or_default().to_owned();
     let noise = |line: &str| {
         let line = line.trim();
         line.is_empty() || begins.iter().any(|begin| line.starts_with(begin)) || message.contains(line)
     };
-    if event["output"] == json!({})
-        && let Some(event) = event.as_object_mut()
-    {
-        event.shift_remove("output");
+    let Some(output) = event.output.as_mut().filter(|_| !begins.is_empty()) else { return };
+    for stream in [&mut output.stdout, &mut output.stderr] {
+        let kept = stream
+            .take()
+            .map(|text| text.split_inclusive('\n').filter(|line| !noise(line)).collect::<String>());
+        *stream = kept.filter(|kept| !kept.is_empty());
     }
-    for stream in ["stdout", "stderr"] {
-        let Some(text) = event["output"][stream].as_str().filter(|_| !begins.is_empty()) else { continue };
-        let kept = text.split_inclusive('\n').filter(|line| !noise(line)).collect::<String>();
-        if !kept.is_empty() {
-            event["output"][stream] = json!(kept);
-        } else if let Some(output) = event["output"].as_object_mut() {
-            output.shift_remove(stream);
+}
+
+/// Removes the fields of a stop that say nothing in a test: the runner handles every exception.
+fn remove_runner_frames(stop: &mut StopEvent, session: &AgentSession, has_own_folder: bool) {
+    if let Some(exception) = &mut stop.exception {
+        // Python's passes it to the debugger as unhandled.
+        if exception.is_unhandled == Some(false) || session.engine == "debugpy" {
+            exception.is_unhandled = None;
         }
+    }
+    // An assertion's own frame says no more than its message.
+    let thrown = stop.exception_type();
+    if has_own_folder || thrown.contains("Assert") || thrown.starts_with("Xunit.Sdk.") {
+        stop.frame.top_frame = None;
+    }
+    if let Some(locals) = stop.frame.locals.as_mut().filter(|_| has_own_folder) {
+        let is_imported = |row: &VariableChange| row.name.starts_with(IMPORT_VARIABLE_PREFIX);
+        locals.retain(|row| !is_imported(row) && !is_code(&row.value));
     }
 }
 
 /// The exception at a stop that came too late: the frames that threw it have ended, and a framework throws it
 /// again. A second run with this exception stops where it is thrown.
-fn rethrown_exception(answer: &Value) -> Option<KnownException> {
-    let event = &answer["event"];
-    let library = event["file"].as_str().is_none_or(|file| !std::path::Path::new(file).is_file());
-    let rethrown = event["topFrame"]["function"].as_str().is_some_and(|name| name.contains(RETHROW));
-    let late = (library || rethrown) && event["isUserUnhandled"] == true;
-    let kind = event["exceptionType"].as_str().filter(|_| late)?;
-    Some(KnownException {
-        kind: kind.to_owned(),
-        message: event["message"].as_str().unwrap_or_default().to_owned(),
+fn rethrown_exception(answer: &RunAnswer) -> Option<KnownException> {
+    let stop = answer.stop()?;
+    let exception = stop.exception.as_ref().filter(|exception| exception.is_user_unhandled)?;
+    let library = stop.file().is_none_or(|file| !std::path::Path::new(file).is_file());
+    let rethrown = match &stop.frame.top_frame {
+        Some(TopFrame::Other { function, .. }) => function.contains(RETHROW),
+        _ => false,
+    };
+    (library || rethrown).then(|| KnownException {
+        kind: exception.exception_type.clone(),
+        message: stop.message().unwrap_or_default().to_owned(),
     })
 }
 
 /// The failure of a test that failed without a stop, because the framework catches its exception in code
 /// that counts as the user's.
-fn caught_exception(answer: &Value, session: &AgentSession) -> Option<KnownException> {
-    let event = &answer["event"];
+fn caught_exception(answer: &RunAnswer, session: &AgentSession) -> Option<KnownException> {
     let retries = session.with_plan(|plan| plan.stops.as_ref().is_some_and(|stops| stops.retries));
-    let failed = retries && answer["state"] == "exited" && event["outcome"] == "failed";
-    let message = event["tests"]["failures"][0]["message"].as_str().filter(|_| failed)?;
-    Some(KnownException { kind: String::new(), message: message.to_owned() })
+    let exit = answer.exit().filter(|_| retries && answer.state == Some(ProgramState::Exited))?;
+    let has_failed = exit.outcome == Some(TestsOutcome::Failed);
+    let tests = exit.tests.as_ref().filter(|_| has_failed)?;
+    let message = tests.failures.first()?.message.clone()?;
+    Some(KnownException { kind: String::new(), message })
 }
 
 #[cfg(test)]

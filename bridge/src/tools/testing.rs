@@ -12,7 +12,7 @@ use test_frameworks::request::TestRequest;
 use workspace_tools::build::project::Project;
 use workspace_tools::build::{self, BuildAction};
 
-use super::{builds, test_launch};
+use super::{answer, builds, test_launch};
 use crate::arguments::schema::ArgumentSchema;
 use crate::call::ToolCall;
 use crate::test_request::{self, TestArguments, key};
@@ -115,7 +115,7 @@ async fn list(call: &ToolCall, arguments: ListTestsArguments) -> Result<Value, F
     let page = (start, usize::try_from(count).unwrap_or(usize::MAX));
     let key = format!("list_tests {} {page:?}", key(&request));
     builds::wait(call, &key, arguments.timeout_ms, move |cancel, say| async move {
-        request.list(page, &cancel, &say).await
+        answer(&request.list(page, &cancel, &say).await?)
     })
     .await
 }
@@ -134,7 +134,7 @@ async fn run_tests(call: &ToolCall, arguments: RunTestsArguments) -> Result<Valu
     let parallel = number("parallel", arguments.parallel, MAX_PARALLEL)?;
     let key = format!("run_tests {} {most} {parallel}", key(&request));
     builds::wait(call, &key, arguments.timeout_ms, move |cancel, say| async move {
-        request.repeat(most, parallel, &cancel, &say).await
+        answer(&request.repeat(most, parallel, &cancel, &say).await?)
     })
     .await
 }

@@ -18,7 +18,8 @@ use tokio::time::Instant;
 
 use super::answer;
 use super::execution::unseen_event;
-use super::stops::{add_output, output, report, stopped_thread};
+use super::run_answer::RunEvent;
+use super::stops::{output, report, stopped_thread};
 use super::waiting::{limit, wait_for_trigger};
 use crate::arguments::schema::{self, ArgumentSchema};
 use crate::bounds::Budget;
@@ -26,6 +27,7 @@ use crate::breakpoint_body::BreakpointBody;
 use crate::breakpoint_requests::{BreakpointArguments, FUNCTIONS, Purpose};
 use crate::call::ToolCall;
 use crate::functions;
+use crate::new_output::NewOutput;
 use crate::session::AgentSession;
 use crate::snapshot::ProgramState;
 use crate::tool::{AnswerField, StopUse, Tool, ToolEffect, ToolGroup, run};
@@ -112,8 +114,8 @@ async fn trace(call: &ToolCall, arguments: TraceArguments) -> Result<Value, Fail
     let (until, budget) = (Instant::now() + limit(arguments.timeout_ms), Budget::of(arguments.max_tokens));
     let requests = read_places(call, &arguments)?;
     let single = arguments.places.is_none();
-    if let Some(answer) = unseen_event(&session).await {
-        return Ok(answer);
+    if let Some(unseen) = unseen_event(&session).await {
+        return answer(&unseen);
     }
     let mut table = TraceTable::new(keep, arguments.per_thread);
     let events = session.listener.events();
@@ -272,7 +274,12 @@ struct TraceAnswer {
     breakpoint: Option<BreakpointBody>,
     #[serde(skip_serializing_if = "Option::is_none")]
     breakpoints: Option<Vec<BreakpointBody>>,
-    state: &'static str,
+    state: ProgramState,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    event: Option<RunEvent>,
+    /// New output of a program that still runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<NewOutput>,
 }
 
 async fn report_trace(
@@ -291,22 +298,19 @@ async fn report_trace(
             false => breakpoints = Some(bound),
         }
     }
-    let (table, state_name) = (table.page(single, budget.part(80)), state.as_str());
-    let mut answer = answer(&TraceAnswer { table, ended, breakpoint, breakpoints, state: state_name })?;
+    let (mut event, mut new_output) = (None, None);
     if matches!(state, ProgramState::Stopped | ProgramState::Exited) {
+        event = report(session).await.event;
         // The rows say what there is to see of the place.
-        let mut event = report(session).await["event"].clone();
-        if let Some(event) = event.as_object_mut() {
-            for key in ["lines", "locals", "changed", "more", "topFrame"] {
-                event.shift_remove(key);
-            }
+        if let Some(stop) = event.as_mut().and_then(RunEvent::stop_mut) {
+            stop.frame.remove_contents();
         }
-        answer["event"] = event;
     } else {
         session.agent_view.set_pending(true);
-        add_output(&mut answer, output(session).await);
+        new_output = output(session).await.some();
     }
-    Ok(answer)
+    let table = table.page(single, budget.part(80));
+    answer(&TraceAnswer { table, ended, breakpoint, breakpoints, state, event, output: new_output })
 }
 
 /// Collects rows until there are enough, the program stops or ends, or the time is up.

@@ -19,6 +19,7 @@ use serde_json::{Map, Value, json};
 use super::answer;
 use super::repeats::disable_build;
 use super::waiting::MAX_TIMEOUT;
+use crate::arguments::attributes::LaunchFlags;
 use crate::arguments::kind;
 use crate::arguments::schema::{self, ArgumentSchema};
 use crate::bounds::Budget;
@@ -171,18 +172,18 @@ fn plan(session: &AgentSession) -> Result<SessionPlan, Failure> {
         ));
     }
     let mut attributes = plan.attributes;
-    if attributes["noDebug"] == true {
+    let flags = LaunchFlags::of(&attributes);
+    if flags.no_debug == Some(true) {
         return Err(cannot("the program was launched without debugging (`noDebug`)"));
     }
-    attributes["stopOnEntry"] = json!(false);
     disable_build(&mut attributes);
     // A child process would stop at the place too, where no client resumes it.
-    if session.engine == "debugpy" {
-        attributes["subProcess"] = json!(false);
-    }
-    if attributes["followChildren"] == true {
-        attributes["followChildren"] = json!(false);
-    }
+    let children = LaunchFlags {
+        sub_process: (session.engine == "debugpy").then_some(false),
+        follow_children: flags.follow_children.filter(|follows| *follows).map(|_| false),
+        ..LaunchFlags::stopping_on_entry(false)
+    };
+    children.set_in(&mut attributes);
     Ok(SessionPlan { attributes, filters: plan.filters, uncaught: true, ..SessionPlan::default() })
 }
 

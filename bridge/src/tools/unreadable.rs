@@ -33,14 +33,9 @@ impl UnreadableParts {
         }
     }
 
-    /// Adds the reasons to an answer, if a part is missing.
-    pub(super) fn put(self, answer: &mut Value) {
-        if let Some(fields) = answer.as_object_mut().filter(|_| !self.0.is_empty()) {
-            let parts = fields.entry("unreadable").or_insert_with(|| Value::Object(Map::new()));
-            if let Some(parts) = parts.as_object_mut() {
-                parts.extend(self.0);
-            }
-        }
+    /// Adds the reasons to those of an answer.
+    pub(super) fn put(self, reasons: &mut Map<String, Value>) {
+        reasons.extend(self.0);
     }
 }
 

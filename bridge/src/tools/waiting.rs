@@ -7,12 +7,10 @@ use std::time::Duration;
 
 use dap_wire::types::{InputWaitBody, ReadOutputBody};
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::stops::{
-    add_other_stops, add_output, add_started, output, prepend_message, report, report_related,
-};
+use super::run_answer::{EventDetails, OtherEvent, RunAnswer, RunEvent, UnfinishedWait};
+use super::stops::{add_other_stops, add_started, output, report, report_related};
 use super::test_stops::FirstStop;
 use super::{repeats, server_urls, test_processes, test_stops};
 use crate::agent_view::InputWait;
@@ -51,7 +49,7 @@ pub(super) async fn wait_for_news(
     session: &AgentSession,
     seen: u64,
     until: Instant,
-) -> Result<Value, Failure> {
+) -> Result<RunAnswer, Failure> {
     wait_longer(call, session, seen, until, INPUT_CHECK_TIMEOUT).await
 }
 
@@ -74,7 +72,7 @@ pub(super) async fn wait_longer(
     seen: u64,
     until: Instant,
     brief: Duration,
-) -> Result<Value, Failure> {
+) -> Result<RunAnswer, Failure> {
     call.fire();
     let mut after: Option<(Arc<AgentSession>, u64)> = None;
     loop {
@@ -83,7 +81,7 @@ pub(super) async fn wait_longer(
             None => (session, seen, brief),
         };
         match wait_once(call, session, seen, until, brief).await? {
-            NextWait::Answer(answer) => return Ok(answer),
+            NextWait::Answer(answer) => return Ok(*answer),
             NextWait::Wait(next, seen) => after = Some((next, seen)),
         }
     }
@@ -91,7 +89,7 @@ pub(super) async fn wait_longer(
 
 /// Next action after a wait.
 enum NextWait {
-    Answer(Value),
+    Answer(Box<RunAnswer>),
     /// Wait in another session, for events after this number.
     Wait(Arc<AgentSession>, u64),
 }
@@ -158,7 +156,7 @@ async fn wait_once(
     }
     Ok(match repeats::start_next_run(call, session.root(), &mut answer).await? {
         Some(next) => NextWait::Wait(next, 0),
-        None => NextWait::Answer(answer),
+        None => NextWait::Answer(Box::new(answer)),
     })
 }
 
@@ -244,55 +242,54 @@ async fn wait_for_match(call: &ToolCall, session: &AgentSession, until: Instant)
 }
 
 /// Formats the result of a wait as the tools answer it.
-async fn format_outcome(session: &AgentSession, waited: &WaitOutcome, knows: bool, call: &ToolCall) -> Value {
+async fn format_outcome(
+    session: &AgentSession,
+    waited: &WaitOutcome,
+    knows: bool,
+    call: &ToolCall,
+) -> RunAnswer {
     let agent_view = &session.root().agent_view;
-    match waited {
-        WaitOutcome::News => report(session).await,
-        WaitOutcome::Relative(found) => report_related(call, found).await,
-        WaitOutcome::Printed(matched) => {
-            let mut answer = json!({ "state": "running", "event": { "type": "output", "matched": matched } });
-            add_output(&mut answer["event"], output(session).await);
-            answer
-        }
+    let event = match waited {
+        WaitOutcome::News => return report(session).await,
+        WaitOutcome::Relative(found) => return report_related(call, found).await,
+        WaitOutcome::Printed(matched) => OtherEvent::Output { matched: matched.clone() },
         WaitOutcome::Serving => {
             let since = agent_view.cursor();
             let urls =
                 server_urls::addresses(session, since.as_deref().unwrap_or(server_urls::OUTPUT_START)).await;
-            let mut answer = json!({ "state": "running", "event": { "type": "listening", "urls": urls } });
             session.agent_view.set_pending(true);
-            add_output(&mut answer["event"], output(session).await);
-            answer
+            OtherEvent::Listening { urls }
         }
         WaitOutcome::Input { keys, wait } => {
-            let mut answer = json!({ "state": "running", "event": { "type": "waitingForInput" } });
-            if *keys && let Some(screen) = session.root().screen().await {
-                answer["event"]["screen"] = json!(screen);
-            }
+            let screen = if *keys { session.root().screen().await } else { None };
             session.agent_view.set_pending(true);
             agent_view.record_input_wait(wait.clone());
-            add_output(&mut answer["event"], output(session).await);
-            answer
+            OtherEvent::WaitingForInput { screen }
         }
         WaitOutcome::InVain | WaitOutcome::Triggered => {
-            let now = session.snapshot();
-            let mut answer = json!({ "state": now.state.as_str(), "pending": true });
-            if matches!(waited, WaitOutcome::Triggered) {
-                answer = prepend_message(TRIGGER_ENDED, answer);
-            }
-            if knows {
-                answer["waitingForInput"] =
-                    json!("reported before: write it with process_write_input; debug_wait keeps waiting");
-            }
-            // Why it does not stop, if the engine knows: a step waits for a call to end, say.
-            if !now.advice.console.is_empty() && answer["message"].is_null() {
-                answer["message"] =
-                    json!(format!("last message on the debug console: {}", now.advice.console));
-            }
-            session.agent_view.set_pending(now.state == ProgramState::Running);
-            add_output(&mut answer, output(session).await);
-            answer
+            let is_triggered = matches!(waited, WaitOutcome::Triggered);
+            return unfinished(session, is_triggered, knows).await;
         }
+    };
+    let event = RunEvent::new(EventDetails::Other(event), output(session).await);
+    RunAnswer::with_event(ProgramState::Running, event)
+}
+
+/// The answer to a wait that has ended before anything happened.
+async fn unfinished(session: &AgentSession, is_triggered: bool, knows: bool) -> RunAnswer {
+    let now = session.snapshot();
+    // Why it does not stop, if the engine knows: a step waits for a call to end, say.
+    let console = Some(now.advice.console).filter(|console| !console.is_empty() && !is_triggered);
+    let message = console.map(|console| format!("last message on the debug console: {console}"));
+    let wait = UnfinishedWait::because(message);
+    let wait = if knows { wait.for_input() } else { wait };
+    let mut answer = RunAnswer::pending(now.state, wait);
+    if is_triggered {
+        answer = answer.with_lead(TRIGGER_ENDED);
     }
+    session.agent_view.set_pending(now.state == ProgramState::Running);
+    answer.output = output(session).await.some();
+    answer
 }
 
 enum WaitOutcome {

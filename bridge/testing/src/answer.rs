@@ -3,11 +3,12 @@
 //! Not here: the results during a run ([`crate::results`]).
 
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Map, Value, json};
-use workspace_tools::build::report::FinishedReport;
+use serde::Serialize;
+use workspace_tools::answer_error::AnswerError;
+use workspace_tools::build::report::{FileDiagnostics, FinishedReport};
 use workspace_tools::process::ProcessExit;
 
-use crate::model::TestResult;
+use crate::model::{ComparedValues, TestResult};
 use crate::results::TestResults;
 
 /// Failed tests of one answer.
@@ -45,44 +46,152 @@ pub struct RunSummary<'a> {
     pub debugged: bool,
 }
 
+/// The answer of a run of tests.
+#[derive(Debug, Clone, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TestRunAnswer {
+    tool: String,
+    command: String,
+    folder: String,
+    /// Exit code of the last process.
+    pub exit_code: i32,
+    duration_ms: u64,
+    /// Errors and warnings of the build.
+    #[serde(flatten)]
+    pub problems: BuildProblems,
+    /// The output of the runner, where it explains the outcome.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tests: Option<TestsReport>,
+    /// Why the run has failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<AnswerError>,
+    /// Number of runs that have ended, if the call asked for several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runs: Option<u64>,
+}
+
+/// Errors and warnings of a build.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct BuildProblems {
+    /// Number of errors, if there is any problem.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub errors: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warnings: Option<u64>,
+    /// The errors and warnings by file, when the build failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diagnostics: Option<FileDiagnostics>,
+    /// Diagnostics that are not listed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    omitted: Option<u64>,
+}
+
+/// Counts and results of tests.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TestsReport {
+    total: u64,
+    /// Number of tests that passed.
+    pub passed: u64,
+    /// Number of tests that failed.
+    pub failed: u64,
+    skipped: u64,
+    /// The failed tests, as many as fit.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<ResultSummary>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failures_omitted: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    skips: Vec<SkippedTest>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    passes: Vec<ResultSummary>,
+}
+
+/// A test that was skipped, with the reason.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+struct SkippedTest {
+    name: String,
+    reason: String,
+}
+
+/// One result, as an agent reads it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResultSummary {
+    name: String,
+    /// The id of the test, if it differs from the name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    /// Why it failed or was skipped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    #[serde(flatten)]
+    compared: ComparedValues,
+    /// The source, relative to the folder of the project if it is in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u32>,
+    /// Calls of the user's own code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stack: Option<String>,
+    /// The end of the test's own output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    framework: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    project: Option<String>,
+}
+
+impl TestRunAnswer {
+    /// The answer with a failure as its `error`.
+    pub fn with_error(self, failure: Failure) -> Self {
+        Self { error: Some(failure.into()), ..self }
+    }
+}
+
 /// Builds the answer of a run.
-pub fn of(ran: &RunSummary<'_>, written: FinishedReport, results: &TestResults) -> Value {
+pub fn of(ran: &RunSummary<'_>, written: FinishedReport, results: &TestResults) -> TestRunAnswer {
     let counts = results.counts();
-    let tests = tests(ran.folder, results);
     let explained =
         counts.failed > 0 && results.stored_results().failures.iter().all(|one| !one.message.is_empty());
-    let mut answer = json!({ "tool": ran.tool, "command": ran.command, "folder": ran.folder,
-        "exitCode": ran.exit_code, "durationMs": ran.duration_ms });
-    if written.errors + written.warnings > 0 {
-        answer["errors"] = json!(written.errors);
-        answer["warnings"] = json!(written.warnings);
-    }
-    // Warnings of a build that succeeded are what `build` is called for.
-    if written.errors > 0 || ran.broken {
-        answer["diagnostics"] = json!(written.diagnostics);
-        if written.omitted > 0 {
-            answer["omitted"] = json!(written.omitted);
-        }
-    }
     let quiet = counts.total() > 0 && counts.failed == 0 && !ran.broken && ran.exit_code == 0;
     let output = if quiet { end_of(&written.output, MAX_QUIET_BYTES) } else { written.output.as_str() };
-    if !output.is_empty() && (!explained || ran.broken) {
-        answer["output"] = json!(output);
+    let is_output_shown = !output.is_empty() && (!explained || ran.broken);
+    TestRunAnswer {
+        tool: ran.tool.to_owned(),
+        command: ran.command.clone(),
+        folder: ran.folder.to_owned(),
+        exit_code: ran.exit_code,
+        duration_ms: ran.duration_ms,
+        output: is_output_shown.then(|| output.to_owned()),
+        tests: (counts.total() > 0).then(|| tests(ran.folder, results)),
+        error: error(ran, (written.errors, written.warnings), results),
+        runs: None,
+        problems: BuildProblems::of(written, ran.broken),
     }
-    if counts.total() > 0 {
-        answer["tests"] = tests;
-    }
-    if let Some(error) = error(ran, &read_counts(&answer), results) {
-        answer["error"] = error;
-    }
-    answer
 }
 
-fn read_counts(answer: &Value) -> (u64, u64) {
-    (answer["errors"].as_u64().unwrap_or(0), answer["warnings"].as_u64().unwrap_or(0))
+impl BuildProblems {
+    fn of(written: FinishedReport, broken: bool) -> Self {
+        let has_any = written.errors + written.warnings > 0;
+        // Warnings of a build that succeeded are what `build` is called for.
+        let are_listed = written.errors > 0 || broken;
+        Self {
+            errors: has_any.then_some(written.errors),
+            warnings: has_any.then_some(written.warnings),
+            diagnostics: are_listed.then_some(written.diagnostics),
+            omitted: Some(written.omitted).filter(|omitted| are_listed && *omitted > 0),
+        }
+    }
 }
 
-fn error(ran: &RunSummary<'_>, (errors, warnings): &(u64, u64), results: &TestResults) -> Option<Value> {
+fn error(ran: &RunSummary<'_>, (errors, warnings): (u64, u64), results: &TestResults) -> Option<AnswerError> {
     let counts = results.counts();
     let ended = ProcessExit { code: ran.exit_code };
     let (code, what, hint) = if counts.failed > 0 {
@@ -114,68 +223,50 @@ fn error(ran: &RunSummary<'_>, (errors, warnings): &(u64, u64), results: &TestRe
     } else {
         return None;
     };
-    Some(json!({ "code": code.as_str(), "message": what, "hint": hint }))
+    Some(AnswerError::new(code, what, hint))
 }
 
-/// Counts and results of the tests as JSON.
-pub fn tests(folder: &str, results: &TestResults) -> Value {
+/// Counts and results of the tests of a run.
+pub fn tests(folder: &str, results: &TestResults) -> TestsReport {
     let (counts, kept) = (results.counts(), results.stored_results());
-    let mut tests = json!({ "total": counts.total(), "passed": counts.passed, "failed": counts.failed,
-        "skipped": counts.skipped });
     let shown = kept.failures.len().clamp(1, MAX_FAILURES);
     let room = (MAX_FAILURES_BYTES / shown).clamp(MESSAGE_BYTES_BOUNDS.0, MESSAGE_BYTES_BOUNDS.1);
-    let failures: Vec<Value> =
-        kept.failures.iter().take(MAX_FAILURES).map(|one| summarize_result(one, folder, room)).collect();
-    if !failures.is_empty() {
-        tests["failures"] = json!(failures);
-    }
+    let summary = |result: &TestResult| summarize_result(result, folder, room);
+    let failures: Vec<ResultSummary> = kept.failures.iter().take(MAX_FAILURES).map(summary).collect();
     let missing = counts.failed.saturating_sub(failures.len() as u64);
-    if missing > 0 {
-        tests["failuresOmitted"] = json!(missing);
+    let are_skips_listed = counts.failed <= MAX_LISTED_TESTS;
+    let skips = kept.skips.iter().take(MAX_SKIPS).filter(|_| are_skips_listed).map(|one| SkippedTest {
+        name: one.display_name().to_owned(),
+        reason: beginning_of(&one.message, MESSAGE_BYTES_BOUNDS.0),
+    });
+    let are_passes_listed = counts.total() <= MAX_LISTED_TESTS;
+    let passes = kept.passes.iter().filter(|_| are_passes_listed).map(summary);
+    TestsReport {
+        total: counts.total(),
+        passed: counts.passed,
+        failed: counts.failed,
+        skipped: counts.skipped,
+        failures_omitted: Some(missing).filter(|missing| *missing > 0),
+        failures,
+        skips: skips.collect(),
+        passes: passes.collect(),
     }
-    let skips: Vec<Value> = kept
-        .skips
-        .iter()
-        .take(MAX_SKIPS)
-        .map(|one| {
-            json!({ "name": one.display_name(), "reason": beginning_of(&one.message,
-            MESSAGE_BYTES_BOUNDS.0) })
-        })
-        .collect();
-    if !skips.is_empty() && counts.failed <= MAX_LISTED_TESTS {
-        tests["skips"] = json!(skips);
-    }
-    if counts.total() <= MAX_LISTED_TESTS && !kept.passes.is_empty() {
-        tests["passes"] = kept.passes.iter().map(|one| summarize_result(one, folder, room)).collect();
-    }
-    tests
 }
 
 /// One result, as an agent reads it. `room`: bytes of its message.
-pub fn summarize_result(result: &TestResult, folder: &str, room: usize) -> Value {
-    let mut brief = Map::new();
-    brief.insert("name".into(), json!(result.display_name()));
-    if result.name.as_ref().is_some_and(|name| *name != result.id) {
-        brief.insert("id".into(), json!(result.id));
-    }
-    let mut put = |key: &str, value: Value| drop(brief.insert(key.into(), value));
-    if !result.message.is_empty() {
-        put("message", json!(beginning_of(result.message.trim(), room)));
-    }
+fn summarize_result(result: &TestResult, folder: &str, room: usize) -> ResultSummary {
+    let begins = |text: &str| beginning_of(text, room);
     // A message mostly has them.
-    let is_in_message = |value: &String| value.is_empty() || result.message.contains(value.as_str());
-    if !(result.compared.expected.as_ref().is_none_or(is_in_message)
-        && result.compared.actual.as_ref().is_none_or(is_in_message))
-    {
-        put("expected", json!(beginning_of(result.compared.expected.as_deref().unwrap_or_default(), room)));
-        put("actual", json!(beginning_of(result.compared.actual.as_deref().unwrap_or_default(), room)));
-    }
-    if let Some(file) = &result.file {
-        put("file", json!(relative(file, folder)));
-    }
-    if let Some(line) = result.line {
-        put("line", json!(line));
-    }
+    let is_in_message =
+        |value: &Option<String>| value.as_ref().is_none_or(|value| result.message.contains(value.as_str()));
+    let ComparedValues { expected, actual } = &result.compared;
+    let compared = match is_in_message(expected) && is_in_message(actual) {
+        true => ComparedValues::default(),
+        false => ComparedValues {
+            expected: Some(begins(expected.as_deref().unwrap_or_default())),
+            actual: Some(begins(actual.as_deref().unwrap_or_default())),
+        },
+    };
     let mut calls: Vec<&str> = Vec::new();
     for line in result.stack.lines().filter(|line| line.contains(folder)) {
         // NUnit numbers and repeats them.
@@ -184,22 +275,20 @@ pub fn summarize_result(result: &TestResult, folder: &str, room: usize) -> Value
             calls.push(line);
         }
     }
-    if calls.len() > 1 {
-        put("stack", json!(calls.join("\n").replace(&format!("{folder}/"), "")));
+    let output = result.output.trim_end();
+    ResultSummary {
+        name: result.display_name().to_owned(),
+        id: result.name.as_ref().filter(|name| **name != result.id).map(|_| result.id.clone()),
+        message: (!result.message.is_empty()).then(|| begins(result.message.trim())),
+        compared,
+        file: result.file.as_deref().map(|file| relative(file, folder).to_owned()),
+        line: result.line,
+        stack: (calls.len() > 1).then(|| calls.join("\n").replace(&format!("{folder}/"), "")),
+        output: (!output.is_empty()).then(|| end_of(output, MAX_OUTPUT_BYTES).to_owned()),
+        duration_ms: result.duration_ms,
+        framework: result.framework.clone(),
+        project: result.project.clone(),
     }
-    if !result.output.trim().is_empty() {
-        put("output", json!(end_of(result.output.trim_end(), MAX_OUTPUT_BYTES)));
-    }
-    if let Some(duration) = result.duration_ms {
-        put("durationMs", json!(duration));
-    }
-    if let Some(framework) = &result.framework {
-        put("framework", json!(framework));
-    }
-    if let Some(project) = &result.project {
-        put("project", json!(project));
-    }
-    Value::Object(brief)
 }
 
 /// A file as an agent finds it: relative to the folder when it is in it.
@@ -219,19 +308,10 @@ fn end_of(text: &str, most: usize) -> &str {
     text.get(text.ceil_char_boundary(text.len().saturating_sub(most))..).unwrap_or_default()
 }
 
-/// A failure as the `error` of an answer, with what the run has to say besides.
-pub fn with_error(mut answer: Value, failure: &Failure) -> Value {
-    answer["error"] = json!({ "code": failure.code.as_str(), "message": failure.message });
-    if let Some(hint) = &failure.hint {
-        answer["error"]["hint"] = json!(hint);
-    }
-    answer
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{ComparedValues, TestStatus};
+    use crate::model::TestStatus;
 
     #[test]
     fn many_long_failures_stay_bounded_and_are_counted() {
@@ -246,9 +326,9 @@ mod tests {
             });
         }
         let tests = tests("/w", &results);
-        let size = tests.to_string().len();
+        let size = serde_json::to_string(&tests).unwrap().len();
         assert!(size < 120_000, "{size}");
-        assert_eq!((&tests["failed"], &tests["failuresOmitted"]), (&json!(1000), &json!(950)));
+        assert_eq!((tests.failed, tests.failures_omitted), (1000, Some(950)));
     }
 
     #[test]
@@ -263,8 +343,8 @@ mod tests {
             let (tool, folder, duration_ms, broken) = ("pytest", "/w", 1, false);
             let ran = RunSummary { tool, command, folder, exit_code, duration_ms, broken, debugged };
             let report = workspace_tools::build::report::BuildReport::new(std::path::Path::new("/w"), 100);
-            let error = of(&ran, report.finish(), &results)["error"].clone();
-            error["code"].as_str().map(|code| format!("{code}: {}", error["message"].as_str().unwrap_or("")))
+            let error = of(&ran, report.finish(), &results).error;
+            error.map(|error| format!("{}: {}", error.code, error.message))
         };
         assert_eq!(error(0, false, 2, 2), None);
         let expected = "COMMAND_FAILED: `pytest` ended with exit code 137 (SIGKILL), though no test failed";
@@ -289,9 +369,9 @@ mod tests {
             ..TestResult::default()
         };
         let shown = summarize_result(&result, "/w", 1000);
-        assert_eq!((&shown["expected"], &shown["file"]), (&Value::Null, &json!("src/a.cs")));
-        assert_eq!(shown["stack"], "at A() in src/a.cs:line 3\nat C() in c.cs:line 5");
+        assert_eq!((shown.compared.expected, shown.file.as_deref()), (None, Some("src/a.cs")));
+        assert_eq!(shown.stack.as_deref(), Some("at A() in src/a.cs:line 3\nat C() in c.cs:line 5"));
         result.message = "differs".into();
-        assert_eq!(summarize_result(&result, "/w", 1000)["expected"], "4");
+        assert_eq!(summarize_result(&result, "/w", 1000).compared.expected.as_deref(), Some("4"));
     }
 }

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use workspace_tools::jobs::ProgressSink;
 
+use crate::answer::TestRunAnswer;
 use crate::host::DirectLauncher;
 use crate::request::TestRequest;
 
@@ -30,14 +30,14 @@ impl TestRequest {
         parallel: u64,
         cancel: &CancellationToken,
         say: &ProgressSink,
-    ) -> Result<Value, Failure> {
+    ) -> Result<TestRunAnswer, Failure> {
         let mut answer = self.run(&DirectLauncher, cancel, say).await.map(|outcome| outcome.answer);
         let mut ended = 1;
         let end = cancel.child_token();
         let _ends_with_this = end.clone().drop_guard();
         let mut runs = JoinSet::new();
         let mut started = 1;
-        while answer.as_ref().is_ok_and(|answer| answer["error"].is_null()) {
+        while answer.as_ref().is_ok_and(|answer| answer.error.is_none()) {
             while started < most && (runs.len() as u64) < parallel.max(1) {
                 let (mut request, end) = (self.clone(), end.clone());
                 request.options.no_build = true;
@@ -61,9 +61,7 @@ impl TestRequest {
         end.cancel();
         while runs.join_next().await.is_some() {}
         let mut answer = answer?;
-        if most > 1 {
-            answer["runs"] = json!(ended);
-        }
+        answer.runs = (most > 1).then_some(ended);
         Ok(answer)
     }
 }

@@ -7,12 +7,13 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
+use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 use workspace_tools::build::project::Project;
+use workspace_tools::build::report::FileDiagnostics;
 use workspace_tools::jobs::ProgressSink;
 
-use crate::answer::{self, RunSummary};
+use crate::answer::{self, RunSummary, TestRunAnswer};
 use crate::framework::{ChosenTests, TestFramework};
 use crate::host::{DirectLauncher, ProcessLauncher};
 use crate::model::{TestEvent, TestItem};
@@ -50,9 +51,37 @@ pub struct TestRequest {
 /// The outcome of a run.
 pub struct TestRunOutcome {
     /// The tool's answer; `error` is set when a test failed, none ran, or the build failed.
-    pub answer: Value,
+    pub answer: TestRunAnswer,
     /// All results; the answer contains the most important ones.
     pub results: TestResults,
+}
+
+/// A part of the list of tests, or why there is none.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum TestListing {
+    /// The tests that were found.
+    Page(TestPage),
+    /// The build or a source is broken, and no test was found.
+    Broken(Box<TestRunAnswer>),
+}
+
+/// A part of the list of tests.
+#[derive(Debug, Serialize)]
+pub struct TestPage {
+    tool: &'static str,
+    folder: String,
+    /// The number of tests in the whole list.
+    total: usize,
+    tests: Vec<TestItem>,
+    /// The number of the test where the next part begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<usize>,
+    /// Errors of sources whose tests may be missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    errors: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diagnostics: Option<FileDiagnostics>,
 }
 
 impl TestRequest {
@@ -71,11 +100,12 @@ impl TestRequest {
         (start, count): (usize, usize),
         cancel: &CancellationToken,
         say: &ProgressSink,
-    ) -> Result<Value, Failure> {
+    ) -> Result<TestListing, Failure> {
         let (tests, broken) = self.tests(cancel, say).await?;
-        if tests.is_empty() && !broken.is_null() {
-            return Ok(broken);
-        }
+        let problems = match broken {
+            Some(broken) if tests.is_empty() => return Ok(TestListing::Broken(Box::new(broken))),
+            broken => broken.map(|broken| broken.problems).unwrap_or_default(),
+        };
         let folder = self.project.folder.display().to_string();
         let mut projects: HashMap<&str, HashSet<&Option<String>>> = HashMap::new();
         for test in &tests {
@@ -89,18 +119,16 @@ impl TestRequest {
             test.file = test.file.map(|file| answer::relative(&file, &folder).to_owned());
             test
         };
-        let page: Vec<TestItem> = tests.iter().skip(start).take(count).map(shown).collect();
-        let mut listed =
-            json!({ "tool": self.framework.name(), "folder": folder, "total": tests.len(), "tests": page });
-        if start + count < tests.len() {
-            listed["next"] = json!(start + count);
-        }
-        for key in ["errors", "diagnostics"] {
-            if !broken[key].is_null() {
-                listed[key] = broken[key].clone();
-            }
-        }
-        Ok(listed)
+        let end = start + count;
+        Ok(TestListing::Page(TestPage {
+            tool: self.framework.name(),
+            total: tests.len(),
+            tests: tests.iter().skip(start).take(count).map(shown).collect(),
+            next: (end < tests.len()).then_some(end),
+            errors: problems.errors,
+            diagnostics: problems.diagnostics,
+            folder,
+        }))
     }
 
     /// Returns the selected tests, and an answer with errors when a build or a source is broken.
@@ -111,17 +139,15 @@ impl TestRequest {
         &self,
         cancel: &CancellationToken,
         say: &ProgressSink,
-    ) -> Result<(Vec<TestItem>, Value), Failure> {
+    ) -> Result<(Vec<TestItem>, Option<TestRunAnswer>), Failure> {
         let scratch = scratch()?;
         let mut run = self.begin(scratch.path(), &DirectLauncher, cancel, say, TestResults::default());
         let tests = self.framework.list(&mut run).await?;
-        let broken = match run.status.broken {
-            true => self.answer(run, &TestResults::default()),
-            false => Value::Null,
-        };
+        let is_broken = run.status.broken;
+        let broken = is_broken.then(|| self.answer(run, &TestResults::default()));
         // The selected tests may be in a source that cannot be loaded.
         match self.selection.pick(tests, |filter, test| self.framework.matches(filter, test)) {
-            Err(_) if !broken.is_null() => Ok((Vec::new(), broken)),
+            Err(_) if broken.is_some() => Ok((Vec::new(), broken)),
             picked => Ok((picked?, broken)),
         }
     }
@@ -156,10 +182,7 @@ impl TestRequest {
                 format!("no test ran: `{}` ended before its tests were known", run.commands.join(" && "));
             let failure = Failure::new(ErrorCode::CommandFailed, message)
                 .hint("check whether a source ends the process while it is loaded");
-            return Ok(TestRunOutcome {
-                answer: answer::with_error(self.answer(run, &results), &failure),
-                results,
-            });
+            return Ok(TestRunOutcome { answer: self.answer(run, &results).with_error(failure), results });
         }
         let none_ran = ran.total() == 0 || ran.total() == ran.skipped && run.status.code != 0;
         if none_ran && !run.status.broken && chosen != ChosenTests::Everything {
@@ -174,18 +197,15 @@ impl TestRequest {
                 run.project.folder.display()
             );
             let failure = Failure::new(ErrorCode::NotFound, message).hint(hint);
-            return Ok(TestRunOutcome {
-                answer: answer::with_error(self.answer(run, &results), &failure),
-                results,
-            });
+            return Ok(TestRunOutcome { answer: self.answer(run, &results).with_error(failure), results });
         }
         let debugged = run.host.is_debugger();
         let mut answer = self.answer(run, &results);
-        if answer["error"].is_null()
+        if answer.error.is_none()
             && let Some(id) = self.first_unknown_id(&chosen, &results).filter(|_| !debugged)
         {
             let failure = Failure::new(ErrorCode::NotFound, format!("there is no test `{id}`"));
-            answer = answer::with_error(answer, &failure.hint("list_tests lists the ids"));
+            answer = answer.with_error(failure.hint("list_tests lists the ids"));
         }
         Ok(TestRunOutcome { answer, results })
     }
@@ -258,15 +278,16 @@ impl TestRequest {
         run.status.code = code;
         let results = run.results.clone();
         let mut answer = self.answer(run, &results);
-        if answer["error"]["code"] != ErrorCode::BuildFailed.as_str() || !tests.is_empty() {
+        let code = answer.error.as_ref().map(|error| error.code);
+        if code != Some(ErrorCode::BuildFailed.as_str()) || !tests.is_empty() {
             let failure =
                 none(&format!("no test ran: {} matches none", self.selection.describe()), &selector, &tests);
-            answer = answer::with_error(answer, &failure);
+            answer = answer.with_error(failure);
         }
         Ok(TestRunOutcome { answer, results })
     }
 
-    fn answer(&self, run: FrameworkRun<'_>, results: &TestResults) -> Value {
+    fn answer(&self, run: FrameworkRun<'_>, results: &TestResults) -> TestRunAnswer {
         let duration_ms = u64::try_from(run.elapsed().as_millis()).unwrap_or(u64::MAX);
         let scratch = run.scratch.display().to_string();
         let folder = self.project.folder.display().to_string();

@@ -1,6 +1,7 @@
 //! Tests of answers about a stop, with the engine in the hands of the test.
 
 use dap_wire::Event;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::session::test_connection::{connect, receive};
@@ -42,5 +43,5 @@ async fn an_exception_that_cannot_be_read_is_named_in_the_event() {
         event = stop_event(&session, &snapshot) => event,
         () = answering => panic!("it never ends"),
     };
-    assert_eq!(event["unreadable"], json!({ "exception": "no traceback" }));
+    assert_eq!(json!(event.unreadable), json!({ "exception": "no traceback" }));
 }

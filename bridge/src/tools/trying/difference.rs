@@ -94,14 +94,14 @@ pub(super) struct ExperimentAnswer<'a> {
     message: String,
     differs: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    with: Option<RunAnswer<'a>>,
-    without: RunAnswer<'a>,
+    with: Option<TriedRun<'a>>,
+    without: TriedRun<'a>,
 }
 
 /// A run in the answer: its end, values and output.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct RunAnswer<'a> {
+struct TriedRun<'a> {
     ended: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i64>,
@@ -133,7 +133,7 @@ struct RunOutput {
 }
 
 /// A run, with as much of its output as fits.
-fn describe_run(run: &ExperimentRun, bytes: usize) -> RunAnswer<'_> {
+fn describe_run(run: &ExperimentRun, bytes: usize) -> TriedRun<'_> {
     let text = |text: &Option<String>| text.as_ref().map(|text| cut(text, 4 * MAX_TEXT_CHARS));
     let rows = [&run.set, &run.values, &run.at_place];
     let count = rows.iter().map(|rows| rows.len()).sum::<usize>().max(1);
@@ -147,7 +147,7 @@ fn describe_run(run: &ExperimentRun, bytes: usize) -> RunAnswer<'_> {
     let stream = |text: &str| (!text.is_empty()).then(|| cut(text, most));
     let [stdout, stderr] = &run.after;
     let output = RunOutput { stdout: stream(stdout), stderr: stream(stderr) };
-    RunAnswer {
+    TriedRun {
         ended: run.end.how,
         exit_code: run.end.exit_code,
         signal: run.end.signal.as_deref(),

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use dap_wire::types::StackFrame;
 use dap_wire::{ErrorCode, Failure};
-use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -16,6 +15,7 @@ use super::stopped_run::{StoppedRun, name_place};
 use super::{Experiment, ExperimentSetup, SkipTarget, TargetHit};
 use crate::breakpoint_requests::Purpose;
 use crate::call::ToolCall;
+use crate::program_event::StopKind;
 use crate::session::requests::{ReadOutputArguments, WriteInputArguments};
 use crate::session::{AgentSession, REQUEST_TIMEOUT};
 use crate::snapshot::ProgramState;
@@ -353,14 +353,16 @@ impl ActiveRun<'_> {
                 run.end.at = None;
             }
             WaitEnd::Stopped => {
-                let event = &report(self.session).await["event"];
-                if event["type"] == "exception" {
-                    run.end.how = "exception";
+                let answer = report(self.session).await;
+                if let Some(stop) = answer.stop() {
+                    if stop.kind == StopKind::Exception {
+                        run.end.how = "exception";
+                    }
+                    let exception = stop.exception.as_ref().map(|found| found.exception_type.as_str());
+                    let words: Vec<&str> = exception.into_iter().chain(stop.message()).collect();
+                    let reason = || stop.reason.clone();
+                    run.end.why = Some(if words.is_empty() { reason() } else { words.join(": ") });
                 }
-                let words = [&event["exceptionType"], &event["message"]];
-                let words: Vec<&str> = words.into_iter().filter_map(Value::as_str).collect();
-                let reason = event["reason"].as_str().unwrap_or_default();
-                run.end.why = Some(if words.is_empty() { reason.to_owned() } else { words.join(": ") });
                 if let Ok(frame) = self.stopped().frame().await {
                     run.end.at = Some(name_place(&frame));
                 }
