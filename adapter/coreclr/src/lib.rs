@@ -2,17 +2,17 @@
 //!
 //! One OS thread owns every COM pointer of the session ([`session`]); requests and the runtime's callbacks
 //! reach it through one [`inbox`], in order. In reading order: [`session`] (the thread's loop and the
-//! commands), [`current_request`], [`start`] (launch held before user code, attach; the program to run and
-//! its build: [`tandem_dotnet_launch`]), [`runtimes`] (its debugging library), [`termination`],
-//! [`in_terminal`], [`children`] (child processes), [`stack_overflow`], [`hang_watchdog`], [`no_debug`]
-//! (`noDebug`), [`callbacks`], [`refusals`], [`modules`], [`sources`], [`retrieval`] (missing sources and
-//! symbols), [`checksums`], [`breakpoints`], [`code_position`], [`active_step`] and [`stepping`],
-//! [`exceptions`] and [`exception_stops`], [`frame_numbers`] and [`stack`], [`methods`] (names in the
-//! source), [`disassembly`] and [`memory`] (code and data by address), [`types`] and [`names`] (and how C#
-//! spells types), [`value_path`], [`fields`], [`typed_value`], [`value_store`], [`stop_context`] and
-//! [`values`] (of variables), [`func_eval`] and [`calls`] (running code of the program),
-//! [`expression_binding`] and [`evaluator`] (expressions of users), [`compiler`] (of an SDK) and [`compiled`]
-//! (expressions for it).
+//! commands), [`hub_link`] and [`current_request`], [`start`] (launch held before user code, attach; the
+//! program to run and its build: [`tandem_dotnet_launch`]), [`runtimes`] (its debugging library),
+//! [`termination`], [`in_terminal`], [`children`] (child processes), [`stack_overflow`], [`hang_watchdog`],
+//! [`no_debug`] (`noDebug`), [`callbacks`], [`refusals`], [`modules`], [`sources`], [`retrieval`] (missing
+//! sources and symbols), [`checksums`], [`breakpoints`], [`code_position`], [`active_step`] and
+//! [`stepping`], [`exceptions`] and [`exception_stops`], [`frame_numbers`] and [`stack`], [`methods`]
+//! (names in the source), [`disassembly`] and [`memory`] (code and data by address), [`types`] and
+//! [`names`] (and how C# spells types), [`value_path`], [`fields`], [`typed_value`], [`value_store`],
+//! [`inspected_program`], [`stop_context`] and [`values`] (of variables), [`func_eval`] and [`calls`]
+//! (running code of the program), [`expression_binding`] and [`evaluator`] (expressions of users),
+//! [`compiler`] (of an SDK) and [`compiled`] (expressions for it).
 
 mod active_step;
 mod attributes;
