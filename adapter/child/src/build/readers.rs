@@ -29,20 +29,20 @@ pub(super) type Reader = fn(&str, &Path, &mut CompilerOutput) -> Option<String>;
 /// A message of Cargo. One of rustc itself is a [`RustcDiagnostic`].
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct CargoMessage {
+struct BuildMessage {
     #[serde(deserialize_with = "types::optional")]
     reason: Option<String>,
     #[serde(deserialize_with = "types::optional")]
     executable: Option<PathBuf>,
     #[serde(deserialize_with = "types::optional")]
-    target: Option<CargoTarget>,
+    target: Option<ArtifactTarget>,
     message: Value,
 }
 
 /// The target of a Cargo artifact.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct CargoTarget {
+struct ArtifactTarget {
     name: String,
 }
 
@@ -55,9 +55,9 @@ struct RustcDiagnostic {
     #[serde(deserialize_with = "types::optional")]
     message: Option<String>,
     #[serde(deserialize_with = "types::optional")]
-    code: Option<RustcCode>,
+    code: Option<DiagnosticCode>,
     #[serde(deserialize_with = "types::optional")]
-    spans: Option<Vec<RustcSpan>>,
+    spans: Option<Vec<DiagnosticSpan>>,
     #[serde(deserialize_with = "types::optional")]
     rendered: Option<String>,
 }
@@ -65,14 +65,14 @@ struct RustcDiagnostic {
 /// The code of a diagnostic of rustc.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct RustcCode {
+struct DiagnosticCode {
     code: String,
 }
 
 /// A place in a diagnostic of rustc.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct RustcSpan {
+struct DiagnosticSpan {
     is_primary: bool,
     file_name: String,
     line_start: u32,
@@ -83,7 +83,7 @@ struct RustcSpan {
 /// output"); returns the text for the user.
 pub(super) fn rustc(line: &str, folder: &Path, compiler_output: &mut CompilerOutput) -> Option<String> {
     let Ok(message) = serde_json::from_str::<Value>(line) else { return Some(line.to_owned()) };
-    let of_cargo: CargoMessage = types::read(&message);
+    let of_cargo: BuildMessage = types::read(&message);
     match of_cargo.reason.as_deref() {
         // Old compilers do not say what kind of message it is.
         None => rustc_diagnostic(types::read(&message), folder, compiler_output),

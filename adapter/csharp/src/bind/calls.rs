@@ -12,7 +12,7 @@ use super::system::{Member, Method, TypeKind};
 use super::typed::{Typed, TypedCall, TypedKind};
 use crate::syntax::Span;
 use crate::syntax::tree::{Argument, ArgumentMode, Expr, ExprKind, SimpleName};
-use crate::types::{Ty, kind};
+use crate::types::Ty;
 
 impl Binder<'_> {
     pub(super) fn call(&mut self, of: &Expr, arguments: &[Argument], span: Span) -> Bind<Typed> {
@@ -384,10 +384,5 @@ impl Binder<'_> {
                 span,
             ),
         }
-    }
-
-    /// Binds a condition, which is converted to `bool`.
-    pub(super) fn condition(&mut self, expr: &Expr) -> Bind<Typed> {
-        self.convert_expr(expr, &Ty::Primitive(kind::BOOLEAN))
     }
 }

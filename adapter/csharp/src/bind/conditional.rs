@@ -9,7 +9,7 @@ use super::typed::{ConversionKind, Typed, TypedKind, TypedSwitchArm};
 use crate::constant::Constant;
 use crate::syntax::Span;
 use crate::syntax::tree::{self, Expr, ExprKind};
-use crate::types::{Ty, is_numeric};
+use crate::types::{Ty, is_numeric, kind};
 
 impl Binder<'_> {
     /// Binds `a ? b : c`, with the expected type if there is one.
@@ -210,5 +210,10 @@ impl Binder<'_> {
             then
         };
         Ok(Typed::new(TypedKind::Conditional(of.boxed(), slot, then.boxed()), ty, span))
+    }
+
+    /// Binds a condition, which is converted to `bool`.
+    pub(super) fn condition(&mut self, expr: &Expr) -> Bind<Typed> {
+        self.convert_expr(expr, &Ty::Primitive(kind::BOOLEAN))
     }
 }
