@@ -235,7 +235,7 @@ impl ChildState {
             ChildEvent::WantsTerminal { link, request, external } => {
                 let (command, mut arguments) = (request.command.clone(), request.arguments.clone());
                 if external {
-                    arguments["kind"] = json!("external");
+                    types::set(&mut arguments, "kind", "external");
                 }
                 vec![ChildEffect::AskClient {
                     id: self.reverse_requests.add(link, request),

@@ -200,10 +200,10 @@ impl State {
         let offered = self.engine.capabilities.offered()["exceptionBreakpointFilters"].clone();
         let has =
             |name: &Value| offered.as_array().is_some_and(|all| all.iter().any(|one| one["filter"] == *name));
-        if let Some(filters) = stops["filters"].as_array_mut() {
+        if let Some(filters) = types::list_mut(&mut stops, "filters") {
             filters.retain(has);
         }
-        if let Some(options) = stops["filterOptions"].as_array_mut() {
+        if let Some(options) = types::list_mut(&mut stops, "filterOptions") {
             options.retain(|option| has(&option["filterId"]));
         }
         for command in ["setExceptionBreakpoints", "setFunctionBreakpoints"] {

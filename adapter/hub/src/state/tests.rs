@@ -590,6 +590,17 @@ fn a_launched_test_stops_where_it_fails_besides_where_the_clients_want() {
 }
 
 #[test]
+fn malformed_failure_stops_of_a_launched_test_are_ignored() {
+    for stops in [json!(5), json!([1]), json!("thrown"), json!({ "filters": 5, "breakpoints": {} })] {
+        let mut scenario = Scenario::new();
+        scenario.request(FIRST, "initialize", json!({ "clientID": "one" }));
+        scenario.request(FIRST, "launch", json!({ "program": "x.dll", "__failureStops": stops }));
+        scenario.emit("initialized", Value::Null);
+        assert_eq!(scenario.events_of(FIRST), ["initialized"], "{stops}");
+    }
+}
+
+#[test]
 fn the_answer_to_a_launch_waits_for_initialized_and_its_notes_wait_for_nothing() {
     let started = || {
         let mut scenario = Scenario::new();

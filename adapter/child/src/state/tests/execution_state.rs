@@ -101,3 +101,13 @@ fn a_client_answers_on_the_connection_that_asked_and_once() {
         assert_eq!(state.handle(answer(id)), []);
     }
 }
+
+#[test]
+fn a_request_for_a_terminal_whose_arguments_are_not_an_object_reaches_the_client() {
+    for arguments in [json!([]), json!(5), json!("x")] {
+        let request = Request { seq: 1, command: "runInTerminal".into(), arguments: arguments.clone() };
+        let mut state = ChildState::default();
+        let effects = state.handle(ChildEvent::WantsTerminal { link: Link::First, request, external: true });
+        assert_eq!(effects, [ChildEffect::AskClient { id: 1, command: "runInTerminal".into(), arguments }]);
+    }
+}
