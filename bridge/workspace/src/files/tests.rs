@@ -75,6 +75,18 @@ fn writing_keeps_the_mode_and_the_link_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn a_file_of_the_same_size_written_in_the_same_second_has_another_time() {
+    use std::os::unix::fs::MetadataExt;
+    let (folder, roots) = root();
+    let mut times = Vec::new();
+    for text in ["a = 1", "a = 2", "a = 3"] {
+        write(&roots, "a.py", text.as_bytes()).unwrap();
+        times.push(std::fs::metadata(folder.path().join("a.py")).unwrap().mtime());
+    }
+    assert!(times.is_sorted_by(|before, after| before < after), "{times:?}");
+}
+
+#[test]
 fn git_keeps_its_folder() {
     let (folder, roots) = root();
     std::fs::create_dir_all(folder.path().join(".git/hooks")).unwrap();

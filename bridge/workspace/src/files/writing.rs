@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use base64::Engine;
-use cap_std::fs::{Dir, OpenOptions, Permissions};
+use cap_std::fs::{Dir, File, Metadata, MetadataExt, OpenOptions};
+use rustix::fs::{Timespec, Timestamps, UTIME_OMIT, futimens};
 use serde::Serialize;
 use tandem_error::{ErrorCode, Failure};
 
@@ -22,6 +23,9 @@ use crate::roots::Roots;
 
 /// More is not written in one call.
 pub const MAX_WRITE_BYTES: usize = 64 << 20;
+
+/// Time of change of a file that lies further ahead is left alone, seconds.
+const MAX_TIME_AHEAD: i64 = 60;
 
 /// The answer of `write_file`.
 #[derive(Debug, Serialize)]
@@ -180,7 +184,7 @@ fn current_path(folder: &Dir) -> io::Result<PathBuf> {
 fn replace(folder: &Dir, name: &OsStr, content: &[u8]) -> io::Result<bool> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let old = match folder.symlink_metadata(name) {
-        Ok(old) if old.is_file() => Some(old.permissions()),
+        Ok(old) if old.is_file() => Some(old),
         Ok(old) if old.is_dir() => return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder")),
         Ok(_) => {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a pipe, socket, device or link"));
@@ -188,7 +192,7 @@ fn replace(folder: &Dir, name: &OsStr, content: &[u8]) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(error),
     };
-    if old.as_ref().is_some_and(Permissions::readonly) {
+    if old.as_ref().is_some_and(|old| old.permissions().readonly()) {
         return Err(io::Error::from_raw_os_error(rustix::io::Errno::ACCESS.raw_os_error()));
     }
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -202,11 +206,27 @@ fn replace(folder: &Dir, name: &OsStr, content: &[u8]) -> io::Result<bool> {
     written.map(|()| old.is_none())
 }
 
-fn fill(folder: &Dir, name: &str, permissions: Option<&Permissions>, content: &[u8]) -> io::Result<()> {
+fn fill(folder: &Dir, name: &str, old: Option<&Metadata>, content: &[u8]) -> io::Result<()> {
     let mut file = folder.open_with(name, OpenOptions::new().write(true).create_new(true))?;
-    if let Some(permissions) = permissions {
-        file.set_permissions(permissions.clone())?;
+    if let Some(old) = old {
+        file.set_permissions(old.permissions())?;
     }
     file.write_all(content)?;
+    if let Some(old) = old {
+        advance_time(&file, old)?;
+    }
     file.sync_all()
+}
+
+/// Gives a file that replaces one of the same size in the same second the next second as its time of change.
+/// Python compares size and seconds, and would import the bytecode of the old file.
+fn advance_time(file: &File, old: &Metadata) -> io::Result<()> {
+    let new = file.metadata()?;
+    let ahead = old.mtime().saturating_sub(new.mtime());
+    if new.len() != old.len() || !(0..=MAX_TIME_AHEAD).contains(&ahead) {
+        return Ok(());
+    }
+    let last_access = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
+    let last_modification = Timespec { tv_sec: old.mtime() + 1, tv_nsec: 0 };
+    Ok(futimens(file, &Timestamps { last_access, last_modification })?)
 }
