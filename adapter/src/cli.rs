@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use log_output::say;
+use tandem_log::say;
 
 use crate::server::host::HostStart;
 use crate::server::listener::{ConnectionPolicy, ListenAddress};
@@ -36,7 +36,7 @@ pub struct AdapterArgs {
     log: Option<PathBuf>,
     /// Log at this level: error, warn, info, debug, trace, or a filter such as `adapter=debug`
     #[arg(long, value_name = "LEVEL", default_value = "warn", global = true,
-        value_parser = log_output::level)]
+        value_parser = tandem_log::level)]
     log_level: String,
     /// Announce the exception filters of the engine that these launch or attach attributes (JSON) choose; for
     /// an editor that reads filters only from the answer to `initialize`
@@ -72,7 +72,7 @@ enum AdapterCommand {
     /// Print the man page or a shell's completions
     Generate {
         /// Print this page, or the completions of this shell
-        page: pages::CliPage,
+        page: tandem_pages::CliPage,
     },
     /// Hosts one session whose first client is connected to stdin (used by tandem-dap itself)
     #[command(hide = true)]
@@ -205,7 +205,7 @@ pub fn main() -> ExitCode {
         };
     }
     if let Some(AdapterCommand::Generate { page }) = flags.command {
-        return match pages::write(page, AdapterArgs::command(), &mut std::io::stdout().lock()) {
+        return match tandem_pages::write(page, AdapterArgs::command(), &mut std::io::stdout().lock()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(_nobody_reads_it) => ExitCode::FAILURE,
         };
@@ -221,7 +221,7 @@ pub fn main() -> ExitCode {
         };
     }
     let logging = logging::LogSettings { file: flags.log, level: flags.log_level };
-    let log = match log_output::start(&logging.level, &[], logging.file.as_deref()) {
+    let log = match tandem_log::start(&logging.level, &[], logging.file.as_deref()) {
         Ok(log) => log,
         Err(error) => {
             say(&format!("tandem-dap: {error:#}"));
@@ -285,7 +285,7 @@ mod tests {
     fn the_documentation_lists_every_flag() -> std::io::Result<()> {
         let file = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/command-line.md"));
         assert!(
-            pages::has_tables(file, AdapterArgs::command())?,
+            tandem_pages::has_tables(file, AdapterArgs::command())?,
             "out of date: run this with INSTA_UPDATE=always"
         );
         Ok(())

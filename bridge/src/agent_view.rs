@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use dap_wire::types::DapVariable;
 use serde::Serialize;
+use tandem_wire::types::DapVariable;
 
 use crate::bounds::cut;
 use crate::program_event::{StopEvent, VariableChange};

@@ -7,10 +7,10 @@ pub mod kind;
 mod local_path;
 pub mod schema;
 
-use dap_wire::Failure;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use tandem_wire::Failure;
 
 use self::kind::ArgumentType;
 use self::schema::ArgumentSchema;

@@ -1,9 +1,9 @@
 //! Bounds of answers: everything that may be long is cut, and the answer says where and how to continue.
 //!
-//! Not here: the bounds of files, diffs and output of builds, which `workspace-tools` has.
+//! Not here: the bounds of files, diffs and output of builds, which `tandem-workspace` has.
 
-use dap_wire::types;
 use serde::Serialize;
+use tandem_wire::types;
 
 /// Tokens of an answer unless the agent says otherwise.
 const DEFAULT_TOKENS: u64 = 4000;

@@ -4,11 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use dap_wire::Failure;
-use dap_wire::types::{Breakpoint, BreakpointRequest};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
+use tandem_wire::Failure;
+use tandem_wire::types::{Breakpoint, BreakpointRequest};
 
 use crate::breakpoint_body::{BreakpointBody, BreakpointText, RequestedConditions};
 use crate::source::{SourceText, absolute, source_path};

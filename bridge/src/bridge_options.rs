@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use tandem_workspace::roots::Roots;
 use tokio_util::task::TaskTracker;
-use workspace_tools::roots::Roots;
 
 use crate::tool_filter::ToolFilter;
 

@@ -4,9 +4,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use dap_wire::Failure;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use tandem_wire::Failure;
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::ToolArguments;

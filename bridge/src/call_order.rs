@@ -13,12 +13,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::http::request::Parts;
-use dap_wire::{ErrorCode, Failure};
 use rmcp::RoleServer;
 use rmcp::model::{ClientRequest, Extensions, JsonRpcMessage};
 use rmcp::service::RxJsonRpcMessage;
 use serde::Deserialize;
 use serde_json::Value;
+use tandem_wire::{ErrorCode, Failure};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 

@@ -2,8 +2,8 @@
 //!
 //! Describes no tool: the module of the group says what each takes, returns and does.
 
-use dap_wire::{ErrorCode, Failure};
 use rmcp::model::Tool as Listed;
+use tandem_wire::{ErrorCode, Failure};
 
 use crate::tool::{Tool, ToolGroup};
 use crate::tool_filter::ToolFilter;

@@ -9,9 +9,9 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use dap_wire::types::{self, SessionChangedBody};
 use rmcp::model::LoggingLevel;
 use serde_json::json;
+use tandem_wire::types::{self, SessionChangedBody};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 
@@ -100,7 +100,7 @@ impl Bridge {
         });
     }
 
-    fn handle_event(&self, id: &str, event: &dap_wire::Event) {
+    fn handle_event(&self, id: &str, event: &tandem_wire::Event) {
         match event.event.as_str() {
             "stopped" | "exited" => self.notify_change(),
             "sessionChanged" => {
@@ -127,7 +127,7 @@ impl Bridge {
         tokio::spawn(async move {
             let until = Instant::now() + JOIN_TIMEOUT;
             let entry = loop {
-                match session_registry::find(&child) {
+                match tandem_registry::find(&child) {
                     Some(entry) => break Some(entry),
                     // It may have ended already.
                     None if Instant::now() > until => break None,

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use clap::{CommandFactory, Parser, Subcommand};
 use rmcp::ServiceExt;
+use tandem_workspace::roots::Roots;
 use tokio_util::sync::CancellationToken;
-use workspace_tools::roots::Roots;
 
 use crate::bridge_options::BridgeOptions;
 use crate::server::Bridge;
@@ -55,7 +55,7 @@ struct BridgeArgs {
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
     /// Log at this level: error, warn, info, debug, trace, or a filter such as `bridge=debug`
-    #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = log_output::level)]
+    #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = tandem_log::level)]
     log_level: String,
 }
 
@@ -78,7 +78,7 @@ enum BridgeCommand {
     /// Print the man page or a shell's completions
     Generate {
         /// Print this page, or the completions of this shell
-        page: pages::CliPage,
+        page: tandem_pages::CliPage,
     },
 }
 
@@ -106,7 +106,7 @@ pub fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            log_output::say(&format!("tandem-mcp: {error:#}"));
+            tandem_log::say(&format!("tandem-mcp: {error:#}"));
             ExitCode::FAILURE
         }
     }
@@ -128,14 +128,14 @@ fn run_command(command: &BridgeCommand, adapter: Option<&std::path::Path>) -> an
         }
         BridgeCommand::Tests => Ok(false),
         BridgeCommand::Generate { page } => {
-            Ok(pages::write(*page, BridgeArgs::command(), &mut out).map(|()| true)?)
+            Ok(tandem_pages::write(*page, BridgeArgs::command(), &mut out).map(|()| true)?)
         }
     }
 }
 
 /// Serves test requests of an editor.
 fn serve_editor_tests(flags: &BridgeArgs) -> anyhow::Result<()> {
-    let _log = log_output::start(&flags.log_level, &LIBRARY_LOG_LEVELS, flags.log.as_deref())?;
+    let _log = tandem_log::start(&flags.log_level, &LIBRARY_LOG_LEVELS, flags.log.as_deref())?;
     leave_terminal();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async { editor_tests::serve(stop_on_signals()?).await })?;
@@ -146,7 +146,7 @@ fn serve_editor_tests(flags: &BridgeArgs) -> anyhow::Result<()> {
 fn run(flags: BridgeArgs) -> anyhow::Result<()> {
     // The protocol's library logs whole messages below `info`: arguments, files, input. A log must not hold
     // them. Its last lines are written at the end of this function.
-    let _log = log_output::start(&flags.log_level, &LIBRARY_LOG_LEVELS, flags.log.as_deref())?;
+    let _log = tandem_log::start(&flags.log_level, &LIBRARY_LOG_LEVELS, flags.log.as_deref())?;
     if flags.http.is_none() {
         leave_terminal();
     }
@@ -241,7 +241,7 @@ mod tests {
     fn the_documentation_lists_every_flag() -> std::io::Result<()> {
         let file = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/command-line.md"));
         assert!(
-            pages::has_tables(file, BridgeArgs::command())?,
+            tandem_pages::has_tables(file, BridgeArgs::command())?,
             "out of date: run this with INSTA_UPDATE=always"
         );
         Ok(())

@@ -8,14 +8,14 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use dap_wire::Event;
-use dap_wire::types::{
-    self, ChildProgram, OutputEventBody, ProgramExit, SessionChangedBody, StoppedEventBody,
-};
 use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam};
 use rmcp::{Peer, RoleServer};
 use serde::Serialize;
 use serde_json::Value;
+use tandem_wire::Event;
+use tandem_wire::types::{
+    self, ChildProgram, OutputEventBody, ProgramExit, SessionChangedBody, StoppedEventBody,
+};
 
 /// Sends log notifications to the MCP client, from the level that it has set.
 #[derive(Debug)]

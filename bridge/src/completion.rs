@@ -13,7 +13,7 @@ const MAX_COMPLETIONS: usize = 100;
 pub fn complete(bridge: &Bridge, argument: &str, typed: &str) -> (Vec<String>, bool) {
     let mut found = match argument {
         "program" | "project" | "file" => paths(typed, |folder| bridge.may_read(folder)),
-        "session" => starting_with(session_registry::all().into_iter().map(|entry| entry.id), typed),
+        "session" => starting_with(tandem_registry::all().into_iter().map(|entry| entry.id), typed),
         "view" => starting_with(resources::views().map(str::to_owned), typed),
         "processId" => starting_with(processes(), typed),
         _ => Vec::new(),

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::Context;
-use dap_wire::types;
-use pages::report::{self, CheckResult};
 use serde::Deserialize;
+use tandem_pages::report::{self, CheckResult};
+use tandem_wire::types;
 
 use crate::install::{ConfigFolders, HOSTS, entry_in};
 

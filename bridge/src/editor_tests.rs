@@ -4,7 +4,7 @@
 //! session. Ends what it runs when stdin ends.
 //!
 //! Debugs nothing itself. Not here: the same for agents ([`crate::tools::testing`]), frameworks
-//! (`test-frameworks`).
+//! (`tandem-testing`).
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -12,22 +12,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use dap_wire::{ErrorCode, Failure, types};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use test_frameworks::answer::TestRunAnswer;
-use test_frameworks::host::{BoxFuture, DirectLauncher, ProcessLaunch, ProcessLauncher, Stops};
-use test_frameworks::model::{TestEvent, TestItem, TestResult};
-use test_frameworks::request::{TestRequest, TestRunOutcome};
+use tandem_testing::answer::TestRunAnswer;
+use tandem_testing::host::{BoxFuture, DirectLauncher, ProcessLaunch, ProcessLauncher, Stops};
+use tandem_testing::model::{TestEvent, TestItem, TestResult};
+use tandem_testing::request::{TestRequest, TestRunOutcome};
+use tandem_wire::{ErrorCode, Failure, types};
+use tandem_workspace::answer_error::AnswerError;
+use tandem_workspace::build::report::FileDiagnostics;
+use tandem_workspace::jobs::ProgressSink;
+use tandem_workspace::process::{OutputStream, ProcessExit, Sink};
+use tandem_workspace::roots::Roots;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use workspace_tools::answer_error::AnswerError;
-use workspace_tools::build::report::FileDiagnostics;
-use workspace_tools::jobs::ProgressSink;
-use workspace_tools::process::{OutputStream, ProcessExit, Sink};
-use workspace_tools::roots::Roots;
 
 use crate::arguments::schema;
 use crate::program_event::RunFailure;

@@ -4,10 +4,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use dap_wire::peer::{ArrivedResponse, Incoming, IncomingStream, Peer};
-use dap_wire::types::{self, OutputDetails, OutputEventBody};
-use dap_wire::{ErrorCode, Event, Failure};
 use serde_json::Value;
+use tandem_wire::peer::{ArrivedResponse, Incoming, IncomingStream, Peer};
+use tandem_wire::types::{self, OutputDetails, OutputEventBody};
+use tandem_wire::{ErrorCode, Event, Failure};
 use tokio::sync::{broadcast, watch};
 
 use crate::event_log::EventLog;
@@ -130,10 +130,10 @@ pub fn listen(mut incoming: IncomingStream, peer: Peer) -> Arc<EventListener> {
 mod tests {
     use std::time::Duration;
 
-    use dap_wire::codec::DapCodec;
-    use dap_wire::{Message, Request, Response};
     use futures::{SinkExt, StreamExt};
     use serde_json::json;
+    use tandem_wire::codec::DapCodec;
+    use tandem_wire::{Message, Request, Response};
     use tokio::io::DuplexStream;
     use tokio_util::codec::Framed;
 

@@ -8,13 +8,13 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use dap_wire::Event;
-use dap_wire::types::{
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tandem_wire::Event;
+use tandem_wire::types::{
     self, BreakpointEventBody, ChildProgram, OutputEventBody, ProcessEventBody, ProgramExit,
     SessionChangedBody, StoppedEventBody,
 };
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::source::ShownPlace;
 

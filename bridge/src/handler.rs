@@ -6,7 +6,6 @@
 
 use std::borrow::Cow;
 
-use dap_wire::{ErrorCode, Failure, types};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
     CompletionInfo, CustomRequest, CustomResult, GetPromptRequestParams, GetPromptResponse, GetPromptResult,
@@ -20,6 +19,7 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
+use tandem_wire::{ErrorCode, Failure, types};
 
 use crate::arguments::ToolArguments;
 use crate::call::{SharedArguments, StartedSessions, ToolCall};

@@ -89,7 +89,7 @@ pub async fn serve(
     let router = router.layer(from_fn_with_state(Arc::new(token), authenticate));
 
     // The one line a person needs; not the log's, which may go elsewhere.
-    log_output::say(&format!("tandem-mcp: listening on http://{address}{PATH}"));
+    tandem_log::say(&format!("tandem-mcp: listening on http://{address}{PATH}"));
     if !connections::serve(&listener, router, stop, SHUTDOWN_TIMEOUT).await? {
         tracing::warn!("some requests did not end");
     }

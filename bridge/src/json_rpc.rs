@@ -6,12 +6,12 @@
 
 use std::borrow::Cow;
 
-use dap_wire::outer_fields::OuterFields;
-use dap_wire::{lenient, types};
 use rmcp::RoleServer;
 use rmcp::service::RxJsonRpcMessage;
 use serde::Serialize;
 use serde_json::Value;
+use tandem_wire::outer_fields::OuterFields;
+use tandem_wire::{lenient, types};
 
 const PARSE_ERROR: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;

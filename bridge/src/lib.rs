@@ -13,7 +13,7 @@
 //! configurations), [`doctor`] (installed programs) and [`status`] (live sessions); for editors:
 //! [`editor_tests`].
 //!
-//! Not here: files, git and builds (`workspace-tools`), test frameworks (`test-frameworks`).
+//! Not here: files, git and builds (`tandem-workspace`), test frameworks (`tandem-testing`).
 
 pub mod agent_view;
 pub mod arguments;

@@ -4,8 +4,8 @@
 //! Not here: the output as a tool reads it (`tools::program_io`), the lines of log messages
 //! ([`crate::logpoints`]).
 
-use dap_wire::types::ReadOutputBody;
 use serde::Serialize;
+use tandem_wire::types::ReadOutputBody;
 
 use crate::logpoints::LogpointBuffer;
 use crate::session::AgentSession;

@@ -4,12 +4,12 @@
 //! Declares only the form. Not here: the rest of an answer and when to report an event (`tools::run_answer`,
 //! `tools::stops`).
 
-use dap_wire::Failure;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use test_frameworks::answer::TestsReport;
-use workspace_tools::answer_error::AnswerError;
-use workspace_tools::build::report::FileDiagnostics;
+use tandem_testing::answer::TestsReport;
+use tandem_wire::Failure;
+use tandem_workspace::answer_error::AnswerError;
+use tandem_workspace::build::report::FileDiagnostics;
 
 use crate::source::ShownPlace;
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use dap_wire::Event;
-use dap_wire::types::{self, OutputEventBody};
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::{Peer, RoleServer};
+use tandem_wire::Event;
+use tandem_wire::types::{self, OutputEventBody};
 use tokio::sync::broadcast;
 
 /// Interval at which a client is notified that a call continues.

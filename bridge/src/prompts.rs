@@ -3,8 +3,8 @@
 //!
 //! Runs no tool. Not here: completions of the arguments ([`crate::completion`]).
 
-use dap_wire::Failure;
 use serde_json::{Map, Value};
+use tandem_wire::Failure;
 
 /// One prompt: an argument replaces `{name}` in the text, and a line with a missing argument is left out.
 pub struct Prompt {

@@ -2,9 +2,9 @@
 //!
 //! Not here: answers of tools that did their work and have bad news.
 
-use dap_wire::{ErrorCode, Failure, types};
 use serde::Serialize;
 use serde_json::{Map, Value};
+use tandem_wire::{ErrorCode, Failure, types};
 
 /// Hint for an error that has none.
 fn remedy(code: ErrorCode) -> &'static str {

@@ -1,10 +1,10 @@
 //! The repetition of a launch: how many runs, and which of them is the last. [`crate::tools::repeats`] starts
 //! the runs.
 
-use dap_wire::Failure;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use test_frameworks::repeat::MAX_RUNS;
+use tandem_testing::repeat::MAX_RUNS;
+use tandem_wire::Failure;
 
 /// The repetition, as a call asks for it.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]

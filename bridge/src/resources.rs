@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dap_wire::types::SessionInfoArguments;
-use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
+use tandem_wire::types::SessionInfoArguments;
+use tandem_wire::{ErrorCode, Failure};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::bounds::Budget;

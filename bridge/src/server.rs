@@ -7,14 +7,14 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use dap_wire::{ErrorCode, Failure};
 use rmcp::model::LoggingLevel;
 use rmcp::{Peer, RoleServer};
-use session_registry::SessionRecord;
+use tandem_registry::SessionRecord;
+use tandem_wire::{ErrorCode, Failure};
+use tandem_workspace::jobs::Jobs;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio_util::task::TaskTracker;
-use workspace_tools::jobs::Jobs;
 
 use crate::breakpoint_requests::EarlyRequests;
 use crate::bridge_options::BridgeOptions;
@@ -204,7 +204,7 @@ impl Bridge {
 
     /// Whether a program of one of this agent's sessions started the program of that one.
     fn is_child_of_ours(&self, id: &str) -> bool {
-        let parent = session_registry::find(id).and_then(|entry| entry.parent);
+        let parent = tandem_registry::find(id).and_then(|entry| entry.parent);
         parent.is_some_and(|parent| self.joined_sessions().iter().any(|session| session.id == parent))
     }
 
@@ -231,7 +231,7 @@ impl Bridge {
     /// # Errors
     /// `NO_SESSION` if no live session has this id.
     pub async fn join(&self, id: &str) -> Result<Arc<AgentSession>, Failure> {
-        let entry = session_registry::find(id).ok_or_else(|| {
+        let entry = tandem_registry::find(id).ok_or_else(|| {
             Failure::new(ErrorCode::NoSession, format!("there is no live session `{id}`"))
                 .hint("debug_sessions lists the live ones")
         })?;

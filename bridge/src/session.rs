@@ -17,14 +17,14 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use dap_wire::peer::Peer;
-use dap_wire::types::{
+use serde_json::{Value, json};
+use tandem_registry::SessionRecord;
+use tandem_wire::peer::Peer;
+use tandem_wire::types::{
     self, ChildProgram, DisconnectArguments, ExceptionInfoArguments, FollowCallBody, SessionInfoArguments,
     SessionInfoBody,
 };
-use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
-use session_registry::SessionRecord;
+use tandem_wire::{ErrorCode, Failure};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -89,7 +89,7 @@ impl AgentSession {
         };
         adapter_release::check(adapter).await?;
         let mut command = tokio::process::Command::new(adapter);
-        command.env_remove(workspace_tools::process::TOKEN_VARIABLE);
+        command.env_remove(tandem_workspace::process::TOKEN_VARIABLE);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
         let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {

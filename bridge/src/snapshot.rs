@@ -3,14 +3,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use dap_wire::command::{self, Execution};
-use dap_wire::types::{
+use serde::Serialize;
+use serde_json::{Map, Value};
+use tandem_wire::command::{self, Execution};
+use tandem_wire::types::{
     self, Breakpoint, BreakpointEventBody, ChildProgram, OutputDetails, OutputEventBody, ProcessEventBody,
     ProgramExit, SessionChangedBody, SetBreakpointsResponseBody, StopDetails, StoppedEventBody,
 };
-use dap_wire::{Event, Failure};
-use serde::Serialize;
-use serde_json::{Map, Value};
+use tandem_wire::{Event, Failure};
 
 /// Maximum characters of a console message that are kept.
 const MAX_CONSOLE_CHARS: usize = 400;

@@ -5,10 +5,10 @@
 
 use std::path::{Path, PathBuf};
 
-use dap_wire::Failure;
-use dap_wire::types::{Source, StackFrame};
 use serde::Serialize;
 use serde_json::json;
+use tandem_wire::Failure;
+use tandem_wire::types::{Source, StackFrame};
 
 /// Largest file that is read, bytes.
 const MAX_SOURCE_BYTES: u64 = 16 * 1024 * 1024;

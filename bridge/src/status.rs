@@ -7,12 +7,12 @@ use std::io::Write;
 use std::time::Duration;
 
 use clap::Args;
-use dap_wire::peer::Peer;
-use dap_wire::types::{self, ProgramExit, SessionInfoBody, SessionPlace};
 use futures::future::join_all;
 use serde::Serialize;
 use serde_json::{Value, json};
-use session_registry::SessionRecord;
+use tandem_registry::SessionRecord;
+use tandem_wire::peer::Peer;
+use tandem_wire::types::{self, ProgramExit, SessionInfoBody, SessionPlace};
 use tokio::net::UnixStream;
 
 /// Time limit for the sessions to answer; those that do not are listed without their state.
@@ -41,7 +41,7 @@ pub struct StatusArgs {
 /// # Errors
 /// When stdout cannot be written.
 pub async fn run(flags: &StatusArgs, out: &mut dyn Write) -> anyhow::Result<()> {
-    let entries = session_registry::all();
+    let entries = tandem_registry::all();
     let newest = entries.get(entries.len().saturating_sub(MAX_SESSIONS)..).unwrap_or_default();
     let infos = join_all(newest.iter().map(info_of)).await;
     let is_for_agents = |info: &SessionInfoBody| info.state == "stopped" && info.agent_access != "none";
@@ -57,7 +57,7 @@ pub async fn run(flags: &StatusArgs, out: &mut dyn Write) -> anyhow::Result<()> 
 
 /// Its `sessionInfo`; empty when it does not answer.
 async fn info_of(entry: &SessionRecord) -> SessionInfoBody {
-    let Ok(socket) = session_registry::connect(&entry.socket) else { return SessionInfoBody::default() };
+    let Ok(socket) = tandem_registry::connect(&entry.socket) else { return SessionInfoBody::default() };
     let Ok(socket) = UnixStream::from_std(socket) else { return SessionInfoBody::default() };
     let (reader, writer) = socket.into_split();
     // Dropped at the end: later messages are not read.

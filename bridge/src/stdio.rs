@@ -5,10 +5,10 @@
 
 use std::io::{Error, ErrorKind};
 
-use dap_wire::outer_fields::OuterFields;
 use rmcp::RoleServer;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+use tandem_wire::outer_fields::OuterFields;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{mpsc, oneshot};
 

@@ -1,22 +1,22 @@
 //! Tests as agents and editors select them, and their conversion to a request of the crate
-//! `test-frameworks`.
+//! `tandem-testing`.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use test_frameworks::framework;
-use test_frameworks::request::TestRequest;
-use test_frameworks::select::TestSelection;
+use tandem_testing::framework;
+use tandem_testing::request::TestRequest;
+use tandem_testing::select::TestSelection;
+use tandem_wire::{ErrorCode, Failure};
+use tandem_workspace::build::project::{BuildTool, Project};
+use tandem_workspace::build::{self};
+use tandem_workspace::git::repository::{self, Repository};
+use tandem_workspace::process::ProcessExit;
+use tandem_workspace::roots::Roots;
 use tokio_util::sync::CancellationToken;
-use workspace_tools::build::project::{BuildTool, Project};
-use workspace_tools::build::{self};
-use workspace_tools::git::repository::{self, Repository};
-use workspace_tools::process::ProcessExit;
-use workspace_tools::roots::Roots;
 
 use crate::arguments;
 use crate::arguments::schema::TextOrTexts;

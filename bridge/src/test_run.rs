@@ -9,20 +9,20 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
-use test_frameworks::answer::{self, TestRunAnswer};
-use test_frameworks::host::{BoxFuture, ProcessLaunch, ProcessLauncher};
-use test_frameworks::request::{TestRequest, TestRunOutcome};
-use test_frameworks::results::TestResults;
-use test_frameworks::run::KnownException;
+use tandem_testing::answer::{self, TestRunAnswer};
+use tandem_testing::host::{BoxFuture, ProcessLaunch, ProcessLauncher};
+use tandem_testing::request::{TestRequest, TestRunOutcome};
+use tandem_testing::results::TestResults;
+use tandem_testing::run::KnownException;
+use tandem_wire::{ErrorCode, Failure};
+use tandem_workspace::jobs::ProgressSink;
+use tandem_workspace::process::{OutputStream, ProcessExit, Sink};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use workspace_tools::jobs::ProgressSink;
-use workspace_tools::process::{OutputStream, ProcessExit, Sink};
 
 use crate::arguments::attributes::{PassedAttributes, TestNames};
 use crate::program_event::{ExitEvent, RunFailure, TestsError, TestsOutcome};

@@ -3,10 +3,10 @@
 
 use std::pin::Pin;
 
-use dap_wire::{Failure, types};
 use rmcp::model::Tool as Listed;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use tandem_wire::{Failure, types};
 
 use crate::arguments::kind::{ArgumentType, ElementType};
 use crate::arguments::schema::ArgumentSchema;

@@ -7,9 +7,9 @@
 //! [`timeline`] (over time), [`trying`] (experiments), [`testing`] with [`test_launch`] and
 //! [`test_processes`], [`program_io`]; [`files`], [`git`], [`builds`].
 
-use dap_wire::{ErrorCode, Failure};
 use serde::Serialize;
 use serde_json::Value;
+use tandem_wire::{ErrorCode, Failure};
 
 mod assignment;
 mod attach;

@@ -5,13 +5,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use dap_wire::{Failure, types};
 use serde::Serialize;
 use serde_json::{Value, json};
+use tandem_wire::{Failure, types};
+use tandem_workspace::answer_error::AnswerError;
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use workspace_tools::answer_error::AnswerError;
 
 /// Maximum number of triggers that run at once.
 const MAX_TRIGGERS: usize = 8;

@@ -7,14 +7,14 @@ mod http;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
+use tandem_wire::{ErrorCode, Failure};
+use tandem_workspace::command_line;
+use tandem_workspace::commands::{self, CommandResult};
+use tandem_workspace::process::ProcessCommand;
 use tokio_util::sync::CancellationToken;
-use workspace_tools::command_line;
-use workspace_tools::commands::{self, CommandResult};
-use workspace_tools::process::ProcessCommand;
 
 use crate::arguments::schema::{self, ObjectOrText};
 use crate::call::SharedArguments;

@@ -3,7 +3,7 @@
 #![no_main]
 
 use bytes::BytesMut;
-use dap_wire::codec::DapCodec;
+use tandem_wire::codec::DapCodec;
 use tokio_util::codec::{Decoder, Encoder};
 
 /// The messages read from these bytes, whole ones written again; until the framing breaks.

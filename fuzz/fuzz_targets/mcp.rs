@@ -12,7 +12,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         let id = &answer["id"];
         assert!(id.is_null() || id.is_i64() || id.is_string(), "{answer}");
     }
-    if let Ok(serde_json::Value::Object(given)) = dap_wire::lenient::parse(bytes) {
+    if let Ok(serde_json::Value::Object(given)) = tandem_wire::lenient::parse(bytes) {
         let names: Vec<String> = given.keys().cloned().collect();
         let arguments = ToolArguments::new(Some(given));
         for name in &names {

@@ -4,9 +4,9 @@
 
 use std::path::Path;
 
-use dap_wire::types;
 use serde::Serialize;
 use serde_json::Value;
+use tandem_wire::types;
 
 /// The attributes that Tandem sets. The client's own stay where one is absent here.
 #[derive(Debug, Clone, Copy, Default, Serialize)]

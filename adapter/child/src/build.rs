@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure, types};
 use serde::Deserialize;
 use serde_json::Value;
+use tandem_wire::{ErrorCode, Failure, types};
 
 use super::find;
 use super::target::Target;

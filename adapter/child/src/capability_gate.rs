@@ -3,9 +3,9 @@
 //! adapter only when it runs, and may have sent requests before. lldb-dap 19 aborts at a request that it does
 //! not know, and rdbg throws; either ends the session.
 
-use dap_wire::command::{Announcement, find};
-use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
+use tandem_wire::command::{Announcement, find};
+use tandem_wire::{ErrorCode, Failure};
 
 /// Refuses requests that need a capability the adapter has not announced. Requests outside DAP pass, unless
 /// `own` lists all of the adapter's own requests because it crashes on any other.

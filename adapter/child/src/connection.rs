@@ -8,9 +8,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use dap_wire::peer::{Incoming, Peer};
-use dap_wire::{ErrorCode, Failure};
-use session_registry::ScratchFolder;
+use tandem_registry::ScratchFolder;
+use tandem_wire::peer::{Incoming, Peer};
+use tandem_wire::{ErrorCode, Failure};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::net::unix::pipe;
 use tokio::net::{TcpListener, TcpSocket};
@@ -187,7 +187,7 @@ pub(super) async fn start(
     let port = bound.map(|address| address.port());
     let wants_folder = plan.quirks.leaves_temp_files || plan.transport == Transport::ListensLocally;
     let scratch =
-        wants_folder.then(|| ScratchFolder::new(&session_registry::folder())).transpose().map_err(failed)?;
+        wants_folder.then(|| ScratchFolder::new(&tandem_registry::folder())).transpose().map_err(failed)?;
     let place = match (&plan.transport, port, &scratch) {
         (Transport::Listens, Some(port), _) => Some(Endpoint::Port(port)),
         (Transport::ListensLocally, _, Some(scratch)) => Some(Endpoint::Folder(scratch.path().join("dap"))),

@@ -5,9 +5,9 @@
 
 use std::path::PathBuf;
 
-use dap_wire::{Failure, types};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tandem_wire::{Failure, types};
 
 use super::find;
 use super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport, contains_pipe_name};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::target::Target;
 use tandem_engine::builds::command;

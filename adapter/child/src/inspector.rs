@@ -7,8 +7,8 @@ mod closing;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use dap_wire::{ErrorCode, Failure};
 use rustix::process::{Pid, Signal, kill_process};
+use tandem_wire::{ErrorCode, Failure};
 
 pub(super) use self::closing::OpenedPort;
 use super::debuggee::{self, DebuggeeProcess};

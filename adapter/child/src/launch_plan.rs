@@ -5,8 +5,8 @@
 
 use std::path::PathBuf;
 
-use dap_wire::Failure;
 use serde_json::Value;
+use tandem_wire::Failure;
 
 use super::inspector::OpenedPort;
 use super::socket::Endpoint;

@@ -45,8 +45,8 @@ mod typescript;
 
 use std::sync::Arc;
 
-use dap_wire::Failure;
 use serde_json::Value;
+use tandem_wire::Failure;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 

@@ -3,8 +3,8 @@
 
 use std::borrow::Cow;
 
-use dap_wire::Failure;
 use serde_json::Value;
+use tandem_wire::Failure;
 
 const ESCAPE: char = '\u{1b}';
 
@@ -87,8 +87,8 @@ fn strip(value: &mut Value) {
 
 #[cfg(test)]
 mod tests {
-    use dap_wire::ErrorCode;
     use serde_json::json;
+    use tandem_wire::ErrorCode;
 
     use super::*;
 

@@ -6,9 +6,9 @@ mod conditions;
 use std::path::Path;
 use std::process::Command;
 
-use dap_wire::Failure;
-use dap_wire::types::{DapVariable, StoppedEventBody};
 use serde_json::Value;
+use tandem_wire::Failure;
+use tandem_wire::types::{DapVariable, StoppedEventBody};
 
 pub(super) use self::conditions::ConditionProfile;
 pub(super) use super::differences::{AttachCorrection, ExpressionAssignment, IdlePause, KeptValue};

@@ -4,10 +4,10 @@
 
 use std::collections::HashSet;
 
-use dap_wire::types::{
+use serde_json::{Map, Value};
+use tandem_wire::types::{
     self, CompletionItem, CompletionsResponseBody, DapVariable, StoppedEventBody, VariablesResponseBody,
 };
-use serde_json::{Map, Value};
 
 use super::rows;
 

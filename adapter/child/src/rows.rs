@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use dap_wire::types::{DapVariable, VariablesArguments};
+use tandem_wire::types::{DapVariable, VariablesArguments};
 
 /// The children of one value that a client requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,8 +101,8 @@ pub(super) fn range_of(row: &DapVariable) -> Option<(usize, usize)> {
 
 #[cfg(test)]
 mod tests {
-    use dap_wire::types;
     use serde_json::{Value, json};
+    use tandem_wire::types;
 
     use super::*;
 

@@ -38,11 +38,11 @@ mod threads;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use dap_wire::Failure;
-use dap_wire::peer::Peer;
-use dap_wire::types::{self, DisconnectArguments, EvaluateArguments};
 use rustix::process::Signal;
 use serde_json::Value;
+use tandem_wire::Failure;
+use tandem_wire::peer::Peer;
+use tandem_wire::types::{self, DisconnectArguments, EvaluateArguments};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;

@@ -7,7 +7,7 @@
 //! which Delve reports.
 
 use SignalRule::{Debugger, Pass, Stop};
-use dap_wire::types::{ExceptionInfoResponseBody, StackFrame, StackTraceResponseBody, StoppedEventBody};
+use tandem_wire::types::{ExceptionInfoResponseBody, StackFrame, StackTraceResponseBody, StoppedEventBody};
 
 /// The treatment of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -195,8 +195,8 @@ fn names(rule: SignalRule) -> impl Iterator<Item = &'static str> {
 
 #[cfg(test)]
 mod tests {
-    use dap_wire::types;
     use serde_json::{Value, json};
+    use tandem_wire::types;
 
     use super::*;
 

@@ -2,8 +2,7 @@
 //! delayed acknowledgements each request of debugpy takes 40 ms longer.
 //!
 //! An adapter that speaks DAP with us may ask us to start programs. A TCP port of this machine is open to all
-//! its users, so it is looked up whose the other end is ([`peers`]); only our own user's, and root's, are
-//! spoken with.
+//! its users, so [`tandem_peers`] finds the user at the other end; only our own user and root are accepted.
 
 use std::collections::{BTreeSet, HashSet};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -11,8 +10,8 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use dap_wire::peer::{Incoming, Peer};
-use peers::tcp::{self, TcpTableRow};
+use tandem_peers::tcp::{self, TcpTableRow};
+use tandem_wire::peer::{Incoming, Peer};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::tcp::OwnedReadHalf;
 use tokio::net::{TcpListener, TcpStream, UnixStream};
@@ -105,7 +104,7 @@ struct SocketOwners(Vec<u32>);
 impl SocketOwners {
     /// All owners are this user or root, who may do anything anyway; and there is at least one.
     fn is_trusted(&self) -> bool {
-        !self.0.is_empty() && self.0.iter().all(|user| peers::is_trusted(*user))
+        !self.0.is_empty() && self.0.iter().all(|user| tandem_peers::is_trusted(*user))
     }
 }
 

@@ -17,9 +17,9 @@ mod reverse;
 #[cfg(test)]
 mod tests;
 
-use dap_wire::Failure;
-use dap_wire::types::{self, StoppedEventBody};
 use serde_json::{Value, json};
+use tandem_wire::Failure;
+use tandem_wire::types::{self, StoppedEventBody};
 
 use super::connection::MAX_STDERR_TAIL_LEN;
 use super::debuggee::DebuggeeProcess;

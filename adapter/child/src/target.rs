@@ -5,8 +5,8 @@
 use std::net::ToSocketAddrs;
 use std::path::{Path, PathBuf};
 
-use dap_wire::{ErrorCode, Failure};
 use serde_json::{Map, Value};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::find;
 use super::socket::Endpoint;

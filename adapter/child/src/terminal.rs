@@ -3,9 +3,9 @@
 
 use std::path::PathBuf;
 
-use dap_wire::Failure;
-use dap_wire::types::{self, RunInTerminalRequestArguments};
 use serde_json::Value;
+use tandem_wire::Failure;
+use tandem_wire::types::{self, RunInTerminalRequestArguments};
 
 use super::target::Target;
 use tandem_process::SpawnSpec;

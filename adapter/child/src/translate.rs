@@ -3,12 +3,12 @@
 //!
 //! Not here: ids, lines and paths, which the hub rewrites.
 
-use dap_wire::types::{
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use tandem_wire::types::{
     self, Breakpoint, BreakpointTarget, ExceptionFilterOptions, SetBreakpointsResponseBody,
     SetExceptionBreakpointsArguments,
 };
-use serde::Deserialize;
-use serde_json::{Map, Value};
 
 /// Adapters' names of the filters that Tandem offers before it knows the adapter; an editor shows those
 /// and keeps sending them.

@@ -6,8 +6,8 @@ use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
 use base64::Engine as _;
-use dap_wire::{ErrorCode, Failure, types};
 use serde::Deserialize;
+use tandem_wire::{ErrorCode, Failure, types};
 
 use tandem_engine::builds::command;
 

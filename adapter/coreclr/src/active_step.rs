@@ -8,8 +8,8 @@ mod targets;
 
 use cordebug::debugger::Process;
 use cordebug::thread::{Stepper, Thread};
-use dap_wire::Failure;
 use serde_json::Value;
+use tandem_wire::Failure;
 
 use super::code_position::{CodePosition, StepOrigin, StepStart};
 use super::cor;

@@ -1,9 +1,9 @@
 //! Launch and attach attributes with a meaning here, and those of editors; Tandem names all others to the
 //! author of the configuration. Does not check values: the user of an attribute does.
 
-use dap_wire::{ErrorCode, Failure, types};
 use serde::Deserialize;
 use serde_json::Value;
+use tandem_wire::{ErrorCode, Failure, types};
 
 /// Attributes in docs/launch-configuration.md, of any engine: a configuration may be
 /// shared by several engines.

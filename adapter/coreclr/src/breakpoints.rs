@@ -16,10 +16,10 @@ use std::collections::BTreeMap;
 
 use clr_metadata::pdb::Location;
 use cordebug::frame::RuntimeBreakpoint;
-use dap_wire::Failure;
-use dap_wire::types::{self, Breakpoint, SetBreakpointsResponseBody, Source, optional};
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use tandem_wire::Failure;
+use tandem_wire::types::{self, Breakpoint, SetBreakpointsResponseBody, Source, optional};
 
 use super::debuggee::ClrDebuggee;
 use super::disassembly::Disassembly;

@@ -5,7 +5,7 @@
 use cordebug::callback::Callback;
 use cordebug::frame::RuntimeBreakpoint;
 use cordebug::thread::Thread;
-use dap_wire::types::{OutputEventBody, StoppedEventBody, ThreadEventBody};
+use tandem_wire::types::{OutputEventBody, StoppedEventBody, ThreadEventBody};
 
 use super::breakpoint_hits::HitOutcome;
 use super::debuggee::RunState;

@@ -18,7 +18,7 @@ mod phase;
 mod wait_detection;
 
 use cordebug::value::Value as ClrValue;
-use dap_wire::{ErrorCode, Failure};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::typed_value::{Constant, TypedValue, ValueLocation};
 use super::types::Ty;

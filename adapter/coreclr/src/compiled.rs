@@ -12,7 +12,7 @@ mod injection;
 use std::rc::Rc;
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure};
+use tandem_wire::{ErrorCode, Failure};
 
 use self::frame::{CompilationContext, EXCEPTION};
 use super::compiler::{

@@ -17,8 +17,8 @@ mod wire;
 
 use std::rc::Rc;
 
-use dap_wire::Failure;
 use serde_json::Value;
+use tandem_wire::Failure;
 
 use super::modules::LoadedModule;
 use connection::CompilerConnection;

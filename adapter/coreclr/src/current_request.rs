@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dap_wire::Failure;
 use tandem_engine::{EngineAnswer, ReplyHandle};
+use tandem_wire::Failure;
 use tokio_util::sync::CancellationToken;
 
 use super::hang_watchdog::HangWatchdog;

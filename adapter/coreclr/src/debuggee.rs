@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use cordebug::debugger::{Debugger, Process};
 use cordebug::frame::Frame;
 use cordebug::thread::Thread;
-use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
+use tandem_wire::{ErrorCode, Failure};
 
 use super::cor;
 use super::frame_numbers::MAX_DEPTH;

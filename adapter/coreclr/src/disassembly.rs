@@ -9,9 +9,9 @@ mod methods;
 
 use std::rc::Rc;
 
-use dap_wire::Failure;
-use dap_wire::types::{self, DisassembleArguments, DisassembleResponseBody, DisassembledInstruction};
 use serde_json::Value;
+use tandem_wire::Failure;
+use tandem_wire::types::{self, DisassembleArguments, DisassembleResponseBody, DisassembledInstruction};
 
 use super::debuggee::ClrDebuggee;
 use super::memory;

@@ -1,4 +1,4 @@
-//! Evaluation of users' C# expressions: the crate `csharp-expr` parses, binds and evaluates them; this module
+//! Evaluation of C# expressions: the crate `tandem-csharp` parses, binds and evaluates them; this module
 //! connects it to the program. Not here: running code of the program ([`super::calls`]), and the text of a
 //! value ([`super::values`]).
 //!
@@ -27,7 +27,7 @@ mod sequence_items;
 mod statics;
 mod type_objects;
 
-use csharp_expr::constant::width;
+use tandem_csharp::constant::width;
 
 use super::expression_syntax::failed;
 use super::typed_value::{Constant, Format, TypedValue, ValueLocation};

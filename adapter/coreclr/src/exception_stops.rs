@@ -8,9 +8,9 @@ use cordebug::callback::exception;
 use cordebug::frame::Frame;
 use cordebug::thread::Thread;
 use cordebug::value::Handle;
-use dap_wire::Failure;
-use dap_wire::types::{self, StoppedEventBody};
 use serde_json::Value;
+use tandem_wire::Failure;
+use tandem_wire::types::{self, StoppedEventBody};
 
 use super::debuggee::RunState;
 use super::exceptions::{ExceptionStage, FATAL};

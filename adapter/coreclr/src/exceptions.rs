@@ -21,9 +21,9 @@ use cordebug::debugger::Process;
 use cordebug::frame::Frame;
 use cordebug::thread::Thread;
 use cordebug::value::Value as ClrValue;
-use dap_wire::types::{self, ExceptionDetails, ExceptionInfoResponseBody, ExceptionOrigin};
-use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
+use tandem_wire::types::{self, ExceptionDetails, ExceptionInfoResponseBody, ExceptionOrigin};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::cor;
 use super::names::LIGHTWEIGHT;

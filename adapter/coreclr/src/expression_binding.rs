@@ -3,9 +3,9 @@
 
 use std::rc::Rc;
 
-use csharp_expr::bind::{Effects, Meaning, Scope};
-use csharp_expr::syntax::Span;
-use dap_wire::{ErrorCode, Failure};
+use tandem_csharp::bind::{Effects, Meaning, Scope};
+use tandem_csharp::syntax::Span;
+use tandem_wire::{ErrorCode, Failure};
 
 use super::expression_syntax::failed;
 use super::func_eval::EvalContext;

@@ -1,8 +1,8 @@
 //! Errors in the text of an expression, with the columns that clients count. Names are not resolved here.
 
-use csharp_expr::syntax::{Diagnostic, Format, Span, parse};
-use dap_wire::types::{self, ErrorColumns};
-use dap_wire::{ErrorCode, Failure};
+use tandem_csharp::syntax::{Diagnostic, Format, Span, parse};
+use tandem_wire::types::{self, ErrorColumns};
+use tandem_wire::{ErrorCode, Failure};
 
 /// Checks the syntax of an expression; names are resolved at a stop.
 ///

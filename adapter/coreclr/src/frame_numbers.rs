@@ -1,7 +1,7 @@
 //! Numbers of the rows of a stack: which rows are frames of the thread, async callers, labels, and methods
 //! that have ended. Walks no stack ([`super::stack`]).
 
-use dap_wire::Failure;
+use tandem_wire::Failure;
 
 /// Deepest stack that is walked.
 pub(super) const MAX_DEPTH: usize = 10_000;

@@ -6,7 +6,7 @@ pub(super) mod stuck_calls;
 
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure};
+use tandem_wire::{ErrorCode, Failure};
 
 use first_calls::FirstCalls;
 use stuck_calls::StuckCalls;

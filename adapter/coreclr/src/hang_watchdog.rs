@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use cordebug::activity::{self, Activity};
 use cordebug::runtime::ClrRuntime;
-use dap_wire::{ErrorCode, Failure};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::stack_overflow;
 use tandem_engine::{EngineAnswer, ReplyHandle};

@@ -6,8 +6,8 @@
 use std::sync::mpsc::TryRecvError;
 use std::time::{Duration, Instant};
 
-use dap_wire::types::{self, RunInTerminalRequestArguments};
-use dap_wire::{ErrorCode, Failure};
+use tandem_wire::types::{self, RunInTerminalRequestArguments};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::session::ClrSession;
 use tandem_dotnet_launch::program::LaunchSpec;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use clr_metadata::pdb::Pdb;
 use cordebug::callback::Callback;
-use dap_wire::Failure;
 use serde_json::Value;
+use tandem_wire::Failure;
 use tokio_util::sync::CancellationToken;
 
 use tandem_engine::{EngineRequest, ReplyHandle};

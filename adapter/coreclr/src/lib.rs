@@ -79,8 +79,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
-use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
+use tandem_wire::{ErrorCode, Failure};
 use tokio_util::sync::CancellationToken;
 
 use current_request::CurrentRequest;

@@ -2,8 +2,8 @@
 //! by default. Writes nothing: [`super::load_events`], [`super::callbacks`], [`super::exceptions`] and
 //! [`super::termination`] do.
 
-use dap_wire::Failure;
 use serde_json::Value;
+use tandem_wire::Failure;
 
 use tandem_dotnet_launch::Attributes;
 

@@ -4,9 +4,9 @@
 use crate::debuggee::ClrDebuggee;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use dap_wire::types::{self, ReadMemoryArguments, ReadMemoryResponseBody};
-use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
+use tandem_wire::types::{self, ReadMemoryArguments, ReadMemoryResponseBody};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::debuggee::RunState;
 

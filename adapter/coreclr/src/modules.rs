@@ -16,9 +16,9 @@ use cordebug::frame::Frame;
 use cordebug::module::Module;
 use cordebug::runtime::ClrRuntime;
 use cordebug::thread::Thread;
-use dap_wire::Failure;
-use dap_wire::types::{self, DapModulesArguments, ModulesResponseBody};
 use serde_json::Value;
+use tandem_wire::Failure;
+use tandem_wire::types::{self, DapModulesArguments, ModulesResponseBody};
 
 use super::runtime_async;
 use framework::FrameworkLocation;

@@ -3,12 +3,12 @@
 //! It is built, started and ended as any other ([`super::start`]); it begins after the clients have
 //! configured.
 
-use dap_wire::types::{
+use serde_json::Value;
+use tandem_wire::types::{
     self, Breakpoint, BreakpointLocationsResponseBody, LoadedSourcesResponseBody, ModulesResponseBody,
     SetBreakpointsResponseBody, SetExceptionBreakpointsResponseBody, ThreadsResponseBody,
 };
-use dap_wire::{ErrorCode, Failure};
-use serde_json::Value;
+use tandem_wire::{ErrorCode, Failure};
 
 use super::debuggee::RunState;
 use super::session::ClrSession;

@@ -2,8 +2,8 @@
 //! places. Not the program ([`tandem_dotnet_launch::program`]), nor the locations of sources and symbols
 //! ([`super::sources`], [`super::retrieval`]).
 
-use dap_wire::Failure;
 use serde_json::Value;
+use tandem_wire::Failure;
 
 use super::logging::LoggingOptions;
 use tandem_dotnet_launch::Attributes;

@@ -1,7 +1,7 @@
 //! Messages from the engine to the hub, and requests to a client. No state: the callers make the decisions.
 
-use dap_wire::types::{self, EventBody, OutputEventBody, ProcessEventBody};
 use serde_json::Value;
+use tandem_wire::types::{self, EventBody, OutputEventBody, ProcessEventBody};
 use tokio::sync::mpsc::UnboundedSender;
 
 use tandem_engine::EngineEvent;

@@ -2,8 +2,8 @@
 //! request was answered.
 
 use crate::debuggee::ClrDebuggee;
-use dap_wire::command::needs_stop;
-use dap_wire::{ErrorCode, Failure};
+use tandem_wire::command::needs_stop;
+use tandem_wire::{ErrorCode, Failure};
 
 use super::debuggee::RunState;
 

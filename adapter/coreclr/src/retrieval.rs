@@ -23,10 +23,10 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 
 use clr_metadata::pdb::{Pdb, PdbError};
-use dap_wire::types::{self, SourceResponseBody};
-use dap_wire::{ErrorCode, Failure};
-use download::{Cache, DownloadClient};
 use serde_json::Value;
+use tandem_download::{Cache, DownloadClient};
+use tandem_wire::types::{self, SourceResponseBody};
+use tandem_wire::{ErrorCode, Failure};
 use tokio_util::sync::CancellationToken;
 
 use super::inbox::{Document, EngineInput, RetrievalResult};

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use clr_metadata::pdb::Pdb;
-use dap_wire::Failure;
-use dap_wire::types::{InvalidatedEventBody, LoadedSourceEventBody};
 use serde_json::Value;
+use tandem_wire::Failure;
+use tandem_wire::types::{InvalidatedEventBody, LoadedSourceEventBody};
 
 use super::inbox::{Document, RetrievalResult};
 use super::retrieval::source_link_options::SourceLinkOptions;

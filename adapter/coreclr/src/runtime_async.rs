@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use clr_metadata::image::PeImage;
 use cordebug::runtime::ClrRuntime;
 use cordebug::startup::temporary_folder::variable_of;
-use dap_wire::{ErrorCode, Failure};
+use tandem_wire::{ErrorCode, Failure};
 
 use tandem_dotnet_launch::services;
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use cordebug::runtime::single_file::DebuggingLibraries;
 use cordebug::runtime::{self, ClrRuntime, RuntimeError};
-use dap_wire::{ErrorCode, Failure};
+use tandem_wire::{ErrorCode, Failure};
 
 /// Usual folders of `dotnet` and its runtimes.
 const USUAL: [&str; 3] = ["/usr/share/dotnet", "/usr/lib/dotnet", "/usr/local/share/dotnet"];

@@ -4,9 +4,9 @@
 use std::time::{Duration, Instant};
 
 use cordebug::debugger::Process;
-use dap_wire::types::{self, StoppedEventBody, ThreadRequestArguments};
-use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
+use tandem_wire::types::{self, StoppedEventBody, ThreadRequestArguments};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::active_step::Stepping;
 use super::breakpoints::{BreakpointList, Breakpoints};

@@ -2,9 +2,9 @@
 //!
 //! Not here: where sources are ([`super::sources`]), and work that takes long ([`super::retrieval`]).
 
-use dap_wire::Failure;
-use dap_wire::types::{self, DapSourceArguments, SourceOfModule};
 use serde_json::Value;
+use tandem_wire::Failure;
+use tandem_wire::types::{self, DapSourceArguments, SourceOfModule};
 
 use super::modules::LoadedModule;
 use super::retrieval::source_files::RemoteSource;

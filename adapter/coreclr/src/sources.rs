@@ -6,8 +6,8 @@ mod source_locator;
 use std::path::Path;
 use std::sync::mpsc::Sender;
 
-use dap_wire::types::{self, DapChecksum, LoadedSourcesResponseBody, Source, SourceAvailability};
 use serde_json::Value;
+use tandem_wire::types::{self, DapChecksum, LoadedSourcesResponseBody, Source, SourceAvailability};
 
 use super::checksums;
 use super::inbox::EngineInput;

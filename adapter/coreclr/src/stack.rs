@@ -7,12 +7,12 @@ mod transitions;
 
 use clr_metadata::pdb::Pdb;
 use cordebug::frame::Frame;
-use dap_wire::Failure;
-use dap_wire::types::{
+use serde_json::Value;
+use tandem_wire::Failure;
+use tandem_wire::types::{
     self, DapScope, EndedFrame, ScopesArguments, ScopesResponseBody, Source, StackFrame, StackTraceArguments,
     StackTraceResponseBody,
 };
-use serde_json::Value;
 
 use super::exceptions::ThrowLocation;
 use super::frame_numbers::{FIRST_AWAITING_FRAME, FIRST_ENDED_FRAME, FIRST_LABEL_FRAME, MAX_DEPTH, is_alive};

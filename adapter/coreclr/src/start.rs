@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use cordebug::runtime::{self, ClrRuntime};
 use cordebug::startup::{HoldResult, StartupHold};
-use dap_wire::types::{self, AttachBody};
-use dap_wire::{ErrorCode, Failure};
 use rustix::process::Signal;
 use serde_json::Value;
+use tandem_wire::types::{self, AttachBody};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::attributes;
 use super::children::{ChildAttachAttributes, ChildProcessPolicy, RootProcess};

@@ -15,9 +15,9 @@ mod step_complete;
 mod targets;
 
 use cordebug::thread::{Stepper, Thread};
-use dap_wire::Failure;
-use dap_wire::types::{self, ContinueResponseBody};
 use serde_json::Value;
+use tandem_wire::Failure;
+use tandem_wire::types::{self, ContinueResponseBody};
 
 use super::active_step::{ActiveStep, AwaitBreakpoints, Callbacks, ReturnValues, StepKind};
 use super::code_position::CodePosition;

@@ -8,10 +8,10 @@ use cordebug::callback::Callback;
 use cordebug::debugger::Process;
 use cordebug::hresult::CORDBG_E_DETACH_FAILED_OUTSTANDING_EVALS;
 use cordebug::run_times::ThreadRunTimes;
-use dap_wire::types::{self, DisconnectArguments};
-use dap_wire::{ErrorCode, Failure};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use tandem_wire::types::{self, DisconnectArguments};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::compiler::Compiler;
 use super::cor;

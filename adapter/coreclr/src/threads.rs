@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use cordebug::thread::Thread;
-use dap_wire::{Failure, types};
 use serde_json::Value;
+use tandem_wire::{Failure, types};
 
 use super::cor;
 use super::session::ClrSession;

@@ -1,6 +1,6 @@
 //! Types in the evaluator's form: plain data that outlives every resume, read from metadata signatures or
 //! from the runtime's types, and converted back for a call. Not here: C#'s conversions and overloads
-//! ([`csharp_expr`]).
+//! ([`tandem_csharp`]).
 //!
 //! In reading order: [`ty`] (from signatures, and display), [`lookup`] (by name), [`relations`] (bases,
 //! interfaces, conversions), [`members`] (methods and properties), [`library`] (definitions for the binder),

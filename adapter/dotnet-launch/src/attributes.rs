@@ -2,8 +2,8 @@
 //!
 //! Not here: which attributes there are.
 
-use dap_wire::Failure;
 use serde_json::Value;
+use tandem_wire::Failure;
 
 /// Documented launch attributes, checked one by one so that each error names its attribute.
 pub struct Attributes<'a>(pub &'a Value);

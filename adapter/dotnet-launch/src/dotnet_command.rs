@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use dap_wire::types;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use tandem_wire::types;
 
 /// Options of `dotnet run` with a value, and the launch attribute that means the same.
 const VALUES: [(&[&str], &str); 6] = [

@@ -6,9 +6,9 @@
 
 use std::path::{Path, PathBuf};
 
-use dap_wire::{ErrorCode, Failure, types};
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use tandem_wire::{ErrorCode, Failure, types};
 
 /// Largest file read, bytes.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;

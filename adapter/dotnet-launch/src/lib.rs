@@ -10,10 +10,10 @@ pub mod project;
 pub mod services;
 
 pub use attributes::Attributes;
-use dap_wire::Failure;
 use serde_json::Value;
 use tandem_engine::builds::EventSink;
 use tandem_process::SpawnSpec;
+use tandem_wire::Failure;
 
 /// Resolves launch attributes for .NET: the program to start, where, and with which variables; builds a
 /// project first. Also for other .NET debuggers. `send_event` receives the build's events.

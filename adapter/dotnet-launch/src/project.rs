@@ -12,7 +12,7 @@ mod test_project;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use dap_wire::{ErrorCode, Failure};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::launch_settings;
 pub use kind::{LaunchTargetKind, is_buildable};

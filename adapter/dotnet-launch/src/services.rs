@@ -9,8 +9,8 @@
 use std::path::Path;
 
 use cordebug::startup::temporary_folder::{self, variable_of};
-use dap_wire::{ErrorCode, Failure};
 use rustix::fs::{Access, access};
+use tandem_wire::{ErrorCode, Failure};
 
 /// The variable with the folder in which a runtime creates its debugging pipes.
 pub const TEMPORARY: &str = temporary_folder::VARIABLE;

@@ -10,12 +10,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use dap_wire::types::{
-    self, EventBody, OutputEventBody, ProgressEndEventBody, ProgressStartEventBody, ProgressUpdateEventBody,
-};
-use dap_wire::{ErrorCode, Failure};
 use serde::Serialize;
 use serde_json::Value;
+use tandem_wire::types::{
+    self, EventBody, OutputEventBody, ProgressEndEventBody, ProgressStartEventBody, ProgressUpdateEventBody,
+};
+use tandem_wire::{ErrorCode, Failure};
 
 /// Takes a DAP event: its name and its body.
 pub type EventSink<'a> = &'a dyn Fn(&str, Value);

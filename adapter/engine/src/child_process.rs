@@ -6,8 +6,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use dap_wire::Failure;
 use serde_json::Value;
+use tandem_wire::Failure;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 

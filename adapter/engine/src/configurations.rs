@@ -4,9 +4,9 @@
 
 mod table;
 
-use dap_wire::{ErrorCode, Failure, types};
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use tandem_wire::{ErrorCode, Failure, types};
 
 use super::shell_words;
 use table::{Attribute, DebuggerFamily, TABLE};

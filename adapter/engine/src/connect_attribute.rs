@@ -2,9 +2,9 @@
 //!
 //! Not here: whether an engine connects to one ([`super::description`]).
 
-use dap_wire::types;
 use serde::Deserialize;
 use serde_json::Value;
+use tandem_wire::types;
 
 /// The address at which the debuggee's debugger listens.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]

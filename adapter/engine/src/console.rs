@@ -1,7 +1,7 @@
 //! The launch attribute `console`: the owner of the program's stdin, stdout and stderr. Opens no pipe and no
 //! terminal ([`tandem_process`]).
 
-use dap_wire::Failure;
+use tandem_wire::Failure;
 
 /// The owner of the program's stdio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,8 +4,8 @@
 //!
 //! Not what an adapter does once it runs: that is its `Profile`.
 
-use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
+use tandem_wire::{ErrorCode, Failure};
 
 #[derive(Debug)]
 pub struct Description {

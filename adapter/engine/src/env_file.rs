@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
-use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
+use tandem_wire::{ErrorCode, Failure};
 
 /// Largest file read, bytes.
 const MAX_FILE_LEN: u64 = 1024 * 1024;

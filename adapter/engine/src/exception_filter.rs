@@ -41,7 +41,7 @@ impl ExceptionFilter {
 
     /// The filters as a capability has them.
     pub fn list(filters: &[Self]) -> Value {
-        filters.iter().map(dap_wire::types::body).collect()
+        filters.iter().map(tandem_wire::types::body).collect()
     }
 }
 

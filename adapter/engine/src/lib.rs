@@ -26,10 +26,10 @@ mod shell_words;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use dap_wire::Failure;
-use dap_wire::types::{self, EventBody, ProgramExit};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tandem_wire::Failure;
+use tandem_wire::types::{self, EventBody, ProgramExit};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 

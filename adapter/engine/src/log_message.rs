@@ -1,7 +1,7 @@
 //! A breakpoint's log message, cut at its `{expressions}`: the same for the built-in engine and for the hub,
 //! which writes the messages of all other engines. Nothing here evaluates.
 
-use dap_wire::types::OutputEventBody;
+use tandem_wire::types::OutputEventBody;
 
 /// A part of a log message.
 #[derive(Debug, PartialEq, Eq)]

@@ -4,9 +4,9 @@
 //!
 //! Not here: what an engine makes of it.
 
-use dap_wire::Failure;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tandem_wire::Failure;
 
 /// Path prefixes: as the program has them, and what replaces them here.
 pub type PathMap = Vec<(String, String)>;

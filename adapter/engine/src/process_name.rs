@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use dap_wire::{ErrorCode, Failure, types};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tandem_wire::{ErrorCode, Failure, types};
 
 /// Most processes that are named in a refusal.
 const MAX_NAMED: usize = 20;

@@ -1,8 +1,8 @@
 //! Requests of the hub to an engine, and the answers. Arguments and bodies are DAP's; what the hub and an
 //! engine say to each other beyond DAP has a type here, so that no adapter ever gets it.
 
-use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
+use tandem_wire::{ErrorCode, Failure};
 use tokio::sync::mpsc;
 
 /// A request to an engine, with the engine's ids.

@@ -3,7 +3,7 @@
 //! One table for both programs: the adapter puts a [`Failure`] into a DAP error response, the bridge reads it
 //! back and passes it to the model. [`describe_exit`] has the text for how a process ended. This crate has no
 //! DAP messages, so process I/O and the workspace tools depend only on it. Errors of frames, which end a
-//! connection, are in `dap_wire::codec`.
+//! connection, are in `tandem_wire::codec`.
 
 use serde_json::{Value, json};
 

@@ -1,8 +1,8 @@
 //! The access of agents to this session: the launch attribute `agentAccess`, enforced only here.
 
-use dap_wire::{ErrorCode, Failure, extensions};
 use serde_json::Value;
 use subtle::ConstantTimeEq;
+use tandem_wire::{ErrorCode, Failure, extensions};
 
 use super::look_only;
 use tandem_engine::StartedEngine;

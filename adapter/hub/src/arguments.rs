@@ -1,8 +1,8 @@
 //! Validates request arguments before dispatch; malformed ones crash some adapters. Not here: what a command
 //! makes of them.
 
-use dap_wire::{Failure, command};
 use serde_json::Value;
+use tandem_wire::{Failure, command};
 
 /// Refuses arguments that are not an object, that name a thread by anything but a number, or that lack what
 /// the command table requires.

@@ -22,12 +22,11 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dap_wire::types::Breakpoint;
 use serde_json::Value;
+use tandem_wire::types::Breakpoint;
 
 use merged_breakpoint::engine_id;
 
-pub use dap_wire::types::BreakpointRequest;
 pub use engine_breakpoints::{BreakpointSupport, EngineBreakpoint, joined_conditions};
 pub use merged_breakpoint::MergedBreakpoint;
 pub use request::{SetBreakpoints, parse};
@@ -35,6 +34,7 @@ pub use scope::BreakpointScope;
 pub use scope_breakpoints::EchoesMirrors;
 pub use scope_breakpoints::{BreakpointChanges, ScopeBreakpoints, SetOutcome};
 pub use sync::{PendingReply, Sync};
+pub use tandem_wire::types::BreakpointRequest;
 
 use super::event::ClientId;
 use super::ids::IdCounter;

@@ -5,9 +5,9 @@
 //!
 //! Not here: capabilities of clients ([`super::client_capabilities`]).
 
-use dap_wire::command::{self, COMMANDS, CommandSpec, Recipient};
 use serde_json::{Map, Value};
 use tandem_engine::ExceptionFilter;
+use tandem_wire::command::{self, COMMANDS, CommandSpec, Recipient};
 
 /// Capabilities of the hub itself with any engine, besides its own requests: it evaluates conditions, counts
 /// hits and writes log messages where the engine does not (`state::conditions`).

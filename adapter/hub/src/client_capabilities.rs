@@ -7,9 +7,9 @@
 //!
 //! Not here: capabilities of the session ([`super::capabilities`]).
 
-use dap_wire::command::{self, BodyValues};
-use dap_wire::types::InitializeRequestArguments;
 use serde_json::Value;
+use tandem_wire::command::{self, BodyValues};
+use tandem_wire::types::InitializeRequestArguments;
 
 /// The `supports…` flags of `InitializeRequestArguments` that decide what a client is sent.
 #[derive(Debug, Clone, Copy, Default)]
@@ -144,7 +144,7 @@ mod tests {
         let all = json!({ "supportsVariableType": true, "supportsVariablePaging": true,
             "supportsMemoryReferences": true, "supportsANSIStyling": true });
         let mut same = whole.clone();
-        ClientCapabilities::from_initialize(&dap_wire::types::read(&all)).mask("variables", &mut same);
+        ClientCapabilities::from_initialize(&tandem_wire::types::read(&all)).mask("variables", &mut same);
         assert_eq!(same, whole);
     }
 

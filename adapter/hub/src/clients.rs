@@ -4,10 +4,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dap_wire::types::{self, InitializeRequestArguments};
-use dap_wire::{ErrorCode, Failure};
 use serde::Deserialize;
 use serde_json::Value;
+use tandem_wire::types::{self, InitializeRequestArguments};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::access::{AgentAccess, SessionAccess, Token};
 use super::client_capabilities::ClientCapabilities;

@@ -3,10 +3,10 @@
 //!
 //! Not here: ids ([`super::ids`]).
 
-use dap_wire::Failure;
-use dap_wire::types::InitializeRequestArguments;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::Value;
+use tandem_wire::Failure;
+use tandem_wire::types::InitializeRequestArguments;
 
 /// DAP `InitializeRequestArguments`: `linesStartAt1`, `columnsStartAt1`, `pathFormat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,8 +117,8 @@ fn respell(value: &mut Value, direction: Direction) {
 
 #[cfg(test)]
 mod tests {
-    use dap_wire::types;
     use serde_json::json;
+    use tandem_wire::types;
 
     use super::*;
 

@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use dap_wire::{Failure, Message, MessageError};
 use serde_json::Value;
+use tandem_wire::{Failure, Message, MessageError};
 
 use tandem_engine::{EngineAnswer, EngineEvent, EngineRequest, StartedEngine};
 use tandem_process::stdin::InputRecord;

@@ -8,9 +8,9 @@ mod frames;
 mod limits;
 mod record;
 
-use dap_wire::types::{self, NamedValue, ScopesArguments, StackFrame, StackTraceResponseBody};
-use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
+use tandem_wire::types::{self, NamedValue, ScopesArguments, StackFrame, StackTraceResponseBody};
+use tandem_wire::{ErrorCode, Failure};
 
 pub use end::FollowEnd;
 use frames::{Caller, StepEnd, as_caller, locate};

@@ -6,9 +6,9 @@
 
 use std::collections::HashMap;
 
-use dap_wire::ids::IdKind;
-use dap_wire::{ErrorCode, Failure, command};
 use serde_json::Value;
+use tandem_wire::ids::IdKind;
+use tandem_wire::{ErrorCode, Failure, command};
 
 /// The session's counter of ids.
 #[derive(Debug)]

@@ -4,9 +4,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use dap_wire::{Failure, types};
 use serde::Deserialize;
 use serde_json::Value;
+use tandem_wire::{Failure, types};
 
 use super::access::AgentAccess;
 use tandem_engine::connect_attribute::ConnectAttribute;

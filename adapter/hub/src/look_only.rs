@@ -4,8 +4,8 @@
 //!
 //! Not here: what an engine offers; a request that it does not know is refused by the engine.
 
-use dap_wire::command::{self, LookOnly};
 use serde_json::Value;
+use tandem_wire::command::{self, LookOnly};
 
 use tandem_engine::{EngineRequest, StartedEngine};
 

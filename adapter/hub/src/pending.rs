@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use dap_wire::types::{MemoryEventBody, StoppedEventBody};
 use serde_json::Value;
+use tandem_wire::types::{MemoryEventBody, StoppedEventBody};
 
 use super::breakpoints::BreakpointScope;
 use super::event::{ClientId, ClientRequest, Ticket};

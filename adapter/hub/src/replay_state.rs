@@ -4,11 +4,11 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use dap_wire::types::{
+use serde_json::Value;
+use tandem_wire::types::{
     self, ChildProgram, DapModule, ModuleEventBody, ProgressEndEventBody, ThreadEventBody,
     ThreadRequestArguments,
 };
-use serde_json::Value;
 
 /// Maximum number of child sessions that are remembered: a pool of workers may start thousands.
 const MAX_CHILDREN: usize = 64;

@@ -37,10 +37,10 @@ mod tests;
 
 use std::time::Duration;
 
-use dap_wire::command::{self, ChangedState, CommandSpec};
-use dap_wire::types::{self, SessionChangedBody};
-use dap_wire::{ErrorCode, Failure, Message, Request, Response};
 use serde_json::Value;
+use tandem_wire::command::{self, ChangedState, CommandSpec};
+use tandem_wire::types::{self, SessionChangedBody};
+use tandem_wire::{ErrorCode, Failure, Message, Request, Response};
 
 use super::access::{AgentAccess, SessionAccess, Token};
 use super::arguments;
@@ -351,7 +351,7 @@ impl State {
         }
         let mut body = body.clone();
         client.protocol.to_event(&mut self.counter, event, &mut body);
-        let message = Message::Event(dap_wire::Event::new(event, body));
+        let message = Message::Event(tandem_wire::Event::new(event, body));
         self.effects.push(HubEffect::Send { client: id, message });
     }
 

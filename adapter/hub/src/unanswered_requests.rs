@@ -3,7 +3,7 @@
 //!
 //! Not here: requests that the engine has to answer ([`crate::pending`]).
 
-use dap_wire::Failure;
+use tandem_wire::Failure;
 
 use crate::event::{ClientId, ClientRequest};
 

@@ -31,24 +31,24 @@ const PROGRAM_TARGETS: [&[&str]; 2] = [
         "adapter",
         "clr_metadata",
         "cordebug",
-        "csharp_expr",
-        "dap_wire",
-        "download",
-        "log_output",
-        "pages",
-        "peers",
-        "session_registry",
         "tandem_child",
         "tandem_coreclr",
+        "tandem_csharp",
         "tandem_dap",
         "tandem_dotnet_launch",
+        "tandem_download",
         "tandem_engine",
         "tandem_error",
         "tandem_hub",
+        "tandem_log",
+        "tandem_pages",
+        "tandem_peers",
         "tandem_process",
+        "tandem_registry",
         "tandem_session",
+        "tandem_wire",
     ],
-    &["bridge", "tandem_mcp", "test_frameworks", "workspace_tools"],
+    &["bridge", "tandem_mcp", "tandem_testing", "tandem_workspace"],
 ];
 
 /// Parses a level, or a filter by targets (`adapter=debug`). Any other single word is rejected: it would be
@@ -158,7 +158,7 @@ mod tests {
         assert!(has("warn") && !filter.contains("bridge"), "{filter}");
         let unchanged = "info,adapter::cli=debug,my_adapter=trace,[span]=debug";
         assert_eq!(with_all_crates(unchanged), unchanged);
-        assert!(with_all_crates("bridge[call]=trace").ends_with(",workspace_tools[call]=trace"));
+        assert!(with_all_crates("bridge[call]=trace").ends_with(",tandem_workspace[call]=trace"));
         Ok(())
     }
 

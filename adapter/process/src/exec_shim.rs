@@ -21,8 +21,8 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use serde::{Deserialize, Serialize};
-use session_registry::ScratchFolder;
 use tandem_error::{ErrorCode, Failure};
+use tandem_registry::ScratchFolder;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::oneshot;
@@ -86,7 +86,7 @@ impl ExecShim {
                 .failure(&format!("there is no folder `{}`", cwd.display()))
                 .hint("set `cwd` to an existing folder"));
         }
-        let scratch = ScratchFolder::new(&session_registry::folder())
+        let scratch = ScratchFolder::new(&tandem_registry::folder())
             .map_err(|error| program.failure(&format!("cannot create a folder for its socket: {error}")))?;
         let socket = scratch.path().join("program");
         let listener = UnixListener::bind(&socket)

@@ -23,8 +23,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use serde::{Deserialize, Serialize};
-use session_registry::ScratchFolder;
 use tandem_error::{ErrorCode, Failure};
+use tandem_registry::ScratchFolder;
 use tokio::sync::watch;
 
 use super::child::{Child, SpawnSpec, signal_group};
@@ -80,7 +80,7 @@ impl TerminalLaunch {
         spec.refuse_foreign()?;
         let stub_name =
             stub.to_str().ok_or_else(|| failed(format!("`{}` is not UTF-8", stub.display())))?.to_owned();
-        let scratch = ScratchFolder::new(&session_registry::folder())
+        let scratch = ScratchFolder::new(&tandem_registry::folder())
             .map_err(|error| failed(format!("cannot create a folder for its socket: {error}")))?;
         let mut name = [0u8; 8];
         getrandom::fill(&mut name).map_err(|error| failed(format!("no random name: {error}")))?;

@@ -19,9 +19,9 @@ mod tests;
 
 use std::time::Duration;
 
-use dap_wire::types::{self, OutputEventBody, StartDebuggingRequestArguments};
-use dap_wire::{ErrorCode, Event, Failure, Message, Response};
 use serde_json::Value;
+use tandem_wire::types::{self, OutputEventBody, StartDebuggingRequestArguments};
+use tandem_wire::{ErrorCode, Event, Failure, Message, Response};
 use tokio::sync::{mpsc, watch};
 
 use super::connection::Connection;

@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use dap_wire::{ErrorCode, Failure};
 use futures::future::BoxFuture;
 use serde_json::Value;
+use tandem_wire::{ErrorCode, Failure};
 use tokio::sync::{mpsc, watch};
 
 use super::connection::Connection;

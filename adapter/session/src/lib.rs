@@ -5,7 +5,7 @@
 //! client's socket, behind its [`queue`]. The actor needs [`connection`], [`host`] (what its process does for
 //! it) and [`inbox`], [`proxy`] (a client that is connected to another session) and [`reverse_seqs`].
 //!
-//! Not here: bytes and frames (`dap_wire`), pipes (`tandem_process`), debugging (`tandem_engine`).
+//! Not here: bytes and frames (`tandem_wire`), pipes (`tandem_process`), debugging (`tandem_engine`).
 
 pub mod actor;
 pub mod connection;

@@ -11,11 +11,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dap_wire::codec::DapCodec;
-use dap_wire::types::{self, OutputEventBody};
-use dap_wire::{ErrorCode, Event, Failure, Message, Request, Response};
 use futures::{SinkExt, StreamExt};
 use serde_json::Value;
+use tandem_wire::codec::DapCodec;
+use tandem_wire::types::{self, OutputEventBody};
+use tandem_wire::{ErrorCode, Event, Failure, Message, Request, Response};
 use tokio::sync::mpsc;
 use tokio_util::codec::{FramedRead, FramedWrite};
 use tokio_util::sync::CancellationToken;

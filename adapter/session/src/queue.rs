@@ -6,8 +6,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use dap_wire::Message;
 use serde_json::Value;
+use tandem_wire::Message;
 use tokio::sync::mpsc;
 
 use tandem_process::{OutputCursor, StreamPositions};
@@ -125,8 +125,8 @@ fn value_size(value: &Value) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use dap_wire::Event;
     use serde_json::json;
+    use tandem_wire::Event;
 
     use super::*;
 

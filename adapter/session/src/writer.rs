@@ -5,10 +5,10 @@
 //! from the rings when the socket has room and nothing else waits. So a slow client gets merged events and,
 //! past the rings, a note of what it missed, and never blocks the session.
 
-use dap_wire::codec::{DapCodec, FrameError};
-use dap_wire::types::{self, OutputEventBody};
-use dap_wire::{Event, Message};
 use futures::SinkExt;
+use tandem_wire::codec::{DapCodec, FrameError};
+use tandem_wire::types::{self, OutputEventBody};
+use tandem_wire::{Event, Message};
 use tokio::io::AsyncWrite;
 use tokio_util::codec::FramedWrite;
 

@@ -7,9 +7,9 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use dap_wire::types;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tandem_wire::types;
 
 use super::catalog;
 use tandem_engine::description::{Description, Evidence, matches};

@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use dap_wire::{Failure, types};
 use serde_json::Value;
+use tandem_wire::{Failure, types};
 use tokio::sync::mpsc;
 
 use super::detect;
@@ -96,7 +96,7 @@ pub fn engine_for(arguments: &Value) -> Result<Value, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use dap_wire::command::{COMMANDS, LookOnly};
+    use tandem_wire::command::{COMMANDS, LookOnly};
 
     use super::*;
     use tandem_child::started;

@@ -9,10 +9,10 @@ use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
 use std::time::Duration;
 
-use dap_wire::peer::Peer;
-use dap_wire::types::{self, SessionControlArguments};
-use dap_wire::{ErrorCode, Failure};
-use session_registry::ReservedId;
+use tandem_registry::ReservedId;
+use tandem_wire::peer::Peer;
+use tandem_wire::types::{self, SessionControlArguments};
+use tandem_wire::{ErrorCode, Failure};
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;

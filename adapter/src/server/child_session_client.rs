@@ -6,13 +6,13 @@
 
 use std::time::Duration;
 
-use dap_wire::peer::{Incoming, Peer};
-use dap_wire::types::{
+use serde_json::Value;
+use tandem_wire::peer::{Incoming, Peer};
+use tandem_wire::types::{
     self, InitializeRequestArguments, SessionChangedBody, SessionControlArguments, SessionInfoArguments,
     SessionInfoBody, StoppedEventBody,
 };
-use dap_wire::{ErrorCode, Failure};
-use serde_json::Value;
+use tandem_wire::{ErrorCode, Failure};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -197,10 +197,10 @@ async fn update_breakpoints(peer: &Peer, held: &mut BreakpointSnapshot, breakpoi
 
 #[cfg(test)]
 mod tests {
-    use dap_wire::codec::DapCodec;
-    use dap_wire::{Event, Message, Response};
     use futures::{SinkExt, StreamExt};
     use serde_json::json;
+    use tandem_wire::codec::DapCodec;
+    use tandem_wire::{Event, Message, Response};
     use tokio::io::DuplexStream;
     use tokio_util::codec::Framed;
 

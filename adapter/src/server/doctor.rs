@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use pages::report::{self, CheckResult};
+use tandem_pages::report::{self, CheckResult};
 
 /// Kernel setting that decides whether a debugger may attach to processes that it has not started.
 const PTRACE_SCOPE: &str = "/proc/sys/kernel/yama/ptrace_scope";
@@ -67,8 +67,8 @@ fn adapters(folder: &Path) -> Vec<CheckResult> {
 }
 
 fn sessions() -> CheckResult {
-    let live = session_registry::all();
-    match session_registry::prepare_one(&session_registry::folders()) {
+    let live = tandem_registry::all();
+    match tandem_registry::prepare_one(&tandem_registry::folders()) {
         Ok((folder, _)) => {
             CheckResult::well("sessions", format!("{} live, in {}", live.len(), folder.display()))
         }

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use dap_wire::Failure;
 use tandem_engine::description::Description;
+use tandem_wire::Failure;
 
 /// No runtime of .NET was found.
 pub(super) const NO_RUNTIME: &str = "no .NET runtime in DOTNET_ROOT, PATH, ~/.dotnet or the usual places";

@@ -13,7 +13,7 @@ use anyhow::Context;
 use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 
-use session_registry::ReservedId;
+use tandem_registry::ReservedId;
 
 use super::child_hosts::ChildHosts;
 use super::host_process::{DEFAULT_BUFFER_LEN, HostProcess, split_connection};
@@ -73,7 +73,7 @@ async fn host(start: HostStart, attributes: Option<Value>) -> anyhow::Result<()>
     let HostStart { token, handed_over, access, child, logging, .. } = start;
     cordebug::allocator::give_back_large_blocks();
     let token = if token { Some(read_token()?) } else { None };
-    let (folder, refused) = session_registry::prepare_one(&session_registry::folders())?;
+    let (folder, refused) = tandem_registry::prepare_one(&tandem_registry::folders())?;
     for error in refused {
         tracing::warn!(folder = %folder.display(), "sessions are in another folder: {error:#}");
     }

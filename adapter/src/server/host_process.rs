@@ -4,16 +4,16 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use dap_wire::peer::Peer;
-use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
+use tandem_wire::peer::Peer;
+use tandem_wire::{ErrorCode, Failure};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixListener;
 use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
-use session_registry::{PublishedSession, ReservedId, SessionLauncher};
+use tandem_registry::{PublishedSession, ReservedId, SessionLauncher};
 
 use super::child_hosts::{self, ChildHosts};
 use super::child_session_client;
@@ -152,7 +152,7 @@ impl Host for HostProcess {
             Failure::new(ErrorCode::NoSession, format!("cannot join session `{session}`: {reason}"))
                 .hint("`tandem-dap sessions` lists the live ones")
         };
-        let entry = session_registry::find(session);
+        let entry = tandem_registry::find(session);
         let entry = entry.ok_or_else(|| missing("it does not exist".into()))?;
         if let Some(reason) = entry.join_obstacle() {
             return Err(Failure::new(
@@ -161,7 +161,7 @@ impl Host for HostProcess {
             )
             .hint("update Tandem here, or use the release that started the session"));
         }
-        let socket = session_registry::connect(&entry.socket).map_err(|error| missing(error.to_string()))?;
+        let socket = tandem_registry::connect(&entry.socket).map_err(|error| missing(error.to_string()))?;
         tokio::net::UnixStream::from_std(socket)
             .map(split_connection)
             .map_err(|error| missing(error.to_string()))
@@ -183,7 +183,7 @@ impl Host for HostProcess {
             return changed
                 .unwrap_or_else(|error| tracing::error!("the session's file is out of date: {error:#}"));
         }
-        let entry = session_registry::SessionRecord {
+        let entry = tandem_registry::SessionRecord {
             id: self.id.clone(),
             pid: std::process::id(),
             title: description.title,
@@ -228,7 +228,7 @@ impl Drop for HostProcess {
 async fn accept(listener: UnixListener, inbox: Inbox) {
     while let Ok((socket, _)) = listener.accept().await {
         // No other user can reach it, unless the mode of its folder was changed.
-        if !peers::user_of_unix(&socket).is_ok_and(peers::is_trusted) {
+        if !tandem_peers::user_of_unix(&socket).is_ok_and(tandem_peers::is_trusted) {
             tracing::warn!("a connection of another user was refused");
             continue;
         }

@@ -12,7 +12,7 @@ use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
-use peers::{ConnectionLimiter, ConnectionLimits, ConnectionPermit, PeerIdentity};
+use tandem_peers::{ConnectionLimiter, ConnectionLimits, ConnectionPermit, PeerIdentity};
 use tokio::net::TcpStream;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -235,7 +235,7 @@ impl Acceptor {
     }
 
     fn over_unix(&self, connection: tokio::net::UnixStream) {
-        let who = match peers::user_of_unix(&connection) {
+        let who = match tandem_peers::user_of_unix(&connection) {
             Ok(user) => PeerIdentity::User(user),
             Err(error) => return tracing::warn!(%error, "a connection of an unknown user was refused"),
         };
@@ -294,7 +294,7 @@ fn is_stale(path: &Path) -> bool {
     }
     let deadline = Instant::now() + MAX_EXEC_WAIT;
     loop {
-        match session_registry::connect(path).err() {
+        match tandem_registry::connect(path).err() {
             Some(rustix::io::Errno::CONNREFUSED) => return true,
             None if Instant::now() < deadline => std::thread::sleep(EXEC_POLL_INTERVAL),
             _ => return false,

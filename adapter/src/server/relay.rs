@@ -12,8 +12,8 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use dap_wire::types::{self, OutputEventBody};
-use dap_wire::{Event, Message};
+use tandem_wire::types::{self, OutputEventBody};
+use tandem_wire::{Event, Message};
 
 use super::fd_passing;
 use super::partial_write::{self, FramePosition};

@@ -1,6 +1,6 @@
 //! `tandem-dap sessions`: the list of live sessions, for people and for scripts. Writes to stdout.
 //!
-//! Not here: the folder with the list (`session-registry`).
+//! Not here: the folder with the list (`tandem-registry`).
 
 use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// # Errors
 /// When stdout is closed.
 pub fn list(json: bool) -> anyhow::Result<()> {
-    let entries = session_registry::all();
+    let entries = tandem_registry::all();
     let mut out = std::io::stdout().lock();
     if json {
         serde_json::to_writer_pretty(&mut out, &entries)?;

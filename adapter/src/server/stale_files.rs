@@ -12,7 +12,7 @@ const DEATH_TIMEOUT: Duration = Duration::from_millis(500);
 /// Removes what crashed hosts left.
 fn sweep() {
     // Listing sweeps.
-    drop(session_registry::all());
+    drop(tandem_registry::all());
     cordebug::startup::sweep_stale();
 }
 

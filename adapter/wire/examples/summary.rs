@@ -1,12 +1,12 @@
 //! The messages in one direction of a debug session, one line each:
-//! `cargo run -p dap-wire --example summary < RECORDED`.
+//! `cargo run -p tandem-wire --example summary < RECORDED`.
 //!
 //! A frame that is not a DAP message is reported and the next one is read; a stream that breaks the framing
 //! ends it with the reason.
 
-use dap_wire::Message;
-use dap_wire::codec::DapCodec;
 use futures::StreamExt;
+use tandem_wire::Message;
+use tandem_wire::codec::DapCodec;
 use tokio_util::codec::FramedRead;
 
 #[allow(clippy::print_stdout, reason = "the lines are what it is for")]

@@ -1,7 +1,7 @@
 //! The requests and session changes that Tandem adds to DAP, with their documentation. The tables of
 //! `docs/protocol-extensions.md` are generated from it.
 //!
-//! `INSTA_UPDATE=always cargo test -p dap-wire documentation` regenerates them. Not here: what a request
+//! `INSTA_UPDATE=always cargo test -p tandem-wire documentation` regenerates them. Not here: what a request
 //! needs ([`crate::command`]), and fields that Tandem adds to requests and events of DAP.
 
 /// A request of Tandem that DAP does not have.

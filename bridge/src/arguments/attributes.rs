@@ -4,10 +4,10 @@
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
-use dap_wire::types;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
+use tandem_wire::types;
 
 /// Attributes that launching and attaching share.
 const COMMON: [&str; 18] = [

@@ -9,8 +9,8 @@
 //! - A list or an object may come as JSON in a string; one element is a list of one.
 //! - Anything else is refused with the expected form.
 
-use dap_wire::Failure;
 use serde_json::{Value, json};
+use tandem_wire::Failure;
 
 /// The largest float up to which each whole number is exact.
 const MAX_EXACT: f64 = 9_007_199_254_740_992.0;

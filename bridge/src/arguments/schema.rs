@@ -10,12 +10,12 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use dap_wire::Failure;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use tandem_wire::Failure;
 
 use super::ToolArguments;
 use super::kind::ArgumentType;

@@ -14,7 +14,7 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
-use peers::{ConnectionLimiter, ConnectionLimits, ConnectionPermit, PeerIdentity};
+use tandem_peers::{ConnectionLimiter, ConnectionLimits, ConnectionPermit, PeerIdentity};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 use subtle::ConstantTimeEq;
-use workspace_tools::process::TOKEN_VARIABLE;
+use tandem_workspace::process::TOKEN_VARIABLE;
 
 /// Shorter ones can be guessed.
 const MIN_LEN: usize = 16;
@@ -44,9 +44,9 @@ impl BearerToken {
             .with_context(|| format!("the token file `{}` cannot be used", file.display()))?;
         if new {
             let (kept, token) = (file.display(), &token.0);
-            log_output::say(&format!("tandem-mcp: new token (shown once, kept in {kept}): {token}"));
+            tandem_log::say(&format!("tandem-mcp: new token (shown once, kept in {kept}): {token}"));
         } else {
-            log_output::say(&format!("tandem-mcp: the token is in {}", file.display()));
+            tandem_log::say(&format!("tandem-mcp: the token is in {}", file.display()));
         }
         Ok(token)
     }

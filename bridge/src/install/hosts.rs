@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use dap_wire::types;
 use serde::Serialize;
 use serde_json::Value;
+use tandem_wire::types;
 
 /// The user's folders that configurations are in.
 #[derive(Debug, Clone)]

@@ -9,7 +9,7 @@ use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure};
+use tandem_wire::{ErrorCode, Failure};
 
 /// How long the adapter may take to print its version.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(10);

@@ -7,10 +7,10 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use dap_wire::types::{Breakpoint, BreakpointRequest, Source, StackTraceArguments};
-use dap_wire::{ErrorCode, Event, Failure};
 use serde_json::{Value, json};
-use workspace_tools::roots::Roots;
+use tandem_wire::types::{Breakpoint, BreakpointRequest, Source, StackTraceArguments};
+use tandem_wire::{ErrorCode, Event, Failure};
+use tandem_workspace::roots::Roots;
 
 use super::AgentSession;
 use super::requests::{LoadedSourcesArguments, SetBreakpointsArguments, SetFunctionBreakpointsArguments};
@@ -269,8 +269,8 @@ pub fn locate_text(arguments: &BreakpointArguments, roots: &Roots) -> Result<Bre
 mod tests {
     use std::time::Duration;
 
-    use dap_wire::Request;
-    use dap_wire::peer::Peer;
+    use tandem_wire::Request;
+    use tandem_wire::peer::Peer;
 
     use super::super::test_connection::{connect, receive};
     use super::*;

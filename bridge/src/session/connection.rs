@@ -1,10 +1,10 @@
 //! The connection to a session: to its socket, and the first request on it.
 
-use dap_wire::peer::Peer;
-use dap_wire::types::{self, InitializeRequestArguments};
-use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
-use session_registry::SessionRecord;
+use tandem_registry::SessionRecord;
+use tandem_wire::peer::Peer;
+use tandem_wire::types::{self, InitializeRequestArguments};
+use tandem_wire::{ErrorCode, Failure};
 use tokio::net::UnixStream;
 
 use super::REQUEST_TIMEOUT;
@@ -12,7 +12,7 @@ use super::REQUEST_TIMEOUT;
 /// Removes fields that an adapter added to a body and that do not matter to agents.
 pub(super) fn body(mut body: Value) -> Value {
     if let Some(fields) = body.as_object_mut() {
-        fields.shift_remove(dap_wire::EXTRA_FIELDS);
+        fields.shift_remove(tandem_wire::EXTRA_FIELDS);
     }
     body
 }

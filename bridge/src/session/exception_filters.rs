@@ -1,9 +1,9 @@
 //! The exceptions at which a launched program stops: those that the agent chose, the engine's usual ones, and
 //! those of tests.
 
-use dap_wire::types::{ExceptionFilterOptions, SetExceptionBreakpointsArguments};
 use serde::Deserialize;
-use test_frameworks::host::Stops;
+use tandem_testing::host::Stops;
+use tandem_wire::types::{ExceptionFilterOptions, SetExceptionBreakpointsArguments};
 
 use super::AgentSession;
 

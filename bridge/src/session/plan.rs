@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use dap_wire::types;
 use serde::Deserialize;
 use serde_json::Value;
-use test_frameworks::host::Stops;
+use tandem_testing::host::Stops;
+use tandem_wire::types;
 
 use crate::breakpoint_requests::BreakpointRequests;
 use crate::repeat::Repeat;

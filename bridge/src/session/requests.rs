@@ -1,9 +1,12 @@
 //! The requests that the bridge sends: the arguments of each determine its command and the type of its body.
 //!
 //! Not here: sending them ([`super::AgentSession`]); types that other clients use as well
-//! (`dap_wire::types`).
+//! (`tandem_wire::types`).
 
-use dap_wire::types::{
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Map;
+use tandem_wire::types::{
     BreakpointRequest, DapModulesArguments, DapSourceArguments, EvaluateArguments, EvaluateResponseBody,
     ExceptionInfoArguments, ExceptionInfoResponseBody, FollowCallBody, GotoTargetsArguments,
     GotoTargetsResponseBody, LoadedSourcesResponseBody, ModulesResponseBody, ReadInputBody, ReadOutputBody,
@@ -12,9 +15,6 @@ use dap_wire::types::{
     SetVariableResponseBody, Source, SourceResponseBody, StackTraceArguments, StackTraceResponseBody,
     ThreadsResponseBody, VariablesArguments, VariablesResponseBody, WriteInputBody,
 };
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::Map;
 
 /// The arguments of a request of DAP, or of Tandem's own.
 pub trait DapRequest: Serialize {

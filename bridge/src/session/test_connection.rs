@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use dap_wire::Request;
-use dap_wire::peer::{Incoming, Peer};
+use tandem_wire::Request;
+use tandem_wire::peer::{Incoming, Peer};
 use tokio::sync::mpsc;
 
 use super::AgentSession;

@@ -2,11 +2,11 @@
 //!
 //! Declares no tool: [`super::inspect`] does.
 
-use dap_wire::Failure;
-use dap_wire::types::{SetVariableArguments, SetVariableResponseBody, VariablesArguments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tandem_wire::Failure;
+use tandem_wire::types::{SetVariableArguments, SetVariableResponseBody, VariablesArguments};
 use tokio_util::sync::CancellationToken;
 
 use super::answer;

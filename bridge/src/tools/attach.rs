@@ -8,11 +8,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use dap_wire::Failure;
-use dap_wire::types::{DapModule, DapModulesArguments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tandem_wire::Failure;
+use tandem_wire::types::{DapModule, DapModulesArguments};
 use tokio::time::Instant;
 
 use super::answer;

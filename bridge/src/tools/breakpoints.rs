@@ -5,11 +5,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use dap_wire::types::{SessionInfoArguments, SetExceptionBreakpointsArguments};
-use dap_wire::{ErrorCode, Failure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tandem_wire::types::{SessionInfoArguments, SetExceptionBreakpointsArguments};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::answer;
 use super::other_breakpoints::{OtherBreakpoint, others};

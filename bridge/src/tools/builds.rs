@@ -1,22 +1,22 @@
 //! The tools for builds, diagnostics and commands: their declarations, and `pending` as the answer to a call
 //! that has waited long enough while the work continues.
 //!
-//! Runs nothing: the crate `workspace-tools` does.
+//! Runs nothing: the crate `tandem-workspace` does.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use dap_wire::Failure;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tandem_wire::Failure;
+use tandem_workspace::build::project::Project;
+use tandem_workspace::build::{self, BuildAction, RunnerArguments};
+use tandem_workspace::command_line;
+use tandem_workspace::commands;
+use tandem_workspace::jobs::{JobStatus, ProgressSink};
+use tandem_workspace::process::ProcessCommand;
 use tokio_util::sync::CancellationToken;
-use workspace_tools::build::project::Project;
-use workspace_tools::build::{self, BuildAction, RunnerArguments};
-use workspace_tools::command_line;
-use workspace_tools::commands;
-use workspace_tools::jobs::{JobStatus, ProgressSink};
-use workspace_tools::process::ProcessCommand;
 
 use super::answer;
 use crate::arguments::schema::ArgumentSchema;

@@ -5,11 +5,11 @@
 
 use std::time::Duration;
 
-use dap_wire::Failure;
-use dap_wire::types::{SessionInfoArguments, StoppedEventBody};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
+use tandem_wire::Failure;
+use tandem_wire::types::{SessionInfoArguments, StoppedEventBody};
 use tokio::time::Instant;
 
 use super::answer;

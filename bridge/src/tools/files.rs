@@ -1,15 +1,15 @@
 //! The file tools, confined to the roots: their declarations.
 //!
-//! Opens no file: [`workspace_tools::files`] does.
+//! Opens no file: [`tandem_workspace::files`] does.
 
 use std::sync::Arc;
 
-use dap_wire::{ErrorCode, Failure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use workspace_tools::files::{self, EntryType, reading, writing};
-use workspace_tools::roots::Roots;
+use tandem_wire::{ErrorCode, Failure};
+use tandem_workspace::files::{self, EntryType, reading, writing};
+use tandem_workspace::roots::Roots;
 
 use crate::arguments::schema::{ArgumentSchema, IntegerOrText};
 use crate::call::ToolCall;

@@ -4,10 +4,10 @@
 
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tandem_wire::{ErrorCode, Failure};
 use tokio::time::Instant;
 
 use super::execution::unseen_event;

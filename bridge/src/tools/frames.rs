@@ -1,11 +1,11 @@
 //! The call stack as tools answer it: the user's frames, with runs of frames of libraries folded into a row
 //! each; and which frame and scope a call means. Variables of a frame are not here.
 
-use dap_wire::types::StackFrame;
-use dap_wire::{ErrorCode, Failure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tandem_wire::types::StackFrame;
+use tandem_wire::{ErrorCode, Failure};
 
 use super::answer;
 use super::shown_frame::{has_ended, locals_scopes, shown_frame, stack};

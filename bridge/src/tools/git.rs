@@ -1,13 +1,13 @@
 //! The git tools, confined to the roots: their declarations.
 //!
-//! Runs no git: [`workspace_tools::git`] does.
+//! Runs no git: [`tandem_workspace::git`] does.
 
-use dap_wire::Failure;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
-use workspace_tools::git::repository::Repository;
-use workspace_tools::git::{changes, diff, history, status};
+use tandem_wire::Failure;
+use tandem_workspace::git::repository::Repository;
+use tandem_workspace::git::{changes, diff, history, status};
 
 use crate::arguments::schema::ArgumentSchema;
 use crate::call::ToolCall;

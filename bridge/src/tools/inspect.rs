@@ -3,11 +3,11 @@
 //!
 //! Not here: assignments ([`super::assignment`]), and a whole stop in one answer ([`super::snapshot`]).
 
-use dap_wire::types::{DapModule, DapModulesArguments, EvaluationEffects};
-use dap_wire::{ErrorCode, Failure, types};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tandem_wire::types::{DapModule, DapModulesArguments, EvaluationEffects};
+use tandem_wire::{ErrorCode, Failure, types};
 
 use super::stop_exception::exception_of;
 use super::stops::{named_thread, stopped_thread};

@@ -4,10 +4,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use dap_wire::Failure;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tandem_wire::Failure;
 use tokio::time::Instant;
 
 use super::launch_breakpoints::{add_breakpoints, find_source};

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use dap_wire::Failure;
 use serde_json::Value;
+use tandem_wire::Failure;
 
 use crate::arguments::schema;
 use crate::breakpoint_requests::{BreakpointArguments, BreakpointRequests, Purpose, RequestedBreakpoint};

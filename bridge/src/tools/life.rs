@@ -7,7 +7,7 @@ mod signature;
 
 use std::collections::BTreeMap;
 
-use dap_wire::types::{FollowCallBody, FollowedFunction, NamedValue, Source};
+use tandem_wire::types::{FollowCallBody, FollowedFunction, NamedValue, Source};
 
 use crate::source::SourceText;
 use fold::{ExecutedStatement, FoldedItem, Loop, fold, parse};
@@ -254,8 +254,8 @@ fn cut(text: &str, most: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use dap_wire::types;
     use serde_json::{Value, json};
+    use tandem_wire::types;
 
     use super::*;
 

@@ -2,9 +2,9 @@
 //!
 //! Not here: this agent's own ([`super::breakpoints`]).
 
-use dap_wire::types::{self, SessionClient, Source};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tandem_wire::types::{self, SessionClient, Source};
 
 /// Breakpoints of the other clients.
 pub fn others(clients: &[SessionClient]) -> Vec<OtherBreakpoint> {

@@ -4,11 +4,11 @@
 
 use std::time::Duration;
 
-use dap_wire::Failure;
-use dap_wire::types::ReadOutputBody;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tandem_wire::Failure;
+use tandem_wire::types::ReadOutputBody;
 
 use super::answer;
 use crate::arguments::schema::ArgumentSchema;

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use dap_wire::Failure;
 use serde_json::Value;
+use tandem_wire::Failure;
 
 use super::run_answer::{RunAnswer, RunCounts};
 use super::test_processes::{self, RunStart, leave};

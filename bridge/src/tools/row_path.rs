@@ -4,7 +4,7 @@
 //!
 //! Not here: finding the row again ([`super::value_path`]).
 
-use dap_wire::types::DapVariable;
+use tandem_wire::types::DapVariable;
 
 /// Leads from a value to one of its rows.
 pub(super) const ARROW: &str = "→";

@@ -4,7 +4,7 @@
 //! Declares the form. Not here: what a stop says ([`super::stops`]), the wait ([`super::waiting`]).
 
 use serde::Serialize;
-use test_frameworks::answer::TestRunAnswer;
+use tandem_testing::answer::TestRunAnswer;
 
 use super::session_summary::SessionSummary;
 use crate::breakpoint_body::BreakpointBody;
@@ -329,8 +329,8 @@ impl RunAnswer {
 
 #[cfg(test)]
 mod tests {
-    use dap_wire::types;
     use serde_json::json;
+    use tandem_wire::types;
 
     use super::*;
     use crate::program_event::{HitBreakpoint, StopException};

@@ -1,6 +1,6 @@
 //! Addresses at which a server listens, found in what it prints. Nothing here connects to them.
 
-use dap_wire::types::ReadOutputBody;
+use tandem_wire::types::ReadOutputBody;
 
 use crate::session::AgentSession;
 use crate::session::requests::ReadOutputArguments;

@@ -1,14 +1,14 @@
 //! `debug_sessions`: the live sessions on this machine, who started them, and where they are stopped; and
 //! joining one of them.
 //!
-//! Not here: the session of this agent ([`super::sessions`]), the files of the list (`session-registry`).
+//! Not here: the session of this agent ([`super::sessions`]), the files of the list (`tandem-registry`).
 
-use dap_wire::Failure;
-use dap_wire::types::{SessionInfoArguments, SessionInfoBody, SessionPlace};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use session_registry::SessionRecord;
+use tandem_registry::SessionRecord;
+use tandem_wire::Failure;
+use tandem_wire::types::{SessionInfoArguments, SessionInfoBody, SessionPlace};
 use tokio::task::JoinSet;
 
 use super::run_answer::RunEvent;
@@ -134,7 +134,7 @@ fn is_false(flag: &bool) -> bool {
 async fn live_sessions(call: &ToolCall) -> Vec<PublishedRow> {
     let (joined, client) = (call.bridge.joined_sessions(), call.bridge.client());
     let mut asking = JoinSet::new();
-    let entries = session_registry::all();
+    let entries = tandem_registry::all();
     let mut list: Vec<PublishedRow> = entries.iter().map(PublishedRow::of).collect();
     for (at, entry) in entries.into_iter().enumerate().take(MAX_QUERIED_SESSIONS) {
         let ours = joined.iter().find(|session| session.id == entry.id).cloned();
@@ -196,8 +196,8 @@ impl PublishedRow {
 
 #[cfg(test)]
 mod tests {
-    use dap_wire::types;
     use serde_json::json;
+    use tandem_wire::types;
 
     use super::*;
 

@@ -2,11 +2,11 @@
 //!
 //! Declares no tool: [`super::sessions`] does.
 
-use dap_wire::types::{
-    self, ProcessEventBody, ProgramExit, SessionClient, SessionInfoArguments, SessionInfoBody,
-};
 use serde::Serialize;
 use serde_json::Value;
+use tandem_wire::types::{
+    self, ProcessEventBody, ProgramExit, SessionClient, SessionInfoArguments, SessionInfoBody,
+};
 
 use super::session_summary::SessionSummary;
 use super::shown_frame::shown_frame;

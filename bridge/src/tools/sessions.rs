@@ -4,10 +4,10 @@
 
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure, types};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tandem_wire::{ErrorCode, Failure, types};
 use tokio::time::Instant;
 
 use super::session_state::{SessionState, query_state};

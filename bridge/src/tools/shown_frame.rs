@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
-use dap_wire::Failure;
-use dap_wire::types::{
+use tandem_wire::Failure;
+use tandem_wire::types::{
     self, DapScope, DapVariable, SourceAvailability, StackFrame, StackTraceArguments, StackTraceResponseBody,
 };
 

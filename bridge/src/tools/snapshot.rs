@@ -2,10 +2,10 @@
 //!
 //! Not here: one variable or expression at a time ([`super::inspect`]).
 
-use dap_wire::{Failure, types};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tandem_wire::{Failure, types};
 
 use super::answer;
 use super::frames::{CallStack, ShownFrames, frame_of};
@@ -271,8 +271,8 @@ async fn diff(call: &ToolCall, arguments: SnapshotDiffArguments) -> Result<Value
 
 #[cfg(test)]
 mod tests {
-    use dap_wire::ErrorCode;
     use serde_json::json;
+    use tandem_wire::ErrorCode;
 
     use super::*;
     use crate::session::test_connection::{connect, receive};

@@ -67,8 +67,8 @@ fn missing<'a>(one: &'a Values, other: &Values) -> Vec<UnmatchedValue<'a>> {
 
 #[cfg(test)]
 mod tests {
-    use dap_wire::types;
     use serde_json::json;
+    use tandem_wire::types;
 
     use super::*;
 

@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use dap_wire::types::{DapSourceArguments, Source, StackFrame};
-use dap_wire::{ErrorCode, Failure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tandem_wire::types::{DapSourceArguments, Source, StackFrame};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::answer;
 use super::shown_frame::{has_source, shown_frame, stack};

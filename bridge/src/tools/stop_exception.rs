@@ -4,10 +4,10 @@
 
 use std::collections::VecDeque;
 
-use dap_wire::types::{
+use serde_json::Value;
+use tandem_wire::types::{
     self, ExceptionDetails, ExceptionInfoArguments, ExceptionInfoResponseBody, ExceptionOrigin,
 };
-use serde_json::Value;
 
 use crate::program_event::{InnerException, StopException};
 use crate::source::ShownPlace;

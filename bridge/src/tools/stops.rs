@@ -6,8 +6,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dap_wire::types::{ChildProgram, StopDetails, StoppedEventBody};
-use dap_wire::{ErrorCode, Failure};
+use tandem_wire::types::{ChildProgram, StopDetails, StoppedEventBody};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::run_answer::{EventDetails, OtherEvent, ReportedChild, RunAnswer, RunEvent, StoppedProgram};
 use super::shown_frame::read_frame;

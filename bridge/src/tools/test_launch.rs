@@ -4,10 +4,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
+use tandem_wire::{ErrorCode, Failure};
+use tandem_workspace::roots::Roots;
 use tokio::time::Instant;
-use workspace_tools::roots::Roots;
 
 use super::run_answer::RunAnswer;
 use super::test_processes::{RunStart, begin, leave};
@@ -117,6 +117,6 @@ fn unknown_framework(folder: &std::path::Path) -> Failure {
 }
 
 fn known_frameworks() -> String {
-    let names: Vec<&str> = test_frameworks::framework::ALL.iter().map(|framework| framework.name()).collect();
+    let names: Vec<&str> = tandem_testing::framework::ALL.iter().map(|framework| framework.name()).collect();
     names.join(", ")
 }

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use dap_wire::types::BreakpointRequest;
-use dap_wire::{ErrorCode, Failure};
-use test_frameworks::host::Stops;
+use tandem_testing::host::Stops;
+use tandem_wire::types::BreakpointRequest;
+use tandem_wire::{ErrorCode, Failure};
+use tandem_workspace::process::ProcessExit;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-use workspace_tools::process::ProcessExit;
 
 use super::launch_breakpoints::add_breakpoints;
 use super::run_answer::{RunAnswer, UnfinishedWait};

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use dap_wire::Failure;
-use test_frameworks::run::KnownException;
+use tandem_testing::run::KnownException;
+use tandem_wire::Failure;
 
 use super::run_answer::{RunAnswer, RunEvent};
 use super::test_processes::{self, RunStart, leave};

@@ -1,16 +1,16 @@
-//! Tests: the tools that list, run and debug them. Converts calls to requests of the crate `test-frameworks`,
+//! Tests: the tools that list, run and debug them. Converts calls to requests of the crate `tandem-testing`,
 //! which knows the frameworks.
 //!
 //! Not here: runs under the debugger ([`super::test_launch`]).
 
-use dap_wire::{ErrorCode, Failure};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
-use test_frameworks::repeat::{MAX_PARALLEL, MAX_RUNS};
-use test_frameworks::request::TestRequest;
-use workspace_tools::build::project::Project;
-use workspace_tools::build::{self, BuildAction};
+use tandem_testing::repeat::{MAX_PARALLEL, MAX_RUNS};
+use tandem_testing::request::TestRequest;
+use tandem_wire::{ErrorCode, Failure};
+use tandem_workspace::build::project::Project;
+use tandem_workspace::build::{self, BuildAction};
 
 use super::{answer, builds, test_launch};
 use crate::arguments::schema::ArgumentSchema;

@@ -2,10 +2,10 @@
 //!
 //! Declares no tool: [`super::inspect`] does.
 
-use dap_wire::Failure;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tandem_wire::Failure;
 
 use super::answer;
 use super::shown_frame::stack;

@@ -2,10 +2,10 @@
 //!
 //! Not here: the record of the events ([`crate::event_log`]).
 
-use dap_wire::Failure;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tandem_wire::Failure;
 
 use crate::arguments::schema::ArgumentSchema;
 use crate::bounds::Budget;

@@ -7,11 +7,11 @@ mod table;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dap_wire::types::TraceRequest;
-use dap_wire::{ErrorCode, Event, Failure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tandem_wire::types::TraceRequest;
+use tandem_wire::{ErrorCode, Event, Failure};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;

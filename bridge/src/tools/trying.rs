@@ -11,10 +11,10 @@ mod stopped_run;
 
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::answer;
 use super::repeats::disable_build;

@@ -1,8 +1,8 @@
 //! The parts of an answer about a stop that the debugger could not read. The answer has the rest, and says
 //! which part is missing and why. Not here: calls that fail as a whole.
 
-use dap_wire::{ErrorCode, Failure};
 use serde_json::{Map, Value};
+use tandem_wire::{ErrorCode, Failure};
 
 use crate::session::AgentSession;
 use crate::snapshot::ProgramState;

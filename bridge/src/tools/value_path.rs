@@ -1,8 +1,8 @@
 //! Values by their paths: an evaluation, or a walk from row to row. Not here: the paths of rows
 //! ([`super::row_path`]), reading rows for answers ([`super::values`]).
 
-use dap_wire::types::{DapVariable, EvaluateArguments, EvaluateResponseBody};
-use dap_wire::{ErrorCode, Failure};
+use tandem_wire::types::{DapVariable, EvaluateArguments, EvaluateResponseBody};
+use tandem_wire::{ErrorCode, Failure};
 use tokio_util::sync::CancellationToken;
 
 use super::frames::scope;

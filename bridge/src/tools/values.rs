@@ -2,9 +2,9 @@
 //!
 //! Not here: what the agent has seen of them ([`crate::agent_view`]).
 
-use dap_wire::Failure;
-use dap_wire::types::{DapVariable, ScopesArguments, VariablesArguments};
 use serde::Serialize;
+use tandem_wire::Failure;
+use tandem_wire::types::{DapVariable, ScopesArguments, VariablesArguments};
 
 use super::row_path::{RowPath, member};
 use super::unreadable::{is_of_part, reason};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use dap_wire::types::{InputWaitBody, ReadOutputBody};
-use dap_wire::{ErrorCode, Failure};
+use tandem_wire::types::{InputWaitBody, ReadOutputBody};
+use tandem_wire::{ErrorCode, Failure};
 use tokio::time::Instant;
 
 use super::run_answer::{EventDetails, OtherEvent, RunAnswer, RunEvent, UnfinishedWait};

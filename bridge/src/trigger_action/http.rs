@@ -6,13 +6,13 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure, types};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
 use hyper::{Method, Uri};
 use hyper_util::rt::TokioIo;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use tandem_wire::{ErrorCode, Failure, types};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 

@@ -2,11 +2,11 @@
 //!
 //! Not here: the results during a run ([`crate::results`]).
 
-use dap_wire::{ErrorCode, Failure};
 use serde::Serialize;
-use workspace_tools::answer_error::AnswerError;
-use workspace_tools::build::report::{FileDiagnostics, FinishedReport};
-use workspace_tools::process::ProcessExit;
+use tandem_wire::{ErrorCode, Failure};
+use tandem_workspace::answer_error::AnswerError;
+use tandem_workspace::build::report::{FileDiagnostics, FinishedReport};
+use tandem_workspace::process::ProcessExit;
 
 use crate::model::{ComparedValues, TestResult};
 use crate::results::TestResults;
@@ -342,7 +342,7 @@ mod tests {
             let command = "pytest".to_owned();
             let (tool, folder, duration_ms, broken) = ("pytest", "/w", 1, false);
             let ran = RunSummary { tool, command, folder, exit_code, duration_ms, broken, debugged };
-            let report = workspace_tools::build::report::BuildReport::new(std::path::Path::new("/w"), 100);
+            let report = tandem_workspace::build::report::BuildReport::new(std::path::Path::new("/w"), 100);
             let error = of(&ran, report.finish(), &results).error;
             error.map(|error| format!("{}: {}", error.code, error.message))
         };

@@ -4,13 +4,13 @@
 
 use std::path::{Path, PathBuf};
 
-use dap_wire::Failure;
-use workspace_tools::build::project::{BuildTool, Project};
-use workspace_tools::build::readers::OutputParser;
-use workspace_tools::build::report::CargoArtifact;
-use workspace_tools::build::steps::BuildStep;
-use workspace_tools::process::output::CapturedOutput;
-use workspace_tools::process::{ProcessCommand, ProcessExit};
+use tandem_wire::Failure;
+use tandem_workspace::build::project::{BuildTool, Project};
+use tandem_workspace::build::readers::OutputParser;
+use tandem_workspace::build::report::CargoArtifact;
+use tandem_workspace::build::steps::BuildStep;
+use tandem_workspace::process::output::CapturedOutput;
+use tandem_workspace::process::{ProcessCommand, ProcessExit};
 
 use crate::framework::{ChosenTests, TestFramework};
 use crate::host::{BoxFuture, DirectLauncher, ProcessLaunch, Stops};
@@ -411,7 +411,7 @@ async fn run_documentation(
 ) -> Result<(), Failure> {
     if run.host.is_debugger() {
         return Err(Failure::new(
-            dap_wire::ErrorCode::Unsupported,
+            tandem_wire::ErrorCode::Unsupported,
             "tests in documentation cannot be debugged",
         )
         .hint("rustdoc builds and runs them by itself; put the code into a test of the crate"));

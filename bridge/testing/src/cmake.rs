@@ -5,13 +5,13 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use dap_wire::{ErrorCode, Failure};
-use workspace_tools::bounded;
-use workspace_tools::build::project::{BuildTool, Project};
-use workspace_tools::build::readers::OutputParser;
-use workspace_tools::build::steps::BuildStep;
-use workspace_tools::process::output::CapturedOutput;
-use workspace_tools::process::{ProcessCommand, ProcessExit};
+use tandem_wire::{ErrorCode, Failure};
+use tandem_workspace::bounded;
+use tandem_workspace::build::project::{BuildTool, Project};
+use tandem_workspace::build::readers::OutputParser;
+use tandem_workspace::build::steps::BuildStep;
+use tandem_workspace::process::output::CapturedOutput;
+use tandem_workspace::process::{ProcessCommand, ProcessExit};
 
 use crate::framework::{ChosenTests, TestFramework};
 use crate::host::{BoxFuture, DirectLauncher, ProcessLaunch, Stops};

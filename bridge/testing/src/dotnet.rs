@@ -5,9 +5,9 @@
 
 use std::path::{Path, PathBuf};
 
-use dap_wire::Failure;
-use workspace_tools::build::project::{BuildTool, Project};
-use workspace_tools::process::ProcessCommand;
+use tandem_wire::Failure;
+use tandem_workspace::build::project::{BuildTool, Project};
+use tandem_workspace::process::ProcessCommand;
 
 use crate::framework::{ChosenTests, TestFramework};
 use crate::host::{BoxFuture, Stops};

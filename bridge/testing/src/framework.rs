@@ -2,8 +2,8 @@
 //!
 //! Not here: one run and its processes ([`crate::run`]), the choice of tests ([`crate::select`]).
 
-use dap_wire::Failure;
-use workspace_tools::build::project::{BuildTool, Project};
+use tandem_wire::Failure;
+use tandem_workspace::build::project::{BuildTool, Project};
 
 use crate::cargo::Cargo;
 use crate::cmake::Cmake;

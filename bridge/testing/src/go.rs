@@ -6,13 +6,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use dap_wire::{ErrorCode, Failure};
-use workspace_tools::bounded;
-use workspace_tools::build::project::{BuildTool, Project};
-use workspace_tools::build::readers::OutputParser;
-use workspace_tools::build::steps::{BuildStep, go_command};
-use workspace_tools::process::ProcessCommand;
-use workspace_tools::process::output::CapturedOutput;
+use tandem_wire::{ErrorCode, Failure};
+use tandem_workspace::bounded;
+use tandem_workspace::build::project::{BuildTool, Project};
+use tandem_workspace::build::readers::OutputParser;
+use tandem_workspace::build::steps::{BuildStep, go_command};
+use tandem_workspace::process::ProcessCommand;
+use tandem_workspace::process::output::CapturedOutput;
 
 use crate::framework::{ChosenTests, TestFramework};
 use crate::host::{BoxFuture, DirectLauncher, ProcessLaunch, Stops};

@@ -8,12 +8,12 @@ use std::path::Path;
 use std::pin::Pin;
 use std::time::Duration;
 
-use dap_wire::{Failure, types};
 use serde::Serialize;
 use serde_json::{Map, Value};
+use tandem_wire::{Failure, types};
+use tandem_workspace::process::{ProcessCommand, ProcessExit, Sink};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
-use workspace_tools::process::{ProcessCommand, ProcessExit, Sink};
 
 /// A future of a trait's method.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

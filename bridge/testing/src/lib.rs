@@ -7,7 +7,7 @@
 //! (lists and runs), [`answer`] (their answers). A framework is one file, or a folder next to it.
 //!
 //! Knows neither MCP nor the debug adapter protocol: a debugger is a [`host::ProcessLauncher`] that another
-//! crate implements. Not here: builds without tests (`workspace-tools`).
+//! crate implements. Not here: builds without tests (`tandem-workspace`).
 
 pub mod answer;
 pub mod cargo;

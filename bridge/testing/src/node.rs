@@ -5,11 +5,11 @@
 
 use std::path::{Path, PathBuf};
 
-use dap_wire::{ErrorCode, Failure, types};
 use serde_json::Value;
-use workspace_tools::bounded;
-use workspace_tools::build::project::Project;
-use workspace_tools::process::ProcessCommand;
+use tandem_wire::{ErrorCode, Failure, types};
+use tandem_workspace::bounded;
+use tandem_workspace::build::project::Project;
+use tandem_workspace::process::ProcessCommand;
 
 use crate::host::{ProcessLaunch, Stops};
 use crate::model::TestItem;
@@ -215,7 +215,7 @@ fn text(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use workspace_tools::build::project::BuildTool;
+    use tandem_workspace::build::project::BuildTool;
 
     use super::*;
     use crate::framework::of;

@@ -4,11 +4,11 @@
 
 use std::path::{Path, PathBuf};
 
-use dap_wire::{ErrorCode, Failure, types};
 use serde::Serialize;
-use workspace_tools::bounded;
-use workspace_tools::build::project::{BuildTool, Project};
-use workspace_tools::process::{ProcessCommand, ProcessExit};
+use tandem_wire::{ErrorCode, Failure, types};
+use tandem_workspace::bounded;
+use tandem_workspace::build::project::{BuildTool, Project};
+use tandem_workspace::process::{ProcessCommand, ProcessExit};
 
 use crate::framework::{ChosenTests, TestFramework};
 use crate::host::{BoxFuture, DirectLauncher, ProcessLaunch, Stops};

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use dap_wire::{ErrorCode, Failure};
+use tandem_wire::{ErrorCode, Failure};
+use tandem_workspace::jobs::ProgressSink;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use workspace_tools::jobs::ProgressSink;
 
 use crate::answer::TestRunAnswer;
 use crate::host::DirectLauncher;

@@ -7,11 +7,11 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use dap_wire::{ErrorCode, Failure, types};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde::Deserialize;
+use tandem_wire::{ErrorCode, Failure, types};
+use tandem_workspace::process::output::LineSplitter;
 use tokio::net::unix::pipe::{OpenOptions, Receiver};
-use workspace_tools::process::output::LineSplitter;
 
 use crate::model::{TestItem, TestResult};
 use crate::results::TestResults;

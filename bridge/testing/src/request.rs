@@ -6,12 +6,12 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use dap_wire::{ErrorCode, Failure};
 use serde::Serialize;
+use tandem_wire::{ErrorCode, Failure};
+use tandem_workspace::build::project::Project;
+use tandem_workspace::build::report::FileDiagnostics;
+use tandem_workspace::jobs::ProgressSink;
 use tokio_util::sync::CancellationToken;
-use workspace_tools::build::project::Project;
-use workspace_tools::build::report::FileDiagnostics;
-use workspace_tools::jobs::ProgressSink;
 
 use crate::answer::{self, RunSummary, TestRunAnswer};
 use crate::framework::{ChosenTests, TestFramework};

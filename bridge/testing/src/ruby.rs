@@ -4,13 +4,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use dap_wire::{ErrorCode, Failure, types};
 use regex::Regex;
 use serde_json::Value;
-use workspace_tools::bounded;
-use workspace_tools::build::project::{BuildTool, Project};
-use workspace_tools::build::report::BuildDiagnostic;
-use workspace_tools::process::ProcessCommand;
+use tandem_wire::{ErrorCode, Failure, types};
+use tandem_workspace::bounded;
+use tandem_workspace::build::project::{BuildTool, Project};
+use tandem_workspace::build::report::BuildDiagnostic;
+use tandem_workspace::process::ProcessCommand;
 
 use crate::framework::{ChosenTests, TestFramework};
 use crate::host::{BoxFuture, DirectLauncher, ProcessLaunch, Stops};

@@ -4,15 +4,15 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use dap_wire::{ErrorCode, Failure};
+use tandem_wire::{ErrorCode, Failure};
+use tandem_workspace::build::project::Project;
+use tandem_workspace::build::report::{BuildDiagnostic, BuildReport};
+use tandem_workspace::build::run_step;
+use tandem_workspace::build::steps::BuildStep;
+use tandem_workspace::jobs::ProgressSink;
+use tandem_workspace::process::output::{BoundedOutput, LineSplitter};
+use tandem_workspace::process::{OutputStream, ProcessExit, Sink};
 use tokio_util::sync::CancellationToken;
-use workspace_tools::build::project::Project;
-use workspace_tools::build::report::{BuildDiagnostic, BuildReport};
-use workspace_tools::build::run_step;
-use workspace_tools::build::steps::BuildStep;
-use workspace_tools::jobs::ProgressSink;
-use workspace_tools::process::output::{BoundedOutput, LineSplitter};
-use workspace_tools::process::{OutputStream, ProcessExit, Sink};
 
 use crate::host::{BoxFuture, ProcessLaunch, ProcessLauncher};
 use crate::model::{TestItem, TestResult, TestStatus};
@@ -84,7 +84,7 @@ impl Default for TestRunOptions {
             settings: None,
             configuration: None,
             test_limit: None,
-            run_limit: workspace_tools::build::RUN_TIMEOUT,
+            run_limit: tandem_workspace::build::RUN_TIMEOUT,
             known: None,
         }
     }

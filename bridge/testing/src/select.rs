@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use dap_wire::{ErrorCode, Failure};
+use tandem_wire::{ErrorCode, Failure};
 
 use crate::model::TestItem;
 

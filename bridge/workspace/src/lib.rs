@@ -7,7 +7,7 @@
 //! others), [`quoted_path`] (paths of any bytes as text).
 //!
 //! Knows neither MCP nor debugging: parameters in, a serializable answer or a [`tandem_error::Failure`] out.
-//! Not here: lists and runs of single tests (`test-frameworks`).
+//! Not here: lists and runs of single tests (`tandem-testing`).
 
 pub mod answer_error;
 pub mod bounded;

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Context;
-use dap_wire::Message;
 use fastrand::Rng;
 use serde_json::{Value, json};
+use tandem_wire::Message;
 
 use super::Options;
 use super::session::{AdapterScript, RawConnection};

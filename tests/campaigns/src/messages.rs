@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::process::Stdio;
 
 use anyhow::{Context, bail};
-use dap_wire::Message;
 use fastrand::Rng;
 use serde_json::{Value, json};
+use tandem_wire::Message;
 use tokio::io::{AsyncBufReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 
 use super::session::{AdapterScript, RawConnection, TIMEOUT_SECS};

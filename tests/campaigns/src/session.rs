@@ -6,10 +6,10 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use dap_wire::codec::DapCodec;
-use dap_wire::{Message, Request, Response};
 use futures::StreamExt;
 use serde_json::{Value, json};
+use tandem_wire::codec::DapCodec;
+use tandem_wire::{Message, Request, Response};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::process::Child;
 use tokio_util::bytes::BytesMut;

@@ -8,10 +8,10 @@ use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::{Context, bail};
-use dap_wire::codec::DapCodec;
-use dap_wire::{Event, Failure, Message, Request, Response};
 use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
+use tandem_wire::codec::DapCodec;
+use tandem_wire::{Event, Failure, Message, Request, Response};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::process::Child;
 use tokio_util::codec::{FramedRead, FramedWrite};

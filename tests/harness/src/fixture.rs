@@ -318,7 +318,7 @@ pub fn is_running(pid: u64) -> bool {
 
 /// The socket of a live session.
 pub fn session_socket(id: &str) -> PathBuf {
-    session_registry::folder().join(format!("{id}.sock"))
+    tandem_registry::folder().join(format!("{id}.sock"))
 }
 
 /// One of our programs, beside the test or in the folder above it.

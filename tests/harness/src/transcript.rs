@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use dap_wire::{Event, Message};
 use serde_json::Value;
+use tandem_wire::{Event, Message};
 
 use crate::fixture;
 

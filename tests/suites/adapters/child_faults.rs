@@ -286,7 +286,7 @@ async fn messages_outside_the_schema_pass_both_ways_and_a_second_answer_is_dropp
     assert_eq!(fake.was_sent("launch")?["unheardOf"], json!({ "deep": [null, 1.5] }));
     assert_eq!(fake.was_sent("launch")?.as_object().map(serde_json::Map::len), Some(2));
     assert_eq!(fake.was_sent("initialize")?["supportsRunInTerminalRequest"], true);
-    let beside = |body: &Value| body[dap_wire::EXTRA_FIELDS].clone();
+    let beside = |body: &Value| body[tandem_wire::EXTRA_FIELDS].clone();
     assert_eq!(beside(&editor.ok("inventedRequest", json!({})).await?), json!({ "beside": [1, null] }));
     let refused = editor.ask("inventedRequest", json!({})).await?;
     assert_eq!(refused.message.as_deref(), Some("noWay"));

@@ -121,7 +121,7 @@ impl IdTranslation {
 
 /// A body, and the fields next to it in its message.
 fn split_fields(mut body: Value) -> (Value, Value) {
-    let beside = body.as_object_mut().and_then(|body| body.shift_remove(dap_wire::EXTRA_FIELDS));
+    let beside = body.as_object_mut().and_then(|body| body.shift_remove(tandem_wire::EXTRA_FIELDS));
     if body == json!({}) && beside.is_some() {
         body = Value::Null;
     }

@@ -325,8 +325,8 @@ async fn programs_of_an_mcp_session_end_with_it_and_with_no_other() -> anyhow::R
 async fn naming_a_session_of_another_agent_does_not_join_it() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let sessions = folder.path().join("tandem");
-    session_registry::prepare(&sessions)?;
-    let entry = session_registry::SessionRecord {
+    tandem_registry::prepare(&sessions)?;
+    let entry = tandem_registry::SessionRecord {
         id: "fox7".into(),
         pid: std::process::id(),
         title: "app".into(),
@@ -337,14 +337,14 @@ async fn naming_a_session_of_another_agent_does_not_join_it() -> anyhow::Result<
         protocol: 0,
         started: 0,
         socket: Default::default(),
-        launched_by: session_registry::SessionLauncher {
+        launched_by: tandem_registry::SessionLauncher {
             client: Some("another".into()),
             kind: Some("agent".into()),
         },
         parent: None,
     };
     // It is running, and sends nothing to its clients.
-    let (_published, listener) = session_registry::PublishedSession::new(&sessions, entry)?;
+    let (_published, listener) = tandem_registry::PublishedSession::new(&sessions, entry)?;
     let environment = std::collections::HashMap::from([(
         "XDG_RUNTIME_DIR".to_owned(),
         folder.path().display().to_string(),

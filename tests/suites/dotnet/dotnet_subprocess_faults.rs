@@ -28,7 +28,7 @@ older_dotnet_tests! {
 
 /// Ends a process that hosts a session.
 fn kill_host(id: &str) -> anyhow::Result<()> {
-    let host = session_registry::find(id).context("no session")?.pid;
+    let host = tandem_registry::find(id).context("no session")?.pid;
     let host = Pid::from_raw(i32::try_from(host)?).context("no host")?;
     Ok(kill_process(host, Signal::KILL)?)
 }

@@ -143,7 +143,7 @@ async fn a_child_stops_in_its_main_and_has_the_breakpoints_of_its_parent(
     let info = child.ok("sessionInfo", json!({})).await?;
     assert_eq!(info["process"]["systemProcessId"], pid);
     assert!(info["process"]["name"].as_str().is_some_and(|name| name.ends_with("kin.dll")), "{info}");
-    let listed = session_registry::find(&id).context("the session is not listed")?;
+    let listed = tandem_registry::find(&id).context("the session is not listed")?;
     let parent = editor.ok("sessionInfo", json!({})).await?["id"].as_str().map(str::to_owned);
     assert_eq!((listed.parent, listed.title), (parent, format!("kin.dll [{pid}]")));
     // Breakpoints that the parent's client sets while the child is stopped apply to the child.
@@ -161,7 +161,7 @@ async fn a_child_stops_in_its_main_and_has_the_breakpoints_of_its_parent(
     assert_eq!(editor.output[0], "started 1\nchild 42\nsum 42\n");
     assert!(editor.output[2].contains("kin.dll is debugged in a child session"), "{}", editor.output[2]);
     editor.finish().await?;
-    until("the session's end", || session_registry::find(&id).is_none()).await
+    until("the session's end", || tandem_registry::find(&id).is_none()).await
 }
 
 async fn children_that_end_at_once_are_followed_and_leave_nothing(runtime: Runtime) -> anyhow::Result<()> {

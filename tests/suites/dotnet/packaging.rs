@@ -235,7 +235,7 @@ async fn a_runtime_inside_an_executable_is_refused(runtime: Runtime) -> anyhow::
 }
 
 /// Launches the program in one file that has .NET 9.0.7 inside.
-async fn launch_one_file(editor: &mut DapClient, more: Value) -> anyhow::Result<dap_wire::Response> {
+async fn launch_one_file(editor: &mut DapClient, more: Value) -> anyhow::Result<tandem_wire::Response> {
     editor.ok("initialize", json!({ "clientID": "test", "supportsVariableType": true })).await?;
     let mut launch = json!({ "program": fixture::one_file().0, "engine": "coreclr" });
     if let (Some(launch), Value::Object(more)) = (launch.as_object_mut(), more) {

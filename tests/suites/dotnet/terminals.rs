@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 use tandem_harness::child::Subject;
 use tandem_harness::client::DapClient;
@@ -12,6 +11,7 @@ use tandem_harness::deadline::deadline;
 use tandem_harness::fixture::{self, Runtime, is_running};
 use tandem_harness::terminal::Terminal;
 use tandem_harness::transcript::Transcript;
+use tandem_wire::{ErrorCode, Failure};
 
 dotnet_tests! {
     input_typed_into_the_clients_terminal_reaches_the_program,
@@ -267,7 +267,7 @@ async fn a_killed_host_takes_the_program_out_of_the_terminal(runtime: Runtime) -
     editor.stop().await?;
     let runner = parent(pid)?;
     let id = editor.ok("sessionInfo", json!({})).await?["id"].as_str().context("no id")?.to_owned();
-    let entry = session_registry::find(&id).context("no such session")?;
+    let entry = tandem_registry::find(&id).context("no such session")?;
     anyhow::ensure!(
         std::process::Command::new("kill").args(["-9", &entry.pid.to_string()]).status()?.success()
     );

@@ -186,7 +186,7 @@ async fn a_python_program_that_replaces_itself_is_debugged_on() -> anyhow::Resul
     is(&asks, "waitingForInput");
     // The session of the new program ends before that of the launch, and while the call is under way.
     let session = stop["session"].as_str().context("no session")?;
-    let host = session_registry::find(session).context("no such session")?.pid;
+    let host = tandem_registry::find(session).context("no such session")?.pid;
     let host = Pid::from_raw(i32::try_from(host)?).context("no host")?;
     let program = stop["pid"].as_u64().context("no program")?;
     case.call("process_write_input", json!({ "data": "bob\n" })).await?;

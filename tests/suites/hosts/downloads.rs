@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use download::{DownloadClient, DownloadError, DownloadLimits, DownloadUrl};
+use tandem_download::{DownloadClient, DownloadError, DownloadLimits, DownloadUrl};
 use tandem_harness::deadline::deadline;
 use tandem_harness::fixture::root;
 use tandem_harness::web::{Reply, WebServer, proxy_to};

@@ -8,12 +8,12 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use dap_wire::codec::DapCodec;
-use dap_wire::{Message, Request};
 use futures::{SinkExt, StreamExt};
 use serde_json::json;
 use tandem_harness::deadline::deadline;
 use tandem_harness::fixture;
+use tandem_wire::codec::DapCodec;
+use tandem_wire::{Message, Request};
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio_util::codec::{Encoder, FramedRead, FramedWrite};

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, ensure};
-use dap_wire::command::{Announcement, BodyValues, COMMANDS, Recipient};
-use dap_wire::{extensions, types};
 use tandem_harness::debug_protocol::{Schema, VERSION};
+use tandem_wire::command::{Announcement, BodyValues, COMMANDS, Recipient};
+use tandem_wire::{extensions, types};
 
 #[test]
 fn every_request_of_the_protocol_is_in_the_command_table_and_no_other() -> anyhow::Result<()> {
@@ -15,7 +15,7 @@ fn every_request_of_the_protocol_is_in_the_command_table_and_no_other() -> anyho
     let known: Vec<&str> = COMMANDS.iter().map(|row| row.name).collect();
     let ours: Vec<&str> = extensions::REQUESTS.iter().map(|request| request.command).collect();
     for command in requests.keys() {
-        ensure!(known.contains(command), "`{command}` of DAP {VERSION} is missing in dap_wire::command");
+        ensure!(known.contains(command), "`{command}` of DAP {VERSION} is missing in tandem_wire::command");
     }
     for command in &known {
         ensure!(

@@ -6,14 +6,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
-use dap_wire::codec::DapCodec;
-use dap_wire::{Message, Request};
 use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tandem_harness::client::DapClient;
 use tandem_harness::deadline::deadline;
 use tandem_harness::fixture::Runtime;
 use tandem_harness::transcript::Transcript;
+use tandem_wire::codec::DapCodec;
+use tandem_wire::{Message, Request};
 use tokio::net::UnixStream;
 use tokio_util::codec::Framed;
 

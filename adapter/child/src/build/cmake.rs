@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use dap_wire::{ErrorCode, Failure, types};
 use serde::Deserialize;
+use tandem_wire::{ErrorCode, Failure, types};
 
 use super::{Build, readers, single_program};
 

@@ -4,10 +4,10 @@
 
 use std::path::{Path, PathBuf};
 
-use dap_wire::types;
 use serde::Deserialize;
 use serde_json::Value;
 use tandem_engine::builds::CompilerDiagnostic;
+use tandem_wire::types;
 
 /// Bytes of a message, after which no line is added to it.
 const MAX_MESSAGE_LEN: usize = 1 << 10;

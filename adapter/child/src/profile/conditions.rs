@@ -4,7 +4,7 @@
 
 use std::process::Command;
 
-use dap_wire::types::StoppedEventBody;
+use tandem_wire::types::StoppedEventBody;
 
 use crate::target::Target;
 use tandem_engine::FailedCondition;

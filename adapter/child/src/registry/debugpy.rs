@@ -14,9 +14,9 @@ mod interpreter;
 use std::path::Path;
 use std::process::Command;
 
-use dap_wire::Failure;
-use dap_wire::types::{self, DapVariable};
 use serde_json::Value;
+use tandem_wire::Failure;
+use tandem_wire::types::{self, DapVariable};
 
 use self::attributes::{DebuggerProperties, DebugpyAttributes, DebugpyFields};
 use super::super::find;

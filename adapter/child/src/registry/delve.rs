@@ -3,9 +3,9 @@
 
 use std::process::Command;
 
-use dap_wire::types::{self, StoppedEventBody};
-use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
+use tandem_wire::types::{self, StoppedEventBody};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::super::adapter_attributes::AdapterAttributes;
 use super::super::find::{self, AdapterSearch};

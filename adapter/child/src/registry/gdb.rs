@@ -8,8 +8,8 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
-use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::super::find::AdapterSearch;
 use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};

@@ -8,13 +8,13 @@ mod workspace;
 use std::path::Path;
 use std::process::Command;
 
-use dap_wire::Failure;
-use dap_wire::types::{
+use serde::Serialize;
+use serde_json::Value;
+use tandem_wire::Failure;
+use tandem_wire::types::{
     self, Breakpoint, BreakpointEventBody, SetBreakpointsResponseBody, StoppedEventBody,
     VariablesResponseBody,
 };
-use serde::Serialize;
-use serde_json::Value;
 
 use self::attributes::{JsAttributes, JsLaunch};
 use super::super::find::{self, AdapterSearch};

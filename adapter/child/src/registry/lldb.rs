@@ -4,9 +4,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use dap_wire::Failure;
-use dap_wire::types::StoppedEventBody;
 use serde_json::Value;
+use tandem_wire::Failure;
+use tandem_wire::types::StoppedEventBody;
 
 use super::super::adapter_attributes::AdapterAttributes;
 use super::super::find::{self, AdapterSearch};
@@ -342,8 +342,8 @@ fn without(mut arguments: Value, key: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use dap_wire::types;
     use serde_json::json;
+    use tandem_wire::types;
 
     use super::*;
 

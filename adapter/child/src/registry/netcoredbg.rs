@@ -9,9 +9,9 @@
 
 use std::path::Path;
 
-use dap_wire::{Failure, types};
 use serde::Serialize;
 use serde_json::{Map, Value};
+use tandem_wire::{Failure, types};
 
 use super::super::adapter_attributes::AdapterAttributes;
 use super::super::find::AdapterSearch;

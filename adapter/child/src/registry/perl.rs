@@ -9,8 +9,8 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use dap_wire::Failure;
 use serde_json::{Value, json};
+use tandem_wire::Failure;
 
 use super::super::find::{self, AdapterSearch};
 use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};

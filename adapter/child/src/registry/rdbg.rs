@@ -5,10 +5,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use dap_wire::Failure;
-use dap_wire::types::{self, StoppedEventBody};
 use serde::Serialize;
 use serde_json::Value;
+use tandem_wire::Failure;
+use tandem_wire::types::{self, StoppedEventBody};
 
 use super::super::find::{self, AdapterSearch};
 use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};

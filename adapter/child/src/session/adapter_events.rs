@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use dap_wire::message::EXTRA_FIELDS;
-use dap_wire::peer::{Incoming, Peer};
-use dap_wire::types::{self, CapabilitiesEventBody, ProcessEventBody, StoppedEventBody};
 use serde_json::Value;
+use tandem_wire::message::EXTRA_FIELDS;
+use tandem_wire::peer::{Incoming, Peer};
+use tandem_wire::types::{self, CapabilitiesEventBody, ProcessEventBody, StoppedEventBody};
 use tokio::sync::mpsc;
 
 use super::super::debuggee::{self, DebuggeeProcess};
@@ -40,7 +40,7 @@ impl AdapterSession {
         self.handle(ChildEvent::HungUp);
     }
 
-    async fn handle_event(self: &Arc<Self>, dap_wire::Event { event, mut body, .. }: dap_wire::Event) {
+    async fn handle_event(self: &Arc<Self>, tandem_wire::Event { event, mut body, .. }: tandem_wire::Event) {
         self.learn(|known| {
             known.threads.learn(&body);
             if event == "stopped" {

@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
-use dap_wire::types::{
-    self, EvaluateArguments, EvaluateResponseBody, SetVariableArguments, VariablesResponseBody,
-};
-use dap_wire::{ErrorCode, Failure};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tandem_wire::types::{
+    self, EvaluateArguments, EvaluateResponseBody, SetVariableArguments, VariablesResponseBody,
+};
+use tandem_wire::{ErrorCode, Failure};
 use tokio_util::sync::CancellationToken;
 
 use super::super::profile::{ExpressionAssignment, KeptValue};

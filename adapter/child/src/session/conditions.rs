@@ -6,12 +6,12 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use dap_wire::Failure;
-use dap_wire::types::{
+use serde_json::Value;
+use tandem_wire::Failure;
+use tandem_wire::types::{
     self, Breakpoint, BreakpointEventBody, EvaluateResponseBody, SetBreakpointsResponseBody,
     SourceBreakpoint, StackTraceResponseBody, StoppedEventBody,
 };
-use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::super::connection::MAX_STDERR_TAIL_LEN;

@@ -10,8 +10,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dap_wire::types::{self, EvaluateResponseBody, StackTraceResponseBody, StoppedEventBody};
 use serde_json::Value;
+use tandem_wire::types::{self, EvaluateResponseBody, StackTraceResponseBody, StoppedEventBody};
 use tokio_util::sync::CancellationToken;
 
 use super::super::state::{ChildEvent, ChildState, Correction};

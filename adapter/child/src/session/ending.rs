@@ -6,9 +6,9 @@
 
 use std::sync::{Arc, PoisonError};
 
-use dap_wire::types::{self, DisconnectArguments, EvaluateResponseBody};
 use rustix::process::Signal;
-use session_registry::ScratchFolder;
+use tandem_registry::ScratchFolder;
+use tandem_wire::types::{self, DisconnectArguments, EvaluateResponseBody};
 use tokio::sync::watch;
 
 use super::super::connection::{self, AdapterProcess, STDERR_TAIL_TIMEOUT};

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use dap_wire::{ErrorCode, Failure};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::super::connection::MAX_STDERR_TAIL_LEN;
 use super::super::debuggee::DebuggeeProcess;

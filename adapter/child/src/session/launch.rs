@@ -3,10 +3,10 @@
 
 use std::sync::{Arc, PoisonError};
 
-use dap_wire::peer::Incoming;
-use dap_wire::types::{self, InitializeRequestArguments, OutputEventBody};
-use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
+use tandem_wire::peer::Incoming;
+use tandem_wire::types::{self, InitializeRequestArguments, OutputEventBody};
+use tandem_wire::{ErrorCode, Failure};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 

@@ -3,12 +3,12 @@
 
 use std::path::Path;
 
-use dap_wire::Failure;
-use dap_wire::types::{
+use serde_json::Value;
+use tandem_wire::Failure;
+use tandem_wire::types::{
     self, DapVariable, EvaluateResponseBody, StackFrame, StackTraceResponseBody, VariablesArguments,
     VariablesResponseBody,
 };
-use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::super::rust;

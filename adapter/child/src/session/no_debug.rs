@@ -1,8 +1,8 @@
 //! `noDebug`: the program runs, and requests that would stop it do not reach the adapter: most adapters
 //! ignore the attribute and would stop. How the program is started remains the adapter's business.
 
-use dap_wire::{command, types};
 use serde_json::Value;
+use tandem_wire::{command, types};
 
 use super::super::translate;
 use super::AdapterSession;

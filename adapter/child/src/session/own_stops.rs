@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::time::Duration;
 
-use dap_wire::types::{self, StackTraceResponseBody, StoppedEventBody};
+use tandem_wire::types::{self, StackTraceResponseBody, StoppedEventBody};
 use tokio_util::sync::CancellationToken;
 
 use super::super::state::ChildState;
@@ -64,7 +64,7 @@ fn has_word(line: &str, word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use dap_wire::types::{Source, StackFrame};
+    use tandem_wire::types::{Source, StackFrame};
 
     use super::*;
 

@@ -5,9 +5,9 @@
 //!
 //! Not here: cutting a page ([`super::super::rows`]).
 
-use dap_wire::Failure;
-use dap_wire::types::{self, DapVariable, VariablesArguments, VariablesResponseBody};
 use serde_json::Value;
+use tandem_wire::Failure;
+use tandem_wire::types::{self, DapVariable, VariablesArguments, VariablesResponseBody};
 use tokio_util::sync::CancellationToken;
 
 use super::super::rows::{self, Filter, Page};

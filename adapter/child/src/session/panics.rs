@@ -6,12 +6,12 @@
 
 use std::sync::Arc;
 
-use dap_wire::Failure;
-use dap_wire::types::{
+use serde_json::Value;
+use tandem_wire::Failure;
+use tandem_wire::types::{
     self, ExceptionInfoArguments, ExceptionInfoResponseBody, SetExceptionBreakpointsArguments,
     StoppedEventBody,
 };
-use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::super::rust::{PANIC, PANIC_FILTER};

@@ -7,9 +7,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dap_wire::types::{self, ContinueResponseBody, StoppedEventBody, ThreadsResponseBody};
-use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
+use tandem_wire::types::{self, ContinueResponseBody, StoppedEventBody, ThreadsResponseBody};
+use tandem_wire::{ErrorCode, Failure};
 use tokio_util::sync::CancellationToken;
 
 use super::super::debuggee::{self, DebuggeeProcess};

@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use dap_wire::types::{self, OutputDetails, OutputEventBody, ThreadsResponseBody};
-use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
+use tandem_wire::types::{self, OutputDetails, OutputEventBody, ThreadsResponseBody};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::super::connection;
 use super::super::debuggee::{self, DebuggeeProcess};

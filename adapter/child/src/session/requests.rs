@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dap_wire::command::{Execution, execution, find};
-use dap_wire::peer::Peer;
-use dap_wire::{ErrorCode, Failure, types};
 use serde_json::Value;
+use tandem_wire::command::{Execution, execution, find};
+use tandem_wire::peer::Peer;
+use tandem_wire::{ErrorCode, Failure, types};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 

@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use dap_wire::peer::Peer;
-use dap_wire::types::{self, RunInTerminalResponseBody};
-use dap_wire::{ErrorCode, Failure, Request};
 use serde_json::Value;
+use tandem_wire::peer::Peer;
+use tandem_wire::types::{self, RunInTerminalResponseBody};
+use tandem_wire::{ErrorCode, Failure, Request};
 
 use super::super::launch_plan::ProgramIo;
 use super::super::state::{ChildEvent, Link};

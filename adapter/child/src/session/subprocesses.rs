@@ -6,11 +6,11 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use dap_wire::peer::{Incoming, Peer};
-use dap_wire::types::{self, StartDebuggingRequestArguments};
-use dap_wire::{ErrorCode, Failure};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tandem_wire::peer::{Incoming, Peer};
+use tandem_wire::types::{self, StartDebuggingRequestArguments};
+use tandem_wire::{ErrorCode, Failure};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 

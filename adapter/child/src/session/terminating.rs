@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dap_wire::{Failure, types};
 use rustix::process::Signal;
 use serde_json::Value;
+use tandem_wire::{Failure, types};
 use tokio_util::sync::CancellationToken;
 
 use super::super::debuggee::DebuggeeProcess;

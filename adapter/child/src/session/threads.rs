@@ -4,10 +4,10 @@
 //!
 //! Not here: the list of known threads (`state::knowledge`).
 
-use dap_wire::Failure;
-use dap_wire::command::{Execution, execution};
-use dap_wire::types::{self, ThreadRequestArguments};
 use serde_json::Value;
+use tandem_wire::Failure;
+use tandem_wire::command::{Execution, execution};
+use tandem_wire::types::{self, ThreadRequestArguments};
 use tokio_util::sync::CancellationToken;
 
 use super::AdapterSession;

@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
-use dap_wire::types::StoppedEventBody;
 use tandem_engine::FailedCondition;
+use tandem_wire::types::StoppedEventBody;
 
 /// Texts whose check is remembered.
 const MAX_CHECKED: usize = 256;

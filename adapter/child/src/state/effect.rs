@@ -1,10 +1,10 @@
 //! Actions that the state of a session with an adapter has the session carry out. Not here: the events that
 //! they follow from ([`super::event`]).
 
-use dap_wire::types::StoppedEventBody;
-use dap_wire::{Failure, Request};
 use serde_json::Value;
 use tandem_engine::FailedCondition;
+use tandem_wire::types::StoppedEventBody;
+use tandem_wire::{Failure, Request};
 
 use super::reverse::Link;
 use crate::debuggee::DebuggeeProcess;

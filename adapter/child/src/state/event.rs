@@ -1,11 +1,11 @@
 //! Events that can change the state of a session with an adapter: what the session does, and what the
 //! adapter, the kernel and the hub report. Not here: what follows ([`super::effect`]).
 
-use dap_wire::command::Execution;
-use dap_wire::types::StoppedEventBody;
-use dap_wire::{Failure, Request};
 use serde_json::Value;
 use tandem_engine::FailedCondition;
+use tandem_wire::command::Execution;
+use tandem_wire::types::StoppedEventBody;
+use tandem_wire::{Failure, Request};
 
 use super::reverse::Link;
 use crate::debuggee::DebuggeeProcess;

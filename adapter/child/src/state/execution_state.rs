@@ -1,8 +1,8 @@
 //! State of the program's run: how it was resumed, what is to stop it, and the signal that asks it to end.
 //! Not here: the handshake, and the end of the session ([`super`]).
 
-use dap_wire::command::Execution;
-use dap_wire::types::StoppedEventBody;
+use tandem_wire::command::Execution;
+use tandem_wire::types::StoppedEventBody;
 
 /// How the program was resumed, and whether a client wants it to stop. A stop ends both.
 #[derive(Debug, Default)]

@@ -3,13 +3,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use dap_wire::command::{self, BodyValues};
-use dap_wire::types::{
+use serde::Deserialize;
+use serde_json::Value;
+use tandem_wire::command::{self, BodyValues};
+use tandem_wire::types::{
     self, DapVariable, ExceptionInfoResponseBody, ScopesResponseBody, SetBreakpointsResponseBody,
     StoppedEventBody, ThreadsResponseBody, optional,
 };
-use serde::Deserialize;
-use serde_json::Value;
 
 use super::conditions::Conditions;
 use super::lower_frames::LowerFrames;

@@ -4,9 +4,9 @@
 
 use std::collections::HashSet;
 
-use dap_wire::types::{self, StackTraceResponseBody, StoppedEventBody};
 use serde::Deserialize;
 use serde_json::Value;
+use tandem_wire::types::{self, StackTraceResponseBody, StoppedEventBody};
 
 /// Maximum number of frames and references that are remembered.
 const MAX_REMEMBERED: usize = 50_000;

@@ -1,11 +1,11 @@
 //! State of Rust panics: whether the program is to stop at them, and the last one. Sends no breakpoint to the
 //! adapter (`session/panics.rs`).
 
-use dap_wire::types::{
-    self, Breakpoint, BreakpointRequest, ExceptionDetails, ExceptionInfoResponseBody, StoppedEventBody,
-};
 use serde::Serialize;
 use serde_json::Value;
+use tandem_wire::types::{
+    self, Breakpoint, BreakpointRequest, ExceptionDetails, ExceptionInfoResponseBody, StoppedEventBody,
+};
 
 /// Most of a panic's message, bytes.
 const MAX_MESSAGE_LEN: usize = 4096;

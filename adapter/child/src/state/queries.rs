@@ -1,7 +1,7 @@
 //! Queries of the session to its state, mostly while it waits. They change nothing; [`super`] handles events.
 
-use dap_wire::Failure;
-use dap_wire::types::StoppedEventBody;
+use tandem_wire::Failure;
+use tandem_wire::types::StoppedEventBody;
 
 use super::super::debuggee::DebuggeeProcess;
 use super::{

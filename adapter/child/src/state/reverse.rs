@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use dap_wire::Request;
+use tandem_wire::Request;
 
 /// A connection to the adapter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 mod execution_state;
 mod simulation;
 
-use dap_wire::command::Execution;
-use dap_wire::{ErrorCode, Request};
+use tandem_wire::command::Execution;
+use tandem_wire::{ErrorCode, Request};
 
 use super::*;
 

@@ -1,8 +1,8 @@
 //! Targets that clients were offered at a stop, by the numbers that they send back. Finds none
 //! (`stepping::targets`, `stepping::goto`).
 
-use dap_wire::Failure;
 use serde_json::Value;
+use tandem_wire::Failure;
 
 use super::Stepping;
 

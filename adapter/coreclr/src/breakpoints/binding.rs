@@ -7,8 +7,8 @@ use std::rc::Rc;
 
 use clr_metadata::pdb::Location;
 use cordebug::frame::RuntimeBreakpoint;
-use dap_wire::types::{Breakpoint, BreakpointEventBody};
-use dap_wire::{ErrorCode, Failure};
+use tandem_wire::types::{Breakpoint, BreakpointEventBody};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::functions::FunctionName;
 use super::{BoundLocation, BreakpointList, Breakpoints, ClrBreakpoint, CodeOffset, LocationKey};

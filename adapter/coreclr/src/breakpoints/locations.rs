@@ -2,11 +2,11 @@
 //!
 //! Does not set breakpoints ([`super::binding`]).
 
-use dap_wire::Failure;
-use dap_wire::types::{
+use serde_json::Value;
+use tandem_wire::Failure;
+use tandem_wire::types::{
     self, BreakpointLocation, BreakpointLocationsArguments, BreakpointLocationsResponseBody,
 };
-use serde_json::Value;
 
 use crate::sources::SourceLocator;
 use crate::types::ClrTypeSystem;

@@ -4,7 +4,7 @@
 use cordebug::frame::Function;
 use cordebug::types::Type;
 use cordebug::value::element;
-use dap_wire::{ErrorCode, Failure};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::marshalled_argument::{MarshalledArgument, finish};
 use crate::bare_value::bare;

@@ -10,7 +10,7 @@ use cordebug::eval::Eval;
 use cordebug::frame::Function;
 use cordebug::hresult::CORDBG_E_PROCESS_TERMINATED;
 use cordebug::value::Value as ClrValue;
-use dap_wire::{ErrorCode, Failure};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::abort_safety::CallProgress;
 use super::phase::{AbortObstacle, AbortSafety, CallAction, CallEvent, EvalPhase, GiveUpReason};

@@ -3,7 +3,7 @@
 
 use cordebug::eval::Eval;
 use cordebug::value::{Value as ClrValue, element};
-use dap_wire::{ErrorCode, Failure};
+use tandem_wire::{ErrorCode, Failure};
 
 use crate::bare_value::bare;
 use crate::cor;

@@ -11,8 +11,8 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use std::time::{Duration, Instant};
 
 use cordebug::startup::{StartupHold, has_pipes, raise_thread_priority};
-use dap_wire::types;
 use serde_json::json;
+use tandem_wire::types;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;

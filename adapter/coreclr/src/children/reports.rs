@@ -3,9 +3,9 @@
 //!
 //! Not here: which processes are debugged ([`super::follower`]).
 
-use dap_wire::types::OutputEventBody;
 use tandem_dotnet_launch::services;
 use tandem_engine::{DebuggerEnd, EngineEvent};
+use tandem_wire::types::OutputEventBody;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::identity::{Identity, ProgramInfo};

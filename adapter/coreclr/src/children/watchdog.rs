@@ -16,8 +16,8 @@ use cordebug::debugger::Process;
 use cordebug::run_times::ThreadRunTimes;
 use cordebug::runtime;
 use cordebug::startup::StartupHold;
-use dap_wire::{ErrorCode, Failure};
 use rustix::process::{Pid, Signal, kill_process};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::super::cor;
 use super::super::runtimes::only_runtime;

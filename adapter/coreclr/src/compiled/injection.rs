@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use clr_metadata::metadata::Metadata;
 use cordebug::value::element;
-use dap_wire::Failure;
+use tandem_wire::Failure;
 
 use crate::compiler::LoadStrategy;
 use crate::cor;

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 use tandem_process::{Broker, SpawnSpec};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::expressions::CompilerResponse;
 use super::outcome::{CompiledFailure, Unavailable};

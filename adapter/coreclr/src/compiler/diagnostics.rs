@@ -1,8 +1,8 @@
 //! The compiler's diagnostics, and the failure that answers a request with them. Not those of Tandem's own
-//! binder ([`csharp_expr`]).
+//! binder ([`tandem_csharp`]).
 
-use dap_wire::types::{self, ErrorColumns, ExpressionDiagnostic, ExpressionErrorData};
-use dap_wire::{ErrorCode, Failure};
+use tandem_wire::types::{self, ErrorColumns, ExpressionDiagnostic, ExpressionErrorData};
+use tandem_wire::{ErrorCode, Failure};
 
 /// A diagnostic of the compiler.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The outcome of an expression that the compiler evaluates: a value, or the reason for not having one.
 
-use dap_wire::{ErrorCode, Failure};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::diagnostics::{self, CSharpDiagnostic};
 use crate::typed_value::TypedValue;

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, s
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use dap_wire::Failure;
+use tandem_wire::Failure;
 
 use tandem_process::{Broker, Child, SpawnSpec};
 
@@ -89,7 +89,7 @@ impl CompilerProcess {
         let works: [Box<dyn FnOnce() + Send>; 3] = [Box::new(writes), Box::new(reads), Box::new(complains)];
         for work in works {
             thread(work).map_err(|error| {
-                Failure::new(dap_wire::ErrorCode::LaunchFailed, format!("cannot start a thread: {error}"))
+                Failure::new(tandem_wire::ErrorCode::LaunchFailed, format!("cannot start a thread: {error}"))
             })?;
         }
         Ok(Self { child, requests, responses, complaint, complained })

@@ -13,10 +13,10 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure, types};
 use serde_json::Value;
-use session_registry::ScratchFolder;
 use sha2::{Digest, Sha256};
+use tandem_registry::ScratchFolder;
+use tandem_wire::{ErrorCode, Failure, types};
 
 use super::sdk::{CompilerSdk, FrameworkReference, RuntimeOptions, RuntimeSettings};
 use tandem_engine::builds;
@@ -88,7 +88,7 @@ impl CompilerHelper {
                 made => return made.map(|()| Self { folder, sdk: sdk.clone(), _scratch: None }),
             }
         }
-        let scratch = ScratchFolder::new(&session_registry::folder()).map_err(|error| {
+        let scratch = ScratchFolder::new(&tandem_registry::folder()).map_err(|error| {
             Failure::new(ErrorCode::EngineFailed, format!("cannot create its folder: {error}"))
         })?;
         let folder = scratch.path().to_owned();

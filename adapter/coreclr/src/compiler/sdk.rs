@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use dap_wire::Failure;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tandem_wire::Failure;
 
 /// The launch attribute `expressionCompiler`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

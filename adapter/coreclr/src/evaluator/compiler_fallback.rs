@@ -1,9 +1,9 @@
 //! Hands expressions over to the C# compiler of an SDK: those that the binder marks, those with lambdas, and
 //! those that Tandem does not understand. [`crate::compiled`] evaluates them.
 
-use csharp_expr::eval::NO_PLACE;
-use csharp_expr::syntax::{Span, parse};
-use dap_wire::{ErrorCode, Failure};
+use tandem_csharp::eval::NO_PLACE;
+use tandem_csharp::syntax::{Span, parse};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::failed;
 use super::method_calls::with_call_name;

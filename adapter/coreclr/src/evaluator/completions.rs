@@ -1,9 +1,9 @@
 //! `completions`: continuations of an expression. Runs nothing.
 
-use csharp_expr::bind::{Effects, complete};
-use dap_wire::Failure;
-use dap_wire::types::{self, CompletionItem, CompletionsResponseBody};
 use serde_json::Value;
+use tandem_csharp::bind::{Effects, complete};
+use tandem_wire::Failure;
+use tandem_wire::types::{self, CompletionItem, CompletionsResponseBody};
 
 use super::evaluation::ExpressionEvaluation;
 use crate::func_eval::{CALL_TIMEOUT, EvalContext};
@@ -34,7 +34,7 @@ impl ClrSession {
         let units =
             |range: std::ops::Range<usize>| text.get(range).unwrap_or_default().encode_utf16().count();
         let (start, length) = (units(0..span.start), units(span.start..span.end));
-        let one = |one: csharp_expr::bind::Completion| CompletionItem {
+        let one = |one: tandem_csharp::bind::Completion| CompletionItem {
             label: one.label,
             kind: Some(one.kind.into()),
             start: Some(types::integer(start)),

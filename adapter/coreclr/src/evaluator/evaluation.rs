@@ -1,6 +1,6 @@
 //! The evaluation of one expression: its context and its limits, and the types that it supplies to the
 //! binder. Not here: what it reads, calls and writes for the evaluator ([`target`]), the rules of C#
-//! ([`csharp_expr`]).
+//! ([`tandem_csharp`]).
 
 mod target;
 
@@ -8,9 +8,9 @@ use std::cell::{Cell, RefCell, RefMut};
 use std::rc::Rc;
 use std::time::Instant;
 
-use csharp_expr::bind::{Effects, Member, Method, Property, TypeInfo, TypeProvider, Typed};
-use csharp_expr::types::Def;
-use dap_wire::Failure;
+use tandem_csharp::bind::{Effects, Member, Method, Property, TypeInfo, TypeProvider, Typed};
+use tandem_csharp::types::Def;
+use tandem_wire::Failure;
 
 use super::TypedValue;
 use crate::expression_binding::ResolvedScope;
@@ -157,7 +157,7 @@ impl TypeProvider for ExpressionEvaluation<'_> {
 
     fn runtime_type(&self, of: &Typed) -> Option<Ty> {
         let before = self.is_look_only.replace(true);
-        let found = csharp_expr::eval::current_type(of, self);
+        let found = tandem_csharp::eval::current_type(of, self);
         self.is_look_only.set(before);
         found.ok().flatten()
     }

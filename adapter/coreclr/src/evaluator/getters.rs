@@ -6,7 +6,7 @@ use std::rc::Rc;
 use clr_metadata::bytes::ByteReader;
 use cordebug::value::element;
 
-use csharp_expr::operators::{BinaryOp, Overflow, compute};
+use tandem_csharp::operators::{BinaryOp, Overflow, compute};
 
 use super::{Constant, TypedValue, ValueLocation};
 use crate::bare_value::bare;

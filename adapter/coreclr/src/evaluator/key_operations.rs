@@ -6,8 +6,8 @@
 
 use std::rc::Rc;
 
-use csharp_expr::eval::{Grouping, SortKeys};
-use dap_wire::Failure;
+use tandem_csharp::eval::{Grouping, SortKeys};
+use tandem_wire::Failure;
 
 use super::object_creation::SEQUENCE;
 use super::{Constant, TypedValue, failed};

@@ -2,8 +2,8 @@
 //! ([`super::object_creation`]), and arguments of calls ([`crate::calls`]).
 
 use cordebug::value::{Value as ClrValue, element};
-use csharp_expr::eval::NO_PLACE;
-use dap_wire::Failure;
+use tandem_csharp::eval::NO_PLACE;
+use tandem_wire::Failure;
 
 use super::{Constant, TypedValue, ValueLocation, failed};
 use crate::bare_value::bare;

@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use cordebug::value::Value as ClrValue;
-use csharp_expr::bind::{FieldRef, PropertyRef};
-use csharp_expr::types::Def;
-use dap_wire::Failure;
+use tandem_csharp::bind::{FieldRef, PropertyRef};
+use tandem_csharp::types::Def;
+use tandem_wire::Failure;
 
 use super::method_calls::with_call_name;
 use super::{Constant, TypedValue, failed};

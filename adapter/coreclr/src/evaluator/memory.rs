@@ -4,7 +4,7 @@
 //! Not here: `readMemory` (`coreclr::memory`).
 
 use cordebug::value::{Value as ClrValue, element};
-use dap_wire::Failure;
+use tandem_wire::Failure;
 
 use super::{Constant, TypedValue, ValueLocation, failed};
 use crate::bare_value::bare;

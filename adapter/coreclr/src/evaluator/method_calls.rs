@@ -2,8 +2,8 @@
 //!
 //! Not here: running a call within its deadline (`coreclr::calls`).
 
-use csharp_expr::bind::MethodRef;
-use dap_wire::Failure;
+use tandem_csharp::bind::MethodRef;
+use tandem_wire::Failure;
 
 use super::{Constant, TypedValue, ValueLocation, failed};
 use crate::func_eval::EvalContext;

@@ -1,7 +1,7 @@
 //! Expressions about one object, for the rows of the variables view: displays, properties. Not here: which
 //! rows there are ([`crate::values`]).
 
-use dap_wire::Failure;
+use tandem_wire::Failure;
 
 use super::request::ExpressionResult;
 use super::{TypedValue, failed};

@@ -4,8 +4,8 @@
 use std::time::Instant;
 
 use cordebug::value::element;
-use csharp_expr::bind::MethodRef;
-use dap_wire::{ErrorCode, Failure};
+use tandem_csharp::bind::MethodRef;
+use tandem_wire::{ErrorCode, Failure};
 
 use super::{Constant, TypedValue, ValueLocation, failed};
 use crate::bare_value::bare;
@@ -350,7 +350,7 @@ impl ClrTypeSystem {
         let number = |kind: u32| Constant::int(0).cast(kind, false).unwrap_or(Constant::Null);
         let zero = match ty {
             ty if *ty == BOOL => Constant::Bool(false),
-            Ty::Primitive(kind) if csharp_expr::types::is_numeric(*kind) => number(*kind),
+            Ty::Primitive(kind) if tandem_csharp::types::is_numeric(*kind) => number(*kind),
             other if self.is_decimal(other) => Constant::Decimal(rust_decimal::Decimal::ZERO),
             other => match self.enum_storage(other) {
                 Some(kind) => number(kind),

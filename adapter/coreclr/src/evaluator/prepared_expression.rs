@@ -4,10 +4,10 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use csharp_expr::bind::{BoundExpression, Effects, Meaning, Refusal, bind};
-use csharp_expr::syntax::{Span, parse};
-use dap_wire::Failure;
-use dap_wire::types::{self, ExpressionErrorData};
+use tandem_csharp::bind::{BoundExpression, Effects, Meaning, Refusal, bind};
+use tandem_csharp::syntax::{Span, parse};
+use tandem_wire::Failure;
+use tandem_wire::types::{self, ExpressionErrorData};
 
 use super::evaluation::ExpressionEvaluation;
 use crate::expression_binding::{BindContext, EvaluationRequest, PreparedExpression, ResolvedScope};
@@ -203,8 +203,8 @@ fn with_columns(mut failure: Failure, other: impl Fn(usize) -> Option<usize>) ->
 
 #[cfg(test)]
 mod tests {
-    use dap_wire::ErrorCode;
     use serde_json::{Value, json};
+    use tandem_wire::ErrorCode;
 
     use super::*;
 

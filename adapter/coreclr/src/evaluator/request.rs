@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use csharp_expr::bind::{Effects, Meaning, bind_assignment};
-use csharp_expr::eval::NO_PLACE;
-use csharp_expr::syntax::parse;
-use dap_wire::Failure;
-use dap_wire::types::{
+use serde_json::Value;
+use tandem_csharp::bind::{Effects, Meaning, bind_assignment};
+use tandem_csharp::eval::NO_PLACE;
+use tandem_csharp::syntax::parse;
+use tandem_wire::Failure;
+use tandem_wire::types::{
     self, EvaluateArguments, EvaluateResponseBody, EvaluationEffects, VariablePresentationHint,
 };
-use serde_json::Value;
 
 use super::evaluation::ExpressionEvaluation;
 use super::method_calls::with_call_name;
@@ -136,7 +136,7 @@ impl ClrSession {
         }
         let evaluation =
             ExpressionEvaluation::new(self, request.site, &prepared.sight, effects, request.about);
-        let value = csharp_expr::eval::evaluate(typed, prepared.slots, request.text, &evaluation);
+        let value = tandem_csharp::eval::evaluate(typed, prepared.slots, request.text, &evaluation);
         let is_stale = evaluation.is_stale();
         if is_stale {
             return Ok(None);

@@ -4,8 +4,8 @@
 use std::rc::Rc;
 
 use clr_metadata::imports::Imports;
-use csharp_expr::bind::{UsingDirectives, Variable};
-use dap_wire::Failure;
+use tandem_csharp::bind::{UsingDirectives, Variable};
+use tandem_wire::Failure;
 
 use super::ValueLocation;
 use crate::bare_value::bare;

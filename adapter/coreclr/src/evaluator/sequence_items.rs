@@ -1,7 +1,7 @@
 //! Items of sequences of the program, and items written back into it. Not here: their order and equality
 //! ([`super::key_operations`]).
 
-use dap_wire::Failure;
+use tandem_wire::Failure;
 
 use super::object_creation::{LIST, SEQUENCE};
 use super::{Constant, TypedValue, failed};

@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use clr_metadata::metadata::FieldDef;
 use cordebug::value::Value as ClrValue;
-use csharp_expr::bind::{FieldRef, PropertyRef};
-use dap_wire::Failure;
+use tandem_csharp::bind::{FieldRef, PropertyRef};
+use tandem_wire::Failure;
 
 use super::method_calls::with_call_name;
 use super::{Constant, TypedValue, failed};

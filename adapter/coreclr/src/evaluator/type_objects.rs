@@ -1,7 +1,7 @@
 //! `System.Type` objects of the program, by the names that reflection uses. Not here: their text
 //! (`values/reflection.rs`).
 
-use dap_wire::Failure;
+use tandem_wire::Failure;
 
 use super::{TypedValue, failed};
 use crate::func_eval::EvalContext;

@@ -2,10 +2,10 @@
 //!
 //! Not here: the details of an exception ([`super`]).
 
-use dap_wire::types::{
+use serde_json::Value;
+use tandem_wire::types::{
     self, Breakpoint, SetExceptionBreakpointsArguments, SetExceptionBreakpointsResponseBody,
 };
-use serde_json::Value;
 
 /// The point of an exception's life at which it may stop the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

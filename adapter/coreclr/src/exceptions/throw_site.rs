@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use cordebug::frame::Frame;
 use cordebug::value::Value as ClrValue;
-use dap_wire::types::ThrowPlace;
+use tandem_wire::types::ThrowPlace;
 
 use super::{ExceptionStage, MAX_FRAMES};
 use crate::debuggee::ClrDebuggee;

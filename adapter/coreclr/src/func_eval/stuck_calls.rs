@@ -9,8 +9,8 @@
 
 use cordebug::callback::Callback;
 use cordebug::thread::Thread;
-use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
+use tandem_wire::{ErrorCode, Failure};
 
 use crate::managed_threads::{ManagedThreads, StackRange};
 use crate::outbox::Outbox;

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use clr_metadata::image::PeImage;
 use clr_metadata::pdb::{Pdb, PdbError};
 use cordebug::module::Module;
-use dap_wire::types::{self, ModuleEventBody};
+use tandem_wire::types::{self, ModuleEventBody};
 
 use super::excluded_methods::ExcludedMethods;
 use super::pdb_identity::PdbIdentity;

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use clr_metadata::pdb::Pdb;
-use dap_wire::Failure;
-use download::Cache;
 use serde_json::Value;
+use tandem_download::Cache;
 use tandem_engine::ReplyHandle;
+use tandem_wire::Failure;
 use tokio_util::sync::CancellationToken;
 
 use super::decompiler::{self, ConfiguredDecompiler};

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use clr_metadata::pdb::Pdb;
-use dap_wire::{ErrorCode, Failure};
-use download::Cache;
 use serde_json::Value;
+use tandem_download::Cache;
+use tandem_wire::{ErrorCode, Failure};
 
 use crate::modules::PdbIdentity;
 use tandem_engine::builds::command;

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use dap_wire::{ErrorCode, Failure, types};
-use download::DownloadUrl;
 use serde::Serialize;
 use serde_json::Value;
+use tandem_download::DownloadUrl;
+use tandem_wire::{ErrorCode, Failure, types};
 
 use super::Retrieval;
 use super::decompiler::INSTALL;

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use clr_metadata::pdb::Pdb;
 use clr_metadata::pdb::documents::Checksum;
-use dap_wire::{ErrorCode, Failure, types};
-use download::cache::file_name;
-use download::{Cache, DownloadClient, DownloadError, DownloadLimits, DownloadUrl};
 use serde::Serialize;
 use serde_json::Value;
+use tandem_download::cache::file_name;
+use tandem_download::{Cache, DownloadClient, DownloadError, DownloadLimits, DownloadUrl};
+use tandem_wire::{ErrorCode, Failure, types};
 
 use super::source_link_options::{SourceLinkOptions, allowing, pattern_for};
 use crate::checksums;

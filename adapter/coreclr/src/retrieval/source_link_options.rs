@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use dap_wire::{Failure, types};
-use download::DownloadUrl;
 use serde::Serialize;
 use serde_json::Value;
+use tandem_download::DownloadUrl;
+use tandem_wire::{Failure, types};
 
 /// Most patterns of one session.
 const MAX_PATTERNS: usize = 200;

@@ -9,8 +9,8 @@ use std::time::Duration;
 use clr_metadata::image::PeImage;
 use clr_metadata::pdb::Pdb;
 use clr_metadata::pdb::source_link::percent_encode_path;
-use download::{Cache, DownloadClient, DownloadError, DownloadLimits, DownloadUrl};
 use http::{HeaderName, HeaderValue};
+use tandem_download::{Cache, DownloadClient, DownloadError, DownloadLimits, DownloadUrl};
 use tokio::sync::Semaphore;
 
 use super::symbol_options::{SymbolOptions, SymbolServer};

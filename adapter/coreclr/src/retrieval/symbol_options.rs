@@ -3,9 +3,9 @@
 
 use std::path::PathBuf;
 
-use dap_wire::Failure;
-use download::DownloadUrl;
 use serde_json::{Map, Value};
+use tandem_download::DownloadUrl;
+use tandem_wire::Failure;
 
 use super::source_link_options::glob;
 

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use clr_metadata::pdb::Pdb;
 use clr_metadata::pdb::documents::common_parts;
-use dap_wire::Failure;
-use dap_wire::types::Source;
-use download::Cache;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
+use tandem_download::Cache;
+use tandem_wire::Failure;
+use tandem_wire::types::Source;
 
 use super::reference;
 use crate::checksums;

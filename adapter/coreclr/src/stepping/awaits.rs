@@ -9,8 +9,8 @@
 use cordebug::frame::RuntimeBreakpoint;
 use cordebug::thread::Thread;
 use cordebug::value::{Value as ClrValue, element};
-use dap_wire::types::StoppedEventBody;
-use dap_wire::{ErrorCode, Failure};
+use tandem_wire::types::StoppedEventBody;
+use tandem_wire::{ErrorCode, Failure};
 
 use crate::active_step::{ActiveStep, AwaitBreakpoints, StateMachineRef, StepKind, own_argument};
 use crate::code_position::CodePosition;

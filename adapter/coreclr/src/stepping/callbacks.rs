@@ -7,7 +7,7 @@
 use clr_metadata::il;
 use cordebug::frame::RuntimeBreakpoint;
 use cordebug::thread::Thread;
-use dap_wire::types::StoppedEventBody;
+use tandem_wire::types::StoppedEventBody;
 
 use crate::active_step::{ActiveStep, StepKind};
 use crate::code_position::CodePosition;

@@ -1,9 +1,9 @@
 //! `gotoTargets` and `goto`: setting the next statement. The code in between does not run.
 
 use clr_metadata::pdb::Location;
-use dap_wire::types::{self, GotoTarget, GotoTargetsArguments, GotoTargetsResponseBody, StoppedEventBody};
-use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
+use tandem_wire::types::{self, GotoTarget, GotoTargetsArguments, GotoTargetsResponseBody, StoppedEventBody};
+use tandem_wire::{ErrorCode, Failure};
 
 use crate::active_step::{ExecutionTarget, Stepping};
 use crate::debuggee::ClrDebuggee;

@@ -4,8 +4,8 @@
 
 use cordebug::callback::step;
 use cordebug::thread::{Stepper, Thread};
-use dap_wire::Failure;
-use dap_wire::types::StoppedEventBody;
+use tandem_wire::Failure;
+use tandem_wire::types::StoppedEventBody;
 
 use crate::active_step::{ActiveStep, StepKind};
 use crate::code_position::{CodePosition, StepStart};

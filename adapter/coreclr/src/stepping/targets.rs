@@ -3,9 +3,9 @@
 //! framework calls.
 
 use cordebug::thread::Thread;
-use dap_wire::Failure;
-use dap_wire::types::{self, StepInTarget, StepInTargetsResponseBody};
 use serde_json::Value;
+use tandem_wire::Failure;
+use tandem_wire::types::{self, StepInTarget, StepInTargetsResponseBody};
 
 use crate::active_step::ExecutionTarget;
 use crate::code_position::{MAX_FRAMES, StepOrigin};

@@ -7,12 +7,12 @@ use clr_metadata::members::{Access, PropertyInfo};
 use clr_metadata::metadata::Metadata;
 use clr_metadata::signature::Signature;
 use cordebug::value::element;
-use csharp_expr::Constant;
-use csharp_expr::bind::{
+use rust_decimal::Decimal;
+use tandem_csharp::Constant;
+use tandem_csharp::bind::{
     Field, GenericParameter, Member, Method, Parameter, PassMode, Property, TypeInfo, TypeKind, Variance,
 };
-use csharp_expr::types::{Def, Ty};
-use rust_decimal::Decimal;
+use tandem_csharp::types::{Def, Ty};
 
 use super::ClrTypeSystem;
 use crate::modules::LoadedModule;

@@ -1,5 +1,5 @@
 //! Bases and interfaces of types, reference conversions between them, and special types (spans, enums,
-//! nullables). Not here: the conversions that C# defines ([`csharp_expr`]).
+//! nullables). Not here: the conversions that C# defines ([`tandem_csharp`]).
 
 use cordebug::value::element;
 

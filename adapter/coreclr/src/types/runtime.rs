@@ -6,7 +6,7 @@ use std::rc::Rc;
 use cordebug::frame::Frame;
 use cordebug::types::Type;
 use cordebug::value::{Value as ClrValue, element};
-use dap_wire::Failure;
+use tandem_wire::Failure;
 
 use super::ty::STRING;
 use super::{NamedType, Ty};

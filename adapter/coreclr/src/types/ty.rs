@@ -2,8 +2,8 @@
 //! here: finding one by name ([`super::lookup`]).
 
 use clr_metadata::signature::Signature;
-use csharp_expr::types::TupleNames;
-pub(crate) use csharp_expr::types::{
+use tandem_csharp::types::TupleNames;
+pub(crate) use tandem_csharp::types::{
     BOOL, INT, NamedType, OBJECT, STRING, Ty, VOID, primitive_name, primitive_named,
 };
 

@@ -1,9 +1,9 @@
 //! The requests `setVariable` and `setExpression`: which location is meant, and the answer. The evaluation
 //! and the write are in [`crate::evaluator`].
 
-use dap_wire::Failure;
-use dap_wire::types::{self, SetVariableArguments, SetVariableResponseBody};
 use serde_json::Value;
+use tandem_wire::Failure;
+use tandem_wire::types::{self, SetVariableArguments, SetVariableResponseBody};
 
 use super::UNNAMED;
 use super::formatted_value::FormattedValue;

@@ -2,7 +2,7 @@
 //! fetched one at a time.
 
 use cordebug::value::element;
-use csharp_expr::constant::width;
+use tandem_csharp::constant::width;
 
 use crate::stop_context::StopContext;
 use crate::typed_value::Constant;

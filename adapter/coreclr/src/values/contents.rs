@@ -4,7 +4,7 @@
 //! ([`super::variables`]).
 
 use clr_metadata::members::Access;
-use dap_wire::Failure;
+use tandem_wire::Failure;
 
 use super::UNNAMED;
 use super::groups::{is_group, raw_view};

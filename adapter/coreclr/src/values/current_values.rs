@@ -2,7 +2,7 @@
 
 use cordebug::hresult::CORDBG_E_CLASS_NOT_LOADED;
 use cordebug::value::{Value as ClrValue, element};
-use dap_wire::Failure;
+use tandem_wire::Failure;
 
 use crate::bare_value::bare;
 use crate::cor;

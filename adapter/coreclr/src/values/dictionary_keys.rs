@@ -4,7 +4,7 @@
 //! Not here: the items of the dictionaries ([`super::items`]).
 
 use cordebug::value::{Value as ClrValue, element};
-use csharp_expr::types::keyword_of;
+use tandem_csharp::types::keyword_of;
 
 use super::MAX_TEXT_LEN;
 use super::primitive::{character_literal, quoted};

@@ -7,7 +7,7 @@
 //! the program (`Task.Id` creates an id) or wait for a lock (`ConcurrentDictionary.Count`).
 
 use clr_metadata::attribute_argument::AttributeArgument;
-use dap_wire::ErrorCode;
+use tandem_wire::ErrorCode;
 
 use super::formatted_value::FormattedValue;
 use crate::bare_value::bare;
@@ -102,7 +102,7 @@ impl ClrSession {
                 kind: fill(patterns.kind)?,
             })
         };
-        let filled: Result<Display, dap_wire::Failure> = all();
+        let filled: Result<Display, tandem_wire::Failure> = all();
         match filled {
             Ok(display) => Some(display),
             Err(failure) => {
@@ -138,7 +138,7 @@ impl ClrSession {
     }
 
     /// Reports a display that fails, once: the rows of its objects do not show the reason.
-    fn report_display(&mut self, key: &str, failure: &dap_wire::Failure) {
+    fn report_display(&mut self, key: &str, failure: &tandem_wire::Failure) {
         if failure.code == ErrorCode::EvaluationFailed
             && self.program.values.mute.borrow_mut().insert(format!("the display of {key} fails"))
         {
@@ -149,7 +149,7 @@ impl ClrSession {
     }
 
     /// Prevents further calls of a display that took too long.
-    fn suppress_display(&mut self, what: String, key: String, failure: &dap_wire::Failure) {
+    fn suppress_display(&mut self, what: String, key: String, failure: &tandem_wire::Failure) {
         if failure.code == ErrorCode::EvaluationTimeout {
             self.hub
                 .outbox
@@ -165,7 +165,7 @@ impl ClrSession {
         path: &Path,
         ty: &Ty,
         site: &EvalContext,
-    ) -> Result<String, dap_wire::Failure> {
+    ) -> Result<String, tandem_wire::Failure> {
         let (mut text, mut rest) = (String::new(), pattern);
         while let Some(at) = rest.find(['{', '\\']) {
             let (before, after) = rest.split_at(at);

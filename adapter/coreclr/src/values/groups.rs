@@ -2,7 +2,7 @@
 //! members that a dynamic object reports. Static members are in [`super::properties`].
 
 use clr_metadata::members::Access;
-use dap_wire::Failure;
+use tandem_wire::Failure;
 
 use super::rows::{RowContent, VariableEntry};
 use crate::bare_value::bare;

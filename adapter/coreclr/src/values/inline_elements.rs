@@ -2,8 +2,8 @@
 //! memory; nothing runs.
 
 use cordebug::value::Value as ClrValue;
-use csharp_expr::bind::ContiguousElements;
-use csharp_expr::constant::width;
+use tandem_csharp::bind::ContiguousElements;
+use tandem_csharp::constant::width;
 
 use super::rows::{RowContent, VariableEntry, VariablesPage, rest_entry};
 use crate::bare_value::bare;

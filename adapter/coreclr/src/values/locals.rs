@@ -7,7 +7,7 @@ use std::rc::Rc;
 use clr_metadata::metadata::{FieldDef, Metadata};
 use clr_metadata::signature::Signature;
 use cordebug::frame::Frame;
-use dap_wire::Failure;
+use tandem_wire::Failure;
 
 use super::hoisted_variables::{VariablesInScope, holds_closure};
 use super::rows::{RowContent, VariableEntry};

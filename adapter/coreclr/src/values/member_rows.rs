@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use clr_metadata::members::PropertyInfo;
 use cordebug::value::Value as ClrValue;
-use dap_wire::Failure;
+use tandem_wire::Failure;
 
 use super::groups::{is_group, is_grouped, non_public};
 use super::rows::{RowContent, VariableEntry};

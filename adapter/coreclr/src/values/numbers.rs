@@ -1,7 +1,7 @@
 //! Texts of the framework's composite numbers: 128 bits, half precision, integers of any size. Pure
 //! functions. Not here: reading their fields ([`super::framework`]).
 
-use csharp_expr::constant::real;
+use tandem_csharp::constant::real;
 
 /// Longest integer that is written out, decimal digits.
 const MAX_DIGITS: usize = 4096;

@@ -3,7 +3,7 @@
 
 use cordebug::module::Class;
 use cordebug::value::Value as ClrValue;
-use dap_wire::Failure;
+use tandem_wire::Failure;
 
 use crate::bare_value::bare;
 use crate::cor;

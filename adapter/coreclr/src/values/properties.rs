@@ -2,7 +2,7 @@
 //! fields and items ([`super::contents`]).
 
 use cordebug::value::{Value as ClrValue, element};
-use dap_wire::Failure;
+use tandem_wire::Failure;
 
 use super::groups::{NON_PUBLIC, is_grouped};
 use super::member_rows::{BROWSABLE, NEVER};

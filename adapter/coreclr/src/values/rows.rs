@@ -2,7 +2,7 @@
 //! ([`super::contents`]), and how they look ([`super::variables`]).
 
 use clr_metadata::members::Access;
-use dap_wire::Failure;
+use tandem_wire::Failure;
 
 use crate::typed_value::{Constant, Format, TypedValue};
 use crate::types::Ty;

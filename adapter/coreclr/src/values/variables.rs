@@ -6,11 +6,11 @@ use crate::debuggee::ClrDebuggee;
 use std::time::{Duration, Instant};
 
 use clr_metadata::members::Access;
-use dap_wire::Failure;
-use dap_wire::types::{
+use serde_json::Value;
+use tandem_wire::Failure;
+use tandem_wire::types::{
     self, DapVariable, ValueFormat, VariablePresentationHint, VariablesArguments, VariablesResponseBody,
 };
-use serde_json::Value;
 
 use super::bulk_read::is_number;
 use super::formatted_value::FormattedValue;

@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use dap_wire::{ErrorCode, Failure, types};
 use serde::Serialize;
+use tandem_wire::{ErrorCode, Failure, types};
 
 /// How many folders above a C# file are searched for its project.
 const MAX_FOLDERS_ABOVE: usize = 16;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dap_wire::Failure;
+use tandem_wire::Failure;
 
 use super::super::attributes::Attributes;
 

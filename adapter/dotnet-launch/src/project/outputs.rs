@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use dap_wire::{ErrorCode, Failure};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::diagnostics::Output;
 use super::options::BuildOptions;

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
-use dap_wire::Failure;
 use serde_json::Value;
-use session_registry::ScratchFolder;
+use tandem_registry::ScratchFolder;
+use tandem_wire::Failure;
 
 use super::BuildOptions;
 use super::diagnostics::{self, Output};
@@ -111,7 +111,7 @@ impl DotnetSdk<'_> {
         arguments.extend(["-nologo", "-v:minimal", "-consoleLoggerParameters:NoSummary"].map(String::from));
         let scratch = match asks {
             true => Some(
-                ScratchFolder::new(&session_registry::folder()).map_err(|error| failed(error.to_string()))?,
+                ScratchFolder::new(&tandem_registry::folder()).map_err(|error| failed(error.to_string()))?,
             ),
             false => None,
         };
@@ -197,7 +197,7 @@ impl DotnetSdk<'_> {
         });
         match status {
             Ok(status) => Ok(Some((status, lines))),
-            Err(failure) if failure.code == dap_wire::ErrorCode::Cancelled => Err(failure),
+            Err(failure) if failure.code == tandem_wire::ErrorCode::Cancelled => Err(failure),
             Err(failure) => {
                 tracing::debug!(%failure, "the .NET SDK does not answer");
                 Ok(None)

@@ -7,8 +7,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-use dap_wire::Failure;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
+use tandem_wire::Failure;
 
 use tandem_process::child::signal_group;
 

@@ -2,9 +2,9 @@
 //! breakpoint per location where it keeps only one, or where it supports no condition, hit count or log
 //! message. Then the hub evaluates.
 
-use dap_wire::types::{self, BreakpointRequest, Source};
 use serde::Serialize;
 use serde_json::Value;
+use tandem_wire::types::{self, BreakpointRequest, Source};
 
 use super::merged_breakpoint::{Evaluation, MergedBreakpoint};
 use super::request::is_bare_filter;

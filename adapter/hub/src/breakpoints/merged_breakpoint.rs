@@ -4,8 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use dap_wire::types::{self, Breakpoint, BreakpointRequest, Source};
 use serde_json::Value;
+use tandem_wire::types::{self, Breakpoint, BreakpointRequest, Source};
 
 use crate::event::ClientId;
 

@@ -4,10 +4,10 @@
 
 use std::collections::BTreeSet;
 
-use dap_wire::Failure;
-use dap_wire::types::{self, BreakpointRequest, SourceBreakpoint};
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use tandem_wire::Failure;
+use tandem_wire::types::{self, BreakpointRequest, SourceBreakpoint};
 
 use super::scope::BreakpointScope;
 use tandem_engine::hit_condition::HitTest;

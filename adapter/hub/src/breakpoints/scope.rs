@@ -2,8 +2,8 @@
 //!
 //! Not here: the breakpoints in it ([`super::scope_breakpoints`]).
 
-use dap_wire::command::{self, CommandSpec};
-use dap_wire::types::{BreakpointRequest, BreakpointTarget};
+use tandem_wire::command::{self, CommandSpec};
+use tandem_wire::types::{BreakpointRequest, BreakpointTarget};
 
 /// The breakpoints that one DAP request replaces as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use dap_wire::types::{self, Breakpoint, BreakpointRequest, SetBreakpointsResponseBody, Source};
 use serde_json::Value;
+use tandem_wire::types::{self, Breakpoint, BreakpointRequest, SetBreakpointsResponseBody, Source};
 
 use super::merged_breakpoint::{Evaluation, MergedBreakpoint, engine_id};
 use super::request::SetBreakpoints;

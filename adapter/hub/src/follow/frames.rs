@@ -3,7 +3,7 @@
 //!
 //! Not here: which request follows from it ([`super`]).
 
-use dap_wire::types::StackFrame;
+use tandem_wire::types::StackFrame;
 
 use super::FollowedFrame;
 

@@ -1,8 +1,8 @@
 //! The arguments of `followCall` that limit what is followed. Their effect is in [`super::Follow`].
 
-use dap_wire::Failure;
 use serde::Deserialize;
 use serde_json::Value;
+use tandem_wire::Failure;
 
 /// Default and maximum number of statements.
 const STEP_LIMITS: (usize, usize) = (200, 5000);

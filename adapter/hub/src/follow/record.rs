@@ -2,11 +2,11 @@
 //!
 //! Not here: where a step ended ([`super::frames`]); folding of loops, which clients do.
 
-use dap_wire::types::{
+use serde_json::Value;
+use tandem_wire::types::{
     self, DapScope, FollowCallBody, FollowedFunction, FollowedStatement, NamedValue, ScopesResponseBody,
     Source, StackFrame, ValueChange, VariablesResponseBody,
 };
-use serde_json::Value;
 
 use super::frames::path;
 use tandem_engine::result_names::ResultNames;

@@ -1,7 +1,7 @@
 //! Bodies that the hub itself makes or changes. Other bodies of engines pass through.
 
-use dap_wire::types::{self, InvalidatedEventBody, OutputEventBody};
 use serde_json::Value;
+use tandem_wire::types::{self, InvalidatedEventBody, OutputEventBody};
 
 /// The body of an `output` event with a line.
 pub(super) fn output_line(category: &str, line: &str) -> Value {

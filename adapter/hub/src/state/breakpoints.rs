@@ -6,9 +6,9 @@
 //!
 //! Not here: the union, and the list for the engine ([`crate::breakpoints`]).
 
-use dap_wire::types::{self, Breakpoint, BreakpointEventBody, DataBreakpointInfoResponseBody};
-use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
+use tandem_wire::types::{self, Breakpoint, BreakpointEventBody, DataBreakpointInfoResponseBody};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::{ENGINE_TIMEOUT, State, invalidated};
 use crate::breakpoints::{

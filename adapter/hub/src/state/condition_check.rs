@@ -4,9 +4,9 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use dap_wire::types::StoppedEventBody;
 use tandem_engine::FailedCondition;
 use tandem_engine::hit_condition::CONDITION_FAILED;
+use tandem_wire::types::StoppedEventBody;
 
 use super::hit_output::HitOutput;
 use crate::breakpoints::Candidate;

@@ -9,12 +9,12 @@
 
 use std::time::Duration;
 
-use dap_wire::Failure;
-use dap_wire::command::{Execution, execution};
-use dap_wire::types::{
+use serde_json::{Value, json};
+use tandem_wire::Failure;
+use tandem_wire::command::{Execution, execution};
+use tandem_wire::types::{
     self, EvaluateArguments, EvaluateResponseBody, StackTraceResponseBody, StoppedEventBody, body,
 };
-use serde_json::{Value, json};
 
 use super::condition_check::{CheckStep, ConditionCheck, ids, name_failed, remove_traced};
 use super::hit_output::{HitOutput, HitRecord};

@@ -6,9 +6,9 @@
 //!
 //! Not here: ending and restarting the program ([`super::terminate`], [`super::restart`]).
 
-use dap_wire::types::{self, ContinueResponseBody, ContinuedEventBody};
-use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
+use tandem_wire::types::{self, ContinueResponseBody, ContinuedEventBody};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::session_changes::ResumedBy;
 use super::{ENGINE_TIMEOUT, Phase, State};

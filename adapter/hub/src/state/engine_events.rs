@@ -2,9 +2,9 @@
 //!
 //! Not here: whether a stop is reported, and to which clients ([`super::conditions`]).
 
-use dap_wire::Failure;
-use dap_wire::types::{self, CapabilitiesEventBody, ChildProgram, ProgressEndEventBody};
 use serde_json::Value;
+use tandem_wire::Failure;
+use tandem_wire::types::{self, CapabilitiesEventBody, ChildProgram, ProgressEndEventBody};
 
 use super::{Phase, State, output_line};
 use crate::clients::HandshakeStage;

@@ -6,9 +6,9 @@ mod tests;
 
 use std::time::Duration;
 
-use dap_wire::Failure;
-use dap_wire::types::{self, StoppedEventBody};
 use serde_json::Value;
+use tandem_wire::Failure;
+use tandem_wire::types::{self, StoppedEventBody};
 
 use super::session_changes::ResumedBy;
 use super::{ENGINE_TIMEOUT, Phase, State};

@@ -3,9 +3,9 @@
 //! it belongs: an expression never becomes part of a text that is parsed again. Nothing is requested here;
 //! [`super::conditions`] does that.
 
-use dap_wire::Failure;
-use dap_wire::types::EvaluateResponseBody;
 use serde::Serialize;
+use tandem_wire::Failure;
+use tandem_wire::types::EvaluateResponseBody;
 
 use crate::breakpoints::BreakpointRequest;
 use tandem_engine::log_message::{LogMessagePart, message_parts};

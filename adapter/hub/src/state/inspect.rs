@@ -3,13 +3,13 @@
 //! Not here: requests that resume the program ([`super::control`]) or set breakpoints
 //! ([`super::breakpoints`]).
 
-use dap_wire::command::{self, ChangedState, RequiredState};
-use dap_wire::types::{
+use serde_json::Value;
+use tandem_wire::command::{self, ChangedState, RequiredState};
+use tandem_wire::types::{
     self, CancelArguments, EvaluateArguments, EvaluationEffects, MemoryEventBody, WriteMemoryArguments,
     WriteMemoryResponseBody,
 };
-use dap_wire::{ErrorCode, Failure};
-use serde_json::Value;
+use tandem_wire::{ErrorCode, Failure};
 
 use super::session_changes::{EvaluationReport, MemoryWritten, ValueSet, excerpt};
 use super::{ENGINE_TIMEOUT, SOURCE_TIMEOUT, State, invalidated};

@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
-use dap_wire::types::{self, DisconnectArguments};
-use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
+use tandem_wire::types::{self, DisconnectArguments};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::session_changes::change;
 use super::{Configuration, ENGINE_TIMEOUT, Phase, State};

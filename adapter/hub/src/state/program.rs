@@ -1,9 +1,9 @@
 //! The program of a session: its phase, its stops, and what a client that joins later receives. Requests and
 //! events are handled elsewhere.
 
-use dap_wire::types::StoppedEventBody;
-use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
+use tandem_wire::types::StoppedEventBody;
+use tandem_wire::{ErrorCode, Failure};
 
 use crate::replay_state::ReplayState;
 

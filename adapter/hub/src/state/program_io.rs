@@ -5,12 +5,12 @@
 use std::time::Duration;
 
 use base64::Engine as _;
-use dap_wire::Failure;
-use dap_wire::types::{
-    self, EvaluateArguments, InputClosedBody, InputWaitBody, ReadInputBody, ReadOutputBody, WriteInputBody,
-};
 use serde::Deserialize;
 use serde_json::Value;
+use tandem_wire::Failure;
+use tandem_wire::types::{
+    self, EvaluateArguments, InputClosedBody, InputWaitBody, ReadInputBody, ReadOutputBody, WriteInputBody,
+};
 
 use super::State;
 use crate::event::{ClientRequest, IoAnswer, IoRequest, Ticket};

@@ -1,8 +1,8 @@
 //! Tests of races between breakpoints and stops, one by one: two clients, and an engine that answers when the
 //! test says so. Not here: races of other requests ([`super::tests`]), random orders ([`super::simulation`]).
 
-use dap_wire::{Failure, Message, Request};
 use serde_json::{Value, json};
+use tandem_wire::{Failure, Message, Request};
 
 use super::State;
 use crate::event::{ClientId, ClientOrigin, HubEffect, HubEvent, Ticket, Timer};

@@ -5,9 +5,9 @@
 //! and all breakpoints. What adapters call restart differs too much (some forget breakpoints, or whose stdio
 //! it is).
 
-use dap_wire::types::{self, DisconnectArguments};
-use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
+use tandem_wire::types::{self, DisconnectArguments};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::lifecycle::ENDING_TIMEOUT;
 use super::start_up::LAUNCH_TIMEOUT;

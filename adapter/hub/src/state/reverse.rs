@@ -8,9 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use dap_wire::types::{self, ChildProgram, SessionChangedBody, StartDebuggingRequestArguments};
-use dap_wire::{ErrorCode, Failure, Message, Request, Response};
 use serde_json::Value;
+use tandem_wire::types::{self, ChildProgram, SessionChangedBody, StartDebuggingRequestArguments};
+use tandem_wire::{ErrorCode, Failure, Message, Request, Response};
 
 use super::State;
 use crate::access::AgentAccess;

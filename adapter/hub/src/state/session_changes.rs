@@ -3,10 +3,10 @@
 //!
 //! Not here: what the program does, and the handshake of a client that joins.
 
-use dap_wire::extensions;
-use dap_wire::types::{self, SessionChangedBody};
 use serde::Serialize;
 use serde_json::Value;
+use tandem_wire::extensions;
+use tandem_wire::types::{self, SessionChangedBody};
 
 use super::{State, output_line};
 use crate::access::AgentAccess;

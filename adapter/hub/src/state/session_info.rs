@@ -4,12 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use dap_wire::types::{
+use serde_json::Value;
+use tandem_wire::types::{
     self, SessionClient, SessionControlBody, SessionInfoArguments, SessionInfoBody, SessionPlace,
     SessionStop, StackTraceResponseBody,
 };
-use dap_wire::{ErrorCode, Failure};
-use serde_json::Value;
+use tandem_wire::{ErrorCode, Failure};
 
 use super::session_changes::AgentAccessSet;
 use super::{ENGINE_TIMEOUT, Phase, State};

@@ -16,8 +16,8 @@ mod view;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dap_wire::Failure;
 use serde_json::{Value, json};
+use tandem_wire::Failure;
 
 use super::State;
 use crate::event::{ClientId, ClientOrigin, HubEffect, HubEvent, IoAnswer, Ticket, Timer};

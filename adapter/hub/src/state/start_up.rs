@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use dap_wire::types;
-use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 use tandem_engine::configurations;
 use tandem_engine::{JoinAttributes, StartedEngine};
+use tandem_wire::types;
+use tandem_wire::{ErrorCode, Failure};
 
 use super::{ENGINE_TIMEOUT, Phase, State, output_line};
 use crate::clients::HandshakeStage;

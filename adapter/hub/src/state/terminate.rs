@@ -10,8 +10,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use dap_wire::{Failure, types};
 use serde_json::Value;
+use tandem_wire::{Failure, types};
 
 use super::lifecycle::ENDING_TIMEOUT;
 use super::restart::Restart;

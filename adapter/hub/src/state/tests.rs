@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dap_wire::{ErrorCode, Failure, Message, Request, Response};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use tandem_wire::{ErrorCode, Failure, Message, Request, Response};
 
 use super::State;
 use crate::event::{ClientId, ClientOrigin, HubEffect, HubEvent, IoAnswer, Ticket, Timer};

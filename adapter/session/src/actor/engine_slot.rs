@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use dap_wire::Failure;
+use tandem_wire::Failure;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 

@@ -1,11 +1,11 @@
 //! Feeds the actor's inbox: one task for each client's messages, one for the engine's events. They wait
 //! for the actor, it never for them.
 
-use dap_wire::codec::DapCodec;
-use dap_wire::types::{self, OutputDetails, OutputEventBody, ProgramExit, StoppedEventBody};
-use dap_wire::{Failure, Message, MessageError, Response};
 use futures::StreamExt;
 use serde_json::Value;
+use tandem_wire::codec::DapCodec;
+use tandem_wire::types::{self, OutputDetails, OutputEventBody, ProgramExit, StoppedEventBody};
+use tandem_wire::{Failure, Message, MessageError, Response};
 use tokio::io::AsyncRead;
 use tokio::sync::mpsc;
 use tokio_util::codec::FramedRead;

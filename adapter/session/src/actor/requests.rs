@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
+use tandem_wire::{ErrorCode, Failure};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 

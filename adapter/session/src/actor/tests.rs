@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use dap_wire::codec::DapCodec;
-use dap_wire::{ErrorCode, Failure, Request};
 use futures::{SinkExt, StreamExt};
 use serde_json::json;
+use tandem_wire::codec::DapCodec;
+use tandem_wire::{ErrorCode, Failure, Request};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::codec::{FramedRead, FramedWrite};
 use tokio_util::sync::CancellationToken;

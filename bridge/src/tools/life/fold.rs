@@ -2,7 +2,7 @@
 //!
 //! Not here: the text of an answer ([`super`]).
 
-use dap_wire::types::{FollowedFunction, FollowedStatement};
+use tandem_wire::types::{FollowedFunction, FollowedStatement};
 
 /// A statement, with those of the calls it made.
 #[derive(Debug, Clone)]

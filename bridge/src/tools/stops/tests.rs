@@ -1,7 +1,7 @@
 //! Tests of answers about a stop, with the engine in the hands of the test.
 
-use dap_wire::Event;
 use serde_json::{Value, json};
+use tandem_wire::Event;
 
 use super::*;
 use crate::session::test_connection::{connect, receive};

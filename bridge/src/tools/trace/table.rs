@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use dap_wire::{Event, Failure, types};
 use serde::{Deserialize, Serialize};
+use tandem_wire::{Event, Failure, types};
 
 use crate::bounds::{Budget, cut};
 use crate::tools::values::MAX_VALUE_LEN;

@@ -2,9 +2,9 @@
 //!
 //! Runs nothing: [`mod@super::run`] does.
 
-use dap_wire::describe_exit;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use tandem_wire::describe_exit;
 
 use super::Experiment;
 use super::outcome::ExperimentRun;

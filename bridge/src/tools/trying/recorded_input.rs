@@ -2,7 +2,7 @@
 //!
 //! Records nothing: the session's host does. Not here: writing it to a run ([`mod@super::run`]).
 
-use dap_wire::{ErrorCode, Failure};
+use tandem_wire::{ErrorCode, Failure};
 
 use crate::session::AgentSession;
 use crate::session::requests::ReadInputArguments;

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use dap_wire::types::StackFrame;
-use dap_wire::{ErrorCode, Failure};
+use tandem_wire::types::StackFrame;
+use tandem_wire::{ErrorCode, Failure};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 

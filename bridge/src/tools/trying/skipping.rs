@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
-use dap_wire::types::{GotoTargetsArguments, Source, StackFrame};
-use dap_wire::{ErrorCode, Failure};
+use tandem_wire::types::{GotoTargetsArguments, Source, StackFrame};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::SkipTarget;
 use crate::session::AgentSession;

@@ -1,7 +1,7 @@
 //! A run of an experiment at a stop: its frame, and reading and setting values there.
 
-use dap_wire::types::StackFrame;
-use dap_wire::{ErrorCode, Failure};
+use tandem_wire::types::StackFrame;
+use tandem_wire::{ErrorCode, Failure};
 use tokio_util::sync::CancellationToken;
 
 use crate::bounds::cut;

@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 use std::time::Instant;
 
 use regex::Regex;
-use workspace_tools::build::report::BuildReport;
-use workspace_tools::process::OutputStream;
+use tandem_workspace::build::report::BuildReport;
+use tandem_workspace::process::OutputStream;
 
 use crate::model::{TestResult, TestStatus};
 use crate::results::TestResults;

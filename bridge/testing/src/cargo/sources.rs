@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use workspace_tools::bounded;
+use tandem_workspace::bounded;
 
 /// A larger source is not read.
 const MAX_SOURCE: u64 = 8 << 20;

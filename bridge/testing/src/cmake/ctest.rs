@@ -6,8 +6,8 @@
 use std::sync::LazyLock;
 
 use regex::Regex;
-use workspace_tools::build::report::BuildReport;
-use workspace_tools::process::OutputStream;
+use tandem_workspace::build::report::BuildReport;
+use tandem_workspace::process::OutputStream;
 
 use crate::model::{TestItem, TestResult, TestStatus};
 use crate::results::TestResults;

@@ -6,13 +6,13 @@
 use std::path::Path;
 use std::sync::LazyLock;
 
-use dap_wire::{Failure, types};
 use regex::Regex;
 use serde::Deserialize;
-use workspace_tools::bounded;
-use workspace_tools::build::report::{BuildDiagnostic, BuildReport};
-use workspace_tools::process::output::CapturedOutput;
-use workspace_tools::process::{OutputStream, ProcessCommand};
+use tandem_wire::{Failure, types};
+use tandem_workspace::bounded;
+use tandem_workspace::build::report::{BuildDiagnostic, BuildReport};
+use tandem_workspace::process::output::CapturedOutput;
+use tandem_workspace::process::{OutputStream, ProcessCommand};
 
 use super::listing::CtestEntry;
 use super::{CmakeTest, name_of};

@@ -4,9 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
-use dap_wire::types;
 use serde::Deserialize;
 use serde_json::Value;
+use tandem_wire::types;
 
 use super::CmakeTest;
 use crate::model::{TestHandle, TestItem};

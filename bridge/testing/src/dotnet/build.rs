@@ -7,13 +7,13 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
-use workspace_tools::bounded;
-use workspace_tools::build::project::Project;
-use workspace_tools::build::readers::OutputParser;
-use workspace_tools::build::steps::{BuildStep, dotnet_build, dotnet_command};
-use workspace_tools::process::ProcessCommand;
+use tandem_wire::{ErrorCode, Failure};
+use tandem_workspace::bounded;
+use tandem_workspace::build::project::Project;
+use tandem_workspace::build::readers::OutputParser;
+use tandem_workspace::build::steps::{BuildStep, dotnet_build, dotnet_command};
+use tandem_workspace::process::ProcessCommand;
 
 use crate::run::FrameworkRun;
 
@@ -280,7 +280,7 @@ fn parse_description(text: &str) -> Option<DescribedProject> {
 
 /// Whether it is a .NET project.
 pub fn is_dotnet(project: &Project) -> bool {
-    project.kind == workspace_tools::build::project::BuildTool::Dotnet
+    project.kind == tandem_workspace::build::project::BuildTool::Dotnet
 }
 
 #[cfg(test)]

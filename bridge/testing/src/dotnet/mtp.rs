@@ -7,9 +7,9 @@
 
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure, types};
 use serde_json::{Value, json};
-use workspace_tools::process::ProcessCommand;
+use tandem_wire::{ErrorCode, Failure, types};
+use tandem_workspace::process::ProcessCommand;
 
 use super::build::{DotnetTest, DotnetTestKey, TestProject};
 use super::wire::{Framing, Wire};

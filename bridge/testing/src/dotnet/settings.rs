@@ -4,9 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
-use dap_wire::Failure;
 use quick_xml::escape::escape;
-use workspace_tools::bounded;
+use tandem_wire::Failure;
+use tandem_workspace::bounded;
 
 use super::build::{DotnetArguments, DotnetTest, DotnetTestKey, TestProject};
 use crate::model::TestItem;

@@ -4,12 +4,12 @@
 
 use std::path::Path;
 
-use dap_wire::{ErrorCode, Failure, types};
 use serde::Serialize;
 use serde_json::{Value, json};
+use tandem_wire::{ErrorCode, Failure, types};
+use tandem_workspace::process::output::CapturedOutput;
+use tandem_workspace::process::{ProcessCommand, ProcessExit};
 use tokio::sync::oneshot;
-use workspace_tools::process::output::CapturedOutput;
-use workspace_tools::process::{ProcessCommand, ProcessExit};
 
 use super::build::{DotnetArguments, DotnetTest, DotnetTestKey, TestProject};
 use super::wire::{Framing, Wire};
@@ -236,7 +236,7 @@ impl VstestConnection<'_> {
         self.hosted = Some(Box::pin(async move {
             let mut printed = CapturedOutput::new(MAX_HOST_OUTPUT_BYTES, MAX_HOST_OUTPUT_BYTES);
             let ended =
-                host.run(launch, &mut printed, workspace_tools::build::RUN_TIMEOUT * 48, &cancel).await;
+                host.run(launch, &mut printed, tandem_workspace::build::RUN_TIMEOUT * 48, &cancel).await;
             (ended, printed)
         }));
         let pid = match &mut self.hosted {

@@ -6,10 +6,10 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure, types};
-use peers::PeerIdentity;
 use serde::Serialize;
 use serde_json::Value;
+use tandem_peers::PeerIdentity;
+use tandem_wire::{ErrorCode, Failure, types};
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use regex::Regex;
-use workspace_tools::bounded;
-use workspace_tools::build::readers::compiler;
-use workspace_tools::build::report::BuildReport;
-use workspace_tools::process::OutputStream;
+use tandem_workspace::bounded;
+use tandem_workspace::build::readers::compiler;
+use tandem_workspace::build::report::BuildReport;
+use tandem_workspace::process::OutputStream;
 
 use super::messages::GoEvent;
 use crate::model::{TestResult, TestStatus};

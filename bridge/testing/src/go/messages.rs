@@ -2,8 +2,8 @@
 //!
 //! Not here: what the events mean ([`super::events`]).
 
-use dap_wire::types;
 use serde::Deserialize;
+use tandem_wire::types;
 
 /// A package as `go list -json` prints it.
 #[derive(Default, Deserialize)]

@@ -3,9 +3,9 @@
 
 use std::path::PathBuf;
 
-use dap_wire::{Failure, types};
-use workspace_tools::build::project::{BuildTool, Project};
-use workspace_tools::process::ProcessCommand;
+use tandem_wire::{Failure, types};
+use tandem_workspace::build::project::{BuildTool, Project};
+use tandem_workspace::process::ProcessCommand;
 
 use super::{
     Manifest, files, find_installed, launch, not_installed_failure, prepare, scope, test_from_id, text,

@@ -4,12 +4,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use dap_wire::{ErrorCode, Failure};
 use regex::Regex;
-use workspace_tools::bounded;
-use workspace_tools::build::project::{BuildTool, Project};
-use workspace_tools::build::report::BuildDiagnostic;
-use workspace_tools::process::ProcessCommand;
+use tandem_wire::{ErrorCode, Failure};
+use tandem_workspace::bounded;
+use tandem_workspace::build::project::{BuildTool, Project};
+use tandem_workspace::build::report::BuildDiagnostic;
+use tandem_workspace::process::ProcessCommand;
 
 use super::{Manifest, files, launch, prepare, scope, test_from_id, text, with_environment};
 use crate::framework::{ChosenTests, TestFramework};

@@ -3,9 +3,9 @@
 //!
 //! Not here: where vitest is installed, and the environment of all three frameworks ([`super`]).
 
-use dap_wire::Failure;
-use workspace_tools::build::project::{BuildTool, Project};
-use workspace_tools::process::ProcessCommand;
+use tandem_wire::Failure;
+use tandem_workspace::build::project::{BuildTool, Project};
+use tandem_workspace::process::ProcessCommand;
 
 use super::{
     BETWEEN, Manifest, files, find_installed, launch, not_installed_failure, prepare, scope, test_from_id,

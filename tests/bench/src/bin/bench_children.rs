@@ -10,10 +10,10 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use dap_wire::peer::{Incoming, Peer};
 use serde_json::{Value, json};
 use tandem_harness::child::{self, Subject};
 use tandem_harness::fixture;
+use tandem_wire::peer::{Incoming, Peer};
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 

@@ -2,9 +2,9 @@
 //! are read is the parent's.
 
 use anyhow::Context;
-use dap_wire::{Event, Message};
 use futures::StreamExt;
 use serde_json::Value;
+use tandem_wire::{Event, Message};
 
 use super::{DapClient, TIMEOUT_SECS};
 use crate::deadline::deadline;

@@ -2,9 +2,9 @@
 //!
 //! Not here: their choice ([`super`]).
 
-use dap_wire::types;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tandem_wire::types;
 
 /// A configuration of debugpy. Its own defaults hold for absent attributes.
 #[derive(Debug, Default, Serialize)]

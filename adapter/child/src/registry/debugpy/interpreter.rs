@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
+use tandem_wire::{ErrorCode, Failure};
 
 use crate::find;
 use crate::target::Target;

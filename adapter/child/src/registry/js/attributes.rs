@@ -4,10 +4,10 @@
 
 use std::path::Path;
 
-use dap_wire::types;
 use serde::Serialize;
 use serde_json::Value;
 use tandem_engine::path_map::RootMapping;
+use tandem_wire::types;
 
 /// A configuration of vscode-js-debug.
 #[derive(Debug, Serialize)]

@@ -3,9 +3,9 @@
 
 use std::rc::Rc;
 
-use csharp_expr::bind::{FieldRef, MethodRef, PropertyRef};
-use csharp_expr::eval::{EvaluationTarget, Grouping, NO_PLACE, SortKeys};
-use dap_wire::{ErrorCode, Failure};
+use tandem_csharp::bind::{FieldRef, MethodRef, PropertyRef};
+use tandem_csharp::eval::{EvaluationTarget, Grouping, NO_PLACE, SortKeys};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::ExpressionEvaluation;
 use crate::evaluator::marshal_in::is_variable;
@@ -334,7 +334,7 @@ impl ExpressionEvaluation<'_> {
         value: &TypedValue,
     ) -> Result<(), Failure> {
         let own = &property.property;
-        let field = csharp_expr::bind::Field {
+        let field = tandem_csharp::bind::Field {
             owner: own.owner,
             token,
             name: own.name.clone(),

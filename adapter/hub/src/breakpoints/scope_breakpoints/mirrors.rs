@@ -10,7 +10,7 @@
 //! A client is shown one breakpoint per line, and none where it has one itself: dape removes its own when it
 //! is notified of a new one on its line.
 
-use dap_wire::types::Breakpoint;
+use tandem_wire::types::Breakpoint;
 
 use super::{ListedBreakpoint, ScopeBreakpoints};
 use crate::breakpoints::BreakpointRequest;

@@ -3,8 +3,8 @@
 //!
 //! Not here: what each client knows ([`super::view`]), the engine ([`super::engine`]).
 
-use dap_wire::{Message, Request};
 use serde_json::{Value, json};
+use tandem_wire::{Message, Request};
 
 use super::view::{ShownBreakpoint, View};
 use super::{FILES, Simulation};

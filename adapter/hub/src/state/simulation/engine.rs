@@ -1,7 +1,7 @@
 //! The engine of a simulation: it carries out requests late, in any order, and sometimes not at all.
 
-use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::{FILES, RESUMES, Simulation};
 use crate::event::HubEvent;

@@ -1,8 +1,8 @@
 //! The rules that each simulation must keep: the messages each client may receive, and the state when nothing
 //! is under way.
 
-use dap_wire::{Message, types};
 use serde_json::Value;
+use tandem_wire::{Message, types};
 
 use super::view::{ShownBreakpoint, receive_breakpoint};
 use super::{FILES, Simulation};

@@ -3,9 +3,9 @@
 //!
 //! Reading is lenient: a field of another type counts as absent. Not here: the conversation ([`super`]).
 
-use dap_wire::types;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tandem_wire::types;
 
 use super::super::build::{DotnetTest, DotnetTestKey};
 use crate::model::TestItem;

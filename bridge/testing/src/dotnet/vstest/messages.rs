@@ -2,9 +2,9 @@
 //!
 //! Reading is lenient: a field of another type counts as absent. Not here: the conversation ([`super`]).
 
-use dap_wire::types;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tandem_wire::types;
 
 /// A message of either side.
 #[derive(Debug, Default, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! `cargo --message-format=json`: compiler messages as JSON, everything else as text.
 //!
-//! Not here: the output of test programs, which the crate `test-frameworks` reads.
+//! Not here: the output of test programs, which the crate `tandem-testing` reads.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

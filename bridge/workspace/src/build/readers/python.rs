@@ -1,7 +1,7 @@
 //! Parser for Python's syntax errors: `File "…", line N`, the source with a mark under the place, and the
 //! error.
 //!
-//! Not here: failed tests, which the crate `test-frameworks` reports.
+//! Not here: failed tests, which the crate `tandem-testing` reports.
 
 use crate::build::report::{BuildDiagnostic, BuildReport};
 

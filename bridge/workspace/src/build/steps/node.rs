@@ -1,7 +1,7 @@
 //! Packages of Node.js: their scripts, run by npm, pnpm or yarn, and the test runners that
 //! the script `test` starts.
 //!
-//! Lists no tests and debugs none: the crate `test-frameworks` does.
+//! Lists no tests and debugs none: the crate `tandem-testing` does.
 
 use std::fmt::Display;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Python projects: `compileall` and pip, with the project's own virtual environment when it has one.
 //!
-//! Runs no tests: the crate `test-frameworks` does. Not here: the compiler's output
+//! Runs no tests: the crate `tandem-testing` does. Not here: the compiler's output
 //! ([`crate::build::readers`]).
 
 use std::path::{Path, PathBuf};

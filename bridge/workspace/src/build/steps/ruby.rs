@@ -1,7 +1,7 @@
 //! Ruby projects: RSpec when there are specs, else the files of minitest or test-unit; `bundle` when there is
 //! a Gemfile.
 //!
-//! Lists no tests and debugs none: the crate `test-frameworks` does.
+//! Lists no tests and debugs none: the crate `tandem-testing` does.
 
 use std::path::Path;
 
