@@ -223,7 +223,7 @@ impl State {
             (_, command) => {
                 arguments::validate(command, arguments)?;
                 let access = self.access.of(client);
-                access.check(command, self.engine.started.as_ref())?;
+                access.check(command, self.engine.started())?;
                 if access != AgentAccess::Full {
                     look_only::restrict(command, arguments);
                 }

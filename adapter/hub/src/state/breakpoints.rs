@@ -93,7 +93,7 @@ impl State {
             for (at, request) in requested.breakpoints.iter().enumerate() {
                 let id = request.target.data_id.as_ref();
                 let stale =
-                    id.is_some_and(|id| self.breakpoints.is_stale_data_id(id, self.program.stops.count));
+                    id.is_some_and(|id| self.breakpoints.is_stale_data_id(id, self.program.stop_count()));
                 if stale && !held.iter().any(|held| held.target.data_id == request.target.data_id) {
                     requested.stale.insert(at);
                 }
@@ -106,13 +106,13 @@ impl State {
     pub(super) fn record_data_id(&mut self, info: &Value) {
         let info: DataBreakpointInfoResponseBody = types::read(info);
         if let Some(id) = info.data_id.as_str().filter(|_| info.can_persist != Some(true)) {
-            self.breakpoints.record_data_id(id, self.program.stops.count);
+            self.breakpoints.record_data_id(id, self.program.stop_count());
         }
     }
 
     /// Whether the engine takes breakpoints now.
     fn takes_breakpoints(&self) -> bool {
-        self.engine.is_initialized && self.program.is_live()
+        self.engine.is_initialized() && self.program.is_live()
     }
 
     fn can_hold(&self, scope: &BreakpointScope, nothing: bool) -> Result<(), Failure> {
@@ -126,8 +126,8 @@ impl State {
     }
 
     fn support(&self) -> BreakpointSupport {
-        let several = self.engine.started.as_ref().is_none_or(|engine| engine.several_per_line);
-        let language = self.engine.started.as_ref().map(|engine| engine.conditions);
+        let several = self.engine.started().is_none_or(|engine| engine.several_per_line);
+        let language = self.engine.started().map(|engine| engine.conditions);
         BreakpointSupport {
             several,
             conditions: self.engine.capabilities.engine_has("supportsConditionalBreakpoints"),
@@ -162,7 +162,7 @@ impl State {
             }
         };
         let ids = engine_breakpoints.into_iter().map(|sent| sent.ids).collect();
-        let action = ReplyAction::Breakpoints { scope: scope.clone(), ids, engine: self.engine.count };
+        let action = ReplyAction::Breakpoints { scope: scope.clone(), ids, engine: self.engine.count() };
         self.send_to_engine(action, request, ENGINE_TIMEOUT);
     }
 
@@ -237,7 +237,7 @@ impl State {
         engine: u64,
         result: Result<Value, Failure>,
     ) {
-        if engine != self.engine.count {
+        if engine != self.engine.count() {
             return;
         }
         let Some(in_scope) = self.breakpoints.scope_mut(scope) else { return };
@@ -283,7 +283,7 @@ impl State {
     /// The engine is gone: what it reported of breakpoints is void, and requests that wait for it get their
     /// response. The next engine gets everything again.
     pub(super) fn forget_engine_breakpoints(&mut self) {
-        self.engine.count += 1;
+        self.engine.count_next();
         self.abandon_checks();
         self.checks.last_resume.clear();
         for (scope, pending) in self.breakpoints.forget_engine() {

@@ -18,7 +18,7 @@ use tandem_wire::types::{
 
 use super::condition_check::{CheckStep, ConditionCheck, ids, name_failed, remove_traced};
 use super::hit_output::{HitOutput, HitRecord};
-use super::{ENGINE_TIMEOUT, Phase, State, output_line};
+use super::{ENGINE_TIMEOUT, State, output_line};
 use crate::breakpoints::Candidate;
 use crate::pending::ReplyAction;
 use tandem_engine::FailedCondition;
@@ -48,7 +48,7 @@ impl State {
         if self.checks.current.is_none() {
             // If clients know of another stop the program is stopped, even if no client wants this one.
             if let Some(stop) = self.checks.unwanted.take()
-                && !matches!(self.program.phase, Phase::Stopped { .. })
+                && !self.program.is_stopped()
             {
                 self.resume_unwanted(stop);
             }
@@ -173,8 +173,7 @@ impl State {
     }
 
     fn receive_condition(&mut self, mut check: ConditionCheck, reply: Result<Value, Failure>) {
-        let language =
-            self.engine.started.as_ref().map_or(ConditionLanguage::OTHER, |engine| engine.conditions);
+        let language = self.engine.started().map_or(ConditionLanguage::OTHER, |engine| engine.conditions);
         match reply.map(|body| types::read::<EvaluateResponseBody>(&body)) {
             Ok(value) if !language.is_true(&value.result) => {
                 check.candidates.get_or_insert_default().pop_front();
@@ -282,7 +281,7 @@ impl State {
         // A stop while stopped (another thread) is a new stop: what was requested before it is stale.
         self.leave_stop(None);
         let event = body(&stop);
-        self.program.phase = Phase::Stopped { stop };
+        self.program.stop(stop);
         self.broadcast_after_output("stopped", &event);
     }
 
@@ -293,7 +292,7 @@ impl State {
             Execution::Step => "step",
             _ => {
                 let arguments = json!({ "threadId": stop.thread_id });
-                let action = ReplyAction::Resumption { stop, stops: self.program.stops.count };
+                let action = ReplyAction::Resumption { stop, stops: self.program.stop_count() };
                 return self.request_engine(action, "continue", arguments, ENGINE_TIMEOUT);
             }
         };
@@ -313,9 +312,9 @@ impl State {
     ) {
         if let Err(failure) = result
             && self.program.is_live()
-            && self.program.stops.count == stops
+            && self.program.stop_count() == stops
             && self.checks.current.is_none()
-            && !matches!(self.program.phase, Phase::Stopped { .. })
+            && !self.program.is_stopped()
         {
             tracing::warn!(%failure, "the program did not resume after a stop that no owner wants");
             self.report_stop(stop, &[]);

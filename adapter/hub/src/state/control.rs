@@ -20,10 +20,9 @@ use crate::pending::ReplyAction;
 impl State {
     /// `continue`, the steps, and other requests that resume the program.
     pub(super) fn resume(&mut self, request: ClientRequest, mut arguments: Value) {
-        let first = match (self.engine.pending.resume(), &self.program.phase, &self.program.stops.resumed_by)
-        {
+        let first = match (self.engine.pending.resume(), self.program.phase(), self.program.resumed_by()) {
             (Some((_, first)), _, _) => Some(self.name_of(first.client)),
-            (None, Phase::Running, Some(first)) => Some(first.clone()),
+            (None, Phase::Running, Some(first)) => Some(first.to_owned()),
             _ => None,
         };
         let prepared = match first {
@@ -76,7 +75,7 @@ impl State {
 
     /// The thread of the current stop.
     pub(super) fn stopped_thread(&self) -> Option<i64> {
-        match &self.program.phase {
+        match self.program.phase() {
             Phase::Stopped { stop } => stop.thread_id,
             _ => None,
         }
@@ -99,9 +98,7 @@ impl State {
 
     /// The same, when the next stop is reported at once.
     pub(super) fn leave_stop(&mut self, by: Option<String>) {
-        self.program.phase = Phase::Running;
-        self.program.stops.resumed_by = by;
-        self.program.stops.count += 1;
+        self.program.resume(by);
         for client in self.clients.iter_mut() {
             client.protocol.ids.expire(&self.counter);
         }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use tandem_wire::Failure;
 use tandem_wire::types::{self, CapabilitiesEventBody, ChildProgram, ProgressEndEventBody};
 
-use super::{Phase, State, output_line};
+use super::{State, output_line};
 use crate::clients::HandshakeStage;
 use crate::event::{ClientId, HubEffect};
 use tandem_engine::{EngineEvent, FailedCondition};
@@ -85,10 +85,7 @@ impl State {
                 self.broadcast_capabilities();
             }
             "process" => {
-                // The engine is attached: the program runs unless a stop is reported.
-                if self.program.phase == Phase::Starting {
-                    self.program.phase = Phase::Running;
-                }
+                self.program.attach();
                 self.broadcast(event, &body);
             }
             "output" | "progressStart" | "progressUpdate" | "progressEnd" => {
@@ -99,10 +96,9 @@ impl State {
     }
 
     fn receive_initialized(&mut self) {
-        if self.engine.is_initialized {
+        if !self.engine.initialize() {
             return;
         }
-        self.engine.is_initialized = true;
         self.add_failure_stops();
         self.sync_all_breakpoints();
         self.configure_relaunched();
@@ -116,7 +112,7 @@ impl State {
         self.finish_resume();
         self.abandon_checks();
         self.abandon_following();
-        self.program.phase = Phase::Over { exited: body.clone(), terminated: Value::Null };
+        self.program.exit(body.clone());
         self.broadcast_after_output("exited", body);
     }
 

@@ -57,7 +57,7 @@ impl State {
             Ok(follow) => follow,
             Err(failure) => return self.refuse(&request, failure),
         };
-        let Phase::Stopped { stop } = self.program.phase.clone() else { return };
+        let Phase::Stopped { stop } = self.program.phase().clone() else { return };
         let by = self.name_of(request.client);
         self.abandon_checks();
         // A stop on the way that no owner wants ends the step.
@@ -84,7 +84,7 @@ impl State {
     }
 
     fn result_names(&self) -> ResultNames {
-        self.engine.started.as_ref().map(|engine| engine.results.clone()).unwrap_or_default()
+        self.engine.started().map(|engine| engine.results.clone()).unwrap_or_default()
     }
 
     /// Requests what is next of the engine, or ends.

@@ -83,7 +83,7 @@ impl State {
 
     /// Refuses an evaluation without side effects where the engine does not know what an expression does.
     fn need_known_effects(&self) -> Result<(), Failure> {
-        match &self.engine.started {
+        match self.engine.started() {
             Some(engine) if !engine.look_only.include("evaluate") => Err(Failure::new(
                 ErrorCode::Unsupported,
                 format!("the engine {} does not know whether an expression has side effects", engine.name),
@@ -107,9 +107,9 @@ impl State {
             false => EngineRequest::dap(command, arguments),
         };
         let effect = side_effect(kind, &engine_request);
-        let stop = command::needs_stop(command).then_some(self.program.stops.count);
+        let stop = command::needs_stop(command).then_some(self.program.stop_count());
         let fetches =
-            command == "source" && self.engine.started.as_ref().is_some_and(|engine| engine.fetches_sources);
+            command == "source" && self.engine.started().is_some_and(|engine| engine.fetches_sources);
         let deadline = if fetches { SOURCE_TIMEOUT } else { ENGINE_TIMEOUT };
         self.send_to_engine(ReplyAction::Inspect { request, stop, effect }, engine_request, deadline);
     }
@@ -124,7 +124,7 @@ impl State {
     ) {
         let result = result.and_then(|mut body| {
             // The stop of the request is over: its frames and variables would be stale from the start.
-            if stop.is_some_and(|stop| stop != self.program.stops.count) {
+            if stop.is_some_and(|stop| stop != self.program.stop_count()) {
                 let message = format!("the program resumed before `{}` was answered", request.command);
                 return Err(Failure::new(ErrorCode::NotStopped, message).quiet());
             }

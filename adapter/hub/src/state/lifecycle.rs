@@ -37,7 +37,7 @@ impl State {
 
     /// Sends `initialized` once the engine takes breakpoints.
     pub(super) fn send_initialized(&mut self, id: ClientId) {
-        if !self.engine.is_initialized {
+        if !self.engine.is_initialized() {
             return;
         }
         if let Some(client) = self.clients.get_mut(id)
@@ -86,7 +86,7 @@ impl State {
         if self.program.is_live() {
             self.send_mirrors(id);
         }
-        match self.program.phase.clone() {
+        match self.program.phase().clone() {
             Phase::Stopped { stop } => {
                 self.effects.push(HubEffect::FlushOutput { client: id });
                 self.send_event(id, "stopped", &types::body(&stop));
@@ -105,7 +105,7 @@ impl State {
     }
 
     fn send_terminated(&mut self, id: ClientId) {
-        let body = match &self.program.phase {
+        let body = match self.program.phase() {
             Phase::Over { terminated, .. } => terminated.clone(),
             _ => Value::Null,
         };
@@ -248,11 +248,7 @@ impl State {
     pub(super) fn finish_program(&mut self, body: Value) {
         self.abandon_checks();
         self.abandon_following();
-        match &mut self.program.phase {
-            Phase::Over { terminated, .. } if terminated.is_null() => *terminated = body,
-            Phase::Over { .. } => {}
-            _ => self.program.phase = Phase::Over { exited: Value::Null, terminated: body },
-        }
+        self.program.terminate(body);
         self.respond_to_launch();
         self.abandon_restart();
         self.abandon_reverse_requests();
@@ -270,7 +266,7 @@ impl State {
     /// before the program was resumed there is nothing to wait for, and maybe no engine. Not a client whose
     /// launch itself will be refused.
     pub(super) fn send_early_end(&mut self, id: ClientId) {
-        let Phase::Over { exited, .. } = self.program.phase.clone() else { return };
+        let Phase::Over { exited, .. } = self.program.phase().clone() else { return };
         let waits = self.clients.get(id).is_some_and(|client| {
             matches!(client.stage, HandshakeStage::Joined | HandshakeStage::Configuring)
                 && !client.terminated_sent

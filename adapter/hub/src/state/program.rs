@@ -32,22 +32,77 @@ pub(super) enum Phase {
 /// The program, as the engine has reported it.
 #[derive(Debug, Default)]
 pub(super) struct SessionProgram {
-    pub(super) phase: Phase,
-    pub(super) stops: StopCounter,
+    phase: Phase,
+    stops: StopCounter,
     /// The reports that a client receives that joins later.
     pub(super) replay: ReplayState,
 }
 
 /// The stops of the program.
 #[derive(Debug, Default)]
-pub(super) struct StopCounter {
-    /// Counts stops and resumes: a request at one stop is invalid at the next.
-    pub(super) count: u64,
-    /// The client that resumed the program last, named to a client that resumes too late.
-    pub(super) resumed_by: Option<String>,
+struct StopCounter {
+    count: u64,
+    resumed_by: Option<String>,
 }
 
 impl SessionProgram {
+    pub(super) fn phase(&self) -> &Phase {
+        &self.phase
+    }
+
+    /// The number of stops and resumes so far: a request at one stop is invalid at the next.
+    pub(super) fn stop_count(&self) -> u64 {
+        self.stops.count
+    }
+
+    /// The client that resumed the program last, named to a client that resumes too late.
+    pub(super) fn resumed_by(&self) -> Option<&str> {
+        self.stops.resumed_by.as_deref()
+    }
+
+    /// Records that the engine builds, starts or attaches.
+    pub(super) fn start(&mut self) {
+        self.phase = Phase::Starting;
+    }
+
+    /// Forgets a start that failed.
+    pub(super) fn abandon_start(&mut self) {
+        self.phase = Phase::Idle;
+    }
+
+    /// Records that the engine is attached: the program runs unless a stop was reported.
+    pub(super) fn attach(&mut self) {
+        if self.phase == Phase::Starting {
+            self.phase = Phase::Running;
+        }
+    }
+
+    /// Records a stop. The caller ends an earlier one with [`Self::resume`] first.
+    pub(super) fn stop(&mut self, stop: StoppedEventBody) {
+        self.phase = Phase::Stopped { stop };
+    }
+
+    /// Records that the program runs. `by`: the name of the client that resumed it.
+    pub(super) fn resume(&mut self, by: Option<String>) {
+        self.phase = Phase::Running;
+        self.stops.resumed_by = by;
+        self.stops.count += 1;
+    }
+
+    /// Records the engine's `exited`.
+    pub(super) fn exit(&mut self, body: Value) {
+        self.phase = Phase::Over { exited: body, terminated: Value::Null };
+    }
+
+    /// Records the engine's `terminated`; the first body is kept.
+    pub(super) fn terminate(&mut self, body: Value) {
+        match &mut self.phase {
+            Phase::Over { terminated, .. } if terminated.is_null() => *terminated = body,
+            Phase::Over { .. } => {}
+            _ => self.phase = Phase::Over { exited: Value::Null, terminated: body },
+        }
+    }
+
     /// Whether a program exists and has not ended.
     pub(super) fn is_live(&self) -> bool {
         matches!(self.phase, Phase::Starting | Phase::Running | Phase::Stopped { .. })

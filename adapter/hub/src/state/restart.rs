@@ -42,7 +42,7 @@ impl State {
                 Err(restart_refusal(format!("{name} restarts the program already")))
             }
             None if !self.start.is_configured()
-                || self.program.phase == Phase::Starting
+                || *self.program.phase() == Phase::Starting
                 || self.end.is_ending =>
             {
                 Err(restart_refusal("the program is just being started or ended".into()))
@@ -84,14 +84,14 @@ impl State {
             self.broadcast("continued", &continued);
         }
         self.set_running(None);
-        self.program.phase = Phase::Starting;
+        self.program.start();
         self.end_progress();
         for (event, body) in self.program.replay.retraction_events() {
             self.broadcast(event, &body);
         }
         self.program.replay = Default::default();
         self.forget_engine_breakpoints();
-        self.engine.is_initialized = false;
+        self.engine.expect_initialized();
     }
 
     /// Refuses all requests in flight after `happened`: the engine that they were sent to

@@ -30,7 +30,7 @@ impl State {
             .clients
             .get(request.client)
             .is_some_and(|client| self.access.of(client) == AgentAccess::None);
-        match self.program.phase {
+        match self.program.phase() {
             _ if has_no_access => {
                 self.respond(&request, Ok(types::body(&self.shared_info())));
             }
@@ -70,7 +70,7 @@ impl State {
             children: self.program.replay.children().cloned().collect(),
             ..self.shared_info()
         };
-        match &self.program.phase {
+        match self.program.phase() {
             Phase::Stopped { stop } => {
                 let stack: StackTraceResponseBody =
                     stack.map(|stack| types::read(&stack)).unwrap_or_default();
@@ -106,12 +106,12 @@ impl State {
     }
 
     fn engine_name(&self) -> Option<&str> {
-        self.engine.started.as_ref().map(|engine| engine.name.as_str())
+        self.engine.started().map(|engine| engine.name.as_str())
     }
 
     /// `idle`, `running`, `stopped` or `exited`.
     pub(super) fn state_name(&self) -> &'static str {
-        match self.program.phase {
+        match self.program.phase() {
             Phase::Idle => "idle",
             Phase::Starting | Phase::Running => "running",
             Phase::Stopped { .. } => "stopped",
@@ -216,8 +216,7 @@ impl State {
     /// Whether this client may have this request sent to the engine.
     fn is_allowed(&self, id: ClientId, command: &str) -> bool {
         let client = self.clients.get(id);
-        client
-            .is_some_and(|client| self.access.of(client).check(command, self.engine.started.as_ref()).is_ok())
+        client.is_some_and(|client| self.access.of(client).check(command, self.engine.started()).is_ok())
     }
 }
 

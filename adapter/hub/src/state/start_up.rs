@@ -72,7 +72,7 @@ impl State {
             client.launched = true;
             client.stage = HandshakeStage::Joined;
         }
-        self.program.phase = Phase::Starting;
+        self.program.start();
         self.end.terminating = None;
         if attached {
             self.engine.capabilities.set_attached();
@@ -90,7 +90,7 @@ impl State {
         attributes: Value,
         attached: bool,
     ) -> Result<Launch, Failure> {
-        if self.program.phase != Phase::Idle || self.end.is_ending {
+        if *self.program.phase() != Phase::Idle || self.end.is_ending {
             return Err(Failure::new(
                 ErrorCode::AlreadyAttached,
                 format!("session `{}` already has a program", self.session),
@@ -113,7 +113,7 @@ impl State {
     pub(super) fn attach(&mut self, request: ClientRequest, arguments: Value) {
         let names = |key: &str| !arguments[key].is_null();
         // The engine of another language may have its own attributes for the target of an attach.
-        let by_engine = self.program.phase == Phase::Idle && names("engine") && !names("session");
+        let by_engine = *self.program.phase() == Phase::Idle && names("engine") && !names("session");
         if names("processId") || names("processName") || names("connect") || by_engine {
             return self.launch(request, arguments, true);
         }
@@ -121,7 +121,7 @@ impl State {
         if !is_own {
             return self.join_other(&request, &arguments);
         }
-        if self.program.phase == Phase::Idle {
+        if *self.program.phase() == Phase::Idle {
             let failure = Failure::new(ErrorCode::NoSession, "there is no program in this session to join")
                 .hint(
                     "`launch` a program, or `attach` with `processId`, `processName`, `connect` or `session`",
@@ -141,7 +141,7 @@ impl State {
     /// Joins another session: an editor that can only start adapters does so through the one it started.
     fn join_other(&mut self, request: &ClientRequest, arguments: &Value) {
         let session = &arguments["session"];
-        let client = self.clients.get(request.client).filter(|_| self.program.phase == Phase::Idle);
+        let client = self.clients.get(request.client).filter(|_| *self.program.phase() == Phase::Idle);
         match (session.as_str(), client) {
             (Some(session), Some(client)) => self.effects.push(HubEffect::JoinSession {
                 client: request.client,
@@ -162,9 +162,6 @@ impl State {
     /// The engine was made; the launch itself is already on its way to it.
     pub(super) fn receive_engine(&mut self, result: Result<StartedEngine, Failure>) {
         let Ok(engine) = result else { return };
-        if self.engine.started.is_none() {
-            self.engine.capabilities.engine_chosen();
-        }
         let program = self.start.launch.program();
         let launcher = self.clients.iter().find(|client| client.launched);
         self.effects.push(HubEffect::Publish(SessionDescription {
@@ -175,7 +172,7 @@ impl State {
             client: launcher.map(|client| client.identity.name.clone()),
             kind: launcher.map(|client| client.identity.kind.as_str().to_owned()),
         }));
-        self.engine.started = Some(engine);
+        self.engine.start(engine);
     }
 
     pub(super) fn receive_launch_reply(&mut self, request: &ClientRequest, result: Result<Value, Failure>) {
@@ -207,10 +204,9 @@ impl State {
         self.abandon_following();
         self.abandon_checks();
         self.end.terminating = None;
-        self.program.phase = Phase::Idle;
-        self.engine.started = None;
-        (self.engine.is_initialized, self.start.configuration) = (false, Configuration::Open);
-        self.engine.capabilities.forget_engine();
+        self.program.abandon_start();
+        self.start.configuration = Configuration::Open;
+        self.engine.abandon();
         self.forget_engine_breakpoints();
         self.effects.push(HubEffect::KillProgram);
         self.effects.push(HubEffect::Unpublish);

@@ -66,7 +66,7 @@ impl State {
             self.skip_known_breakpoints(request.client);
             // A slow evaluation, and whatever waits behind it, would delay the end.
             self.cancel_all(self.engine.pending.inspections());
-            Some(self.program.stops.count)
+            Some(self.program.stop_count())
         } else if self.end.terminating.is_some() {
             // It was asked to end, and its time runs.
             self.terminating_by(request.client);
@@ -116,7 +116,7 @@ impl State {
             }
             return self.refuse(&request, failure);
         }
-        let same_stop = self.program.is_stopped() && stop == Some(self.program.stops.count);
+        let same_stop = self.program.is_stopped() && stop == Some(self.program.stop_count());
         if !same_stop || self.engine.pending.resume().is_some() || !is_signal_pending {
             return self.respond(&request, Ok(Value::Null));
         }
@@ -146,7 +146,7 @@ impl State {
         if let Some(Termination { forced: false, .. }) = self.end.terminating {
             let after = self.start.launch.terminate_timeout.unwrap_or(DEFAULT_TERMINATE_TIMEOUT);
             self.effects
-                .push(HubEffect::StartTimer { timer: Timer::Terminate(self.program.stops.count), after });
+                .push(HubEffect::StartTimer { timer: Timer::Terminate(self.program.stop_count()), after });
         }
     }
 
@@ -156,7 +156,7 @@ impl State {
         if !was_asked
             || self.program.is_stopped()
             || !self.program.is_live()
-            || self.program.stops.count != since
+            || self.program.stop_count() != since
         {
             return;
         }

@@ -751,7 +751,7 @@ proptest! {
                 8 => scenario.request(client, "disconnect", json!({ "handOver": which % 2 == 0 })),
                 9 if scenario.present.contains(&client) => scenario.leave(client),
                 // An engine that was never made says nothing.
-                10..=14 if scenario.state.engine.started.is_none() => {}
+                10..=14 if scenario.state.engine.started().is_none() => {}
                 10 => scenario.emit("initialized", Value::Null),
                 11 => scenario.emit("stopped", json!({ "reason": "step", "threadId": 1 })),
                 12 if which == 0 => scenario.emit("exited", json!({ "exitCode": 1 })),
@@ -776,7 +776,7 @@ proptest! {
             scenario.reply(0);
         }
         let state = &scenario.state;
-        if state.engine.is_initialized && state.program.is_live() && !state.end.is_ending {
+        if state.engine.is_initialized() && state.program.is_live() && !state.end.is_ending {
             let scope = crate::breakpoints::BreakpointScope::of_path("x.cs");
             let union = scenario.state.breakpoints.requests(&scope);
             prop_assert_eq!(scenario.held.clone().unwrap_or(json!([])), json!(union));

@@ -8,7 +8,6 @@ use super::view::{ShownBreakpoint, receive_breakpoint};
 use super::{FILES, Simulation};
 use crate::breakpoints::BreakpointScope;
 use crate::event::{ClientId, HubEvent, Timer};
-use crate::state::Phase;
 
 impl Simulation {
     /// An engine that keeps one breakpoint per line is never asked for two.
@@ -97,7 +96,7 @@ impl Simulation {
 
     pub(super) fn check_always(&self) {
         for (client, view) in self.clients.iter().filter(|(_, view)| view.here && view.ready) {
-            let stopped = matches!(self.state.program.phase, Phase::Stopped { .. });
+            let stopped = self.state.program.is_stopped();
             assert!(
                 view.terminated || view.stopped == stopped,
                 "{client} thinks stopped is {}",
@@ -123,7 +122,7 @@ impl Simulation {
         }
         assert!(self.requests.is_empty(), "the hub never stops asking: {:?}", self.requests);
         assert!(self.unanswered.is_empty(), "never answered: {:?}", self.unanswered);
-        if self.state.engine.is_initialized
+        if self.state.engine.is_initialized()
             && self.state.program.is_live()
             && !self.state.end.is_ending
             && !self.dead
@@ -132,7 +131,7 @@ impl Simulation {
                 self.check_union();
             }
             self.check_views();
-            let stopped = matches!(self.state.program.phase, Phase::Stopped { .. });
+            let stopped = self.state.program.is_stopped();
             assert_eq!(stopped, self.stopped, "the clients do not know whether the program is stopped");
         }
     }
