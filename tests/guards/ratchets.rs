@@ -14,6 +14,9 @@ const MAX_FIELDS: usize = 12;
 /// Maximum number of files with inherent `impl`s of one type.
 const MAX_IMPL_FILES: usize = 3;
 
+/// Variables that hold a match of a regex: a key there is the name of a group.
+const MATCH_VARIABLES: [&str; 3] = ["found", "compared", "place"];
+
 /// How far a count may be below its ceiling before the ceiling must be lowered.
 const MAX_SLACK: usize = 10;
 
@@ -40,27 +43,27 @@ impl CrateCounts {
 
 /// Ceilings of each crate: `json!`, `["key"]`, long files.
 const CEILINGS: [(&str, [usize; 3]); 21] = [
-    ("adapter", [0, 18, 0]),
-    ("adapter/child", [19, 77, 0]),
+    ("adapter", [0, 15, 0]),
+    ("adapter/child", [19, 39, 0]),
     ("adapter/clr-metadata", [0, 0, 0]),
     ("adapter/cordebug", [0, 0, 0]),
-    ("adapter/coreclr", [1, 70, 0]),
-    ("adapter/csharp", [0, 7, 0]),
+    ("adapter/coreclr", [1, 18, 0]),
+    ("adapter/csharp", [0, 0, 0]),
     ("adapter/download", [0, 0, 0]),
-    ("adapter/dotnet-launch", [0, 8, 0]),
-    ("adapter/engine", [0, 12, 0]),
-    ("adapter/error", [5, 15, 0]),
-    ("adapter/hub", [3, 23, 0]),
+    ("adapter/dotnet-launch", [0, 5, 0]),
+    ("adapter/engine", [0, 5, 0]),
+    ("adapter/error", [5, 14, 0]),
+    ("adapter/hub", [3, 17, 0]),
     ("adapter/log", [0, 0, 0]),
     ("adapter/pages", [0, 0, 0]),
     ("adapter/peers", [0, 0, 0]),
-    ("adapter/process", [0, 14, 0]),
+    ("adapter/process", [0, 0, 0]),
     ("adapter/registry", [0, 0, 0]),
     ("adapter/session", [0, 1, 0]),
     ("adapter/wire", [0, 2, 0]),
-    ("bridge", [32, 59, 0]),
-    ("bridge/testing", [1, 34, 4]),
-    ("bridge/workspace", [4, 9, 0]),
+    ("bridge", [32, 16, 0]),
+    ("bridge/testing", [1, 3, 4]),
+    ("bridge/workspace", [4, 3, 0]),
 ];
 
 /// Structs over [`MAX_FIELDS`], with the number of their fields.
@@ -126,12 +129,14 @@ fn product_sources(package: &str) -> Vec<PathBuf> {
 }
 
 fn count(package: &str) -> CrateCounts {
-    let (macros, keys) = (pattern(r"\bjson!\s*[(\[{]"), pattern(r#"\["[^"\\\]]+"\]"#));
+    let (macros, keys) = (pattern(r"\bjson!\s*[(\[{]"), pattern(r#"(\w+|[)\]?])\["[^"\\\]]+"\]"#));
+    let is_group = |variable: &str| MATCH_VARIABLES.contains(&variable);
     let mut counts = CrateCounts::default();
     for path in product_sources(package) {
         let text = text(&path);
         counts.json_macros += macros.find_iter(&code_of(&text)).count();
-        counts.string_keys += keys.find_iter(&without_comments(without_tests(&text))).count();
+        let code = without_comments(without_tests(&text));
+        counts.string_keys += keys.captures_iter(&code).filter(|found| !is_group(&found[1])).count();
         counts.long_files += usize::from(text.lines().count() > MAX_LINES);
     }
     counts
