@@ -28,6 +28,9 @@ use tandem_engine::{EngineAnswer, EngineRequest, TerminateMode};
 /// How long a pause waits for callbacks that the runtime has already queued, and for one of them.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(3);
 const CALLBACK_TIMEOUT: Duration = Duration::from_millis(50);
+/// How long a pause waits for a thread whose stack can be walked, and how long the program runs in between.
+const WALKABLE_TIMEOUT: Duration = Duration::from_millis(250);
+const WALKABLE_INTERVAL: Duration = Duration::from_millis(3);
 
 /// One debugged program.
 pub(super) struct ClrSession {
@@ -237,15 +240,26 @@ impl ClrSession {
                 next.into_iter().for_each(|next| self.hub.inbox.postpone(next));
                 return Ok(true);
             }
-            process.resume().map_err(cor("resume the program"))?;
-            match next.or_else(|| self.hub.inbox.recv_timeout(CALLBACK_TIMEOUT).ok()) {
-                Some(EngineInput::Callback(callback)) => self.on_callback(callback),
-                other => other.into_iter().for_each(|other| self.hub.inbox.postpone(other)),
-            }
-            if self.program.debuggee.run != RunState::Running {
+            if !self.run_to_callback(process, next, CALLBACK_TIMEOUT)? {
                 return Ok(false);
             }
         }
+    }
+
+    /// Resumes the program until the next callback, which `next` may already be, and handles it. Returns
+    /// whether the program still runs.
+    fn run_to_callback(
+        &mut self,
+        process: &Process,
+        next: Option<EngineInput>,
+        timeout: Duration,
+    ) -> Result<bool, Failure> {
+        process.resume().map_err(cor("resume the program"))?;
+        match next.or_else(|| self.hub.inbox.recv_timeout(timeout).ok()) {
+            Some(EngineInput::Callback(callback)) => self.on_callback(callback),
+            other => other.into_iter().for_each(|other| self.hub.inbox.postpone(other)),
+        }
+        Ok(self.program.debuggee.run == RunState::Running)
     }
 
     /// Resumes the program: first from the stop that clients know, then through the callbacks that
@@ -310,26 +324,37 @@ impl ClrSession {
             return Err(Failure::new(ErrorCode::NotRunning, "the program is not running").quiet());
         }
         let process = self.program.debuggee.process()?;
-        if !self.stop_settled(&process)? {
-            return Ok(Value::Null);
-        }
-        let threads = process.threads().map_err(cor("list the threads"))?;
         let ThreadRequestArguments { thread_id } = types::read(arguments);
         let requested = thread_id.and_then(|id| u32::try_from(id).ok());
-        let ids: Vec<u32> = threads.iter().filter_map(|thread| thread.id().ok()).collect();
-        // The requested thread, otherwise one with user code on its stack, otherwise any.
-        let thread = requested
-            .filter(|id| ids.contains(id))
-            .or_else(|| {
-                threads
-                    .iter()
-                    .find(|thread| self.program.types.modules.has_user_code(thread))
-                    .and_then(|thread| thread.id().ok())
-            })
-            .or(ids.first().copied())
-            .unwrap_or(0);
+        let deadline = Instant::now() + WALKABLE_TIMEOUT;
+        let thread = loop {
+            if !self.stop_settled(&process)? {
+                return Ok(Value::Null);
+            }
+            let (thread, has_frames) = self.thread_to_show(&process, requested)?;
+            if has_frames || Instant::now() > deadline {
+                break thread;
+            }
+            // A thread whose breakpoint the runtime is about to report has no stack that can be walked, and
+            // cannot step.
+            if !self.run_to_callback(&process, None, WALKABLE_INTERVAL)? {
+                return Ok(Value::Null);
+            }
+        };
         self.report_stop(thread, StoppedEventBody::because("pause"));
         Ok(Value::Null)
+    }
+
+    /// The thread that a pause shows, and whether it has managed frames: the requested thread, otherwise one
+    /// with user code on its stack, otherwise any.
+    fn thread_to_show(&self, process: &Process, requested: Option<u32>) -> Result<(u32, bool), Failure> {
+        let threads = process.threads().map_err(cor("list the threads"))?;
+        let shown = requested
+            .and_then(|id| threads.iter().find(|thread| thread.id() == Ok(id)))
+            .or_else(|| threads.iter().find(|thread| self.program.types.modules.has_user_code(thread)))
+            .or(threads.first());
+        let has_frames = shown.is_none_or(|thread| thread.frames(1).is_ok_and(|frames| !frames.is_empty()));
+        Ok((shown.and_then(|thread| thread.id().ok()).unwrap_or(0), has_frames))
     }
 
     /// The program has stopped: notifies clients. The stop gets its thread here.

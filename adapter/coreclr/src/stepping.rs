@@ -31,6 +31,11 @@ impl ClrSession {
     pub(super) fn step(&mut self, command: &str, arguments: &Value) -> Result<Value, Failure> {
         let id = self.program.debuggee.thread_of(arguments)?;
         let thread = self.program.debuggee.thread(id)?;
+        let position = self.program.types.modules.position(&thread);
+        if position.is_none() && thread.frames(1).is_ok_and(|frames| frames.is_empty()) {
+            return Err(Failure::invalid(format!("thread {id} runs no managed code, so it cannot step"))
+                .hint("step another thread, or continue"));
+        }
         let way = match command {
             "next" => StepKind::Over,
             "stepIn" => StepKind::Into,
@@ -50,7 +55,7 @@ impl ClrSession {
             returns: ReturnValues::default(),
             callbacks: Callbacks::default(),
         };
-        match self.program.types.modules.position(&thread) {
+        match position {
             _ if step.is_instruction => step.stepper = Some(instruction_stepper(&thread, way)?),
             Some(position) if position.statement().is_some() => {
                 step.start = position.step_start();

@@ -12,7 +12,7 @@ use tandem_harness::transcript::Transcript;
 
 dotnet_tests! { a_csharp_condition_that_means_nothing_is_refused_and_one_that_fails_stops }
 
-net10_tests! { a_cancelled_request_leaves_conditions_alone }
+net10_tests! { cancels_and_pauses_leave_conditions_alone }
 
 net8_tests! { a_csharp_condition_that_means_nothing_is_refused_and_one_that_fails_stops }
 
@@ -158,8 +158,9 @@ async fn a_csharp_condition_that_means_nothing_is_refused_and_one_that_fails_sto
     Ok(())
 }
 
-/// A cancelled request does not cancel the conditions after it: they run as before, and stop nothing.
-async fn a_cancelled_request_leaves_conditions_alone(runtime: Runtime) -> anyhow::Result<()> {
+/// A cancelled request does not cancel the conditions after it: they run as before, and stop nothing. A pause
+/// among them finds a thread with a stack, which can step; a thread without one cannot.
+async fn cancels_and_pauses_leave_conditions_alone(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("spin", &["beat"], json!({ "expressionCompiler": "off" })).await?;
     let (thread, _) = editor.stop().await?;
@@ -176,6 +177,21 @@ async fn a_cancelled_request_leaves_conditions_alone(runtime: Runtime) -> anyhow
         editor.response(cancel).await?;
     }
     let stopped = editor.unclaimed_messages().contains(&"stopped".to_owned());
+    for _ in 0..20 {
+        editor.ok("pause", json!({ "threadId": thread })).await?;
+        assert_eq!(editor.event("stopped").await?["threadId"], thread);
+        let stack = editor.ok("stackTrace", json!({ "threadId": thread })).await?;
+        assert_ne!(stack["stackFrames"], json!([]));
+        editor.ok("continue", json!({ "threadId": thread })).await?;
+    }
+    editor.ok("pause", json!({ "threadId": thread })).await?;
+    editor.event("stopped").await?;
+    let threads = editor.ok("threads", json!({})).await?["threads"].clone();
+    let is_native =
+        |thread: &&Value| thread["name"].as_str().is_some_and(|name| name.starts_with(".NET Finalizer"));
+    let native = threads.as_array().into_iter().flatten().find(is_native);
+    let native = native.with_context(|| format!("no finalizer thread: {threads}"))?["id"].clone();
+    assert_eq!(editor.refused("next", json!({ "threadId": native })).await?, "INVALID_PARAMETER");
     let console = editor.output[2].clone();
     editor.finish().await?;
     anyhow::ensure!(
