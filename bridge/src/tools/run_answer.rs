@@ -281,11 +281,12 @@ impl RunAnswer {
         self.lead.is_some() || of_wait.is_some() || self.message.is_some()
     }
 
-    /// Puts a message first, unless the answer has one: that comes first then.
+    /// Puts a message first. A message that the answer has follows it.
     pub(super) fn with_lead(mut self, message: &str) -> Self {
         let of_wait = self.wait.as_mut().and_then(|wait| wait.message.take());
         let known = self.lead.take().or(of_wait).or_else(|| self.message.take());
-        Self { lead: Some(known.unwrap_or_else(|| message.to_owned())), ..self }
+        let lead = known.map_or_else(|| message.to_owned(), |known| format!("{message}; {known}"));
+        Self { lead: Some(lead), ..self }
     }
 
     /// Sets the message. It replaces one that the answer has.
@@ -388,7 +389,9 @@ mod tests {
         waits = waits.with_lead("it continues");
         let text = serde_json::to_string(&waits).unwrap();
         assert!(
-            text.starts_with(r#"{"message":"the step waits","state":"running","pending":true,"#),
+            text.starts_with(
+                r#"{"message":"it continues; the step waits","state":"running","pending":true,"#
+            ),
             "{text}"
         );
         waits.set_message("other".into());
