@@ -22,8 +22,8 @@ const FILTERS: [(&str, &[&str]); 3] = [
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct FilterCapabilities {
-    #[serde(rename = "exceptionBreakpointFilters", deserialize_with = "types::optional")]
-    pub(super) filters: Option<Vec<AnnouncedFilter>>,
+    #[serde(rename = "exceptionBreakpointFilters", deserialize_with = "types::list")]
+    pub(super) filters: Vec<AnnouncedFilter>,
     #[serde(deserialize_with = "types::optional")]
     supports_exception_filter_options: Option<bool>,
 }
@@ -41,7 +41,7 @@ pub(super) struct AnnouncedFilter {
 /// The exception filters that an adapter announces, by name.
 pub(super) fn announced_filters(capabilities: &Value) -> Vec<String> {
     let FilterCapabilities { filters, .. } = types::read(capabilities);
-    filters.into_iter().flatten().filter_map(|filter| filter.filter).collect()
+    filters.into_iter().filter_map(|filter| filter.filter).collect()
 }
 
 /// Exception filters by the adapter's own names, without those it does not know.

@@ -262,11 +262,42 @@ where
     Ok(T::deserialize(&value).unwrap_or_default())
 }
 
+/// Reads a list; an element of another type is skipped, and anything but a list counts as empty. For
+/// `deserialize_with`, where no number refers to a place in the list.
+///
+/// # Errors
+/// When the text is not JSON.
+pub fn list<'de, D, T>(field: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned,
+{
+    let Value::Array(elements) = Value::deserialize(field).map_err(D::Error::custom)? else {
+        return Ok(Vec::new());
+    };
+    Ok(elements.iter().filter_map(|element| T::deserialize(element).ok()).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn an_element_of_another_type_costs_only_itself() {
+        #[derive(Debug, Default, Deserialize, PartialEq)]
+        #[serde(default)]
+        struct Report {
+            #[serde(deserialize_with = "list")]
+            names: Vec<String>,
+        }
+        let names = |names: Value| read::<Report>(&json!({ "names": names })).names;
+        assert_eq!(names(json!(["a", 5, null, "b"])), ["a", "b"]);
+        for no_list in [json!("a"), Value::Null, json!({ "a": 1 })] {
+            assert_eq!(names(no_list), [""; 0]);
+        }
+    }
 
     #[test]
     fn unknown_fields_survive_and_slips_cost_only_themselves() {

@@ -47,8 +47,8 @@ struct CmakeTarget {
     name: String,
     #[serde(rename = "type")]
     kind: String,
-    #[serde(deserialize_with = "types::optional")]
-    artifacts: Option<Vec<CmakeArtifact>>,
+    #[serde(deserialize_with = "types::list")]
+    artifacts: Vec<CmakeArtifact>,
 }
 
 /// A file that a target is built to.
@@ -70,7 +70,7 @@ fn programs(out: &Path) -> Vec<(String, PathBuf)> {
         .filter_map(read)
         .filter(|target| target.kind == "EXECUTABLE")
         .filter_map(|target| {
-            let artifact = target.artifacts?.into_iter().next()?;
+            let artifact = target.artifacts.into_iter().next()?;
             Some((target.name, out.join(artifact.path)))
         })
         .collect();

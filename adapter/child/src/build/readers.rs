@@ -56,8 +56,8 @@ struct RustcDiagnostic {
     message: Option<String>,
     #[serde(deserialize_with = "types::optional")]
     code: Option<DiagnosticCode>,
-    #[serde(deserialize_with = "types::optional")]
-    spans: Option<Vec<DiagnosticSpan>>,
+    #[serde(deserialize_with = "types::list")]
+    spans: Vec<DiagnosticSpan>,
     #[serde(deserialize_with = "types::optional")]
     rendered: Option<String>,
 }
@@ -106,7 +106,7 @@ fn rustc_diagnostic(
     compiler_output: &mut CompilerOutput,
 ) -> Option<String> {
     let severity = found.level.unwrap_or_default();
-    if let Some(span) = found.spans.iter().flatten().find(|span| span.is_primary)
+    if let Some(span) = found.spans.iter().find(|span| span.is_primary)
         && matches!(severity.as_str(), "error" | "warning")
     {
         compiler_output.diagnostics.push(CompilerDiagnostic {

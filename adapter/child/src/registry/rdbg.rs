@@ -121,8 +121,9 @@ impl Profile for Rdbg {
 
     /// Before 1.6 exception filters have no conditions.
     fn correction(&self, capabilities: &Value) -> Option<AttachCorrection> {
-        let filters = types::read::<FilterCapabilities>(capabilities).filters?;
-        filters.iter().all(|filter| filter.supports_condition.is_none()).then_some(CORRECTION)
+        let FilterCapabilities { filters, .. } = types::read(capabilities);
+        let has_conditions = filters.is_empty() || filters.iter().any(|one| one.supports_condition.is_some());
+        (!has_conditions).then_some(CORRECTION)
     }
 
     fn own_requests(&self) -> Option<&'static [&'static str]> {

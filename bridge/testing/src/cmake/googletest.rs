@@ -48,7 +48,7 @@ static COMPARED: LazyLock<Regex> = LazyLock::new(|| {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct GoogleTestList {
-    #[serde(deserialize_with = "types::required")]
+    #[serde(deserialize_with = "types::list")]
     testsuites: Vec<GoogleTestSuite>,
 }
 
@@ -58,7 +58,7 @@ struct GoogleTestList {
 struct GoogleTestSuite {
     #[serde(deserialize_with = "types::required")]
     name: String,
-    #[serde(deserialize_with = "types::required")]
+    #[serde(deserialize_with = "types::list")]
     testsuite: Vec<GoogleTestCase>,
 }
 

@@ -29,7 +29,7 @@ pub(super) struct CtestEntry {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct CtestList {
-    #[serde(deserialize_with = "types::required")]
+    #[serde(deserialize_with = "types::list")]
     pub(super) tests: Vec<CtestItem>,
     #[serde(deserialize_with = "types::required")]
     pub(super) backtrace_graph: BacktraceGraph,
@@ -41,12 +41,12 @@ pub(super) struct CtestList {
 pub(super) struct CtestItem {
     #[serde(deserialize_with = "types::optional")]
     pub(super) name: Option<String>,
-    #[serde(deserialize_with = "types::required")]
+    #[serde(deserialize_with = "types::list")]
     pub(super) command: Vec<String>,
     /// Index of the node that defines the test.
     #[serde(deserialize_with = "types::optional")]
     pub(super) backtrace: Option<usize>,
-    #[serde(deserialize_with = "types::required")]
+    #[serde(deserialize_with = "types::list")]
     pub(super) properties: Vec<CtestProperty>,
 }
 

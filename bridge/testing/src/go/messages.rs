@@ -13,9 +13,9 @@ pub(super) struct ListedPackage {
     pub(super) import_path: Option<String>,
     #[serde(deserialize_with = "types::optional")]
     pub(super) dir: Option<String>,
-    #[serde(deserialize_with = "types::required")]
+    #[serde(deserialize_with = "types::list")]
     pub(super) test_go_files: Vec<String>,
-    #[serde(deserialize_with = "types::required")]
+    #[serde(deserialize_with = "types::list")]
     pub(super) x_test_go_files: Vec<String>,
 }
 

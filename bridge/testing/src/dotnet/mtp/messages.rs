@@ -111,7 +111,7 @@ pub(super) struct ProgramError {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct TestUpdates {
-    #[serde(deserialize_with = "types::required")]
+    #[serde(deserialize_with = "types::list")]
     pub(super) changes: Vec<TestChange>,
 }
 
@@ -136,7 +136,7 @@ pub(super) struct TestNode {
     #[serde(flatten)]
     pub(super) location: TestLocation,
     /// Objects with one trait or several each.
-    #[serde(deserialize_with = "types::required")]
+    #[serde(deserialize_with = "types::list")]
     pub(super) traits: Vec<Map<String, Value>>,
     #[serde(flatten)]
     pub(super) failure: TestFailure,

@@ -72,7 +72,7 @@ pub(super) struct HostLaunch {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub(super) struct DiscoveryEnd {
-    #[serde(deserialize_with = "types::required")]
+    #[serde(deserialize_with = "types::list")]
     pub(super) last_discovered_tests: Vec<Value>,
     #[serde(deserialize_with = "types::required")]
     pub(super) is_aborted: bool,
@@ -82,9 +82,9 @@ pub(super) struct DiscoveryEnd {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub(super) struct RunStatistics {
-    #[serde(deserialize_with = "types::required")]
+    #[serde(deserialize_with = "types::list")]
     pub(super) active_tests: Vec<Value>,
-    #[serde(deserialize_with = "types::required")]
+    #[serde(deserialize_with = "types::list")]
     pub(super) new_test_results: Vec<VstestResult>,
 }
 
@@ -134,7 +134,7 @@ pub(super) struct VstestResult {
     pub(super) test_case: Value,
     #[serde(deserialize_with = "types::required")]
     pub(super) display_name: String,
-    #[serde(deserialize_with = "types::required")]
+    #[serde(deserialize_with = "types::list")]
     pub(super) messages: Vec<ResultMessage>,
     #[serde(flatten)]
     pub(super) object: VstestObject,
@@ -154,7 +154,7 @@ pub(super) struct ResultMessage {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub(super) struct VstestObject {
-    #[serde(deserialize_with = "types::required")]
+    #[serde(deserialize_with = "types::list")]
     properties: Vec<ObjectProperty>,
     /// Newer versions of the protocol write the usual properties beside each other.
     #[serde(flatten)]

@@ -69,6 +69,12 @@ fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(field: D) -
     Ok(T::deserialize(value).unwrap_or_default())
 }
 
+/// Reads a list; an element of another type is skipped.
+fn lenient_list<'de, D: Deserializer<'de>, T: DeserializeOwned>(field: D) -> Result<Vec<T>, D::Error> {
+    let Value::Array(elements) = Value::deserialize(field)? else { return Ok(Vec::new()) };
+    Ok(elements.into_iter().filter_map(|element| T::deserialize(element).ok()).collect())
+}
+
 /// A test while its element is being read.
 #[derive(Debug, Default)]
 struct TestCase {
@@ -220,7 +226,7 @@ struct JestResults {
     num_pending_tests: u64,
     #[serde(deserialize_with = "lenient")]
     num_todo_tests: u64,
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "lenient_list")]
     test_results: Vec<JestFile>,
 }
 
@@ -230,7 +236,7 @@ struct JestResults {
 struct JestFile {
     #[serde(deserialize_with = "lenient")]
     name: String,
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "lenient_list")]
     assertion_results: Vec<JestResult>,
 }
 
@@ -242,7 +248,7 @@ struct JestResult {
     status: String,
     #[serde(deserialize_with = "lenient")]
     full_name: String,
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "lenient_list")]
     failure_messages: Vec<String>,
 }
 
@@ -265,7 +271,7 @@ fn jest(results: &JestResults, report: &mut BuildReport) {
 struct MochaResults {
     #[serde(deserialize_with = "lenient")]
     stats: MochaCounts,
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "lenient_list")]
     failures: Vec<MochaFailure>,
 }
 
@@ -323,7 +329,7 @@ fn mocha(results: &MochaResults, report: &mut BuildReport) {
 pub(super) struct RspecResults {
     #[serde(deserialize_with = "lenient")]
     summary: RspecCounts,
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "lenient_list")]
     examples: Vec<RspecExample>,
 }
 
