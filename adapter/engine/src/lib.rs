@@ -8,7 +8,6 @@ pub mod builds;
 mod child_process;
 pub mod condition_language;
 pub mod configurations;
-pub mod connect_attribute;
 pub mod console;
 pub mod description;
 mod engine_facts;

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::Value;
-use tandem_wire::{Failure, types};
+use tandem_wire::Failure;
+use tandem_wire::types::{self, DebuggeeAttributes};
 
 use super::access::AgentAccess;
-use tandem_engine::connect_attribute::ConnectAttribute;
 
 /// The attribute that limits how long a program may take to end.
 pub const TERMINATE_TIMEOUT: &str = "terminateTimeout";
@@ -36,17 +36,6 @@ pub struct Launch {
 struct HubAttributes {
     #[serde(deserialize_with = "types::optional")]
     console_input_prefix: Option<String>,
-    #[serde(deserialize_with = "types::optional")]
-    program: Option<String>,
-    #[serde(deserialize_with = "types::optional")]
-    project: Option<String>,
-    #[serde(deserialize_with = "types::optional")]
-    module: Option<String>,
-    #[serde(deserialize_with = "types::optional")]
-    core_file: Option<String>,
-    #[serde(deserialize_with = "types::optional")]
-    cwd: Option<String>,
-    process_id: Value,
 }
 
 /// The attribute with those of an editor that launches tests.
@@ -80,18 +69,12 @@ impl Launch {
 
     /// The prefix of lines in the debug console that are for the program.
     pub fn console_input_prefix(&self) -> String {
-        self.read().console_input_prefix.unwrap_or_else(|| ">".into())
+        types::read::<HubAttributes>(&self.attributes).console_input_prefix.unwrap_or_else(|| ">".into())
     }
 
     /// The debuggee: a path, `HOST:PORT` or `process N`; empty when the attributes do not say.
     pub fn program(&self) -> String {
-        let HubAttributes { program, project, module, core_file, process_id, .. } = self.read();
-        let connect = ConnectAttribute::of(&self.attributes);
-        program.or(project).or(module).or(core_file).unwrap_or_else(|| match (&process_id, &connect.port) {
-            (Value::Null, Value::Null) => String::new(),
-            (Value::Null, port) => format!("{}:{}", connect.host(), number(port)),
-            (pid, _) => format!("process {}", number(pid)),
-        })
+        DebuggeeAttributes::of(&self.attributes).debuggee()
     }
 
     /// The program's working directory: its own folder unless the attributes say otherwise.
@@ -100,11 +83,7 @@ impl Launch {
         let program = Path::new(&program);
         let folder =
             || program.is_absolute().then(|| program.parent()?.to_str().map(str::to_owned)).flatten();
-        self.read().cwd.or_else(folder)
-    }
-
-    fn read(&self) -> HubAttributes {
-        types::read(&self.attributes)
+        DebuggeeAttributes::of(&self.attributes).cwd.or_else(folder)
     }
 }
 
@@ -131,11 +110,6 @@ fn terminate_timeout(attributes: &Value, attached: bool) -> Result<Option<Durati
             .hint("0 kills the program at once, -1 never does")),
         },
     }
-}
-
-/// A number that may have been given as text.
-fn number(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// Adds attributes of other debuggers under Tandem's names. Theirs stay: an adapter of
@@ -177,7 +151,6 @@ mod tests {
             (json!({ "program": "/a/b.py" }), "/a/b.py", Some("/a")),
             (json!({ "program": "b.py", "cwd": "/c" }), "b.py", Some("/c")),
             (json!({ "processId": "7" }), "process 7", None),
-            (json!({ "connect": { "port": 5 } }), "127.0.0.1:5", None),
             (json!({}), "", None),
         ] {
             let launch = Launch::parse(attributes, false).unwrap();

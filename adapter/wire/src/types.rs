@@ -8,6 +8,7 @@
 //! Callers that want to refuse such a field check it first.
 
 mod breakpoints;
+mod debuggee;
 mod events;
 mod generated;
 mod session_control;
@@ -20,6 +21,7 @@ use tandem_error::Failure;
 
 pub use breakpoints::*;
 pub use dap::events::{ExitedEventBody, MemoryEventBody};
+pub use debuggee::*;
 pub use events::*;
 pub use generated::*;
 pub use session_control::*;

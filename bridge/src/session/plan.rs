@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
 use serde_json::Value;
 use tandem_testing::host::Stops;
-use tandem_wire::types;
+use tandem_wire::types::DebuggeeAttributes;
 
 use crate::breakpoint_requests::BreakpointRequests;
 use crate::repeat::Repeat;
@@ -29,45 +28,22 @@ pub struct SessionPlan {
     pub uncaught: bool,
 }
 
-/// The attributes that name a program and its folders.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct ProgramNames {
-    #[serde(deserialize_with = "types::optional")]
-    program: Option<String>,
-    #[serde(deserialize_with = "types::optional")]
-    project: Option<String>,
-    #[serde(deserialize_with = "types::optional")]
-    module: Option<String>,
-    #[serde(deserialize_with = "types::optional")]
-    core_file: Option<String>,
-    #[serde(deserialize_with = "types::optional")]
-    cwd: Option<String>,
-    process_id: Value,
-    connect: Value,
-}
-
 impl SessionPlan {
     /// Name of the program that it starts or attaches to, for messages.
     pub(super) fn title(&self) -> String {
-        let names: ProgramNames = types::read(&self.attributes);
-        let named = names.program.or(names.project).or(names.module).or(names.core_file);
-        match (named, names.process_id) {
-            (Some(named), _) => named.trim_end_matches('/').rsplit('/').next().unwrap_or(&named).to_owned(),
-            (None, Value::Null) => names.connect.to_string(),
-            (None, pid) => format!("process {pid}"),
-        }
+        let debuggee = DebuggeeAttributes::of(&self.attributes).debuggee();
+        debuggee.trim_end_matches('/').rsplit('/').next().unwrap_or(&debuggee).to_owned()
     }
 
     /// The program that it starts, if it names one.
     pub(crate) fn program(&self) -> Option<String> {
-        types::read::<ProgramNames>(&self.attributes).program
+        DebuggeeAttributes::of(&self.attributes).program
     }
 
     /// Folders that may hold sources of its program: those of the program and its
     /// project, and its working folder.
     pub fn folders(&self) -> Vec<PathBuf> {
-        let names: ProgramNames = types::read(&self.attributes);
+        let names = DebuggeeAttributes::of(&self.attributes);
         let paths = [names.program, names.project, names.cwd].into_iter().flatten();
         paths
             .filter_map(|path| {

@@ -19,10 +19,10 @@ use super::super::state::{ChildEvent, ChildState, Link};
 use super::super::target::Target;
 use super::subprocesses::SubprocessConnection;
 use super::{AdapterSession, FOREVER, INITIALIZE_TIMEOUT, LAUNCH_TIMEOUT, LiveAdapter};
-use tandem_engine::connect_attribute::ConnectAttribute;
 use tandem_engine::console::Console;
 use tandem_engine::{EngineEvent, env_file};
 use tandem_process::NamedPipes;
+use tandem_wire::types::ConnectAttribute;
 
 impl AdapterSession {
     pub(super) async fn launch(

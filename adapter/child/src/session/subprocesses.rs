@@ -24,9 +24,9 @@ use super::super::state::{ChildEvent, Link};
 use super::super::target::Target;
 use super::launch::initialize_arguments;
 use super::{AdapterSession, INITIALIZE_TIMEOUT, LAUNCH_TIMEOUT};
-use tandem_engine::connect_attribute::ConnectAttribute;
 use tandem_engine::{BreakpointSnapshot, ChildSession, EngineEvent};
 use tandem_process::{Child, SpawnSpec};
+use tandem_wire::types::ConnectAttribute;
 
 /// A connection to an adapter for a program that another process has started.
 pub(super) struct SubprocessConnection {
