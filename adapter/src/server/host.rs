@@ -16,9 +16,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use tandem_registry::ReservedId;
 
 use super::child_hosts::ChildHosts;
+use super::fd_passing;
 use super::host_process::{DEFAULT_BUFFER_LEN, HostProcess, split_connection};
 use super::relay::ChildOf;
-use super::{fd_passing, stale_files};
+use super::stale_files::StaleFileSweep;
 use crate::engines::expected_filters;
 use crate::logging::LogSettings;
 use tandem_hub::access::{AgentAccess, Token};
@@ -29,9 +30,6 @@ use tandem_session::connection::Connection;
 
 /// Maximum time for which the end of a session waits for the hosts of its child sessions, which end with it.
 const CHILDREN_END_TIMEOUT: Duration = Duration::from_secs(3);
-
-/// Maximum time for which the end of a session waits for the files of crashed hosts to be removed.
-const SWEEP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How a host is started.
 #[derive(Debug)]
@@ -77,8 +75,8 @@ async fn host(start: HostStart, attributes: Option<Value>) -> anyhow::Result<()>
     for error in refused {
         tracing::warn!(folder = %folder.display(), "sessions are in another folder: {error:#}");
     }
-    // The host of the parent session has swept.
-    let swept = child.is_none().then(stale_files::begin_sweep);
+    // The host of the parent session sweeps.
+    let sweep = child.is_none().then(StaleFileSweep::begin);
     let (id, reserved) = match &child {
         // The host of the parent session has reserved it.
         Some(child) => (child.id.clone(), None),
@@ -131,11 +129,8 @@ async fn host(start: HostStart, attributes: Option<Value>) -> anyhow::Result<()>
     running.close();
     // They have been detached; one that takes longer ends by itself.
     drop(tokio::time::timeout(CHILDREN_END_TIMEOUT, running.wait()).await);
-    if let Some(swept) = swept {
-        // A short session would end before the files are removed.
-        swept.recv_timeout(SWEEP_TIMEOUT).unwrap_or_default();
-        // A process that was still exiting when this host started, and left its files, has ended by now.
-        cordebug::startup::sweep_stale();
+    if let Some(sweep) = sweep {
+        sweep.finish();
     }
     Ok(())
 }
