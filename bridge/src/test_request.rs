@@ -7,7 +7,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use tandem_testing::framework;
+use tandem_testing::frameworks;
 use tandem_testing::request::TestRequest;
 use tandem_testing::select::TestSelection;
 use tandem_wire::{ErrorCode, Failure};
@@ -120,12 +120,12 @@ pub(crate) async fn request(
 pub fn parse(arguments: &TestArguments, roots: &Roots) -> Result<Result<TestRequest, Project>, Failure> {
     let TestArguments { selection: chosen, options: given } = arguments.clone();
     let tool = chosen.tool.as_deref();
-    let named = tool.and_then(framework::by_name);
+    let named = tool.and_then(frameworks::by_name);
     let kind = named.map(|framework| framework.kind().name()).or(tool);
     let (project, scope) = locate(roots, chosen.project_path.as_deref(), kind)?;
     // The name of a kind may be that of one of its frameworks.
     let named = named.filter(|framework| framework.name() != framework.kind().name());
-    let Some(framework) = named.or_else(|| framework::of(&project)) else { return Ok(Err(project)) };
+    let Some(framework) = named.or_else(|| frameworks::of(&project)) else { return Ok(Err(project)) };
     let mut request = TestRequest::new(project, framework);
     request.selection = TestSelection {
         ids: chosen.tests,

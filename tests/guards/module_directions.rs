@@ -50,11 +50,6 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
         &["launch", "subprocesses"],
         "a process that joins is introduced as the first one was",
     ),
-    (
-        "bridge/testing",
-        &["cargo", "cmake", "dotnet", "framework", "go", "node", "python", "ruby"],
-        "the list of frameworks names each one",
-    ),
 ];
 
 /// A module by the names on the way to it from the crate's root.

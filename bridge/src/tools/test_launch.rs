@@ -117,6 +117,6 @@ fn unknown_framework(folder: &std::path::Path) -> Failure {
 }
 
 fn known_frameworks() -> String {
-    let names: Vec<&str> = tandem_testing::framework::ALL.iter().map(|framework| framework.name()).collect();
+    let names: Vec<&str> = tandem_testing::frameworks::ALL.iter().map(|framework| framework.name()).collect();
     names.join(", ")
 }

@@ -1,21 +1,13 @@
-//! The interface of a test framework, and the table of all frameworks. Each is in a separate file.
+//! The interface of a test framework. Each framework is in a separate file, which imports this one.
 //!
-//! Not here: one run and its processes ([`crate::run`]), the choice of tests ([`crate::select`]).
+//! Not here: the list of all frameworks ([`crate::frameworks`]), one run and its processes ([`crate::run`]),
+//! the choice of tests ([`crate::select`]).
 
 use tandem_wire::Failure;
 use tandem_workspace::build::project::{BuildTool, Project};
 
-use crate::cargo::Cargo;
-use crate::cmake::Cmake;
-use crate::dotnet::Dotnet;
-use crate::go::Go;
 use crate::host::BoxFuture;
 use crate::model::TestItem;
-use crate::node::jest::Jest;
-use crate::node::runner::NodeTest;
-use crate::node::vitest::Vitest;
-use crate::python::{Pytest, Unittest};
-use crate::ruby::{Minitest, Rspec};
 use crate::run::FrameworkRun;
 
 /// A test framework and its runner.
@@ -91,18 +83,4 @@ impl ChosenTests {
             Self::Everything | Self::Filter(_) => &[],
         }
     }
-}
-
-/// All frameworks; if several detect a project, the first is used.
-pub const ALL: &[&dyn TestFramework] =
-    &[&Dotnet, &Cargo, &Go, &Jest, &Vitest, &NodeTest, &Pytest, &Unittest, &Rspec, &Minitest, &Cmake];
-
-/// The framework of a project's tests.
-pub fn of(project: &Project) -> Option<&'static dyn TestFramework> {
-    ALL.iter().copied().find(|framework| framework.kind() == project.kind && framework.detects(project))
-}
-
-/// The framework of this name.
-pub fn by_name(name: &str) -> Option<&'static dyn TestFramework> {
-    ALL.iter().copied().find(|framework| framework.name() == name)
 }

@@ -1,10 +1,11 @@
 //! Test frameworks: which tests a project has, running them, and starting them for a debugger, with one model
 //! for all.
 //!
-//! In reading order: [`model`] (tests and results), [`framework`] (the interface of a framework, and the
-//! table of all), [`host`] (starts the processes with tests), [`run`] (one run), [`results`], [`reports`]
-//! (lines that our helpers inside a framework write), [`select`] (the tests that a call means), [`request`]
-//! (lists and runs), [`answer`] (their answers). A framework is one file, or a folder next to it.
+//! In reading order: [`model`] (tests and results), [`framework`] (the interface of a framework), [`host`]
+//! (starts the processes with tests), [`run`] (one run), [`results`], [`reports`] (lines that our helpers
+//! inside a framework write), [`select`] (the tests that a call means), [`request`] (lists and runs),
+//! [`answer`] (their answers), [`frameworks`] (the list of all). A framework is one file, or a folder next to
+//! it.
 //!
 //! Knows neither MCP nor the debug adapter protocol: a debugger is a [`host::ProcessLauncher`] that another
 //! crate implements. Not here: builds without tests (`tandem-workspace`).
@@ -14,6 +15,7 @@ pub mod cargo;
 pub mod cmake;
 pub mod dotnet;
 pub mod framework;
+pub mod frameworks;
 pub mod go;
 pub mod host;
 pub mod model;

@@ -215,29 +215,7 @@ fn text(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tandem_workspace::build::project::BuildTool;
-
     use super::*;
-    use crate::framework::of;
-
-    #[test]
-    fn frameworks_of_node_are_distinguished_by_the_manifest() {
-        for (manifest, expected) in [
-            (r#"{"scripts":{"test":"jest --coverage"}}"#, Some("jest")),
-            (r#"{"scripts":{"test":"vitest run"},"devDependencies":{"jest":"1"}}"#, Some("vitest")),
-            (r#"{"scripts":{"test":"node_modules/.bin/jest"}}"#, Some("jest")),
-            (r#"{"devDependencies":{"vitest":"1"}}"#, Some("vitest")),
-            (r#"{"scripts":{"test":"mocha"},"devDependencies":{"jest":"1"}}"#, None),
-            (r#"{"scripts":{"test":"node --import tsx --test test/"}}"#, Some("node")),
-            (r#"{"scripts":{"test":"node test.js"}}"#, None),
-            ("broken", None),
-        ] {
-            let folder = tempfile::tempdir().unwrap();
-            std::fs::write(folder.path().join("package.json"), manifest).unwrap();
-            let project = Project { kind: BuildTool::Npm, folder: folder.path().to_owned(), file: None };
-            assert_eq!(of(&project).map(|framework| framework.name()), expected, "{manifest}");
-        }
-    }
 
     #[test]
     fn an_exception_is_known_by_the_first_line_of_its_message() {

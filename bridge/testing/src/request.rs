@@ -1,7 +1,7 @@
 //! Lists and runs of tests: chooses the tests, runs them by their framework, and answers for all of them
 //! alike.
 //!
-//! Not here: the table of frameworks ([`crate::framework`]), the processes of a run ([`crate::run`]).
+//! Not here: the list of frameworks ([`crate::frameworks`]), the processes of a run ([`crate::run`]).
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
