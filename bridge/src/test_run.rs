@@ -16,7 +16,7 @@ use tandem_testing::answer::{self, TestRunAnswer};
 use tandem_testing::host::{BoxFuture, ProcessLaunch, ProcessLauncher};
 use tandem_testing::request::{TestRequest, TestRunOutcome};
 use tandem_testing::results::TestResults;
-use tandem_testing::run::KnownException;
+use tandem_testing::run::options::KnownException;
 use tandem_wire::{ErrorCode, Failure};
 use tandem_workspace::jobs::ProgressSink;
 use tandem_workspace::process::{OutputStream, ProcessExit, Sink};

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use tandem_testing::run::KnownException;
+use tandem_testing::run::options::KnownException;
 use tandem_wire::Failure;
 
 use super::run_answer::{RunAnswer, RunEvent};

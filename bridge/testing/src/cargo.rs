@@ -15,7 +15,8 @@ use tandem_workspace::process::{ProcessCommand, ProcessExit};
 use crate::framework::{ChosenTests, TestFramework};
 use crate::host::{BoxFuture, DirectLauncher, ProcessLaunch, Stops};
 use crate::model::{TestHandle, TestItem};
-use crate::run::{FrameworkRun, NoResultSource};
+use crate::run::FrameworkRun;
+use crate::run::source::NoResultSource;
 use libtest::Libtest;
 use sources::CrateSources;
 

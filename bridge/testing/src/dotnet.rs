@@ -13,7 +13,8 @@ use crate::framework::{ChosenTests, TestFramework};
 use crate::host::{BoxFuture, Stops};
 use crate::model::TestItem;
 use crate::results::TestScope;
-use crate::run::{FrameworkRun, KnownException};
+use crate::run::FrameworkRun;
+use crate::run::options::KnownException;
 use build::{DotnetTest, TestProject};
 
 pub mod build;

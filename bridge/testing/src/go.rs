@@ -17,7 +17,8 @@ use tandem_workspace::process::output::CapturedOutput;
 use crate::framework::{ChosenTests, TestFramework};
 use crate::host::{BoxFuture, DirectLauncher, ProcessLaunch, Stops};
 use crate::model::{TestHandle, TestItem};
-use crate::run::{FrameworkRun, NoResultSource};
+use crate::run::FrameworkRun;
+use crate::run::source::NoResultSource;
 use events::GoTestEvents;
 use messages::ListedPackage;
 

@@ -14,7 +14,8 @@ use tandem_workspace::process::ProcessCommand;
 use crate::host::{ProcessLaunch, Stops};
 use crate::model::TestItem;
 use crate::reports::{ReportPipe, VARIABLE};
-use crate::run::{FrameworkRun, KnownException};
+use crate::run::FrameworkRun;
+use crate::run::options::KnownException;
 
 pub mod jest;
 pub mod runner;

@@ -14,7 +14,8 @@ use crate::framework::{ChosenTests, TestFramework};
 use crate::host::{BoxFuture, DirectLauncher, ProcessLaunch, Stops};
 use crate::model::TestItem;
 use crate::reports::{ReportPipe, VARIABLE};
-use crate::run::{FrameworkRun, NullReader};
+use crate::run::FrameworkRun;
+use crate::run::output::NullReader;
 
 /// More ids do not fit on a command line.
 const MAX_IDS: usize = 200;

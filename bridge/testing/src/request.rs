@@ -18,7 +18,8 @@ use crate::framework::{ChosenTests, TestFramework};
 use crate::host::{DirectLauncher, ProcessLauncher};
 use crate::model::{TestEvent, TestItem};
 use crate::results::{Counts, Listener, TestResults};
-use crate::run::{FrameworkRun, TestRunOptions};
+use crate::run::FrameworkRun;
+use crate::run::options::TestRunOptions;
 use crate::select::{TestSelection, none};
 
 /// The exit code of a run with a failed test in which no process reports it: processes that a

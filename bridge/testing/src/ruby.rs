@@ -16,7 +16,9 @@ use crate::framework::{ChosenTests, TestFramework};
 use crate::host::{BoxFuture, DirectLauncher, ProcessLaunch, Stops};
 use crate::model::TestItem;
 use crate::reports::{ReportPipe, VARIABLE};
-use crate::run::{FrameworkRun, KnownException, NullReader};
+use crate::run::FrameworkRun;
+use crate::run::options::KnownException;
+use crate::run::output::NullReader;
 
 /// Maximum number and size of the sources that are read to distinguish the frameworks.
 const MAX_SOURCES: usize = 100;

@@ -11,7 +11,7 @@ use tandem_workspace::process::OutputStream;
 
 use crate::model::{TestItem, TestResult, TestStatus};
 use crate::results::TestResults;
-use crate::run::OutputReader;
+use crate::run::output::OutputReader;
 
 /// Lines kept of one failed test.
 const MAX_LINES: usize = 500;

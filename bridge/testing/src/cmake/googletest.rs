@@ -18,7 +18,8 @@ use super::listing::CtestEntry;
 use super::{CmakeTest, name_of};
 use crate::model::{TestHandle, TestItem, TestResult, TestStatus};
 use crate::results::TestResults;
-use crate::run::{FrameworkRun, OutputReader};
+use crate::run::FrameworkRun;
+use crate::run::output::OutputReader;
 
 /// A larger list is not read.
 const MAX_LIST: u64 = 64 << 20;

@@ -17,7 +17,9 @@ use super::{names, settings};
 use crate::host::{BoxFuture, DirectLauncher, ProcessLaunch};
 use crate::model::{TestHandle, TestItem, TestResult, TestStatus};
 use crate::results::TestResults;
-use crate::run::{FrameworkRun, NullReader, ResultSource};
+use crate::run::FrameworkRun;
+use crate::run::output::NullReader;
+use crate::run::source::ResultSource;
 use messages::{
     ClientInfo, InitializeParams, JsonRpcCall, JsonRpcRefusal, OfferedCapabilities, ProgramMessage,
     RequestedNode, TestChange, TestFailure, TestNode, TestUpdates, TestingCapabilities, WorkParams,

@@ -17,7 +17,10 @@ use super::{names, settings};
 use crate::host::{BoxFuture, DirectLauncher, ProcessLaunch, ProcessLauncher};
 use crate::model::{TestHandle, TestItem, TestResult, TestStatus};
 use crate::results::TestResults;
-use crate::run::{FrameworkRun, KnownException, NullReader, ResultSource};
+use crate::run::FrameworkRun;
+use crate::run::options::KnownException;
+use crate::run::output::NullReader;
+use crate::run::source::ResultSource;
 use messages::{
     DiscoveryEnd, DiscoveryRequest, ExecutionEnd, ExecutionRequest, HostLaunch, HostLaunched,
     PlatformOptions, RunStatistics, UserMessage, VstestMessage, VstestObject, VstestResult,

@@ -14,7 +14,7 @@ use tandem_workspace::process::OutputStream;
 use super::messages::GoEvent;
 use crate::model::{TestResult, TestStatus};
 use crate::results::TestResults;
-use crate::run::OutputReader;
+use crate::run::output::OutputReader;
 
 /// A larger module file is not read.
 const MAX_MANIFEST_BYTES: u64 = 4 << 20;

@@ -14,7 +14,8 @@ use super::{
 use crate::framework::{ChosenTests, TestFramework};
 use crate::host::{BoxFuture, DirectLauncher};
 use crate::model::TestItem;
-use crate::run::{FrameworkRun, NullReader};
+use crate::run::FrameworkRun;
+use crate::run::output::NullReader;
 
 /// The test framework jest.
 pub struct Jest;

@@ -15,7 +15,8 @@ use super::{Manifest, files, launch, prepare, scope, test_from_id, text, with_en
 use crate::framework::{ChosenTests, TestFramework};
 use crate::host::{BoxFuture, DirectLauncher};
 use crate::model::TestItem;
-use crate::run::{FrameworkRun, NullReader};
+use crate::run::FrameworkRun;
+use crate::run::output::NullReader;
 
 /// Files of tests of one project.
 const MAX_FILES: usize = 5000;

@@ -14,7 +14,8 @@ use super::{
 use crate::framework::{ChosenTests, TestFramework};
 use crate::host::{BoxFuture, DirectLauncher};
 use crate::model::TestItem;
-use crate::run::{FrameworkRun, NullReader};
+use crate::run::FrameworkRun;
+use crate::run::output::NullReader;
 
 /// More names do not fit on a command line; then their whole files run.
 const MAX_NAMES: usize = 200;
