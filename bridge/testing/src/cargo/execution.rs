@@ -1,0 +1,202 @@
+//! Processes with tests: a process for each program, tests one at a time after a crash, and rustdoc's.
+//!
+//! Not here: which tests there are ([`super::listing`]), the output of the processes ([`super::libtest`]).
+
+use tandem_wire::{ErrorCode, Failure};
+use tandem_workspace::process::ProcessExit;
+
+use super::command::{arguments, cargo, named_source};
+use super::executable::{TestExecutable, programs};
+use super::libtest::Libtest;
+use super::listing::{
+    has_documentation, is_documentation, is_to_panic, matching_tests, name_of, program_of, unignored_tests,
+};
+use crate::host::{DirectLauncher, ProcessLaunch, Stops};
+use crate::model::TestItem;
+use crate::run::FrameworkRun;
+use crate::run::source::NoResultSource;
+
+/// Processes that may crash in one program of tests before the rest is given up.
+const MAX_CRASHES: usize = 20;
+
+/// Beginnings of libtest's lines before a test, and of Rust's after a panic.
+const PREAMBLE: &[&str] = &["running ", "test ", "note: run with `RUST_BACKTRACE"];
+
+/// Runs the tests of all programs; those that match the filter if there is one.
+pub(super) async fn run_all(run: &mut FrameworkRun<'_>, filter: Option<&str>) -> Result<(), Failure> {
+    let programs = programs(run).await?;
+    for program in &programs {
+        run_program(run, program, &[], filter).await?;
+    }
+    let are_examples_meant = named_source(run.project).is_none() && !run.host.is_debugger();
+    if are_examples_meant && !run.status.broken && has_documentation(&programs) {
+        run_documentation(run, &[], filter).await?;
+    }
+    Ok(())
+}
+
+/// Runs tests of the list, program by program.
+pub(super) async fn run_tests(run: &mut FrameworkRun<'_>, tests: &[TestItem]) -> Result<(), Failure> {
+    let mut programs: Vec<TestExecutable> = Vec::new();
+    for program in tests.iter().filter_map(program_of) {
+        if !programs.contains(program) {
+            programs.push(program.clone());
+        }
+    }
+    for program in programs {
+        let own: Vec<TestItem> =
+            tests.iter().filter(|test| program_of(test) == Some(&program)).cloned().collect();
+        run_program(run, &program, &own, None).await?;
+    }
+    let documented: Vec<TestItem> = tests.iter().filter(|test| is_documentation(test)).cloned().collect();
+    if !documented.is_empty() {
+        run_documentation(run, &documented, None).await?;
+    }
+    Ok(())
+}
+
+/// Runs tests of one program; all that match the filter if none is named. Under a debugger, tests that must
+/// panic run separately, because the debugger would stop at the expected panics.
+async fn run_program(
+    run: &mut FrameworkRun<'_>,
+    program: &TestExecutable,
+    tests: &[TestItem],
+    filter: Option<&str>,
+) -> Result<(), Failure> {
+    if !run.host.is_debugger() {
+        return run_process(run, program, tests, filter).await;
+    }
+    let listed = match tests {
+        [] => matching_tests(run, program, filter).await?,
+        tests => tests.to_vec(),
+    };
+    let (panicking, others): (Vec<TestItem>, Vec<TestItem>) = listed.into_iter().partition(is_to_panic);
+    if panicking.is_empty() {
+        return run_process(run, program, tests, filter).await;
+    }
+    for part in [others, panicking].iter().filter(|part| !part.is_empty()) {
+        run_process(run, program, part, None).await?;
+    }
+    Ok(())
+}
+
+/// Runs tests of one program in one process.
+async fn run_process(
+    run: &mut FrameworkRun<'_>,
+    program: &TestExecutable,
+    tests: &[TestItem],
+    filter: Option<&str>,
+) -> Result<(), Failure> {
+    let (_, own) = arguments(run);
+    let debugs = run.host.is_debugger();
+    let names = tests.iter().filter_map(name_of);
+    let mut command = program.command(run).args(filter);
+    if !tests.is_empty() {
+        command = command.arg("--exact").args(names);
+        // A test that is named alone runs even if it is marked `#[ignore]`.
+        if tests.len() == 1 && tests.iter().all(|test| test.skipped.is_some()) {
+            command = command.arg("--include-ignored");
+        }
+    }
+    // Of tests side by side libtest does not say which have begun.
+    let alone = debugs || run.options.test_limit.is_some() || tests.len() == 1;
+    if debugs {
+        command = command.arg("--nocapture");
+    }
+    if alone && !own.iter().any(|word| word.starts_with("--test-threads")) {
+        command = command.arg("--test-threads=1");
+    }
+    let command = command.args(own);
+    let mut launch = ProcessLaunch::new(command, "lldb");
+    launch.stops = stops(!tests.is_empty() && tests.iter().all(is_to_panic), run.options.known.is_some());
+    let shown = match (filter, tests) {
+        (Some(filter), _) => format!("cargo test {filter}"),
+        (None, []) => "cargo test".to_owned(),
+        (None, [one]) => format!("cargo test {}", one.name.as_deref().unwrap_or(&one.id)),
+        (None, several) => format!("cargo test ({} tests)", several.len()),
+    };
+    let mut reader = Libtest::new(&program.name);
+    let host = run.host;
+    let ended = run.process(host, launch, &shown, &mut reader, &mut NoResultSource).await?;
+    if (ended.code >= 128 || reader.is_cut()) && !debugs {
+        rerun_after_crash(run, program, tests, filter, ended).await?;
+    }
+    Ok(())
+}
+
+/// Runs the tests without a result one at a time, after the test program crashed or a test ended it.
+async fn rerun_after_crash(
+    run: &mut FrameworkRun<'_>,
+    program: &TestExecutable,
+    tests: &[TestItem],
+    filter: Option<&str>,
+    ended: ProcessExit,
+) -> Result<(), Failure> {
+    let mut left: Vec<TestItem> = tests.to_vec();
+    if left.is_empty() {
+        left = unignored_tests(run, program, filter).await?;
+    }
+    for _ in 0..MAX_CRASHES {
+        left.retain(|test| !run.results.has_result(test));
+        if left.is_empty() {
+            return Ok(());
+        }
+        let names = left.iter().filter_map(name_of);
+        let command = program.command(run).arg("--exact").args(names).arg("--test-threads=1");
+        let mut reader = Libtest::new(&program.name);
+        let launch = ProcessLaunch::new(command, "lldb");
+        let again = run
+            .process(
+                &DirectLauncher,
+                launch,
+                "cargo test -- --test-threads=1",
+                &mut reader,
+                &mut NoResultSource,
+            )
+            .await?;
+        if again.code < 128 && !reader.is_cut() {
+            break;
+        }
+    }
+    left.retain(|test| !run.results.has_result(test));
+    run.fail_crashed_test(&left, ended, |test| test.id.clone());
+    run.status.code = ended.code;
+    Ok(())
+}
+
+async fn run_documentation(
+    run: &mut FrameworkRun<'_>,
+    tests: &[TestItem],
+    filter: Option<&str>,
+) -> Result<(), Failure> {
+    if run.host.is_debugger() {
+        return Err(Failure::new(ErrorCode::Unsupported, "tests in documentation cannot be debugged")
+            .hint("rustdoc builds and runs them by itself; put the code into a test of the crate"));
+    }
+    let (own, more) = arguments(run);
+    let mut command = cargo(run).arg("--doc").args(own).arg("--").args(filter);
+    // rustdoc splits arguments at spaces: select by the item's name, and ignore other tests that match it.
+    command = command.args(tests.iter().filter_map(|test| item_of(name_of(test)?)));
+    let launch = ProcessLaunch::new(command.args(more), "lldb");
+    let names = tests.iter().filter_map(|test| name_of(test).map(str::to_owned));
+    let mut reader = Libtest::new("doc").restrict_to(names.collect());
+    run.process(&DirectLauncher, launch, "cargo test --doc", &mut reader, &mut NoResultSource).await.map(drop)
+}
+
+/// `total` of `src/lib.rs - total (line 5)`; the file of what belongs to no item.
+fn item_of(name: &str) -> Option<&str> {
+    let (file, rest) = name.split_once(" - ")?;
+    rest.split(' ').next().filter(|item| !item.starts_with('(')).or(Some(file))
+}
+
+/// A debugger stops at each panic. In tests that must panic it stops only once a panic
+/// is known to fail the test.
+fn stops(are_to_panic: bool, is_known: bool) -> Stops {
+    let note = match are_to_panic {
+        true => "a test that should panic, and does not, has no location of its failure",
+        false => "a test that returns an error does not panic: its result has the error",
+    };
+    let passes_by_it = are_to_panic && !is_known;
+    let filters = if passes_by_it { Vec::new() } else { vec![("rust_panic", None)] };
+    Stops { filters, retries: passes_by_it, note: Some(note), preamble: PREAMBLE, ..Stops::default() }
+}
