@@ -14,7 +14,8 @@ use crate::node::jest::Jest;
 use crate::node::runner::NodeTest;
 use crate::node::vitest::Vitest;
 use crate::python::{Pytest, Unittest};
-use crate::ruby::{Minitest, Rspec};
+use crate::ruby::minitest::Minitest;
+use crate::ruby::rspec::Rspec;
 
 /// All frameworks; if several detect a project, the first is used.
 pub const ALL: &[&dyn TestFramework] =
