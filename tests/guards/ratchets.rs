@@ -62,7 +62,7 @@ const CEILINGS: [(&str, [usize; 3]); 21] = [
     ("adapter/session", [0, 1, 0]),
     ("adapter/wire", [0, 2, 0]),
     ("bridge", [32, 16, 0]),
-    ("bridge/testing", [1, 3, 1]),
+    ("bridge/testing", [1, 3, 0]),
     ("bridge/workspace", [4, 3, 0]),
 ];
 

@@ -1,0 +1,103 @@
+//! Tests and results out of VSTest's messages.
+//!
+//! Not here: their names ([`names`]).
+
+use serde_json::Value;
+use tandem_wire::types;
+
+use super::messages::{VstestObject, VstestResult};
+use crate::dotnet::build::{DotnetTest, DotnetTestKey, TestProject};
+use crate::dotnet::names;
+use crate::model::{TestHandle, TestItem, TestResult, TestStatus};
+
+/// The test that a test case represents.
+pub(super) fn test_of(case: &Value, project: &TestProject) -> TestItem {
+    let object: VstestObject = types::read(case);
+    let qualified = object.text("FullyQualifiedName", "TestCase.FullyQualifiedName");
+    let shown = object.text("DisplayName", "TestCase.DisplayName");
+    let (class, method) = names::split(&qualified);
+    let line = object.number("LineNumber", "TestCase.LineNumber");
+    let mut traits: Vec<String> = Vec::new();
+    for (name, value) in object.traits() {
+        traits.push(if value.is_empty() { name } else { format!("{name}={value}") });
+    }
+    for category in
+        ["MSTestDiscoverer.TestCategory", "NUnit.TestCategory"].map(|id| object.texts(id)).concat()
+    {
+        // NUnit lists them as traits, too.
+        if !traits.iter().any(|one| one.ends_with(category)) {
+            traits.push(category.to_owned());
+        }
+    }
+    let named = |text: String| Some(text).filter(|text| !text.is_empty());
+    TestItem {
+        file: named(object.text("CodeFilePath", "TestCase.CodeFilePath")),
+        line: line.and_then(|line| u32::try_from(line).ok()).filter(|line| *line > 0),
+        skipped: named(object.text("", "XunitSkipReason")),
+        traits,
+        framework: project.framework.clone(),
+        id: names::id(class, method, &shown),
+        class: class.to_owned(),
+        handle: TestHandle::new(DotnetTest {
+            project: project.clone(),
+            key: DotnetTestKey::Vstest(case.clone()),
+        }),
+        ..TestItem::default()
+    }
+}
+
+/// A result as every framework reports it.
+pub(super) fn result_of(result: &VstestResult, project: &TestProject) -> TestResult {
+    let (test, object) = (test_of(&result.test_case, project), &result.object);
+    let outcome = match object.number("Outcome", "TestResult.Outcome") {
+        Some(1) => TestStatus::Passed,
+        Some(2) => TestStatus::Failed,
+        _ => TestStatus::Skipped,
+    };
+    let message = object.text("ErrorMessage", "TestResult.ErrorMessage");
+    let stack = object.text("ErrorStackTrace", "TestResult.ErrorStackTrace");
+    let compared = names::compared_values(&message);
+    let place = (outcome == TestStatus::Failed).then(|| names::place(&stack)).flatten();
+    let (file, line) = place.or(test.file.zip(test.line)).unzip();
+    let printed = result.messages.iter().filter(|one| one.category != "AdditionalInfo");
+    let printed: Vec<&str> = printed.filter_map(|one| one.text.as_deref()).collect();
+    // Rows that the framework discovers only during the run have separate names.
+    let shown = &result.display_name;
+    let (class, method) = names::split(&test.id);
+    let rows = !shown.is_empty() && !test.id.contains('(') && shown.contains('(');
+    let id = if rows { names::id(class, method, shown) } else { test.id.clone() };
+    TestResult {
+        id,
+        outcome,
+        message,
+        compared,
+        file,
+        line,
+        stack,
+        output: printed.join("\n").trim().to_owned(),
+        duration_ms: milliseconds(&object.text("Duration", "TestResult.Duration")),
+        framework: test.framework,
+        project: project.name.clone(),
+        ..TestResult::default()
+    }
+}
+
+/// Parses a time span such as `00:00:01.0230000`.
+fn milliseconds(span: &str) -> Option<u64> {
+    let mut seconds = 0.0;
+    for part in span.split(':') {
+        seconds = seconds * 60.0 + part.parse::<f64>().ok()?;
+    }
+    Some((seconds * 1000.0).round() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duration_is_read_in_milliseconds() {
+        assert_eq!(milliseconds("00:01:02.5000000"), Some(62_500));
+        assert_eq!(milliseconds("soon"), None);
+    }
+}
