@@ -160,10 +160,7 @@ fn command_of(run: &FrameworkRun<'_>, test: &TestItem) -> Option<ProcessCommand>
             command = command.env(name, value);
         }
     }
-    for (name, value) in &run.options.env {
-        command.environment.push((name.into(), value.as_ref().map(Into::into)));
-    }
-    Some(command)
+    Some(command.envs(&run.options.env))
 }
 
 /// Runs tests of one GoogleTest program; after a crash, runs those without a result once more.
@@ -225,10 +222,7 @@ async fn run_ctest(run: &mut FrameworkRun<'_>, tests: &[TestItem]) -> Result<(),
     if let Some(limit) = run.options.test_limit {
         command = command.arg("--timeout").arg(limit.as_secs().max(1).to_string());
     }
-    command = command.args(&run.options.arguments);
-    for (name, value) in &run.options.env {
-        command.environment.push((name.into(), value.as_ref().map(Into::into)));
-    }
+    let command = command.args(&run.options.arguments).envs(&run.options.env);
     let mut reader = Ctest::new(tests);
     run.process(
         &DirectLauncher,

@@ -87,9 +87,7 @@ fn with_environment(mut command: ProcessCommand, run: &FrameworkRun<'_>) -> Proc
     ] {
         command = command.env(name, value);
     }
-    let own = run.options.env.iter().map(|(name, value)| (name.into(), value.as_ref().map(Into::into)));
-    command.environment.extend(own);
-    command
+    command.envs(&run.options.env)
 }
 
 /// The call of a test's method as .NET prints it in a stack.

@@ -107,11 +107,7 @@ fn declared_test<'l>(line: &'l str, rest: &[&str]) -> Option<&'l str> {
 }
 
 fn go(run: &FrameworkRun<'_>) -> ProcessCommand {
-    let mut command = go_command(run.project, run.scratch);
-    for (name, value) in &run.options.env {
-        command.environment.push((name.into(), value.as_ref().map(Into::into)));
-    }
-    command
+    go_command(run.project, run.scratch).envs(&run.options.env)
 }
 
 /// Which packages were named: those of a folder, or that of a file.
@@ -222,11 +218,11 @@ async fn debug(
     if !program.is_file() {
         return Ok(());
     }
-    let mut command = ProcessCommand::new(&program, folder).arg("-test.v");
-    command = command.args(filter.map(|filter| format!("-test.run={filter}"))).args(&run.options.arguments);
-    for (name, value) in &run.options.env {
-        command.environment.push((name.into(), value.as_ref().map(Into::into)));
-    }
+    let command = ProcessCommand::new(&program, folder)
+        .arg("-test.v")
+        .args(filter.map(|filter| format!("-test.run={filter}")))
+        .args(&run.options.arguments)
+        .envs(&run.options.env);
     let mut launch = ProcessLaunch::new(command, "delve");
     launch.set_attribute("mode", "exec");
     launch.stops = Stops { functions: vec![FAIL], own_frames: true, ..Stops::default() };

@@ -136,10 +136,7 @@ fn with_environment(
         })?;
         command = command.env("TANDEM_TEST_IDS", file);
     }
-    for (name, value) in &run.options.env {
-        command.environment.push((name.into(), value.as_ref().map(Into::into)));
-    }
-    Ok(command)
+    Ok(command.envs(&run.options.env))
 }
 
 /// A process of `node`, of whose arguments these many belong to node itself.

@@ -72,10 +72,8 @@ fn prepare(run: &FrameworkRun<'_>, command: ProcessCommand) -> Result<(ProcessCo
         path.push(":");
         path.push(before);
     }
-    let mut command = command.env("PYTHONUNBUFFERED", "1").env("NO_COLOR", "1").env(VARIABLE, reports.path());
-    for (name, value) in run.options.env.iter().filter(|(name, _)| name != "PYTHONPATH") {
-        command.environment.push((name.into(), value.as_ref().map(Into::into)));
-    }
+    let command = command.env("PYTHONUNBUFFERED", "1").env("NO_COLOR", "1").env(VARIABLE, reports.path());
+    let command = command.envs(run.options.env.iter().filter(|(name, _)| name != "PYTHONPATH"));
     Ok((command.env("PYTHONPATH", path), reports))
 }
 

@@ -53,16 +53,8 @@ fn write(run: &FrameworkRun<'_>, name: &str, value: &Value) -> Result<PathBuf, F
 }
 
 /// Adds the path of the pipe and the environment of the call.
-fn with_environment(
-    mut command: ProcessCommand,
-    run: &FrameworkRun<'_>,
-    reports: &ReportPipe,
-) -> ProcessCommand {
-    command = command.env(VARIABLE, reports.path());
-    for (name, value) in &run.options.env {
-        command.environment.push((name.into(), value.as_ref().map(Into::into)));
-    }
-    command
+fn with_environment(command: ProcessCommand, run: &FrameworkRun<'_>, reports: &ReportPipe) -> ProcessCommand {
+    command.env(VARIABLE, reports.path()).envs(&run.options.env)
 }
 
 /// Stops where an assertion fails. Any other exception that ends a test is known only by its message: once

@@ -138,6 +138,14 @@ impl ProcessCommand {
         self
     }
 
+    /// Sets variables in its environment, or with `None` unsets them.
+    #[must_use]
+    pub fn envs<'a>(mut self, variables: impl IntoIterator<Item = &'a (String, Option<String>)>) -> Self {
+        let variables = variables.into_iter();
+        self.environment.extend(variables.map(|(name, value)| (name.into(), value.as_ref().map(Into::into))));
+        self
+    }
+
     /// Program and arguments for messages.
     pub fn line(&self) -> String {
         let words = std::iter::once(&self.program).chain(&self.arguments);

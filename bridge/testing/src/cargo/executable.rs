@@ -57,10 +57,7 @@ impl TestExecutable {
         if let Ok(path) = std::env::join_paths(all) {
             command = command.env("LD_LIBRARY_PATH", path);
         }
-        for (name, value) in &run.options.env {
-            command.environment.push((name.into(), value.as_ref().map(Into::into)));
-        }
-        command
+        command.envs(&run.options.env)
     }
 }
 

@@ -123,3 +123,11 @@ async fn a_program_that_is_not_there_is_named() {
     assert_eq!(failure.code, ErrorCode::CommandFailed);
     assert!(failure.message.contains("`no-such-program`: not found in PATH"), "{failure}");
 }
+
+#[test]
+fn variables_of_a_call_are_set_or_unset_after_those_before() {
+    let own = [("A".to_owned(), Some("2".to_owned())), ("B".to_owned(), None)];
+    let command = ProcessCommand::new("x", ".").env("A", "1").envs(&own);
+    let expected = [("A", Some("1")), ("A", Some("2")), ("B", None)];
+    assert_eq!(command.environment, expected.map(|(name, value)| (name.into(), value.map(Into::into))));
+}

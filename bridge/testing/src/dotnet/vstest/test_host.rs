@@ -31,10 +31,7 @@ pub(super) fn command(
     for (name, value) in &asked.environment_variables {
         command = command.env(name, value.as_str().unwrap_or_default());
     }
-    for (name, value) in env {
-        command.environment.push((name.into(), value.as_ref().map(Into::into)));
-    }
-    command
+    command.envs(env)
 }
 
 /// Starts the process under this launcher.
