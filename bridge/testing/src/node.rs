@@ -101,17 +101,6 @@ fn not_installed_failure(package: &str, project: &Project) -> Failure {
         .hint("install the packages of package.json: npm install (or the package manager of its lock file)")
 }
 
-/// Puts our helpers into the scratch folder, and a pipe for their reports.
-fn prepare(run: &FrameworkRun<'_>) -> Result<(PathBuf, ReportPipe), Failure> {
-    let folder = run.scratch.join("helpers");
-    let written = std::fs::create_dir_all(&folder)
-        .and_then(|()| HELPERS.iter().try_for_each(|(name, text)| std::fs::write(folder.join(name), text)));
-    written.map_err(|error| {
-        Failure::new(ErrorCode::IoFailed, format!("cannot write to `{}`: {error}", folder.display()))
-    })?;
-    Ok((folder, ReportPipe::open(run.scratch)?))
-}
-
 /// Adds the variables that the helpers read, the ids of the selected tests, and the environment of the call.
 fn with_environment(
     mut command: ProcessCommand,
@@ -129,11 +118,8 @@ fn with_environment(
         command = command.env("TANDEM_TEST_DEBUG", "1");
     }
     if let Some(tests) = selected {
-        let file = run.scratch.join("ids.json");
         let ids: Vec<&str> = tests.iter().map(|test| test.id.as_str()).collect();
-        std::fs::write(&file, types::body(&ids).to_string()).map_err(|error| {
-            Failure::new(ErrorCode::IoFailed, format!("cannot write `{}`: {error}", file.display()))
-        })?;
+        let file = run.write_json("ids.json", &ids)?;
         command = command.env("TANDEM_TEST_IDS", file);
     }
     Ok(command.envs(&run.options.env))

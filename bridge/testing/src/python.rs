@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use tandem_wire::{ErrorCode, Failure, types};
+use tandem_wire::{ErrorCode, Failure};
 use tandem_workspace::bounded;
 use tandem_workspace::build::project::{BuildTool, Project};
 use tandem_workspace::process::{ProcessCommand, ProcessExit};
@@ -57,13 +57,7 @@ fn scope(project: &Project) -> Option<&PathBuf> {
 
 /// Puts our helpers where Python finds them, and a pipe for their reports.
 fn prepare(run: &FrameworkRun<'_>, command: ProcessCommand) -> Result<(ProcessCommand, ReportPipe), Failure> {
-    let folder = run.scratch.join("helpers");
-    let written = std::fs::create_dir_all(&folder)
-        .and_then(|()| HELPERS.iter().try_for_each(|(name, text)| std::fs::write(folder.join(name), text)));
-    written.map_err(|error| {
-        Failure::new(ErrorCode::IoFailed, format!("cannot write to `{}`: {error}", folder.display()))
-    })?;
-    let reports = ReportPipe::open(run.scratch)?;
+    let (folder, reports) = run.prepare_helpers(&HELPERS)?;
     let chosen =
         run.options.env.iter().find(|(name, _)| name == "PYTHONPATH").and_then(|(_, value)| value.clone());
     let before = chosen.map(Into::into).or_else(|| std::env::var_os("PYTHONPATH")).unwrap_or_default();
@@ -87,10 +81,7 @@ fn with_ids(
     if ids.len() <= MAX_IDS {
         return Ok(command.args(ids));
     }
-    let file = run.scratch.join("ids.json");
-    std::fs::write(&file, types::body(&ids).to_string()).map_err(|error| {
-        Failure::new(ErrorCode::IoFailed, format!("cannot write `{}`: {error}", file.display()))
-    })?;
+    let file = run.write_json("ids.json", &ids)?;
     let mut files: Vec<&str> =
         ids.iter().filter_map(|id| id.split("::").next()).filter(|id| id.ends_with(".py")).collect();
     files.dedup();

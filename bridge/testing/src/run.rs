@@ -2,7 +2,7 @@
 //!
 //! Not here: which processes these are ([`crate::framework`]), the options of a call ([`options`]), the
 //! reader of a process's output ([`output`]), other sources of results ([`source`]), tests that a process
-//! leaves unfinished ([`process_end`]).
+//! leaves unfinished ([`process_end`]), files of the run ([`scratch`]).
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -27,6 +27,7 @@ use source::ResultSource;
 pub mod options;
 pub mod output;
 mod process_end;
+mod scratch;
 pub mod source;
 
 /// Interval of the checks of each test's time limit.

@@ -154,15 +154,12 @@ pub async fn projects(run: &mut FrameworkRun<'_>) -> Result<Vec<TestProject>, Fa
     let arguments = DotnetArguments::read(&run.options.arguments);
     let builds = !(run.options.no_build || arguments.no_build);
     let folder = run.scratch.join("projects");
-    let written = (|| {
-        std::fs::create_dir_all(&folder)?;
-        std::fs::write(run.scratch.join("inner.targets"), INNER)?;
-        std::fs::write(run.scratch.join("outer.targets"), OUTER)
-    })();
-    written.map_err(|error| {
-        let message = format!("cannot write to `{}`: {error}", run.scratch.display());
+    std::fs::create_dir_all(&folder).map_err(|error| {
+        let message = format!("cannot create `{}`: {error}", folder.display());
         Failure::new(ErrorCode::IoFailed, message)
     })?;
+    run.write_file("inner.targets", INNER)?;
+    run.write_file("outer.targets", OUTER)?;
     let command = if builds && arguments.build.is_empty() {
         dotnet_build(run.project)
     } else if builds {

@@ -105,10 +105,7 @@ async fn run_request(
             _ => String::new(),
         };
         by_where = !filter.is_empty();
-        let file = run.scratch.join("nunit.runsettings");
-        std::fs::write(&file, settings::of(run, project, &filter)?).map_err(|error| {
-            Failure::new(ErrorCode::IoFailed, format!("cannot write `{}`: {error}", file.display()))
-        })?;
+        let file = run.write_file("nunit.runsettings", &settings::of(run, project, &filter)?)?;
         command = command.arg("--settings").arg(file);
     } else if let Some(file) = settings::settings_file(run) {
         settings::read(&file)?;

@@ -8,7 +8,7 @@ use tandem_workspace::build::project::{BuildTool, Project};
 use tandem_workspace::process::ProcessCommand;
 
 use super::{
-    Manifest, files, find_installed, launch, not_installed_failure, prepare, scope, test_from_id, text,
+    HELPERS, Manifest, files, find_installed, launch, not_installed_failure, scope, test_from_id, text,
     with_environment,
 };
 use crate::framework::{ChosenTests, TestFramework};
@@ -28,7 +28,7 @@ async fn jest(
 ) -> Result<Vec<TestItem>, Failure> {
     let program = find_installed(run.project, "jest/bin/jest.js")
         .ok_or_else(|| not_installed_failure("jest", run.project))?;
-    let (helpers, mut reports) = prepare(run)?;
+    let (helpers, mut reports) = run.prepare_helpers(&HELPERS)?;
     let debugs = run.host.is_debugger() && !lists;
     let mut command = ProcessCommand::new("node", &run.project.folder).arg(&program);
     command = command.arg(format!("--testRunner={}", text(&helpers.join("tandem_jest.cjs"))));

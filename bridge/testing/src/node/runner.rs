@@ -11,7 +11,7 @@ use tandem_workspace::build::project::{BuildTool, Project};
 use tandem_workspace::build::report::BuildDiagnostic;
 use tandem_workspace::process::ProcessCommand;
 
-use super::{Manifest, files, launch, prepare, scope, test_from_id, text, with_environment};
+use super::{HELPERS, Manifest, files, launch, scope, test_from_id, text, with_environment};
 use crate::framework::{ChosenTests, TestFramework};
 use crate::host::{BoxFuture, DirectLauncher};
 use crate::model::TestItem;
@@ -112,7 +112,7 @@ async fn file(
     selected: Option<&[TestItem]>,
     lists: bool,
 ) -> Result<Vec<TestItem>, Failure> {
-    let (helpers, mut reports) = prepare(run)?;
+    let (helpers, mut reports) = run.prepare_helpers(&HELPERS)?;
     let helper = |name: &str| text(&helpers.join(name));
     let mut own = options(&Manifest::of(run.project).script);
     own.push(format!("--import={}", helper("tandem_node.mjs")));

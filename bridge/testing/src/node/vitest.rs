@@ -8,7 +8,7 @@ use tandem_workspace::build::project::{BuildTool, Project};
 use tandem_workspace::process::ProcessCommand;
 
 use super::{
-    BETWEEN, Manifest, files, find_installed, launch, not_installed_failure, prepare, scope, test_from_id,
+    BETWEEN, HELPERS, Manifest, files, find_installed, launch, not_installed_failure, scope, test_from_id,
     text, with_environment,
 };
 use crate::framework::{ChosenTests, TestFramework};
@@ -26,7 +26,7 @@ pub struct Vitest;
 async fn list_tests(run: &mut FrameworkRun<'_>) -> Result<Vec<TestItem>, Failure> {
     let module = find_installed(run.project, "vitest/dist/node.js")
         .ok_or_else(|| not_installed_failure("vitest", run.project))?;
-    let (helpers, mut reports) = prepare(run)?;
+    let (helpers, mut reports) = run.prepare_helpers(&HELPERS)?;
     let command =
         ProcessCommand::new("node", &run.project.folder).arg(helpers.join("tandem_vitest_list.mjs"));
     let command = command.arg(module).args(scope(run.project));
@@ -43,7 +43,7 @@ async fn vitest(
 ) -> Result<(), Failure> {
     let program = find_installed(run.project, "vitest/vitest.mjs")
         .ok_or_else(|| not_installed_failure("vitest", run.project))?;
-    let (helpers, mut reports) = prepare(run)?;
+    let (helpers, mut reports) = run.prepare_helpers(&HELPERS)?;
     let debugs = run.host.is_debugger();
     let reporter = format!("--reporter={}", text(&helpers.join("tandem_vitest.mjs")));
     let mut command = ProcessCommand::new("node", &run.project.folder).arg(&program).arg("run").arg(reporter);

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use regex::Regex;
-use tandem_wire::{ErrorCode, Failure, types};
+use tandem_wire::{ErrorCode, Failure};
 use tandem_workspace::build::project::{BuildTool, Project};
 use tandem_workspace::build::report::BuildDiagnostic;
 use tandem_workspace::process::ProcessCommand;
 
 use super::sources::{is_minitest, sources};
-use super::{prepare, stops, with_environment, write};
+use super::{HELPERS, stops, with_environment};
 use crate::framework::{ChosenTests, TestFramework};
 use crate::host::{BoxFuture, DirectLauncher, ProcessLaunch};
 use crate::model::TestItem;
@@ -87,7 +87,7 @@ impl Minitest {
         only: Option<String>,
         lists: bool,
     ) -> Result<Vec<TestItem>, Failure> {
-        let (helpers, mut reports) = prepare(run)?;
+        let (helpers, mut reports) = run.prepare_helpers(&HELPERS)?;
         let own = ["lib", "test"].map(|name| run.project.folder.join(name).display().to_string());
         let bundled = run.project.folder.join("Gemfile.lock").is_file();
         let load = helpers.join("load.rb");
@@ -102,7 +102,7 @@ impl Minitest {
             options = format!("-rbundler/setup {options}");
         }
         command = command.env("RUBYLIB", own.join(":")).env("RUBYOPT", options);
-        command = command.env("TANDEM_TEST_FILES", write(run, "files.json", &types::body(&files))?);
+        command = command.env("TANDEM_TEST_FILES", run.write_json("files.json", &files)?);
         if lists {
             command = command.env("TANDEM_TEST_LIST", "1");
         }

@@ -4,12 +4,12 @@
 
 use std::path::PathBuf;
 
-use tandem_wire::{ErrorCode, Failure, types};
+use tandem_wire::{ErrorCode, Failure};
 use tandem_workspace::build::project::{BuildTool, Project};
 use tandem_workspace::process::ProcessCommand;
 
 use super::sources::{is_rspec, named_file};
-use super::{prepare, stops, with_environment, write};
+use super::{HELPERS, stops, with_environment};
 use crate::framework::{ChosenTests, TestFramework};
 use crate::host::{BoxFuture, DirectLauncher, ProcessLaunch};
 use crate::model::TestItem;
@@ -85,7 +85,7 @@ impl Rspec {
         names: Option<Vec<&str>>,
         lists: bool,
     ) -> Result<Vec<TestItem>, Failure> {
-        let (helpers, mut reports) = prepare(run)?;
+        let (helpers, mut reports) = run.prepare_helpers(&HELPERS)?;
         let bundled = run.project.folder.join("Gemfile.lock").is_file();
         let mut command = match bundled && !run.host.is_debugger() {
             true => ProcessCommand::new("bundle", &run.project.folder).args(["exec", "rspec"]),
@@ -101,7 +101,7 @@ impl Rspec {
         }
         command = command.args(more).args(&run.options.arguments).args(files);
         if let Some(names) = names {
-            command = command.env("TANDEM_TEST_NAMES", write(run, "names.json", &types::body(&names))?);
+            command = command.env("TANDEM_TEST_NAMES", run.write_json("names.json", &names)?);
         }
         if bundled && run.host.is_debugger() {
             command = command.env("RUBYOPT", "-rbundler/setup");
