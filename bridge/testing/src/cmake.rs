@@ -14,11 +14,11 @@ use tandem_workspace::process::output::CapturedOutput;
 use tandem_workspace::process::{ProcessCommand, ProcessExit};
 
 use crate::framework::{ChosenTests, TestFramework};
-use crate::host::{BoxFuture, DirectLauncher, ProcessLaunch, Stops};
+use crate::host::{BoxFuture, ProcessLaunch, Stops};
 use crate::model::{TestItem, TestResult, TestStatus};
-use crate::run::FrameworkRun;
 use crate::run::output::NullReader;
 use crate::run::source::NoResultSource;
+use crate::run::{FrameworkRun, ProcessPurpose};
 use ctest::Ctest;
 use googletest::GoogleTest;
 use listing::{CtestEntry, CtestList};
@@ -183,8 +183,9 @@ async fn run_googletest(run: &mut FrameworkRun<'_>, tests: &[TestItem]) -> Resul
         let mut launch = ProcessLaunch::new(command, "lldb");
         launch.stops = Stops { own_frames: true, preamble: googletest::PREAMBLE, ..Stops::default() };
         let mut reader = GoogleTest::new(&left);
-        let host = run.host;
-        let ended = run.process(host, launch, "ctest (GoogleTest)", &mut reader, &mut NoResultSource).await?;
+        let purpose = ProcessPurpose::Run;
+        let ended =
+            run.process(purpose, launch, "ctest (GoogleTest)", &mut reader, &mut NoResultSource).await?;
         let before = left.len();
         left.retain(|test| !run.results.has_result(test));
         if ended.code < 128 || left.len() == before || debugs {
@@ -225,7 +226,7 @@ async fn run_ctest(run: &mut FrameworkRun<'_>, tests: &[TestItem]) -> Result<(),
     let command = command.args(&run.options.arguments).envs(&run.options.env);
     let mut reader = Ctest::new(tests);
     run.process(
-        &DirectLauncher,
+        ProcessPurpose::RunDirectly,
         ProcessLaunch::new(command, "lldb"),
         "ctest",
         &mut reader,
@@ -250,8 +251,8 @@ async fn debug_ctest(run: &mut FrameworkRun<'_>, test: &TestItem) -> Result<(), 
     let mut launch = ProcessLaunch::new(command.args(&run.options.arguments), "lldb");
     let note = "a test of ctest fails by its exit code, unless it aborts or crashes";
     launch.stops = Stops { note: Some(note), ..Stops::default() };
-    let host = run.host;
-    let ended = run.process(host, launch, "ctest", &mut NullReader, &mut NoResultSource).await?;
+    let purpose = ProcessPurpose::Run;
+    let ended = run.process(purpose, launch, "ctest", &mut NullReader, &mut NoResultSource).await?;
     let will_fail = test.handle.get::<CmakeTest>().is_some_and(|handle| handle.will_fail);
     let passed = ended.success() != will_fail;
     run.results.finish_test(TestResult {

@@ -15,10 +15,10 @@ use tandem_workspace::process::ProcessCommand;
 use tandem_workspace::process::output::CapturedOutput;
 
 use crate::framework::{ChosenTests, TestFramework};
-use crate::host::{BoxFuture, DirectLauncher, ProcessLaunch, Stops};
+use crate::host::{BoxFuture, ProcessLaunch, Stops};
 use crate::model::{TestHandle, TestItem};
-use crate::run::FrameworkRun;
 use crate::run::source::NoResultSource;
+use crate::run::{FrameworkRun, ProcessPurpose};
 use events::GoTestEvents;
 use messages::ListedPackage;
 
@@ -181,7 +181,7 @@ async fn test(run: &mut FrameworkRun<'_>, packages: &str, filter: Option<&str>) 
     };
     let mut events = GoTestEvents::new(&run.project.folder);
     run.process(
-        &DirectLauncher,
+        ProcessPurpose::RunDirectly,
         ProcessLaunch::new(command, "delve"),
         &shown,
         &mut events,
@@ -227,8 +227,7 @@ async fn debug(
     launch.set_attribute("mode", "exec");
     launch.stops = Stops { functions: vec![FAIL], own_frames: true, ..Stops::default() };
     let mut events = GoTestEvents::of_program(&run.project.folder, path, folder);
-    let host = run.host;
-    run.process(host, launch, "go test", &mut events, &mut NoResultSource).await.map(drop)
+    run.process(ProcessPurpose::Run, launch, "go test", &mut events, &mut NoResultSource).await.map(drop)
 }
 
 async fn debug_all(run: &mut FrameworkRun<'_>, chosen: &ChosenTests) -> Result<(), Failure> {

@@ -14,8 +14,8 @@ use tandem_workspace::process::ProcessCommand;
 use crate::host::{ProcessLaunch, Stops};
 use crate::model::TestItem;
 use crate::reports::{ReportPipe, VARIABLE};
-use crate::run::FrameworkRun;
 use crate::run::options::KnownException;
+use crate::run::{FrameworkRun, ProcessPurpose};
 
 pub mod jest;
 pub mod runner;
@@ -107,11 +107,11 @@ fn with_environment(
     run: &FrameworkRun<'_>,
     reports: &ReportPipe,
     selected: Option<&[TestItem]>,
-    lists: bool,
+    purpose: ProcessPurpose,
 ) -> Result<ProcessCommand, Failure> {
     command = command.env(VARIABLE, reports.path()).env("TANDEM_TEST_FOLDER", &run.project.folder);
     command = command.env("FORCE_COLOR", "0").env("CI", "1");
-    if lists {
+    if purpose == ProcessPurpose::List {
         command = command.env("TANDEM_TEST_LIST", "1");
     }
     if run.host.is_debugger() {

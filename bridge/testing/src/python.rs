@@ -11,11 +11,11 @@ use tandem_workspace::build::project::{BuildTool, Project};
 use tandem_workspace::process::{ProcessCommand, ProcessExit};
 
 use crate::framework::{ChosenTests, TestFramework};
-use crate::host::{BoxFuture, DirectLauncher, ProcessLaunch, Stops};
+use crate::host::{BoxFuture, ProcessLaunch, Stops};
 use crate::model::TestItem;
 use crate::reports::{ReportPipe, VARIABLE};
-use crate::run::FrameworkRun;
 use crate::run::output::NullReader;
+use crate::run::{FrameworkRun, ProcessPurpose};
 
 /// More ids do not fit on a command line.
 const MAX_IDS: usize = 200;
@@ -168,13 +168,12 @@ impl Pytest {
         run: &mut FrameworkRun<'_>,
         command: ProcessCommand,
         shown: &str,
-        lists: bool,
+        purpose: ProcessPurpose,
     ) -> Result<(ProcessExit, Vec<TestItem>), Failure> {
         let (command, mut reports) = prepare(run, command)?;
         let mut launch = ProcessLaunch::new(command, "debugpy");
         set_up_debugging(run, &mut launch, Some("pytest"));
-        let host = if lists { &DirectLauncher } else { run.host };
-        let ended = run.process(host, launch, shown, &mut NullReader, &mut reports).await?;
+        let ended = run.process(purpose, launch, shown, &mut NullReader, &mut reports).await?;
         let tests = run.collect(&mut reports, "pytest");
         if is_not_installed(run) {
             let python = python(run);
@@ -202,7 +201,7 @@ impl TestFramework for Pytest {
     fn list<'a>(&'a self, run: &'a mut FrameworkRun<'_>) -> BoxFuture<'a, Result<Vec<TestItem>, Failure>> {
         Box::pin(async move {
             let command = Self::command(run).args(["--collect-only", "-q"]).args(scope(run.project));
-            Ok(Self::pytest(run, command, "", true).await?.1)
+            Ok(Self::pytest(run, command, "", ProcessPurpose::List).await?.1)
         })
     }
 
@@ -227,7 +226,7 @@ impl TestFramework for Pytest {
                 ChosenTests::Tests(tests) => with_ids(run, command, tests)?,
             };
             command = command.args(&run.options.arguments);
-            let (ended, _) = Self::pytest(run, command, &shown, false).await?;
+            let (ended, _) = Self::pytest(run, command, &shown, ProcessPurpose::Run).await?;
             if ended.code >= 128 {
                 run.fail_crashed_test(chosen.tests(), ended, |test| test.id.clone());
             }
@@ -315,11 +314,15 @@ fn sources(project: &Project) -> Vec<PathBuf> {
 impl Unittest {
     async fn unittest(
         run: &mut FrameworkRun<'_>,
-        mode: &str,
+        purpose: ProcessPurpose,
         tests: &[TestItem],
     ) -> Result<Vec<TestItem>, Failure> {
         let start = scope(run.project).unwrap_or(&run.project.folder).clone();
         let helper = run.scratch.join("helpers/tandem_unittest.py");
+        let mode = match purpose {
+            ProcessPurpose::List => "list",
+            ProcessPurpose::Run | ProcessPurpose::RunDirectly => "run",
+        };
         let command = ProcessCommand::new(python(run), &run.project.folder).arg(helper).arg(mode).arg(start);
         let mut command = with_ids(run, command, tests)?;
         if run.host.is_debugger() {
@@ -328,9 +331,8 @@ impl Unittest {
         let (command, mut reports) = prepare(run, command)?;
         let mut launch = ProcessLaunch::new(command, "debugpy");
         set_up_debugging(run, &mut launch, None);
-        let host = if mode == "list" { &DirectLauncher } else { run.host };
-        let shown = if mode == "list" { "" } else { "python -m unittest" };
-        let ended = run.process(host, launch, shown, &mut NullReader, &mut reports).await?;
+        let shown = "python -m unittest";
+        let ended = run.process(purpose, launch, shown, &mut NullReader, &mut reports).await?;
         if ended.code >= 128 {
             run.fail_crashed_test(tests, ended, |test| test.id.clone());
         }
@@ -352,7 +354,7 @@ impl TestFramework for Unittest {
     }
 
     fn list<'a>(&'a self, run: &'a mut FrameworkRun<'_>) -> BoxFuture<'a, Result<Vec<TestItem>, Failure>> {
-        Box::pin(Self::unittest(run, "list", &[]))
+        Box::pin(Self::unittest(run, ProcessPurpose::List, &[]))
     }
 
     fn run<'a>(
@@ -360,7 +362,7 @@ impl TestFramework for Unittest {
         run: &'a mut FrameworkRun<'_>,
         chosen: &'a ChosenTests,
     ) -> BoxFuture<'a, Result<(), Failure>> {
-        Box::pin(async move { Self::unittest(run, "run", chosen.tests()).await.map(drop) })
+        Box::pin(async move { Self::unittest(run, ProcessPurpose::Run, chosen.tests()).await.map(drop) })
     }
 
     fn plans(&self) -> bool {

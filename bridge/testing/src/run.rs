@@ -16,7 +16,7 @@ use tandem_workspace::jobs::ProgressSink;
 use tandem_workspace::process::ProcessExit;
 use tokio_util::sync::CancellationToken;
 
-use crate::host::{ProcessLaunch, ProcessLauncher};
+use crate::host::{DirectLauncher, ProcessLaunch, ProcessLauncher};
 use crate::model::TestItem;
 use crate::reports::ReportPipe;
 use crate::results::TestResults;
@@ -32,6 +32,17 @@ pub mod source;
 
 /// Interval of the checks of each test's time limit.
 const CHECK_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Reason why a framework starts a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProcessPurpose {
+    /// To list tests: without a debugger, and users do not see its command.
+    List,
+    /// To run tests, by the launcher of the run.
+    Run,
+    /// To run tests without a debugger, or to have another process run them.
+    RunDirectly,
+}
 
 /// How the processes of a run ended.
 #[derive(Debug, Default)]
@@ -128,18 +139,24 @@ impl<'a> FrameworkRun<'a> {
         Ok(ended.success())
     }
 
-    /// Runs a process with tests to its end. Tests that it leaves unfinished have failed.
+    /// Runs a process with tests to its end; `shown` is the command as a user would type it. Tests that it
+    /// leaves unfinished have failed.
     ///
     /// # Errors
     /// `COMMAND_FAILED` when it cannot be started, `TIMEOUT`, `CANCELLED`.
     pub async fn process(
         &mut self,
-        host: &dyn ProcessLauncher,
+        purpose: ProcessPurpose,
         launch: ProcessLaunch,
         shown: &str,
         reader: &mut dyn OutputReader,
         source: &mut dyn ResultSource,
     ) -> Result<ProcessExit, Failure> {
+        let (host, shown) = match purpose {
+            ProcessPurpose::List => (&DirectLauncher as &dyn ProcessLauncher, ""),
+            ProcessPurpose::Run => (self.host, shown),
+            ProcessPurpose::RunDirectly => (&DirectLauncher as &dyn ProcessLauncher, shown),
+        };
         self.show(shown);
         let (left, limit) = (self.time_left(), self.test_limit());
         let (results, end) = (self.results.clone(), self.cancel.child_token());

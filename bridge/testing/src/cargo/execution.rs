@@ -11,10 +11,10 @@ use super::libtest::Libtest;
 use super::listing::{
     has_documentation, is_documentation, is_to_panic, matching_tests, name_of, program_of, unignored_tests,
 };
-use crate::host::{DirectLauncher, ProcessLaunch, Stops};
+use crate::host::{ProcessLaunch, Stops};
 use crate::model::TestItem;
-use crate::run::FrameworkRun;
 use crate::run::source::NoResultSource;
+use crate::run::{FrameworkRun, ProcessPurpose};
 
 /// Processes that may crash in one program of tests before the rest is given up.
 const MAX_CRASHES: usize = 20;
@@ -116,8 +116,8 @@ async fn run_process(
         (None, several) => format!("cargo test ({} tests)", several.len()),
     };
     let mut reader = Libtest::new(&program.name);
-    let host = run.host;
-    let ended = run.process(host, launch, &shown, &mut reader, &mut NoResultSource).await?;
+    let purpose = ProcessPurpose::Run;
+    let ended = run.process(purpose, launch, &shown, &mut reader, &mut NoResultSource).await?;
     if (ended.code >= 128 || reader.is_cut()) && !debugs {
         rerun_after_crash(run, program, tests, filter, ended).await?;
     }
@@ -147,7 +147,7 @@ async fn rerun_after_crash(
         let launch = ProcessLaunch::new(command, "lldb");
         let again = run
             .process(
-                &DirectLauncher,
+                ProcessPurpose::RunDirectly,
                 launch,
                 "cargo test -- --test-threads=1",
                 &mut reader,
@@ -180,7 +180,8 @@ async fn run_documentation(
     let launch = ProcessLaunch::new(command.args(more), "lldb");
     let names = tests.iter().filter_map(|test| name_of(test).map(str::to_owned));
     let mut reader = Libtest::new("doc").restrict_to(names.collect());
-    run.process(&DirectLauncher, launch, "cargo test --doc", &mut reader, &mut NoResultSource).await.map(drop)
+    let purpose = ProcessPurpose::RunDirectly;
+    run.process(purpose, launch, "cargo test --doc", &mut reader, &mut NoResultSource).await.map(drop)
 }
 
 /// `total` of `src/lib.rs - total (line 5)`; the file of what belongs to no item.

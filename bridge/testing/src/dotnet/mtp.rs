@@ -14,12 +14,12 @@ use tandem_workspace::process::ProcessCommand;
 use super::build::{DotnetTest, DotnetTestKey, TestProject};
 use super::wire::{Framing, Wire};
 use super::{names, settings};
-use crate::host::{BoxFuture, DirectLauncher, ProcessLaunch};
+use crate::host::{BoxFuture, ProcessLaunch};
 use crate::model::{TestHandle, TestItem, TestResult, TestStatus};
 use crate::results::TestResults;
-use crate::run::FrameworkRun;
 use crate::run::output::NullReader;
 use crate::run::source::ResultSource;
+use crate::run::{FrameworkRun, ProcessPurpose};
 use messages::{
     ClientInfo, InitializeParams, JsonRpcCall, JsonRpcRefusal, OfferedCapabilities, ProgramMessage,
     RequestedNode, TestChange, TestFailure, TestNode, TestUpdates, TestingCapabilities, WorkParams,
@@ -44,6 +44,15 @@ enum MtpRequest {
     List,
     /// Results of these tests; of all when there are none.
     Run(Vec<TestItem>),
+}
+
+impl MtpRequest {
+    fn purpose(&self) -> ProcessPurpose {
+        match self {
+            Self::List => ProcessPurpose::List,
+            Self::Run(_) => ProcessPurpose::Run,
+        }
+    }
 }
 
 /// One conversation with the program.
@@ -112,7 +121,7 @@ async fn run_request(
         command = command.arg("--settings").arg(file);
     }
     command = super::with_environment(command, run);
-    let is_run = matches!(ask, MtpRequest::Run(_));
+    let purpose = ask.purpose();
     let mut launch = ProcessLaunch::new(command, "coreclr");
     launch.set_attribute("program", &project.target);
     let arguments = launch.command.arguments.iter().skip(1);
@@ -120,9 +129,7 @@ async fn run_request(
     launch.set_attribute("args", &arguments);
     launch.stops = super::stops(run.options.known.as_ref());
     let mut talk = MtpConnection { wire, ask, by_where, project, listed: Vec::new(), done: false };
-    let host = if is_run { run.host } else { &DirectLauncher };
-    let shown = if is_run { "dotnet test" } else { "" };
-    let ended = run.process(host, launch, shown, &mut NullReader, &mut talk).await?;
+    let ended = run.process(purpose, launch, "dotnet test", &mut NullReader, &mut talk).await?;
     if let (false, MtpRequest::Run(tests)) = (talk.done, &talk.ask)
         && !tests.is_empty()
         && run.results.running().is_empty()

@@ -11,10 +11,10 @@ use tandem_workspace::process::{ProcessCommand, ProcessExit};
 use super::build::{DotnetArguments, DotnetTest, DotnetTestKey, TestProject};
 use super::settings;
 use super::wire::{Framing, Wire};
-use crate::host::{DirectLauncher, ProcessLaunch};
+use crate::host::ProcessLaunch;
 use crate::model::TestItem;
-use crate::run::FrameworkRun;
 use crate::run::output::NullReader;
+use crate::run::{FrameworkRun, ProcessPurpose};
 use connection::{VstestAnswer, VstestConnection, VstestRequest};
 
 mod cases;
@@ -81,9 +81,10 @@ async fn run_request(
     let host = Some(run.host).filter(|host| is_run && host.is_debugger());
     let settings = settings::of(run, project, "")?;
     let mut talk = VstestConnection::new(wire, ask, (project, settings), host, run);
-    let shown = if is_run { "dotnet test" } else { "" };
+    // A debugger starts the process with the tests, not the console program.
+    let purpose = if is_run { ProcessPurpose::RunDirectly } else { ProcessPurpose::List };
     let ended = run
-        .process(&DirectLauncher, ProcessLaunch::new(command, "coreclr"), shown, &mut NullReader, &mut talk)
+        .process(purpose, ProcessLaunch::new(command, "coreclr"), "dotnet test", &mut NullReader, &mut talk)
         .await?;
     let VstestAnswer { listed, printed, aborted, is_complete } = talk.into_answer();
     printed.iter().for_each(|line| run.report.say(line));

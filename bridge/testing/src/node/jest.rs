@@ -12,10 +12,10 @@ use super::{
     with_environment,
 };
 use crate::framework::{ChosenTests, TestFramework};
-use crate::host::{BoxFuture, DirectLauncher};
+use crate::host::BoxFuture;
 use crate::model::TestItem;
-use crate::run::FrameworkRun;
 use crate::run::output::NullReader;
+use crate::run::{FrameworkRun, ProcessPurpose};
 
 /// The test framework jest.
 pub struct Jest;
@@ -24,11 +24,12 @@ async fn jest(
     run: &mut FrameworkRun<'_>,
     more: Vec<String>,
     selected: Option<&[TestItem]>,
-    lists: bool,
+    purpose: ProcessPurpose,
 ) -> Result<Vec<TestItem>, Failure> {
     let program = find_installed(run.project, "jest/bin/jest.js")
         .ok_or_else(|| not_installed_failure("jest", run.project))?;
     let (helpers, mut reports) = run.prepare_helpers(&HELPERS)?;
+    let lists = purpose == ProcessPurpose::List;
     let debugs = run.host.is_debugger() && !lists;
     let mut command = ProcessCommand::new("node", &run.project.folder).arg(&program);
     command = command.arg(format!("--testRunner={}", text(&helpers.join("tandem_jest.cjs"))));
@@ -49,12 +50,10 @@ async fn jest(
     }
     let modules: Vec<String> =
         program.canonicalize().iter().chain([&program]).filter_map(|file| file.parent()).map(text).collect();
-    let command = with_environment(command, run, &reports, selected, lists)?
+    let command = with_environment(command, run, &reports, selected, purpose)?
         .env("TANDEM_TEST_MODULES", types::body(&modules).to_string());
     let launch = launch(command, 0, run.options.known.as_ref());
-    let host = if lists { &DirectLauncher } else { run.host };
-    let shown = if lists { "" } else { "jest" };
-    run.process(host, launch, shown, &mut NullReader, &mut reports).await?;
+    run.process(purpose, launch, "jest", &mut NullReader, &mut reports).await?;
     Ok(run.collect(&mut reports, "jest"))
 }
 
@@ -72,7 +71,7 @@ impl TestFramework for Jest {
     }
 
     fn list<'a>(&'a self, run: &'a mut FrameworkRun<'_>) -> BoxFuture<'a, Result<Vec<TestItem>, Failure>> {
-        Box::pin(jest(run, Vec::new(), None, true))
+        Box::pin(jest(run, Vec::new(), None, ProcessPurpose::List))
     }
 
     fn run<'a>(
@@ -86,7 +85,7 @@ impl TestFramework for Jest {
                 ChosenTests::Filter(filter) => (vec![format!("--testNamePattern={filter}")], None),
                 ChosenTests::Tests(tests) => (Vec::new(), Some(tests.as_slice())),
             };
-            jest(run, more, selected, false).await.map(drop)
+            jest(run, more, selected, ProcessPurpose::Run).await.map(drop)
         })
     }
 

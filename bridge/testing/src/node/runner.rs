@@ -13,10 +13,10 @@ use tandem_workspace::process::ProcessCommand;
 
 use super::{HELPERS, Manifest, files, launch, scope, test_from_id, text, with_environment};
 use crate::framework::{ChosenTests, TestFramework};
-use crate::host::{BoxFuture, DirectLauncher};
+use crate::host::BoxFuture;
 use crate::model::TestItem;
-use crate::run::FrameworkRun;
 use crate::run::output::NullReader;
+use crate::run::{FrameworkRun, ProcessPurpose};
 
 /// Files of tests of one project.
 const MAX_FILES: usize = 5000;
@@ -110,24 +110,23 @@ async fn file(
     file: &str,
     more: &[String],
     selected: Option<&[TestItem]>,
-    lists: bool,
+    purpose: ProcessPurpose,
 ) -> Result<Vec<TestItem>, Failure> {
     let (helpers, mut reports) = run.prepare_helpers(&HELPERS)?;
     let helper = |name: &str| text(&helpers.join(name));
     let mut own = options(&Manifest::of(run.project).script);
     own.push(format!("--import={}", helper("tandem_node.mjs")));
-    if !lists {
+    if purpose == ProcessPurpose::Run {
         let reporter = helper("tandem_node_reporter.mjs");
         // It writes nothing. Node 22 and newer flush a file at the end, and fail on one like /dev/null.
         own.extend([format!("--test-reporter={reporter}"), "--test-reporter-destination=stdout".into()]);
     }
     own.extend(more.iter().chain(&run.options.arguments).cloned());
     let command = ProcessCommand::new("node", &run.project.folder).args(&own).arg(file);
-    let command = with_environment(command, run, &reports, selected, lists)?;
+    let command = with_environment(command, run, &reports, selected, purpose)?;
     let launch = launch(command, own.len(), run.options.known.as_ref());
-    let (host, before) = (if lists { &DirectLauncher } else { run.host }, run.results.counts().total());
-    let shown = if lists { "" } else { "node --test" };
-    let ended = run.process(host, launch, shown, &mut NullReader, &mut reports).await?;
+    let before = run.results.counts().total();
+    let ended = run.process(purpose, launch, "node --test", &mut NullReader, &mut reports).await?;
     let tests = run.collect(&mut reports, "node");
     let printed = run.report.output.text();
     if printed.contains("node: bad option") {
@@ -175,7 +174,7 @@ impl TestFramework for NodeTest {
         Box::pin(async move {
             let mut tests = Vec::new();
             for source in sources(run.project) {
-                tests.extend(file(run, &text(&source), &[], None, true).await?);
+                tests.extend(file(run, &text(&source), &[], None, ProcessPurpose::List).await?);
             }
             Ok(tests)
         })
@@ -196,7 +195,7 @@ impl TestFramework for NodeTest {
             let mut worst = 0;
             for source in files {
                 let before = run.results.counts().total();
-                file(run, &source, &more, selected, false).await?;
+                file(run, &source, &more, selected, ProcessPurpose::Run).await?;
                 if more.is_empty() || run.status.broken || run.results.counts().total() > before {
                     worst = worst.max(run.status.code);
                 }

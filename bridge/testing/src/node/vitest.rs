@@ -12,10 +12,10 @@ use super::{
     text, with_environment,
 };
 use crate::framework::{ChosenTests, TestFramework};
-use crate::host::{BoxFuture, DirectLauncher};
+use crate::host::BoxFuture;
 use crate::model::TestItem;
-use crate::run::FrameworkRun;
 use crate::run::output::NullReader;
+use crate::run::{FrameworkRun, ProcessPurpose};
 
 /// More names do not fit on a command line; then their whole files run.
 const MAX_NAMES: usize = 200;
@@ -30,9 +30,9 @@ async fn list_tests(run: &mut FrameworkRun<'_>) -> Result<Vec<TestItem>, Failure
     let command =
         ProcessCommand::new("node", &run.project.folder).arg(helpers.join("tandem_vitest_list.mjs"));
     let command = command.arg(module).args(scope(run.project));
-    let command = with_environment(command, run, &reports, None, true)?;
+    let command = with_environment(command, run, &reports, None, ProcessPurpose::List)?;
     let launch = launch(command, 0, None);
-    run.process(&DirectLauncher, launch, "", &mut NullReader, &mut reports).await?;
+    run.process(ProcessPurpose::List, launch, "", &mut NullReader, &mut reports).await?;
     Ok(run.collect(&mut reports, "vitest"))
 }
 
@@ -58,10 +58,10 @@ async fn vitest(
         Some(tests) => command.args(files(tests)),
         None => command.args(scope(run.project)),
     };
-    let command = with_environment(command, run, &reports, selected, false)?;
+    let command = with_environment(command, run, &reports, selected, ProcessPurpose::Run)?;
     let launch = launch(command, 0, run.options.known.as_ref());
-    let host = run.host;
-    let ended = run.process(host, launch, "vitest run", &mut NullReader, &mut reports).await?;
+    let purpose = ProcessPurpose::Run;
+    let ended = run.process(purpose, launch, "vitest run", &mut NullReader, &mut reports).await?;
     run.collect(&mut reports, "vitest");
     // A worker that has ended had no time to report which test it began.
     if let Some(tests) = selected.filter(|_| ended.code != 0 && !run.status.broken && !debugs) {

@@ -14,10 +14,10 @@ use tandem_workspace::process::ProcessCommand;
 use super::sources::{is_minitest, sources};
 use super::{HELPERS, stops, with_environment};
 use crate::framework::{ChosenTests, TestFramework};
-use crate::host::{BoxFuture, DirectLauncher, ProcessLaunch};
+use crate::host::{BoxFuture, ProcessLaunch};
 use crate::model::TestItem;
-use crate::run::FrameworkRun;
 use crate::run::output::NullReader;
+use crate::run::{FrameworkRun, ProcessPurpose};
 
 static PLACE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?P<file>[^\s:<>'`]+\.rb):(?P<line>\d+):").expect("the pattern is a constant, and tested")
@@ -44,7 +44,7 @@ impl TestFramework for Minitest {
     }
 
     fn list<'a>(&'a self, run: &'a mut FrameworkRun<'_>) -> BoxFuture<'a, Result<Vec<TestItem>, Failure>> {
-        Box::pin(Self::minitest(run, sources(run.project), None, true))
+        Box::pin(Self::minitest(run, sources(run.project), None, ProcessPurpose::List))
     }
 
     fn run<'a>(
@@ -67,7 +67,7 @@ impl TestFramework for Minitest {
                     (if files.is_empty() { sources(run.project) } else { files }, Some(exact_pattern(&names)))
                 }
             };
-            Self::minitest(run, files, only, false).await.map(drop)
+            Self::minitest(run, files, only, ProcessPurpose::Run).await.map(drop)
         })
     }
 
@@ -85,7 +85,7 @@ impl Minitest {
         run: &mut FrameworkRun<'_>,
         files: Vec<PathBuf>,
         only: Option<String>,
-        lists: bool,
+        purpose: ProcessPurpose,
     ) -> Result<Vec<TestItem>, Failure> {
         let (helpers, mut reports) = run.prepare_helpers(&HELPERS)?;
         let own = ["lib", "test"].map(|name| run.project.folder.join(name).display().to_string());
@@ -103,7 +103,7 @@ impl Minitest {
         }
         command = command.env("RUBYLIB", own.join(":")).env("RUBYOPT", options);
         command = command.env("TANDEM_TEST_FILES", run.write_json("files.json", &files)?);
-        if lists {
+        if purpose == ProcessPurpose::List {
             command = command.env("TANDEM_TEST_LIST", "1");
         }
         let command = with_environment(command, run, &reports);
@@ -115,9 +115,8 @@ impl Minitest {
             arguments.iter().skip_while(|word| !word.ends_with("load.rb")).skip(1).collect();
         launch.set_attribute("args", &own);
         launch.stops = stops(FAILS, run.options.known.as_ref());
-        let host = if lists { &DirectLauncher } else { run.host };
-        let shown = if lists { "" } else { "ruby -Ilib -Itest (minitest)" };
-        let ended = run.process(host, launch, shown, &mut NullReader, &mut reports).await?;
+        let shown = "ruby -Ilib -Itest (minitest)";
+        let ended = run.process(purpose, launch, shown, &mut NullReader, &mut reports).await?;
         let tests = run.collect(&mut reports, "ruby");
         let printed = run.report.output.text();
         if printed.contains("cannot load such file -- minitest (LoadError)") {

@@ -11,10 +11,10 @@ use tandem_workspace::process::ProcessCommand;
 use super::sources::{is_rspec, named_file};
 use super::{HELPERS, stops, with_environment};
 use crate::framework::{ChosenTests, TestFramework};
-use crate::host::{BoxFuture, DirectLauncher, ProcessLaunch};
+use crate::host::{BoxFuture, ProcessLaunch};
 use crate::model::TestItem;
-use crate::run::FrameworkRun;
 use crate::run::output::NullReader;
+use crate::run::{FrameworkRun, ProcessPurpose};
 
 /// Holds in the block in which RSpec raises a failed expectation.
 const FAILS: &str = "binding.local_variable_defined?(:failure) && defined?(RSpec::Expectations) && \
@@ -39,7 +39,7 @@ impl TestFramework for Rspec {
     fn list<'a>(&'a self, run: &'a mut FrameworkRun<'_>) -> BoxFuture<'a, Result<Vec<TestItem>, Failure>> {
         Box::pin(async move {
             let files = named_file(run.project).cloned().into_iter().collect();
-            Self::rspec(run, files, Vec::new(), None, true).await
+            Self::rspec(run, files, Vec::new(), None, ProcessPurpose::List).await
         })
     }
 
@@ -49,22 +49,20 @@ impl TestFramework for Rspec {
         chosen: &'a ChosenTests,
     ) -> BoxFuture<'a, Result<(), Failure>> {
         Box::pin(async move {
-            let named: Vec<PathBuf> = named_file(run.project).cloned().into_iter().collect();
-            match chosen {
-                ChosenTests::Everything => Self::rspec(run, named, Vec::new(), None, false).await?,
-                ChosenTests::Filter(filter) => {
-                    Self::rspec(run, named, vec!["--example".into(), filter.clone()], None, false).await?
-                }
+            let named = || named_file(run.project).cloned().into_iter().collect();
+            let (files, more, names) = match chosen {
+                ChosenTests::Everything => (named(), Vec::new(), None),
+                ChosenTests::Filter(filter) => (named(), vec!["--example".into(), filter.clone()], None),
                 ChosenTests::Tests(tests) => {
                     let mut files: Vec<PathBuf> =
                         tests.iter().filter_map(|test| test.file.as_ref().map(PathBuf::from)).collect();
                     files.sort();
                     files.dedup();
                     let names = tests.iter().map(|test| test.name.as_deref().unwrap_or(&test.id)).collect();
-                    Self::rspec(run, files, Vec::new(), Some(names), false).await?
+                    (files, Vec::new(), Some(names))
                 }
             };
-            Ok(())
+            Self::rspec(run, files, more, names, ProcessPurpose::Run).await.map(drop)
         })
     }
 
@@ -83,7 +81,7 @@ impl Rspec {
         files: Vec<PathBuf>,
         more: Vec<String>,
         names: Option<Vec<&str>>,
-        lists: bool,
+        purpose: ProcessPurpose,
     ) -> Result<Vec<TestItem>, Failure> {
         let (helpers, mut reports) = run.prepare_helpers(&HELPERS)?;
         let bundled = run.project.folder.join("Gemfile.lock").is_file();
@@ -92,11 +90,11 @@ impl Rspec {
             false => ProcessCommand::new(program(), &run.project.folder),
         };
         command = command.arg("--no-color").arg("--require").arg(helpers.join("tandem_rspec.rb"));
-        if !lists {
+        if purpose == ProcessPurpose::Run {
             command = command.args(["--format", "progress"]);
         }
         command = command.args(["--format", "TandemFormatter", "--out", "/dev/null"]);
-        if lists {
+        if purpose == ProcessPurpose::List {
             command = command.arg("--dry-run");
         }
         command = command.args(more).args(&run.options.arguments).args(files);
@@ -109,9 +107,7 @@ impl Rspec {
         let command = with_environment(command, run, &reports);
         let mut launch = ProcessLaunch::new(command, "rdbg");
         launch.stops = stops(FAILS, run.options.known.as_ref());
-        let host = if lists { &DirectLauncher } else { run.host };
-        let outcome =
-            run.process(host, launch, if lists { "" } else { "rspec" }, &mut NullReader, &mut reports).await;
+        let outcome = run.process(purpose, launch, "rspec", &mut NullReader, &mut reports).await;
         outcome.map_err(|failure| match failure.code {
             ErrorCode::CommandFailed => failure.hint("install it: gem install rspec, or bundle install"),
             _ => failure,
