@@ -96,7 +96,7 @@ const ADAPTER_NAMES: &[(&str, usize)] = &[
     ("adapter/engine", 12),
     ("bridge", 4),
     // A framework's tests are debugged by one engine.
-    ("bridge/testing", 15),
+    ("bridge/testing", 6),
 ];
 
 /// Fields and attributes that no protocol defines, by their names, with the reason for each.

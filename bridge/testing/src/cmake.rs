@@ -36,6 +36,9 @@ const MAX_CRASHES: usize = 20;
 /// An option that every program of GoogleTest knows.
 const MARK: &[u8] = b"gtest_list_tests";
 
+/// The debug adapter of such programs.
+const ENGINE: &str = "lldb";
+
 /// Tests of CMake projects.
 pub struct Cmake;
 
@@ -180,7 +183,7 @@ async fn run_googletest(run: &mut FrameworkRun<'_>, tests: &[TestItem]) -> Resul
             command = command.args(["--gtest_break_on_failure", "--gtest_catch_exceptions=0"]);
         }
         let command = command.args(&run.options.arguments);
-        let mut launch = ProcessLaunch::new(command, "lldb");
+        let mut launch = ProcessLaunch::new(command, ENGINE);
         launch.stops = Stops { own_frames: true, preamble: googletest::PREAMBLE, ..Stops::default() };
         let mut reader = GoogleTest::new(&left);
         let purpose = ProcessPurpose::Run;
@@ -227,7 +230,7 @@ async fn run_ctest(run: &mut FrameworkRun<'_>, tests: &[TestItem]) -> Result<(),
     let mut reader = Ctest::new(tests);
     run.process(
         ProcessPurpose::RunDirectly,
-        ProcessLaunch::new(command, "lldb"),
+        ProcessLaunch::new(command, ENGINE),
         "ctest",
         &mut reader,
         &mut NoResultSource,
@@ -248,7 +251,7 @@ fn pattern(name: &str) -> String {
 /// The program of a test of ctest's, under a debugger. Its exit code is its result.
 async fn debug_ctest(run: &mut FrameworkRun<'_>, test: &TestItem) -> Result<(), Failure> {
     let Some(command) = command_of(run, test) else { return Ok(()) };
-    let mut launch = ProcessLaunch::new(command.args(&run.options.arguments), "lldb");
+    let mut launch = ProcessLaunch::new(command.args(&run.options.arguments), ENGINE);
     let note = "a test of ctest fails by its exit code, unless it aborts or crashes";
     launch.stops = Stops { note: Some(note), ..Stops::default() };
     let purpose = ProcessPurpose::Run;

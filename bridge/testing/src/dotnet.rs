@@ -40,6 +40,9 @@ const PREAMBLE: &[&str] = &[
     "NUnit3TestExecutor ",
 ];
 
+/// The debug adapter of such programs.
+const ENGINE: &str = "coreclr";
+
 /// The test framework of .NET: VSTest or Microsoft.Testing.Platform.
 pub struct Dotnet;
 

@@ -35,6 +35,9 @@ const MAX_DEBUGGED: usize = 20;
 /// itself for the test's parents, up to the root of all tests.
 const FAIL: (&str, Option<&str>) = ("testing.(*common).Fail", Some("c.parent == nil"));
 
+/// The debug adapter of such programs.
+const ENGINE: &str = "delve";
+
 /// The test framework of Go: `go test`.
 pub struct Go;
 
@@ -182,7 +185,7 @@ async fn test(run: &mut FrameworkRun<'_>, packages: &str, filter: Option<&str>) 
     let mut events = GoTestEvents::new(&run.project.folder);
     run.process(
         ProcessPurpose::RunDirectly,
-        ProcessLaunch::new(command, "delve"),
+        ProcessLaunch::new(command, ENGINE),
         &shown,
         &mut events,
         &mut NoResultSource,
@@ -223,7 +226,7 @@ async fn debug(
         .args(filter.map(|filter| format!("-test.run={filter}")))
         .args(&run.options.arguments)
         .envs(&run.options.env);
-    let mut launch = ProcessLaunch::new(command, "delve");
+    let mut launch = ProcessLaunch::new(command, ENGINE);
     launch.set_attribute("mode", "exec");
     launch.stops = Stops { functions: vec![FAIL], own_frames: true, ..Stops::default() };
     let mut events = GoTestEvents::of_program(&run.project.folder, path, folder);

@@ -30,6 +30,9 @@ const HELPERS: [(&str, &str); 4] = [
     ("tandem_unittest.py", include_str!("python/tandem_unittest.py")),
 ];
 
+/// The debug adapter of such programs.
+const ENGINE: &str = "debugpy";
+
 /// The test framework pytest.
 pub struct Pytest;
 
@@ -171,7 +174,7 @@ impl Pytest {
         purpose: ProcessPurpose,
     ) -> Result<(ProcessExit, Vec<TestItem>), Failure> {
         let (command, mut reports) = prepare(run, command)?;
-        let mut launch = ProcessLaunch::new(command, "debugpy");
+        let mut launch = ProcessLaunch::new(command, ENGINE);
         set_up_debugging(run, &mut launch, Some("pytest"));
         let ended = run.process(purpose, launch, shown, &mut NullReader, &mut reports).await?;
         let tests = run.collect(&mut reports, "pytest");
@@ -329,7 +332,7 @@ impl Unittest {
             command = command.env("TANDEM_TEST_DEBUGGED", "1");
         }
         let (command, mut reports) = prepare(run, command)?;
-        let mut launch = ProcessLaunch::new(command, "debugpy");
+        let mut launch = ProcessLaunch::new(command, ENGINE);
         set_up_debugging(run, &mut launch, None);
         let shown = "python -m unittest";
         let ended = run.process(purpose, launch, shown, &mut NullReader, &mut reports).await?;

@@ -24,6 +24,9 @@ const HELPERS: [(&str, &str); 4] = [
     ("tandem_rspec.rb", include_str!("ruby/tandem_rspec.rb")),
 ];
 
+/// The debug adapter of such programs.
+const ENGINE: &str = "rdbg";
+
 /// Beginnings of minitest's lines before a test.
 const PREAMBLE: &[&str] = &["Run options: ", "# Running:"];
 

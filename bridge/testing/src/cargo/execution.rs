@@ -16,6 +16,9 @@ use crate::model::TestItem;
 use crate::run::source::NoResultSource;
 use crate::run::{FrameworkRun, ProcessPurpose};
 
+/// The debug adapter of such programs.
+const ENGINE: &str = "lldb";
+
 /// Processes that may crash in one program of tests before the rest is given up.
 const MAX_CRASHES: usize = 20;
 
@@ -107,7 +110,7 @@ async fn run_process(
         command = command.arg("--test-threads=1");
     }
     let command = command.args(own);
-    let mut launch = ProcessLaunch::new(command, "lldb");
+    let mut launch = ProcessLaunch::new(command, ENGINE);
     launch.stops = stops(!tests.is_empty() && tests.iter().all(is_to_panic), run.options.known.is_some());
     let shown = match (filter, tests) {
         (Some(filter), _) => format!("cargo test {filter}"),
@@ -144,7 +147,7 @@ async fn rerun_after_crash(
         let names = left.iter().filter_map(name_of);
         let command = program.command(run).arg("--exact").args(names).arg("--test-threads=1");
         let mut reader = Libtest::new(&program.name);
-        let launch = ProcessLaunch::new(command, "lldb");
+        let launch = ProcessLaunch::new(command, ENGINE);
         let again = run
             .process(
                 ProcessPurpose::RunDirectly,
@@ -177,7 +180,7 @@ async fn run_documentation(
     let mut command = cargo(run).arg("--doc").args(own).arg("--").args(filter);
     // rustdoc splits arguments at spaces: select by the item's name, and ignore other tests that match it.
     command = command.args(tests.iter().filter_map(|test| item_of(name_of(test)?)));
-    let launch = ProcessLaunch::new(command.args(more), "lldb");
+    let launch = ProcessLaunch::new(command.args(more), ENGINE);
     let names = tests.iter().filter_map(|test| name_of(test).map(str::to_owned));
     let mut reader = Libtest::new("doc").restrict_to(names.collect());
     let purpose = ProcessPurpose::RunDirectly;

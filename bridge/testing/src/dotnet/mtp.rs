@@ -13,7 +13,7 @@ use tandem_workspace::process::ProcessCommand;
 
 use super::build::{DotnetTest, DotnetTestKey, TestProject};
 use super::wire::{Framing, Wire};
-use super::{names, settings};
+use super::{ENGINE, names, settings};
 use crate::host::{BoxFuture, ProcessLaunch};
 use crate::model::{TestHandle, TestItem, TestResult, TestStatus};
 use crate::results::TestResults;
@@ -122,7 +122,7 @@ async fn run_request(
     }
     command = super::with_environment(command, run);
     let purpose = ask.purpose();
-    let mut launch = ProcessLaunch::new(command, "coreclr");
+    let mut launch = ProcessLaunch::new(command, ENGINE);
     launch.set_attribute("program", &project.target);
     let arguments = launch.command.arguments.iter().skip(1);
     let arguments: Vec<String> = arguments.map(|word| word.to_string_lossy().into_owned()).collect();

@@ -9,8 +9,8 @@ use tandem_wire::{ErrorCode, Failure};
 use tandem_workspace::process::{ProcessCommand, ProcessExit};
 
 use super::build::{DotnetArguments, DotnetTest, DotnetTestKey, TestProject};
-use super::settings;
 use super::wire::{Framing, Wire};
+use super::{ENGINE, settings};
 use crate::host::ProcessLaunch;
 use crate::model::TestItem;
 use crate::run::output::NullReader;
@@ -84,7 +84,7 @@ async fn run_request(
     // A debugger starts the process with the tests, not the console program.
     let purpose = if is_run { ProcessPurpose::RunDirectly } else { ProcessPurpose::List };
     let ended = run
-        .process(purpose, ProcessLaunch::new(command, "coreclr"), "dotnet test", &mut NullReader, &mut talk)
+        .process(purpose, ProcessLaunch::new(command, ENGINE), "dotnet test", &mut NullReader, &mut talk)
         .await?;
     let VstestAnswer { listed, printed, aborted, is_complete } = talk.into_answer();
     printed.iter().for_each(|line| run.report.say(line));

@@ -12,7 +12,7 @@ use tandem_workspace::build::report::BuildDiagnostic;
 use tandem_workspace::process::ProcessCommand;
 
 use super::sources::{is_minitest, sources};
-use super::{HELPERS, stops, with_environment};
+use super::{ENGINE, HELPERS, stops, with_environment};
 use crate::framework::{ChosenTests, TestFramework};
 use crate::host::{BoxFuture, ProcessLaunch};
 use crate::model::TestItem;
@@ -107,7 +107,7 @@ impl Minitest {
             command = command.env("TANDEM_TEST_LIST", "1");
         }
         let command = with_environment(command, run, &reports);
-        let mut launch = ProcessLaunch::new(command, "rdbg");
+        let mut launch = ProcessLaunch::new(command, ENGINE);
         launch.set_attribute("program", &load);
         let arguments: Vec<String> =
             launch.command.arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();

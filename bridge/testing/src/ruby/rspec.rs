@@ -9,7 +9,7 @@ use tandem_workspace::build::project::{BuildTool, Project};
 use tandem_workspace::process::ProcessCommand;
 
 use super::sources::{is_rspec, named_file};
-use super::{HELPERS, stops, with_environment};
+use super::{ENGINE, HELPERS, stops, with_environment};
 use crate::framework::{ChosenTests, TestFramework};
 use crate::host::{BoxFuture, ProcessLaunch};
 use crate::model::TestItem;
@@ -105,7 +105,7 @@ impl Rspec {
             command = command.env("RUBYOPT", "-rbundler/setup");
         }
         let command = with_environment(command, run, &reports);
-        let mut launch = ProcessLaunch::new(command, "rdbg");
+        let mut launch = ProcessLaunch::new(command, ENGINE);
         launch.stops = stops(FAILS, run.options.known.as_ref());
         let outcome = run.process(purpose, launch, "rspec", &mut NullReader, &mut reports).await;
         outcome.map_err(|failure| match failure.code {

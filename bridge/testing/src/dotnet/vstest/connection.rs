@@ -15,8 +15,8 @@ use super::messages::{
 };
 use super::test_host::{self, HostedProcess};
 use crate::dotnet::build::TestProject;
-use crate::dotnet::stops;
 use crate::dotnet::wire::Wire;
+use crate::dotnet::{ENGINE, stops};
 use crate::host::{BoxFuture, ProcessLaunch, ProcessLauncher};
 use crate::model::TestItem;
 use crate::results::TestResults;
@@ -157,7 +157,7 @@ impl<'a> VstestConnection<'a> {
             return self.send("TestExecution.CustomTestHostLaunchCallback", &refused).await;
         };
         let command = test_host::command(&asked, &self.project.folder, &self.env);
-        let mut launch = ProcessLaunch::new(command, "coreclr");
+        let mut launch = ProcessLaunch::new(command, ENGINE);
         launch.stops = stops(self.known.as_ref());
         let (started, pid) = oneshot::channel();
         launch.started = Some(started);
