@@ -29,7 +29,7 @@ const MAX_QUIET_BYTES: usize = 512;
 const MAX_CALLS: usize = 5;
 
 /// Outcome of a run, apart from its tests.
-pub struct RunSummary<'a> {
+pub(crate) struct RunSummary<'a> {
     /// The framework's name.
     pub tool: &'a str,
     /// The command that was run.
@@ -156,7 +156,7 @@ impl TestRunAnswer {
 }
 
 /// Builds the answer of a run.
-pub fn of(ran: &RunSummary<'_>, written: FinishedReport, results: &TestResults) -> TestRunAnswer {
+pub(crate) fn of(ran: &RunSummary<'_>, written: FinishedReport, results: &TestResults) -> TestRunAnswer {
     let counts = results.counts();
     let explained =
         counts.failed > 0 && results.stored_results().failures.iter().all(|one| !one.message.is_empty());
@@ -292,7 +292,7 @@ fn summarize_result(result: &TestResult, folder: &str, room: usize) -> ResultSum
 }
 
 /// A file as an agent finds it: relative to the folder when it is in it.
-pub fn relative<'a>(file: &'a str, folder: &str) -> &'a str {
+pub(crate) fn relative<'a>(file: &'a str, folder: &str) -> &'a str {
     file.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')).unwrap_or(file)
 }
 

@@ -21,7 +21,7 @@ mod listing;
 mod sources;
 
 /// The test framework of Rust: `cargo test`.
-pub struct Cargo;
+pub(crate) struct Cargo;
 
 impl TestFramework for Cargo {
     fn name(&self) -> &'static str {

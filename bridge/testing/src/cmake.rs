@@ -40,7 +40,7 @@ const MARK: &[u8] = b"gtest_list_tests";
 const ENGINE: &str = "lldb";
 
 /// Tests of CMake projects.
-pub struct Cmake;
+pub(crate) struct Cmake;
 
 /// The handle of a test: how to run it later.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -17,13 +17,13 @@ use crate::run::FrameworkRun;
 use crate::run::options::KnownException;
 use build::{DotnetTest, TestProject};
 
-pub mod build;
-pub mod filter;
-pub mod mtp;
-pub mod names;
-pub mod settings;
-pub mod vstest;
-pub mod wire;
+mod build;
+mod filter;
+mod mtp;
+mod names;
+mod settings;
+mod vstest;
+mod wire;
 
 /// Exceptions of the frameworks' and the usual libraries' assertions. They are thrown in the test's own
 /// frame; a test that has awaited something has left it when they arrive at the framework.
@@ -44,11 +44,11 @@ const PREAMBLE: &[&str] = &[
 const ENGINE: &str = "coreclr";
 
 /// The test framework of .NET: VSTest or Microsoft.Testing.Platform.
-pub struct Dotnet;
+pub(crate) struct Dotnet;
 
 /// Stops for failing tests: at an assertion, or at the known exception, when it is thrown; at any other
 /// exception when it leaves the user's code.
-pub fn stops(known: Option<&KnownException>) -> Stops {
+pub(crate) fn stops(known: Option<&KnownException>) -> Stops {
     let thrown = match known {
         Some(known) => format!("{ASSERTIONS}, {}", known.kind),
         None => ASSERTIONS.to_owned(),
@@ -76,7 +76,7 @@ pub fn stops(known: Option<&KnownException>) -> Stops {
 }
 
 /// Path of the user's `dotnet`.
-pub fn dotnet() -> PathBuf {
+pub(crate) fn dotnet() -> PathBuf {
     let own = std::env::var_os("DOTNET_ROOT").map(|root| Path::new(&root).join("dotnet"));
     own.filter(|program| program.is_file()).unwrap_or_else(|| PathBuf::from("dotnet"))
 }

@@ -39,7 +39,7 @@ const FAIL: (&str, Option<&str>) = ("testing.(*common).Fail", Some("c.parent == 
 const ENGINE: &str = "delve";
 
 /// The test framework of Go: `go test`.
-pub struct Go;
+pub(crate) struct Go;
 
 /// A package with tests.
 #[derive(Debug, Clone, Default)]

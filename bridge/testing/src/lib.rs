@@ -11,20 +11,20 @@
 //! crate implements. Not here: builds without tests (`tandem-workspace`).
 
 pub mod answer;
-pub mod cargo;
-pub mod cmake;
-pub mod dotnet;
+mod cargo;
+mod cmake;
+mod dotnet;
 pub mod framework;
 pub mod frameworks;
-pub mod go;
+mod go;
 pub mod host;
 pub mod model;
-pub mod node;
-pub mod python;
+mod node;
+mod python;
 pub mod repeat;
-pub mod reports;
+mod reports;
 pub mod request;
 pub mod results;
-pub mod ruby;
+mod ruby;
 pub mod run;
 pub mod select;

@@ -17,9 +17,9 @@ use crate::reports::{ReportPipe, VARIABLE};
 use crate::run::options::KnownException;
 use crate::run::{FrameworkRun, ProcessPurpose};
 
-pub mod jest;
-pub mod runner;
-pub mod vitest;
+pub(crate) mod jest;
+pub(crate) mod runner;
+pub(crate) mod vitest;
 
 /// A manifest larger than this is not read.
 const MAX_MANIFEST: u64 = 4 << 20;

@@ -34,10 +34,10 @@ const HELPERS: [(&str, &str); 4] = [
 const ENGINE: &str = "debugpy";
 
 /// The test framework pytest.
-pub struct Pytest;
+pub(crate) struct Pytest;
 
 /// The test framework unittest.
-pub struct Unittest;
+pub(crate) struct Unittest;
 
 /// The Python that was chosen, else the project's.
 fn python(run: &FrameworkRun<'_>) -> PathBuf {

@@ -17,7 +17,7 @@ use crate::model::{TestItem, TestResult};
 use crate::results::TestResults;
 
 /// The variable that names the pipe for our helpers.
-pub const VARIABLE: &str = "TANDEM_TEST_REPORTS";
+pub(crate) const VARIABLE: &str = "TANDEM_TEST_REPORTS";
 /// Tests that one list may hold.
 const MAX_TESTS: usize = 200_000;
 /// Sources that cannot be loaded, of which is reported.

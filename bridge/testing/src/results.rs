@@ -43,7 +43,7 @@ struct TestResultsState {
 
 /// Distinguishes tests of one id: the target framework and the project, if there are several.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TestScope {
+pub(crate) struct TestScope {
     /// The target framework.
     pub framework: Option<String>,
     /// The project, as a path relative to the solution.
@@ -120,12 +120,12 @@ impl TestResults {
     }
 
     /// The tests that begin from now on are those of this place.
-    pub fn enter(&self, place: TestScope) {
+    pub(crate) fn enter(&self, place: TestScope) {
         self.with(|inner| inner.place = place);
     }
 
     /// Records that a test has begun.
-    pub fn start_test(&self, id: &str) {
+    pub(crate) fn start_test(&self, id: &str) {
         self.with(|inner| {
             if inner.running.iter().any(|running| running.id == id) {
                 return;
@@ -185,17 +185,17 @@ impl TestResults {
     }
 
     /// A runner knows its tests, and runs so many of them.
-    pub fn plan(&self, count: u64) {
+    pub(crate) fn plan(&self, count: u64) {
         self.with(|inner| inner.planned = Some(inner.planned.unwrap_or(0).saturating_add(count)));
     }
 
     /// Whether a runner got as far as to know its tests.
-    pub fn is_planned(&self) -> bool {
+    pub(crate) fn is_planned(&self) -> bool {
         self.with(|inner| inner.planned.is_some())
     }
 
     /// Number of announced tests that the runner did not report, and of all announced ones.
-    pub fn missing_counts(&self) -> (u64, u64) {
+    pub(crate) fn missing_counts(&self) -> (u64, u64) {
         self.with(|inner| {
             let planned = inner.planned.unwrap_or(0);
             (planned.saturating_sub(inner.reported), planned)
@@ -204,7 +204,7 @@ impl TestResults {
 
     /// Whether a test of this id, one of its rows or a test below it has a result. An id may have a
     /// longer path than its results.
-    pub fn has_any(&self, id: &str) -> bool {
+    pub(crate) fn has_any(&self, id: &str) -> bool {
         self.with(|inner| {
             if inner.outcomes.contains_key(&key(id, &None, &None)) {
                 return true;
@@ -223,12 +223,12 @@ impl TestResults {
     }
 
     /// The tests that have begun and not ended.
-    pub fn running(&self) -> Vec<String> {
+    pub(crate) fn running(&self) -> Vec<String> {
         self.with(|inner| inner.running.iter().map(|running| running.id.clone()).collect())
     }
 
     /// The test that has run for longer than the limit.
-    pub fn overdue(&self, limit: Duration) -> Option<String> {
+    pub(crate) fn overdue(&self, limit: Duration) -> Option<String> {
         self.with(|inner| {
             let late = inner.running.iter().find(|running| running.since.elapsed() > limit);
             late.map(|running| running.id.clone())
@@ -236,7 +236,7 @@ impl TestResults {
     }
 
     /// The tests that were running fail, since their process has ended or was ended.
-    pub fn fail_running(&self, why: &str, output: &str) {
+    pub(crate) fn fail_running(&self, why: &str, output: &str) {
         let running = self.with(|inner| std::mem::take(&mut inner.running));
         for RunningTest { id, since, place } in running {
             self.finish_test(TestResult {

@@ -11,8 +11,8 @@ use crate::reports::{ReportPipe, VARIABLE};
 use crate::run::FrameworkRun;
 use crate::run::options::KnownException;
 
-pub mod minitest;
-pub mod rspec;
+pub(crate) mod minitest;
+pub(crate) mod rspec;
 mod sources;
 
 /// Names and contents of Tandem's helper scripts.

@@ -25,10 +25,10 @@ use output::{OutputForwarder, OutputReader};
 use source::ResultSource;
 
 pub mod options;
-pub mod output;
+pub(crate) mod output;
 mod process_end;
 mod scratch;
-pub mod source;
+pub(crate) mod source;
 
 /// Interval of the checks of each test's time limit.
 const CHECK_INTERVAL: Duration = Duration::from_millis(200);

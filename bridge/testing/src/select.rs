@@ -37,18 +37,18 @@ pub struct TestSelection {
 
 impl TestSelection {
     /// Whether the framework's own filter, or its ids, say it all.
-    pub fn is_native(&self) -> bool {
+    pub(crate) fn is_native(&self) -> bool {
         let Self { file, class, traits, changed, .. } = self;
         file.is_none() && class.is_none() && traits.is_empty() && changed.is_none()
     }
 
     /// Whether it selects every test.
-    pub fn is_everything(&self) -> bool {
+    pub(crate) fn is_everything(&self) -> bool {
         self.is_native() && self.ids.is_empty() && self.filter.is_none() && self.framework.is_none()
     }
 
     /// The selection, for messages.
-    pub fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let mut parts: Vec<String> = self.ids.iter().map(|id| format!("`{id}`")).collect();
         let named = [("filter", &self.filter), ("file", &self.file), ("class", &self.class)];
         parts.extend(
@@ -64,7 +64,7 @@ impl TestSelection {
     ///
     /// # Errors
     /// `NOT_FOUND`, with the nearest names, when an id or the whole matches none.
-    pub fn pick(
+    pub(crate) fn pick(
         &self,
         tests: Vec<TestItem>,
         matches: impl Fn(&str, &TestItem) -> bool,
@@ -129,7 +129,7 @@ fn has_changed(test: &TestItem, changed: &[PathBuf]) -> bool {
 }
 
 /// Builds a `NOT_FOUND` failure with the names nearest to the requested one.
-pub fn none(message: &str, name: &str, tests: &[TestItem]) -> Failure {
+pub(crate) fn none(message: &str, name: &str, tests: &[TestItem]) -> Failure {
     let failure = Failure::new(ErrorCode::NotFound, message);
     if tests.is_empty() {
         return failure.hint("no tests were found at all: name their project or folder in `projectPath`");

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use tandem_wire::{ErrorCode, Failure};
 use tandem_workspace::bounded;
-use tandem_workspace::build::project::Project;
 use tandem_workspace::build::readers::OutputParser;
 use tandem_workspace::build::steps::{BuildStep, dotnet_build, dotnet_command};
 use tandem_workspace::process::ProcessCommand;
@@ -53,7 +52,7 @@ const OUTER: &str = r#"<Project>
 
 /// A project of tests as it was built for one target framework.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TestProject {
+pub(super) struct TestProject {
     /// Project file of the tests.
     pub project: PathBuf,
     /// Its path below what was named, where that has several projects of tests.
@@ -76,7 +75,7 @@ pub struct TestProject {
 
 /// The handle of a test: how to run it later.
 #[derive(Debug, Clone, PartialEq)]
-pub struct DotnetTest {
+pub(super) struct DotnetTest {
     /// The project of the test.
     pub project: TestProject,
     /// The test, as its platform identifies it.
@@ -85,7 +84,7 @@ pub struct DotnetTest {
 
 /// A test, as its platform identifies it.
 #[derive(Debug, Clone, PartialEq)]
-pub enum DotnetTestKey {
+pub(super) enum DotnetTestKey {
     /// The test case, which VSTest gets back unchanged.
     Vstest(Value),
     /// A node of Microsoft.Testing.Platform.
@@ -99,7 +98,7 @@ pub enum DotnetTestKey {
 
 /// Arguments of `dotnet test`, split into those for the build and those for the tests.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct DotnetArguments {
+pub(super) struct DotnetArguments {
     /// Arguments for MSBuild.
     pub build: Vec<String>,
     /// Arguments for the program of the tests.
@@ -114,7 +113,7 @@ pub struct DotnetArguments {
 
 impl DotnetArguments {
     /// Reads the arguments that `dotnet test` would take.
-    pub fn read(words: &[String]) -> Self {
+    pub(super) fn read(words: &[String]) -> Self {
         let mut read = Self::default();
         let mut words = words.iter();
         while let Some(word) = words.next() {
@@ -150,7 +149,7 @@ impl DotnetArguments {
 ///
 /// # Errors
 /// When `dotnet` cannot be started; `INVALID_PARAMETER` when a project is not built yet and `noBuild` is set.
-pub async fn projects(run: &mut FrameworkRun<'_>) -> Result<Vec<TestProject>, Failure> {
+pub(super) async fn projects(run: &mut FrameworkRun<'_>) -> Result<Vec<TestProject>, Failure> {
     let arguments = DotnetArguments::read(&run.options.arguments);
     let builds = !(run.options.no_build || arguments.no_build);
     let folder = run.scratch.join("projects");
@@ -273,11 +272,6 @@ fn parse_description(text: &str) -> Option<DescribedProject> {
         project,
     };
     Some((project, framework))
-}
-
-/// Whether it is a .NET project.
-pub fn is_dotnet(project: &Project) -> bool {
-    project.kind == tandem_workspace::build::project::BuildTool::Dotnet
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ const MAX_DEPTH: usize = 50;
 
 /// A parsed filter expression of `dotnet test`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TestCaseFilter {
+pub(super) enum TestCaseFilter {
     /// Tests whose id contains this text.
     Part(String),
     /// A property, an operator and a value.
@@ -23,7 +23,7 @@ pub enum TestCaseFilter {
 
 /// Comparison of a property with a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FilterOperator {
+pub(super) enum FilterOperator {
     /// `=`: the property equals the value.
     Is,
     /// `!=`: the property does not equal the value.
@@ -36,14 +36,14 @@ pub enum FilterOperator {
 
 impl TestCaseFilter {
     /// Parses a filter; text that is not an expression becomes [`Self::Part`].
-    pub fn parse(text: &str) -> Self {
+    pub(super) fn parse(text: &str) -> Self {
         let mut rest = text;
         let whole = if text.contains(['=', '~']) { parse_or(&mut rest, 0) } else { None };
         whole.filter(|_| rest.trim().is_empty()).unwrap_or_else(|| Self::Part(text.to_owned()))
     }
 
     /// Whether a test matches the filter.
-    pub fn holds(&self, test: &TestItem) -> bool {
+    pub(super) fn holds(&self, test: &TestItem) -> bool {
         match self {
             Self::Part(part) => test.id.contains(part.as_str()),
             Self::And(left, right) => left.holds(test) && right.holds(test),

@@ -70,7 +70,10 @@ struct MtpConnection<'a> {
 ///
 /// # Errors
 /// When the program cannot be started or does not speak the protocol.
-pub async fn list(run: &mut FrameworkRun<'_>, project: &TestProject) -> Result<Vec<TestItem>, Failure> {
+pub(super) async fn list(
+    run: &mut FrameworkRun<'_>,
+    project: &TestProject,
+) -> Result<Vec<TestItem>, Failure> {
     run_request(run, project, MtpRequest::List).await
 }
 
@@ -78,7 +81,7 @@ pub async fn list(run: &mut FrameworkRun<'_>, project: &TestProject) -> Result<V
 ///
 /// # Errors
 /// The errors of [`list`]: the program does not start or does not speak the protocol.
-pub async fn run(
+pub(super) async fn run(
     run: &mut FrameworkRun<'_>,
     project: &TestProject,
     tests: Vec<TestItem>,

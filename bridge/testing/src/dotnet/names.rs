@@ -29,7 +29,7 @@ static IN_LINE: LazyLock<Regex> = LazyLock::new(|| {
 
 /// The id of a test: class, method, and the data that distinguishes its rows. `shown` is the name
 /// that its framework shows.
-pub fn id(class: &str, method: &str, shown: &str) -> String {
+pub(super) fn id(class: &str, method: &str, shown: &str) -> String {
     let method = method.split('(').next().unwrap_or_default();
     let own = shown.strip_prefix(class).and_then(|rest| rest.strip_prefix('.')).unwrap_or(shown);
     if class.is_empty() || method.is_empty() {
@@ -45,7 +45,7 @@ pub fn id(class: &str, method: &str, shown: &str) -> String {
 }
 
 /// Class and method of a fully qualified name, which may end in arguments.
-pub fn split(qualified: &str) -> (&str, &str) {
+pub(super) fn split(qualified: &str) -> (&str, &str) {
     let end = qualified.find('(').unwrap_or(qualified.len());
     match qualified.get(..end).unwrap_or_default().rfind('.') {
         Some(at) => (qualified.get(..at).unwrap_or_default(), qualified.get(at + 1..).unwrap_or_default()),
@@ -54,7 +54,7 @@ pub fn split(qualified: &str) -> (&str, &str) {
 }
 
 /// The values that a message compares.
-pub fn compared_values(message: &str) -> ComparedValues {
+pub(super) fn compared_values(message: &str) -> ComparedValues {
     if let Some(found) = IN_LINE.captures(message) {
         return ComparedValues {
             expected: Some(found["expected"].to_owned()),
@@ -74,7 +74,7 @@ pub fn compared_values(message: &str) -> ComparedValues {
 }
 
 /// The first location in a stack trace whose source file exists.
-pub fn place(stack: &str) -> Option<(String, u32)> {
+pub(super) fn place(stack: &str) -> Option<(String, u32)> {
     stack.lines().find_map(|line| {
         let found = PLACE.captures(line)?;
         let file = found.name("file")?.as_str();

@@ -17,7 +17,7 @@ const MAX_SETTINGS: u64 = 1 << 20;
 
 /// The settings file of a call, from `runsettings` or from the arguments of `dotnet test`. Its path is
 /// relative to the project of the call, not to the working folder of a program.
-pub fn settings_file(run: &FrameworkRun<'_>) -> Option<PathBuf> {
+pub(super) fn settings_file(run: &FrameworkRun<'_>) -> Option<PathBuf> {
     let in_arguments = || DotnetArguments::read(&run.options.arguments).settings;
     run.options.settings.clone().or_else(in_arguments).map(|file| run.project.folder.join(file))
 }
@@ -26,7 +26,7 @@ pub fn settings_file(run: &FrameworkRun<'_>) -> Option<PathBuf> {
 ///
 /// # Errors
 /// `INVALID_PARAMETER` when it cannot be read.
-pub fn read(file: &Path) -> Result<String, Failure> {
+pub(super) fn read(file: &Path) -> Result<String, Failure> {
     let bytes = bounded::read(file, MAX_SETTINGS).map_err(|error| {
         Failure::invalid(format!("the run settings `{}` cannot be read: {error}", file.display()))
             .hint("name the file in `runsettings`, with a path that begins at the project's folder")
@@ -38,7 +38,7 @@ pub fn read(file: &Path) -> Result<String, Failure> {
 ///
 /// # Errors
 /// `INVALID_PARAMETER` when a settings file cannot be read.
-pub fn of(run: &FrameworkRun<'_>, project: &TestProject, others: &str) -> Result<String, Failure> {
+pub(super) fn of(run: &FrameworkRun<'_>, project: &TestProject, others: &str) -> Result<String, Failure> {
     let arguments = DotnetArguments::read(&run.options.arguments);
     let own = match settings_file(run).or_else(|| project.settings.clone()) {
         Some(file) => read(&file)?,
@@ -98,7 +98,7 @@ fn merge_settings(own: &str, configuration: &str, others: &str) -> String {
 }
 
 /// NUnit's own filter for these tests. Its runner does not find ids of tests with a quote in their arguments.
-pub fn nunit_where(tests: &[TestItem]) -> String {
+pub(super) fn nunit_where(tests: &[TestItem]) -> String {
     let quoted = |test: &TestItem| {
         let uid = test.handle.get::<DotnetTest>().and_then(|handle| match &handle.key {
             DotnetTestKey::Platform { uid, .. } => uid.as_str(),

@@ -29,7 +29,10 @@ const CRASHED: i32 = 125;
 ///
 /// # Errors
 /// When the console program cannot be started or does not speak the protocol.
-pub async fn list(run: &mut FrameworkRun<'_>, project: &TestProject) -> Result<Vec<TestItem>, Failure> {
+pub(super) async fn list(
+    run: &mut FrameworkRun<'_>,
+    project: &TestProject,
+) -> Result<Vec<TestItem>, Failure> {
     run_request(run, project, VstestRequest::List).await
 }
 
@@ -37,7 +40,7 @@ pub async fn list(run: &mut FrameworkRun<'_>, project: &TestProject) -> Result<V
 ///
 /// # Errors
 /// The errors of [`list`]: the console program does not start or does not speak the protocol.
-pub async fn run(
+pub(super) async fn run(
     run: &mut FrameworkRun<'_>,
     project: &TestProject,
     tests: &[TestItem],

@@ -20,7 +20,7 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Framing of the messages on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Framing {
+pub(super) enum Framing {
     /// `Content-Length: N`, an empty line, N bytes.
     Headers,
     /// The length in groups of seven bits, the lowest first, then so many bytes.
@@ -29,7 +29,7 @@ pub enum Framing {
 
 /// A socket for one process.
 #[derive(Debug)]
-pub struct Wire {
+pub(super) struct Wire {
     listener: TcpListener,
     stream: Option<TcpStream>,
     framing: Framing,
@@ -45,14 +45,14 @@ impl Wire {
     ///
     /// # Errors
     /// `IO_FAILED` if no port is free.
-    pub async fn listen(framing: Framing) -> Result<Self, Failure> {
+    pub(super) async fn listen(framing: Framing) -> Result<Self, Failure> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
         let listener = listener.map_err(|error| wire_failure("listen for", &error))?;
         Ok(Self { listener, stream: None, framing, buffer: Vec::new() })
     }
 
     /// The port to be called on.
-    pub fn port(&self) -> u16 {
+    pub(super) fn port(&self) -> u16 {
         self.listener.local_addr().map_or(0, |address| address.port())
     }
 
@@ -60,7 +60,7 @@ impl Wire {
     ///
     /// # Errors
     /// `IO_FAILED`, also for what is not a message.
-    pub async fn receive(&mut self) -> Result<Option<Value>, Failure> {
+    pub(super) async fn receive(&mut self) -> Result<Option<Value>, Failure> {
         loop {
             if let Some(message) = self.next()? {
                 return Ok(Some(message));
@@ -83,7 +83,7 @@ impl Wire {
     ///
     /// # Errors
     /// `IO_FAILED` if accepting fails.
-    pub async fn connect(&mut self) -> Result<&TcpStream, Failure> {
+    pub(super) async fn connect(&mut self) -> Result<&TcpStream, Failure> {
         if self.stream.is_none() {
             self.stream = Some(self.accept().await?);
         }
@@ -107,7 +107,7 @@ impl Wire {
     }
 
     /// Returns the messages of an ended process that were not read yet.
-    pub async fn drain(&mut self) -> Vec<Value> {
+    pub(super) async fn drain(&mut self) -> Vec<Value> {
         let mut left = Vec::new();
         if self.stream.is_none() && self.buffer.is_empty() {
             return left;
@@ -125,7 +125,7 @@ impl Wire {
     ///
     /// # Errors
     /// `IO_FAILED` when the connection is lost.
-    pub async fn send(&mut self, message: &impl Serialize) -> Result<(), Failure> {
+    pub(super) async fn send(&mut self, message: &impl Serialize) -> Result<(), Failure> {
         let text = types::body(message).to_string();
         let mut bytes = match self.framing {
             Framing::Headers => format!("Content-Length: {}\r\n\r\n", text.len()).into_bytes(),

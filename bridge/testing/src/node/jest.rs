@@ -18,7 +18,7 @@ use crate::run::output::NullReader;
 use crate::run::{FrameworkRun, ProcessPurpose};
 
 /// The test framework jest.
-pub struct Jest;
+pub(crate) struct Jest;
 
 async fn jest(
     run: &mut FrameworkRun<'_>,

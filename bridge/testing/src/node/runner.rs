@@ -37,7 +37,7 @@ static ERROR: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// The runner of Node.js itself: `node --test`.
-pub struct NodeTest;
+pub(crate) struct NodeTest;
 
 /// The options of node in the script: `node --import tsx --test test/` has one, and its value.
 fn options(script: &str) -> Vec<String> {

@@ -21,7 +21,7 @@ use crate::run::{FrameworkRun, ProcessPurpose};
 const MAX_NAMES: usize = 200;
 
 /// The test framework vitest.
-pub struct Vitest;
+pub(crate) struct Vitest;
 
 async fn list_tests(run: &mut FrameworkRun<'_>) -> Result<Vec<TestItem>, Failure> {
     let module = find_installed(run.project, "vitest/dist/node.js")

@@ -28,7 +28,7 @@ const FAILS: &str =
     "defined?(Minitest::Assertions) && Minitest::Assertions === self && __method__ == :assert";
 
 /// The test framework minitest.
-pub struct Minitest;
+pub(crate) struct Minitest;
 
 impl TestFramework for Minitest {
     fn name(&self) -> &'static str {

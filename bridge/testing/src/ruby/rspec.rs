@@ -21,7 +21,7 @@ const FAILS: &str = "binding.local_variable_defined?(:failure) && defined?(RSpec
     RSpec::Expectations::ExpectationNotMetError === failure";
 
 /// The test framework RSpec.
-pub struct Rspec;
+pub(crate) struct Rspec;
 
 impl TestFramework for Rspec {
     fn name(&self) -> &'static str {

@@ -37,7 +37,7 @@ pub trait OutputReader: Send {
 }
 
 /// Reads nothing: helpers, files or a protocol report the results.
-pub struct NullReader;
+pub(crate) struct NullReader;
 
 impl OutputReader for NullReader {
     fn line(&mut self, _: OutputStream, _: &str, _: &mut BuildReport, _: &TestResults) {}

@@ -29,7 +29,7 @@ pub trait ResultSource: Send {
 }
 
 /// A source that reports nothing.
-pub struct NoResultSource;
+pub(crate) struct NoResultSource;
 
 impl ResultSource for NoResultSource {
     fn follow<'a>(&'a mut self, _: &'a TestResults) -> BoxFuture<'a, Failure> {
