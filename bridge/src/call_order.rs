@@ -8,6 +8,7 @@
 //!
 //! Not here: running a call ([`crate::handler`]), what each tool does with the stop ([`StopUse`]).
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -76,18 +77,28 @@ struct Turn {
     order: CallOrder,
 }
 
-/// A call of a tool as JSON-RPC, as far as its place depends on it.
+/// A call of a tool as JSON-RPC, as far as its place depends on it. The rest of the text, which may be long,
+/// is not copied.
 #[derive(Deserialize)]
-struct CallMessage {
-    method: String,
-    params: CallParams,
+struct CallMessage<'a> {
+    #[serde(borrow)]
+    method: Cow<'a, str>,
+    #[serde(borrow)]
+    params: CallParams<'a>,
 }
 
 #[derive(Deserialize)]
-struct CallParams {
-    name: String,
+struct CallParams<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    arguments: Option<CallArguments>,
+}
+
+/// The arguments of every tool that works with a debug session.
+#[derive(Deserialize)]
+struct CallArguments {
     #[serde(default)]
-    arguments: Value,
+    session: Value,
 }
 
 impl CallOrder {
@@ -104,7 +115,7 @@ impl CallOrder {
     pub fn mark_body(&self, client: Option<&str>, body: &[u8]) -> Option<CallTurn> {
         let message: CallMessage = serde_json::from_slice(body).ok()?;
         let is_call = message.method == "tools/call";
-        let session = message.params.arguments.get("session").and_then(Value::as_str);
+        let session = message.params.arguments.as_ref().and_then(|arguments| arguments.session.as_str());
         is_call.then(|| self.begin(&message.params.name, client, session))
     }
 
@@ -293,11 +304,26 @@ mod tests {
     }
 
     #[test]
+    fn the_place_of_a_long_body_copies_nothing_of_it() {
+        let params = format!(r#"{{"name":"debug_evaluate","arguments":{{"x":"{}"}}}}"#, "x".repeat(1 << 20));
+        let body = format!(r#"{{"method":"tools/call","params":{params}}}"#);
+        let message: CallMessage = serde_json::from_str(&body).unwrap();
+        let is_borrowed = |text: &Cow<str>| matches!(text, Cow::Borrowed(_));
+        assert!(is_borrowed(&message.method) && is_borrowed(&message.params.name));
+        assert!(message.params.arguments.unwrap().session.is_null());
+    }
+
+    #[test]
     fn a_body_has_a_place_if_it_is_a_call_of_a_tool() {
         let order = CallOrder::default();
         let mark = |body: &str| order.mark_body(Some("client"), body.as_bytes());
         let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"debug_evaluate","#;
-        for rest in [r#""arguments":{"session":"a1"}}}"#, r#""arguments":{"session":1}}}"#, "\"x\":1}}"] {
+        for rest in [
+            r#""arguments":{"session":"a1"}}}"#,
+            r#""arguments":{"session":1}}}"#,
+            r#""arguments":null}}"#,
+            "\"x\":1}}",
+        ] {
             let turn = mark(&format!("{call}{rest}")).expect(rest);
             assert_eq!(
                 (turn.0.stop, turn.0.call.scope.client.as_deref()),
