@@ -174,6 +174,7 @@ async fn every_scope_offers_its_names_without_a_compiler_too(runtime: Runtime) -
             "spans",
             &[
                 ("span[0] + span[^1] + third", "8"),
+                ("span[0] - numbers[1]", "0"),
                 ("span[0] = 9", "9"),
                 ("numbers[1] + span.Length + letters.Length", "18"),
                 ("letters[0]", "108 'l'"),

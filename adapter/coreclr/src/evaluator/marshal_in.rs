@@ -76,14 +76,18 @@ impl StopContext<'_> {
     /// Writes a value that [`ClrSession::in_program`] has prepared to a location in the program.
     pub(crate) fn write(&self, place: &Path, val: &TypedValue, ty: &Ty) -> Result<(), Failure> {
         let count_write = || self.debuggee.times_written.set(self.debuggee.times_written.get() + 1);
-        if let PathRoot::Memory { at, ty } = &place.root {
-            let (address, bytes) = (self.memory_address(at)?, self.bytes_in_memory(val, ty)?);
-            count_write();
-            return self.write_bytes(address, &bytes);
-        }
-        count_write();
-        let done = self.write_value(place, val, ty);
-        // The debugging library caches the contents of an object.
+        let done = match &place.root {
+            PathRoot::Memory { at, ty } => {
+                let (address, bytes) = (self.memory_address(at)?, self.bytes_in_memory(val, ty)?);
+                count_write();
+                self.write_bytes(address, &bytes)
+            }
+            _ => {
+                count_write();
+                self.write_value(place, val, ty)
+            }
+        };
+        // The debugging library caches the contents of an object, which may contain that memory.
         self.values.holder.take();
         done
     }
