@@ -163,6 +163,8 @@ impl StopContext<'_> {
     }
 
     /// Copies structs as bytes; those with references field by field, so that the garbage collector knows.
+    /// A `ref struct` is always on a stack, which the collector scans anyway, and a write to one of its `ref`
+    /// fields would go to what the field refers to.
     fn copy_struct(
         &self,
         place: &Path,
@@ -171,7 +173,8 @@ impl StopContext<'_> {
         target: &ClrValue,
     ) -> Result<(), Failure> {
         let fields = self.types.members_of_struct(value);
-        if fields.is_empty() || self.types.is_unmanaged(&self.types.declared_ty(value)) {
+        let ty = self.types.declared_ty(value);
+        if fields.is_empty() || self.types.is_ref_struct(&ty) || self.types.is_unmanaged(&ty) {
             let bytes = value.bytes().map_err(cor(format!("read `{}`", from.name)))?;
             return target.set_bytes(&bytes).map_err(cor(format!("set `{}`", place.name)));
         }

@@ -11,6 +11,12 @@ use crate::types::ClrTypeSystem;
 const MAX_DEPTH: usize = 64;
 
 impl ClrTypeSystem {
+    /// Whether values of a type exist on stacks only.
+    pub(crate) fn is_ref_struct(&self, ty: &Ty) -> bool {
+        matches!(ty, Ty::Named(named) if named.is_value
+            && self.type_info(named.def()).is_some_and(|info| info.is_by_ref))
+    }
+
     pub(crate) fn is_span(&self, ty: &Ty) -> bool {
         ["System.Span`1", "System.ReadOnlySpan`1"].contains(&self.full_name(ty).as_str())
     }
