@@ -95,6 +95,7 @@ async fn every_scope_offers_its_names(runtime: Runtime) -> anyhow::Result<()> {
                 ("letters.ToString().Count(c => c > 'l')", "4"),
                 ("third = numbers.Sum(x => x)", "6"),
                 ("numbers[2]", "6"),
+                ("System.Runtime.InteropServices.MemoryMarshal.CreateSpan(ref numbers[2], 1)[0]", "6"),
                 ("span[0] = numbers.Count(x => x > 1)", "2"),
                 ("span = numbers.AsSpan(numbers.Count(x => x > 1))", "{int[1]}"),
                 ("span.Length", "1"),
@@ -184,6 +185,10 @@ async fn every_scope_offers_its_names_without_a_compiler_too(runtime: Runtime) -
                 ("span[0]", "7"),
                 ("numbers[1]", "9"),
                 ("letters is \"letters\"", "! needs the C# compiler"),
+                (
+                    "System.Runtime.InteropServices.MemoryMarshal.CreateSpan(ref third, 1)[0]",
+                    "! a call whose result may refer to an argument needs the C# compiler",
+                ),
             ],
         ),
         ("local", &[("one + kept + sum", "12"), ("kept = 5", "5"), ("kept + one", "7")]),

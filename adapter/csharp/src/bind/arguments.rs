@@ -7,7 +7,8 @@ use super::binder::{Bind, Binder, leave_to_compiler, reject};
 use super::candidates::{OverloadCandidate, ParameterSource};
 use super::classification::Classification;
 use super::source_argument::{SourceArgument, SourceArgumentValue};
-use super::typed::{ConversionKind, PassedArgument, Typed, TypedArgument, TypedKind};
+use super::system::{Parameter, PassMode};
+use super::typed::{ConversionKind, MethodRef, PassedArgument, Typed, TypedArgument, TypedKind};
 use crate::constant::Constant;
 use crate::syntax::Span;
 use crate::syntax::tree::{Argument, ArgumentMode, Designation, Expr, ExprKind, TypeNameKind};
@@ -92,14 +93,11 @@ impl Binder<'_> {
         if matches!(mode, ArgumentMode::Ref | ArgumentMode::Out) && !value.is_place() {
             return reject("CS1510", "A ref or out value must be an assignable variable", expr.span);
         }
+        // An evaluation reads what such a member refers to, and keeps no place for it.
         if matches!(mode, ArgumentMode::Ref | ArgumentMode::Out)
-            && matches!(value.kind, TypedKind::Property(..) | TypedKind::Indexer(..))
+            && matches!(value.kind, TypedKind::Property(..) | TypedKind::Indexer(..) | TypedKind::Call(_))
         {
-            return reject(
-                "CS0206",
-                "A non ref-returning property or indexer may not be used as an out or ref value",
-                expr.span,
-            );
+            return leave_to_compiler("a reference that a member returns, as an argument,", expr.span);
         }
         Ok(SourceArgumentValue::Value(value))
     }
@@ -148,7 +146,20 @@ impl Binder<'_> {
             };
             all.push(PassedArgument { value, turn });
         }
+        self.check_result_reference(method, span)?;
         Ok(all)
+    }
+
+    /// Leaves a call whose result may refer to an argument to the compiler: for an evaluation, the runtime
+    /// passes the address of a copy of the variable, and the copy ends with the call.
+    fn check_result_reference(&self, method: &MethodRef, span: Span) -> Bind<()> {
+        let result = if &*method.method.name == ".ctor" { &method.owner } else { &method.result };
+        let may_refer = matches!(result, Ty::Reference(_)) || self.types.is_by_ref(result);
+        let is_by_reference = |parameter: &Parameter| matches!(parameter.pass, PassMode::Ref | PassMode::In);
+        if may_refer && method.method.parameters.iter().any(is_by_reference) {
+            return leave_to_compiler("a call whose result may refer to an argument", span);
+        }
+        Ok(())
     }
 
     fn pass_argument(&mut self, argument: &SourceArgument<'_>, ty: &Ty, span: Span) -> Bind<TypedArgument> {

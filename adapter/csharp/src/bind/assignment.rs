@@ -105,6 +105,10 @@ impl Binder<'_> {
             TypedKind::Property(..) | TypedKind::Call(_) if place.is_place() => {
                 leave_to_compiler("an assignment to a reference that a member returns", span)
             }
+            // The debugger itself finds the elements of spans.
+            TypedKind::Indexer(of, ..) if place.is_place() && !self.types.is_span(&of.ty) => {
+                leave_to_compiler("an assignment to a reference that a member returns", span)
+            }
             _ if place.is_place() || is_kept(place) => Ok(()),
             _ => reject(
                 "CS0131",

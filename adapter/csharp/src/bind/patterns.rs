@@ -13,7 +13,7 @@ use crate::syntax::Span;
 use crate::syntax::tree::{
     ArgumentMode, Designation, Expr, ListItem, Pattern, PatternKind, Recursive, TypeName, TypeNameKind,
 };
-use crate::types::{BOOL, Ty};
+use crate::types::BOOL;
 
 impl Binder<'_> {
     /// Binds the expression `of is pattern`.
@@ -180,7 +180,7 @@ impl Binder<'_> {
         }
         let inside = self.types.inside(&input.ty);
         // Characters of a span are compared with a text.
-        if self.is_character_span(&inside) && matches!(constant, Constant::Text(_)) {
+        if self.types.is_span(&inside) && matches!(constant, Constant::Text(_)) {
             return super::binder::leave_to_compiler("a text as a pattern for a span", expr.span);
         }
         if inside.is_value() {
@@ -193,12 +193,6 @@ impl Binder<'_> {
             return self.reject_conversion(&value, &input.ty);
         }
         Ok(TypedPattern::Constant(value))
-    }
-
-    fn is_character_span(&self, ty: &Ty) -> bool {
-        self.types
-            .info(ty)
-            .is_some_and(|info| matches!(&*info.full_name, "System.Span`1" | "System.ReadOnlySpan`1"))
     }
 
     fn relational(

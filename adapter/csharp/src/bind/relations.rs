@@ -121,6 +121,12 @@ impl<'a> TypeRelations<'a> {
         matches!(ty, Ty::Named(named) if named.is_value) && self.info(ty).is_some_and(|info| info.is_by_ref)
     }
 
+    /// Whether a type is `Span<T>` or `ReadOnlySpan<T>`.
+    pub(crate) fn is_span(&self, ty: &Ty) -> bool {
+        let is_span = |name: &str| matches!(name, "System.Span`1" | "System.ReadOnlySpan`1");
+        self.info(ty).is_some_and(|info| is_span(&info.full_name))
+    }
+
     /// Whether the language itself has operators for a type.
     pub(crate) fn is_built_in(&self, ty: &Ty) -> bool {
         match ty {

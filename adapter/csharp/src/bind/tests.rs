@@ -58,6 +58,7 @@ const VARIABLES: &[(&str, &str)] = &[
     ("nint", "nint"),
     ("service", "Service"),
     ("calls", "Calls"),
+    ("cells", "Cells"),
 ];
 
 fn bound_in(world: &FakeTypes, text: &str, class: Option<&str>) -> Result<BoundExpression, Refusal> {
@@ -146,6 +147,15 @@ tables! {
     constants_that_overflow_are_refused {
         "int.MaxValue + 1" => "CS0220", "1 / 0" => "CS0020", "one / 0" => "CS0020", "(byte)300" => "CS0221",
         "5 % 0" => "CS0020", "checked(2147483647 * 2)" => "CS0220", "1m / 0m" => "CS0020",
+    }
+    results_that_refer_to_arguments_need_the_compiler {
+        "Calls.Pick(ref one, 2)" => "compiler: a call whose result may refer to an argument",
+        "Calls.Pick(ref array[0], 2) + 1" => "compiler: a call whose result may refer to an argument",
+        "Calls.Refer(one)" => "compiler: a call whose result may refer to an argument",
+        "Calls.Cut(ref one)[0]" => "compiler: a call whose result may refer to an argument",
+        "new View(ref one)" => "compiler: a call whose result may refer to an argument",
+        "new View(array)" => "Shapes.View", "Calls.Whole(array)[0]" => "int",
+        "Calls.Head(array, out var n).Length + n" => "int", "Calls.Slot(one)" => "int",
     }
     constants_convert_more_freely {
         "Calls.K(5)" => "string", "Calls.K(300)" => "string", "small == 200" => "bool", "huge > 5" => "bool",
@@ -395,6 +405,12 @@ tables! {
         "array[1] = 5" => "int", "ages[\"a\"] = 1" => "int", "animal[1] = 5" => "CS0200",
         "(one, two) = (two, one)" => "(int, int)", "(one, two) = (1, 2, 3)" => "CS8132",
         "(one, var x) = (1, 2)" => "CS8185", "dog?.Best = null" => "Shapes.Dog",
+        "Calls.Swap(ref Calls.Slot(1), ref one)" => "compiler: a reference that a member returns, as an \
+            argument,",
+        "Calls.Swap(ref ints[0], ref one)" => "compiler: a reference that a member returns, as an argument,",
+        "cells[1] = 5" => "compiler: an assignment to a reference that a member returns",
+        "cells[1]++" => "compiler: an assignment to a reference that a member returns",
+        "cells[1] + 1" => "int", "ints[1] = 5" => "int", "ints[1] += 5" => "int",
         "Calls.Slot(1) = 5" => "compiler: an assignment to a reference that a member returns",
         "Calls.Slot(1)++" => "compiler: an assignment to a reference that a member returns",
         "ints[0] = 5" => "int", "color = 0" => "Shapes.Color",
