@@ -167,7 +167,16 @@ async fn every_scope_offers_its_names_without_a_compiler_too(runtime: Runtime) -
                 ("typeof(U).Name", "\"String\""),
             ],
         ),
-        ("struct", &[("Step() + count", "4"), ("this.count", "2")]),
+        (
+            "struct",
+            &[
+                ("Step() + count", "4"),
+                ("this.count", "2"),
+                // `List<T>` returns a copy of an item, which the method changes.
+                ("new List<Meter> { this } is var all && all[0].Step() == all[0].count + 1", "true"),
+                ("this.count", "2"),
+            ],
+        ),
         ("async", &[("before + after + given", "7"), ("(before += 1) * 2", "6")]),
         ("inner", &[("1 + 1", "2")]),
         ("iterator", &[("square + i + count", "3")]),

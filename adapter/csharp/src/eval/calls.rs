@@ -5,8 +5,8 @@
 use super::EvaluationTarget;
 use super::evaluator::{Evaluator, Res};
 use super::values::{LocalSequence, TypedValue, ValueOrSequence};
-use crate::bind::PropertyRef;
-use crate::bind::typed::{PassedArgument, Typed, TypedArgument, TypedCall};
+use crate::bind::typed::{PassedArgument, Typed, TypedArgument, TypedCall, TypedKind};
+use crate::bind::{PropertyRef, TypeKind};
 use crate::types::Ty;
 
 impl<T: EvaluationTarget> Evaluator<'_, T> {
@@ -50,7 +50,10 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
     pub(crate) fn call(&mut self, call: &TypedCall, of: &Typed) -> Res<T, ValueOrSequence<T::Location>> {
         let name = &call.method.method.name;
         let this = match &call.of {
-            Some(this) => Some(self.receiver(this, name)?),
+            Some(this) => {
+                let val = self.receiver(this, name)?;
+                Some(if self.is_copied_for_call(this) { self.target.copy_struct(&val)? } else { val })
+            }
             None => None,
         };
         let (arguments, new) = self.arguments(&call.arguments)?;
@@ -68,6 +71,15 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
             },
             None => TypedValue::null().into(),
         })
+    }
+
+    /// Whether a call gets a copy of its receiver: the value of a property or indexer, which the debugger
+    /// reads where it is stored. No method changes a value of the structs in `System`.
+    fn is_copied_for_call(&self, of: &Typed) -> bool {
+        let is_struct = self.types().info(&of.ty).is_some_and(|info| {
+            info.kind == TypeKind::Struct && !info.is_by_ref && &*info.namespace != "System"
+        });
+        is_struct && !of.is_place() && is_in_property(of)
     }
 
     pub(crate) fn property(
@@ -168,4 +180,15 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
 
 fn count<P>(count: usize) -> TypedValue<P> {
     TypedValue::int(i32::try_from(count).unwrap_or(i32::MAX))
+}
+
+/// Whether a value is that of a property or indexer, or a part of it.
+fn is_in_property(of: &Typed) -> bool {
+    match &of.kind {
+        TypedKind::Property(..) | TypedKind::Indexer(..) => true,
+        TypedKind::Field(Some(of), _) | TypedKind::TupleElement(of, _) => {
+            of.ty.is_value() && is_in_property(of)
+        }
+        _ => false,
+    }
 }

@@ -91,6 +91,8 @@ impl FakeProgram {
         let point = fake.make("Point", &[("X", int(3)), ("Y", int(4))], vec![]);
         let pair = fake.make("(string, int)", &[("Item1", text("tom")), ("Item2", int(5))], vec![]);
         let other = fake.make("(string, int)", &[("Item1", text("ann")), ("Item2", int(30))], vec![]);
+        let points = fake.make("List<Point>", &[], vec![FakeValue::Object(fake.copy(point))]);
+        let corners = fake.make("Point[]", &[], vec![FakeValue::Object(fake.copy(point))]);
         let ages = fake.make("Dictionary<string, int>", &[("ann", int(30))], vec![]);
         let list = |items: &[i32]| items.iter().map(|item| int(*item)).collect::<Vec<_>>();
         let names: Vec<FakeValue> = ["bob", "ann", "cyd"].map(text).to_vec();
@@ -132,6 +134,8 @@ impl FakeProgram {
                 )),
             ),
             ("ages", "Dictionary<string, int>", FakeValue::Object(ages)),
+            ("points", "List<Point>", FakeValue::Object(points)),
+            ("corners", "Point[]", FakeValue::Object(corners)),
             ("tri", "Tri", FakeValue::Object(fake.make("Tri", &[("Value", int(1))], vec![]))),
             ("num", "Num", FakeValue::Object(fake.make("Num", &[("Value", int(7))], vec![]))),
             ("counter", "Counter", FakeValue::Object(fake.make("Counter", &[("Value", int(1))], vec![]))),
@@ -505,6 +509,11 @@ impl EvaluationTarget for FakeProgram {
                 let id = self.make("Counter", &[("Value", int(self.integer(a, "Value") + 1))], vec![]);
                 TypedValue::at(FakeLocation::Object(id), result)
             }
+            ("Bump", Some(of), []) => {
+                let x = self.integer(of, "X") + 1;
+                self.put_at(&FakeLocation::Field(Box::new(of.path().unwrap().clone()), "X".into()), int(x));
+                TypedValue::int(x)
+            }
             ("Legs", Some(of), []) => TypedValue::int(self.integer(of, "legs") + 10),
             ("Deconstruct", Some(of), [x, y]) => {
                 for (out, name) in [(x, "X"), (y, "Y")] {
@@ -635,6 +644,10 @@ impl EvaluationTarget for FakeProgram {
     }
     fn copy(&self, val: &V) -> R<V> {
         Ok(self.val(self.stored(val), val.ty.clone()))
+    }
+    fn copy_struct(&self, val: &V) -> R<V> {
+        let FakeValue::Object(id) = self.stored(val) else { return Ok(val.clone()) };
+        Ok(TypedValue::at(FakeLocation::Object(self.copy(id)), val.ty.clone()))
     }
     fn is_variable(&self, _: &V) -> bool {
         true

@@ -154,6 +154,12 @@ pub trait EvaluationTarget: TypeProvider {
     /// Copies a value, so that later writes to its place do not change the copy.
     fn copy(&self, val: &TypedValue<Self::Location>) -> Result<TypedValue<Self::Location>, Self::Error>;
 
+    /// A new copy of a struct of the program, which a method may change.
+    fn copy_struct(
+        &self,
+        val: &TypedValue<Self::Location>,
+    ) -> Result<TypedValue<Self::Location>, Self::Error>;
+
     /// Whether a value is a variable, which can be overwritten.
     fn is_variable(&self, val: &TypedValue<Self::Location>) -> bool;
 

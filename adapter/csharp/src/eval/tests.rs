@@ -131,6 +131,9 @@ rows! {
     explicit_conversions_run: "(long)point" => "304";
     calls_run: "dog.Legs() + Calls.Add(1, c: 5)" => "31";
     parameters_take_what_is_left: "Calls.G(1, 2, 3)" => "\"params 3\"";
+    methods_change_variables: "point.Bump() * 10 + point.X" => "44";
+    methods_change_elements: "corners[0].Bump() * 10 + corners[0].X" => "44";
+    methods_change_copies_of_items: "points[0].Bump() * 10 + points[0].X" => "43";
     out_variables_are_known: "int.TryParse(\"42\", out var n) ? n + 1 : 0" => "43";
     out_variables_are_written: "int.TryParse(\"42\", out scratch) ? scratch : 0" => "42";
     refs_are_places: "Calls.Swap(ref one, ref two)" => "void";

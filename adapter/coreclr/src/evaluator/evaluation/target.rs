@@ -208,6 +208,15 @@ impl EvaluationTarget for ExpressionEvaluation<'_> {
         self.session().at_stop().copy_value(val)
     }
 
+    fn copy_struct(&self, val: &TypedValue) -> Result<TypedValue, Failure> {
+        let is_own = |path: &&Path| {
+            path.memory().is_none() && !(matches!(path.root, PathRoot::Handle(_)) && path.steps.is_empty())
+        };
+        let Some(path) = val.path().filter(is_own) else { return Ok(val.clone()) };
+        let copied = self.session().boxed_copy(&self.site(), path)?;
+        Ok(TypedValue::at(copied, val.ty.clone()))
+    }
+
     fn is_variable(&self, val: &TypedValue) -> bool {
         // References are only written where the garbage collector knows.
         let is_writable =
