@@ -293,6 +293,9 @@ impl Binder<'_> {
         if given.iter().any(|given| matches!(given.value, SourceArgumentValue::Function)) {
             return leave_to_compiler("a lambda or a method as an argument", span);
         }
+        if candidate.method.types.iter().any(|ty| self.types.is_by_ref(ty)) {
+            return leave_to_compiler("a `ref struct` as a type argument", span);
+        }
         if given.iter().any(|given| self.is_dynamic(given)) {
             return leave_to_compiler("a call with a `dynamic` argument", span);
         }

@@ -209,6 +209,7 @@ impl Binder<'_> {
             let Some(of) = of else {
                 return reject("CS0826", "No best type found for implicitly-typed array", span);
             };
+            self.require_storable(&of, span)?;
             let ty = array_type(&of, rank);
             return Ok(Typed::new(TypedKind::NewArray { of, lengths: bound, items: None }, ty, span));
         };
@@ -218,6 +219,7 @@ impl Binder<'_> {
             Some(of) => of,
             None => self.best_common_type(&written, span)?,
         };
+        self.require_storable(&of, span)?;
         let mut values = Vec::new();
         for item in written {
             values.push(self.convert_expr(item, &of)?);
@@ -259,6 +261,19 @@ impl Binder<'_> {
         }
     }
 
+    /// Refuses an array or tuple of values that exist on stacks only: it would fail after they were created.
+    fn require_storable(&self, ty: &Ty, span: Span) -> Bind<()> {
+        if self.types.is_by_ref(ty) {
+            let name = self.type_text(ty);
+            return reject(
+                "CS0611",
+                format!("Elements of arrays and tuples cannot be of type '{name}'"),
+                span,
+            );
+        }
+        Ok(())
+    }
+
     pub(super) fn common_type(&self, values: &[Typed]) -> Option<Ty> {
         let candidates =
             values.iter().filter(|value| !value.is_null() && !matches!(value.kind, TypedKind::Throw(_)));
@@ -289,7 +304,9 @@ impl Binder<'_> {
             let inferred = || inferred().filter(|name| is_anonymous || !is_tuple_member(name));
             let name = name.clone().or_else(inferred);
             names.push(name.filter(|name| !names.contains(&Some(name.clone()))));
-            values.push(self.value(element)?);
+            let value = self.value(element)?;
+            self.require_storable(&value.ty, value.span)?;
+            values.push(value);
         }
         let types: Vec<Ty> =
             values.iter().map(|value| if value.is_null() { OBJECT } else { value.ty.clone() }).collect();

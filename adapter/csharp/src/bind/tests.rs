@@ -148,6 +148,13 @@ tables! {
         "int.MaxValue + 1" => "CS0220", "1 / 0" => "CS0020", "one / 0" => "CS0020", "(byte)300" => "CS0221",
         "5 % 0" => "CS0020", "checked(2147483647 * 2)" => "CS0220", "1m / 0m" => "CS0020",
     }
+    values_on_stacks_are_not_stored {
+        "(Calls.Whole(array), 1)" => "CS0611", "new[] { Calls.Whole(array) }" => "CS0611",
+        "new Span<int>[2]" => "CS0611", "new { Calls.Whole(array).Length, ints }" => "CS0611",
+        "Calls.Id(Calls.Whole(array))" => "compiler: a `ref struct` as a type argument",
+        "(Calls.Whole(array).Length, 1)" => "(int Length, int)",
+        "yes ? Calls.Whole(array) : ints" => "System.Span<int>",
+    }
     results_that_refer_to_arguments_need_the_compiler {
         "Calls.Pick(ref one, 2)" => "compiler: a call whose result may refer to an argument",
         "Calls.Pick(ref array[0], 2) + 1" => "compiler: a call whose result may refer to an argument",
