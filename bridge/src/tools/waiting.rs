@@ -35,8 +35,6 @@ pub(super) const STEP_INPUT_CHECK_TIMEOUT: Duration = Duration::from_secs(1);
 const SERVING_SETTLE_TIMEOUT: Duration = Duration::from_secs(1);
 /// The first words of an answer to a wait whose trigger has ended.
 const TRIGGER_ENDED: &str = "the trigger has ended, and the program has not stopped: it is still running";
-/// Matches nothing: the read ends early only when the program waits for input, or ends.
-const MATCH_NOTHING: &str = r"[^\s\S]";
 
 /// The time that a call may wait: `timeoutMs`, or 30 s.
 pub(super) fn limit(timeout_ms: Option<u64>) -> Duration {
@@ -187,9 +185,12 @@ async fn wait_until_idle_once(
     until: Instant,
 ) -> Result<WaitOutcome, Failure> {
     let left = until.saturating_duration_since(Instant::now());
-    let pattern = if call.shared.wait_for.is_some() { MATCH_NOTHING } else { server_urls::LISTENING_PATTERN };
+    let requested = call.shared.wait_for.as_deref();
+    let pattern = requested.unwrap_or(server_urls::LISTENING_PATTERN);
     let arguments = wait_for_output(session, pattern, left);
     match session.send_or_cancel(&arguments, left + REQUEST_TIMEOUT, &call.cancel).await {
+        // The program may wait for input right behind the match, which `wait_for_match` returns.
+        Ok(read) if read.matched.is_some() && requested.is_some() => std::future::pending().await,
         Ok(read) if read.matched.is_some() => {
             tokio::time::sleep(SERVING_SETTLE_TIMEOUT).await;
             Ok(WaitOutcome::Serving)
