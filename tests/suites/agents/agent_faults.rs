@@ -1,6 +1,7 @@
 //! Adapters that die, hang, send nonsense or lie: the bridge answers each call with a reason, and keeps
 //! working.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -83,6 +84,18 @@ async fn a_call_that_hangs_can_be_cancelled_and_the_adapter_is_notified() -> any
     wait_for_request(&log, "cancel").await?;
     let variables = agent.call("debug_variables", json!({})).await?;
     assert_eq!(variables["variables"][0]["name"], "one");
+    // Nor does one that nobody cancels keep the agent from leaving.
+    let hanging = agent.start_call("debug_evaluate", json!({ "expression": "one" })).await?;
+    let leaving = agent.start_call("debug_disconnect", json!({})).await?;
+    let mut answers = HashMap::new();
+    while answers.len() < 2 {
+        let mut message = agent.message().await?;
+        if let Some(id) = message["id"].as_i64() {
+            answers.insert(id, message["result"]["structuredContent"].take());
+        }
+    }
+    assert_eq!(code(&answers[&hanging]), "CANCELLED", "{answers:?}");
+    assert_eq!(answers[&leaving]["state"], "idle", "{answers:?}");
     agent.finish().await
 }
 

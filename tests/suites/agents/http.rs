@@ -10,6 +10,7 @@ use tandem_harness::deadline::deadline;
 use tandem_harness::fixture::{self, Runtime};
 use tandem_harness::http::Server;
 use tandem_harness::transcript::Transcript;
+use tokio::io::AsyncReadExt;
 
 const TOKEN: &str = "a-token-for-these-tests";
 /// The deadline of each wait, s.
@@ -314,7 +315,15 @@ async fn programs_of_an_mcp_session_end_with_it_and_with_no_other() -> anyhow::R
     one.delete().await?;
     wait_for_end(first).await?;
     wait_for_end(command).await?;
-    assert_eq!(two.call("debug_status", &json!({})).await?["state"], "stopped");
+    // Two calls at once, each on its own connection: the first is about the stop that the second ends.
+    let looking = two.start_call("debug_stacktrace", &json!({})).await?;
+    let resuming = two.start_call("debug_continue", &json!({ "timeoutMs": 1 })).await?;
+    for ((id, mut connection), expected) in [(looking, "Main"), (resuming, "running")] {
+        let mut answer = String::new();
+        tokio::time::timeout(deadline(TIMEOUT_SECS), connection.read_to_string(&mut answer)).await??;
+        assert!(answer.contains(&format!("\"id\":{id},")) && answer.contains(expected), "{answer}");
+    }
+    assert_eq!(two.call("debug_status", &json!({})).await?["state"], "running");
     assert!(fixture::is_running(second));
     server.stop().await?;
     wait_for_end(second).await
