@@ -3,9 +3,9 @@
 //! In reading order: this file (what a session is), [`launch`] (the handshake), [`adapter_events`] (what the
 //! adapter says), [`requests`] (asking it), [`correcting`] (old versions in programs that are attached to),
 //! [`conditions`] (breakpoints whose conditions fail), [`panics`] (of Rust), [`native`] (values and frames of
-//! machine code), [`threads`], [`pausing`], [`paging`], [`reverse`] (its requests to us), [`subprocesses`]
-//! (programs that the program starts), [`exec_shim`] (a program that the adapter starts through our stub),
-//! [`no_debug`] (`noDebug`), [`own_stops`] (of the adapter), [`terminating`], [`ending`].
+//! machine code), [`threads`], [`pausing`], [`suspension`], [`paging`], [`reverse`] (its requests to us),
+//! [`subprocesses`] (programs that the program starts), [`exec_shim`] (a program that the adapter starts
+//! through our stub), [`no_debug`] (`noDebug`), [`own_stops`] (of the adapter), [`terminating`], [`ending`].
 //!
 //! The answer to `launch` may come before or after `configurationDone`, and `initialized` before, after,
 //! twice or never: the hub is notified once, after the launch was sent. `exited` and `terminated` are
@@ -32,6 +32,7 @@ mod replacing;
 mod requests;
 mod reverse;
 mod subprocesses;
+mod suspension;
 mod terminating;
 mod threads;
 

@@ -17,6 +17,7 @@ use super::super::nodelay;
 use super::super::profile::IdlePause;
 use super::super::state::{ChildEvent, ChildState};
 use super::AdapterSession;
+use super::suspension::suspended_process;
 use tandem_process::Child;
 
 /// How long a pause may take before the client learns why the program does not stop. debugpy waits 0.5
@@ -125,6 +126,9 @@ impl AdapterSession {
             (!of_adapter).then(|| format!("{reason}; its child is `{shown}` (process {pid})"))
         };
         let (why, remedy) = match children.into_iter().find_map(command) {
+            _ if suspended_process(self).is_some() => {
+                ("a signal (SIGSTOP or Ctrl+Z) has suspended it".to_owned(), "send it SIGCONT")
+            }
             _ if self.broker.is_blocked_on_input() => ("it waits for input".to_owned(), "write its input"),
             Some(why) => (why, "wait for that, or end it"),
             None => (reason.to_owned(), "wait for what it waits for"),

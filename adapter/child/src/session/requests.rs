@@ -20,7 +20,7 @@ use super::super::connection::{
 use super::super::plain_text;
 use super::super::profile::Profile;
 use super::super::state::{ChildEvent, ChildState};
-use super::{AdapterSession, REQUEST_TIMEOUT};
+use super::{AdapterSession, REQUEST_TIMEOUT, suspension};
 use tandem_process::{Broker, Child, ExitInfo};
 
 /// How long the end of a program may take to be noticed after its adapter has refused to resume it.
@@ -83,7 +83,11 @@ impl AdapterSession {
         }
         let (peer, context) = (self.peer()?, self.exit_context());
         let asked = self.assigns_in_top_frame_only().then(|| arguments.clone());
-        let outcome = peer.request_or_cancel(command, arguments, REQUEST_TIMEOUT, cancel).await;
+        let outcome = tokio::select! {
+            biased;
+            outcome = peer.request_or_cancel(command, arguments, REQUEST_TIMEOUT, cancel) => outcome,
+            failure = suspension::wait_for_suspension(self, command) => return Err(failure),
+        };
         let silent = self.live().as_ref().is_some_and(|live| {
             // An adapter inside the program ends with it, wherever the program calls `_exit`.
             live.plan.quirks.ends_silently || matches!(live.connection.process, AdapterProcess::Program(_))
