@@ -14,7 +14,8 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::child::{Child, ChildPipes, SpawnSpec};
-use super::drain::{DrainedStream, wait_readable};
+use super::drain::{DrainStep, DrainedStream};
+use super::drain_thread;
 use super::exec_shim::ExecShim;
 use super::exit::ExitInfo;
 use super::file_input::feed_file;
@@ -23,7 +24,7 @@ use super::named_pipes::NamedPipes;
 use super::needs_terminal;
 use super::rate_limiter::RateLimiter;
 use super::redirection::Redirection;
-use super::stdin::{InputRecord, ProgramStdin};
+use super::stdin::{self, InputRecord, ProgramStdin};
 use super::streams::{Ownership, StreamPositions, Streams};
 use super::terminal::{self, Pty};
 use super::terminal_launch::{HeldProgram, TerminalLaunch};
@@ -69,6 +70,11 @@ impl Broker {
     /// A receiver that is notified of new output, and of the end of the program.
     pub(super) fn changes(&self) -> watch::Receiver<()> {
         self.0.changed.subscribe()
+    }
+
+    /// Notifies these receivers.
+    pub(super) fn report_change(&self) {
+        self.0.changed.send_replace(());
     }
 
     /// The number of receivers that `changes` has returned and that still exist.
@@ -232,7 +238,7 @@ impl Broker {
         let stream = if to_stderr { &mut streams.stderr } else { &mut streams.stdout };
         stream.push(text.as_bytes());
         drop(streams);
-        self.0.changed.send_replace(());
+        self.report_change();
     }
 
     /// A program whose output an adapter reports has ended.
@@ -240,7 +246,7 @@ impl Broker {
         if let Ownership::Reported { ended } = &mut self.lock().ownership {
             *ended = true;
         }
-        self.0.changed.send_replace(());
+        self.report_change();
     }
 
     /// Sets the process that reads stdin, if it is not the started process but one below it.
@@ -265,35 +271,20 @@ impl Broker {
         self.lock().ownership.kill();
     }
 
-    /// The thread ends with the pipe, or with the process: it holds nothing that must be released.
     fn drain_in_thread(
         &self,
         name: &str,
         polled: File,
         pick: fn(&mut Streams) -> &mut DrainedStream,
     ) -> std::io::Result<()> {
-        let broker = self.clone();
-        let mine = pick(&mut self.lock()).attached();
-        let work = move || {
-            loop {
-                wait_readable(&polled);
-                let ended = {
-                    let mut streams = broker.lock();
-                    let stream = pick(&mut streams);
-                    // A restarted program's pipe took the place of one that something else still holds open.
-                    if stream.attached() != mine {
-                        break;
-                    }
-                    stream.drain();
-                    stream.at_end()
-                };
-                broker.0.changed.send_replace(());
-                if ended {
-                    break;
-                }
+        let (broker, mine) = (self.clone(), pick(&mut self.lock()).attached());
+        drain_thread::spawn(name, polled, move || {
+            let step = broker.lock().drain_step(pick, mine);
+            if step != DrainStep::StillHungUp {
+                broker.report_change();
             }
-        };
-        std::thread::Builder::new().name(name.into()).spawn(work).map(drop)
+            step
+        })
     }
 
     /// The program's stdio does not belong to us: every request answers `IO_NOT_OWNED`.
@@ -319,7 +310,7 @@ impl Broker {
         streams.drain();
         let positions = streams.positions();
         drop(streams);
-        self.0.changed.send_replace(());
+        self.report_change();
         positions
     }
 
@@ -361,6 +352,13 @@ impl Broker {
         cancel: &CancellationToken,
     ) -> Result<WriteOutcome, Failure> {
         let stdin = self.lock().stdin()?;
+        if stdin.is_terminal() && self.has_ended() {
+            // A terminal takes input that nothing will read.
+            self.drain_output();
+            if self.lock().stdout.at_end() {
+                return Err(stdin::closed_failure("the program has ended").data(stdin::bytes_written(0)));
+            }
+        }
         let stdin_closed = stdin.write(data, close, cancel).await?;
         Ok(WriteOutcome { bytes_written: data.len(), stdin_closed })
     }

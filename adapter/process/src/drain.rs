@@ -1,4 +1,6 @@
-//! Drains a pipe of the program into its ring buffer: a separate thread that never waits for a client.
+//! One stream of the program: its pipe or terminal, and its ring buffer. Draining never waits for a client.
+//!
+//! Not here: the thread that drains it ([`super::drain_thread`]).
 
 use std::fs::File;
 use std::io::Write;
@@ -14,12 +16,24 @@ use super::terminal_size::TerminalSize;
 /// Bytes read at once; also what the pipe is enlarged to, so that a program that prints fast blocks less.
 const READ_LEN: usize = 1024 * 1024;
 
+/// The state of a stream after it was drained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DrainStep {
+    Open,
+    /// No process has the terminal open any more, but the program has not ended.
+    HungUp,
+    StillHungUp,
+    Ended,
+}
+
 /// One stream of the program: its pipe and the kept output.
 #[derive(Debug)]
 pub struct DrainedStream {
     pipe: Option<File>,
     attached: u64,
     block: Vec<u8>,
+    /// No process has the terminal open now. One that has it as its own may open `/dev/tty` again.
+    hung_up: bool,
     /// The time of the latest output.
     printed: Option<Instant>,
     /// For a terminal: the answers to the program's queries.
@@ -37,6 +51,7 @@ impl DrainedStream {
             pipe: None,
             attached: 0,
             block: Vec::new(),
+            hung_up: false,
             printed: None,
             answers: None,
             copy: None,
@@ -72,6 +87,7 @@ impl DrainedStream {
         rustix::pipe::fcntl_setpipe_size(&pipe, READ_LEN).unwrap_or_default();
         let polled = pipe.try_clone()?;
         self.pipe = Some(pipe);
+        self.hung_up = false;
         self.attached += 1;
         Ok(polled)
     }
@@ -114,13 +130,24 @@ impl DrainedStream {
         }
     }
 
-    /// Whether the stream has ended.
+    /// Whether the stream has ended, or may have: see `is_closed`.
     pub fn at_end(&self) -> bool {
+        self.pipe.is_none() || self.hung_up
+    }
+
+    /// Whether nothing can come any more. A terminal stays open until `close`.
+    pub(super) fn is_closed(&self) -> bool {
         self.pipe.is_none()
     }
 
+    /// Closes the pipe or our end of the terminal.
+    pub(super) fn close(&mut self) {
+        self.pipe = None;
+        self.block = Vec::new();
+    }
+
     /// Reads what is in the pipe now, at most one block; returns whether there may be more. At the
-    /// end, closes the pipe.
+    /// end, closes a pipe.
     pub fn drain(&mut self) -> bool {
         let Some(pipe) = &self.pipe else { return false };
         if self.block.is_empty() {
@@ -128,11 +155,11 @@ impl DrainedStream {
         }
         match rustix::io::read(pipe, &mut self.block[..]) {
             Ok(0) => {
-                self.pipe = None;
-                self.block = Vec::new();
+                self.close();
                 false
             }
             Ok(count) => {
+                self.hung_up = false;
                 let block = std::mem::take(&mut self.block);
                 let printed = block.get(..count).unwrap_or_default();
                 self.push(printed);
@@ -141,17 +168,19 @@ impl DrainedStream {
                 self.printed = Some(Instant::now());
                 true
             }
-            Err(rustix::io::Errno::AGAIN) => false,
+            Err(rustix::io::Errno::AGAIN) => {
+                self.hung_up = false;
+                false
+            }
             Err(rustix::io::Errno::INTR) => true,
-            // The error of a terminal whose other end is closed.
+            // The error of a terminal that no process has open.
             Err(rustix::io::Errno::IO) => {
-                self.pipe = None;
-                self.block = Vec::new();
+                self.hung_up = true;
                 false
             }
             Err(error) => {
                 tracing::warn!(%error, "reading the program's output failed");
-                self.pipe = None;
+                self.close();
                 false
             }
         }
@@ -163,4 +192,36 @@ pub fn wait_readable(pipe: &File) {
     let mut descriptors = [PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN)];
     // An interrupted wait is a short wait: the caller tries to read and comes back.
     poll(&mut descriptors, None).unwrap_or_default();
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::OpenOptions;
+    use std::os::unix::fs::OpenOptionsExt;
+
+    use rustix::fs::OFlags;
+
+    use super::super::terminal::PseudoTerminal;
+    use super::*;
+
+    #[test]
+    fn a_terminal_that_no_process_has_open_can_be_opened_again() {
+        let PseudoTerminal { ours, programs, path } = PseudoTerminal::open().unwrap();
+        let mut stream = DrainedStream::new(100);
+        drop(stream.attach(ours, None).unwrap());
+        File::from(programs.try_clone().unwrap()).write_all(b"ready ").unwrap();
+        drop(programs);
+        while stream.drain() {}
+        assert!(stream.at_end() && !stream.is_closed());
+
+        let flags = i32::try_from(OFlags::NOCTTY.bits()).unwrap();
+        let mut again = OpenOptions::new().write(true).custom_flags(flags).open(path).unwrap();
+        stream.drain();
+        assert!(!stream.at_end());
+        again.write_all(b"name? ").unwrap();
+        drop(again);
+        while stream.drain() {}
+        assert_eq!(stream.ring.read(0, 100).bytes, b"ready name? ");
+        assert!(stream.at_end() && !stream.is_closed());
+    }
 }

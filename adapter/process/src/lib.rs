@@ -8,10 +8,11 @@
 //! [`terminal_answers`] (a terminal instead of pipes), [`terminal_launch`] and [`runner`] (a program in a
 //! client's terminal, from both sides), [`needs_terminal`] (messages of a program that misses one),
 //! [`named_pipes`] (pipes for a program that an adapter starts), [`exec_shim`] (such a program known from its
-//! beginning), [`drain`] (the thread per pipe), [`stdin`] (the queue of what is written), [`redirection`]
-//! and `file_input` (files for stdin, and copies of output), [`input_wait`] and [`blocking_calls`] (does the
-//! program wait for input?), [`descendants`] (the processes it starts), [`watchdog`] (kills an adapter that
-//! outlives its host), [`executable`] (can it be a program of this machine?).
+//! beginning), [`drain`] and `drain_thread` (one per pipe), [`stdin`] (the queue of what is written) and
+//! `input_sink` (the way it takes), [`redirection`] and `file_input` (files for stdin, and copies of output),
+//! [`input_wait`] and [`blocking_calls`] (does the program wait for input?), [`descendants`] (the processes
+//! it starts), [`watchdog`] (kills an adapter that outlives its host), [`executable`] (can it be a program of
+//! this machine?).
 //!
 //! Knows no DAP and no clients but as a key. Used by the session's actor (reading, writing) and by engines
 //! (spawning).
@@ -22,11 +23,13 @@ pub mod child;
 pub mod cursor;
 pub mod descendants;
 pub mod drain;
+mod drain_thread;
 pub mod exec_shim;
 pub mod executable;
 pub mod exit;
 mod file_input;
 pub mod held_exec;
+mod input_sink;
 pub mod input_wait;
 pub mod named_pipes;
 pub mod needs_terminal;

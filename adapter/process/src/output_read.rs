@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use regex::Regex;
-use tandem_error::Failure;
+use tandem_error::{ErrorCode, Failure};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -211,10 +211,8 @@ impl Broker {
         }
         if request.screen {
             let ring = &streams.stdout.ring;
-            read.screen = Some(terminal::screen(
-                &ring.read(ring.end().saturating_sub(MAX_SCREEN_LEN), usize::MAX).bytes,
-                streams.terminal_size,
-            ));
+            let newest = ring.read(ring.end().saturating_sub(MAX_SCREEN_LEN), usize::MAX).bytes;
+            read.screen = Some(terminal::screen(&newest, streams.terminal_size).ok_or_else(no_screen)?);
         }
         if request.clear {
             streams.starts.insert(client, end);
@@ -300,6 +298,11 @@ pub(super) fn take_text(stream: &DrainedStream, from: u64, limit: usize) -> (Str
     let tail = if more_may_come { text::incomplete_tail(&slice.bytes) } else { 0 };
     slice.bytes.truncate(slice.bytes.len() - tail);
     (text::decode(slice.bytes), slice.end - tail as u64, slice.dropped)
+}
+
+fn no_screen() -> Failure {
+    Failure::new(ErrorCode::IoFailed, "cannot draw the screen: the terminal is too narrow for the output")
+        .hint("read the output without `screen`, or launch with a larger `terminalSize`")
 }
 
 fn scan(

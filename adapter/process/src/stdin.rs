@@ -10,12 +10,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tandem_error::{ErrorCode, Failure};
-use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
 
 use super::blocking_calls::InputFile;
-use super::terminal::{self, END_OF_INPUT};
+use super::input_sink::InputSink;
+use super::terminal;
 use super::text;
 
 /// How long a writer waits for the program to take what is in the full pipe.
@@ -26,9 +26,6 @@ const MAX_FEED_LEN: usize = 64 * 1024;
 
 /// Bytes that a pipe takes whole or not at all (`PIPE_BUF`).
 const MAX_WHOLE_LEN: usize = 4096;
-
-/// How often end of file is written to a terminal.
-const MAX_END_OF_FILE_WRITES: u8 = 8;
 
 /// Number of clients' input bytes that are kept.
 const MAX_KEPT_INPUT: usize = 1 << 20;
@@ -68,40 +65,6 @@ pub struct ProgramStdin {
     given: Mutex<InputRecord>,
 }
 
-/// The program's end of stdin that input is written to.
-#[derive(Debug)]
-enum InputSink {
-    Pipe(pipe::Sender),
-    Terminal { ours: pipe::Sender, in_line: bool },
-}
-
-impl InputSink {
-    async fn write(&mut self, data: &[u8]) -> std::io::Result<usize> {
-        match self {
-            Self::Pipe(pipe) => pipe.write(data).await,
-            Self::Terminal { ours, in_line } => {
-                let written = ours.write(data).await?;
-                if let Some(last) = data.get(..written).and_then(<[u8]>::last) {
-                    *in_line = *last != b'\n';
-                }
-                Ok(written)
-            }
-        }
-    }
-
-    /// A pipe ends when it is dropped. A terminal gets end of file: once more in the middle of a line, for
-    /// what is there, and several times, since it forgets, and some programs (Python) read on after the end
-    /// of a line without one.
-    async fn end(&mut self) -> std::io::Result<()> {
-        if let Self::Terminal { in_line, .. } = self {
-            for _ in 0..MAX_END_OF_FILE_WRITES + u8::from(*in_line) {
-                self.write(&[END_OF_INPUT]).await?;
-            }
-        }
-        Ok(())
-    }
-}
-
 impl ProgramStdin {
     /// Takes over the write end. Must be called inside a tokio runtime.
     ///
@@ -116,7 +79,7 @@ impl ProgramStdin {
             Some(path) => {
                 // A terminal is not a pipe, but is waited for and written to as one.
                 let ours = pipe::Sender::from_owned_fd_unchecked(OwnedFd::from(stdin)).map_err(failed)?;
-                (path.to_path_buf(), InputSink::Terminal { ours, in_line: false })
+                (path.to_path_buf(), InputSink::Terminal { ours, line_len: 0 })
             }
             None => {
                 let inode = rustix::fs::fstat(&stdin).map_err(|error| failed(error.into()))?.st_ino;
@@ -258,6 +221,9 @@ impl ProgramStdin {
         };
         let mut guard = self.pipe.lock().await;
         let Some(pipe) = guard.as_mut() else { return Err(closed_failure("it was closed before")) };
+        // The lines of a file reach a terminal as they are: the launch asked for both.
+        let too_long = given.and_then(|_| pipe.too_long_line(data));
+        let data = too_long.as_ref().and_then(|line| data.get(..line.start)).unwrap_or(data);
         while let Some(rest) = data.get(*written..).filter(|rest| !rest.is_empty()) {
             let rest = whole_part(rest);
             match pipe.write(rest).await {
@@ -280,6 +246,9 @@ impl ProgramStdin {
                     .data(bytes_written(*written)));
                 }
             }
+        }
+        if let Some(line) = too_long {
+            return Err(line.failure().data(bytes_written(*written)));
         }
         if close {
             if let Some(way) = guard.as_mut() {
@@ -309,7 +278,7 @@ fn is_inside_character(byte: u8) -> bool {
 }
 
 /// The number of bytes the program's stdin took, for a client that wants to write the rest.
-fn bytes_written(written: usize) -> serde_json::Value {
+pub(super) fn bytes_written(written: usize) -> serde_json::Value {
     // A number is always JSON.
     serde_json::to_value(InputProgress { bytes_written: written }).unwrap_or_default()
 }
@@ -321,7 +290,7 @@ struct InputProgress {
     bytes_written: usize,
 }
 
-fn closed_failure(why: &str) -> Failure {
+pub(super) fn closed_failure(why: &str) -> Failure {
     Failure::new(ErrorCode::StdinClosed, format!("the program's stdin is closed: {why}"))
         .hint("restart the program to send it more input")
 }

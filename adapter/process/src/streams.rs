@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tandem_error::{ErrorCode, Failure};
 use tokio::sync::watch;
 
-use super::drain::DrainedStream;
+use super::drain::{DrainStep, DrainedStream};
 use super::exit::ExitInfo;
 use super::stdin::ProgramStdin;
 use super::terminal_size::TerminalSize;
@@ -194,6 +194,27 @@ impl Streams {
         self.stdout.resize(size).map_err(|error| {
             Failure::new(ErrorCode::IoFailed, format!("cannot resize the program's terminal: {error}"))
         })
+    }
+
+    /// Drains a stream of the program that was attached as number `mine`.
+    pub(super) fn drain_step(&mut self, pick: fn(&mut Self) -> &mut DrainedStream, mine: u64) -> DrainStep {
+        let has_exited = self.has_exited();
+        let stream = pick(self);
+        // A restarted program's pipe took the place of one that something else still holds open.
+        if stream.attached() != mine {
+            return DrainStep::Ended;
+        }
+        let was_at_end = stream.at_end();
+        stream.drain();
+        if stream.at_end() && has_exited {
+            stream.close();
+        }
+        match (stream.is_closed(), stream.at_end()) {
+            (true, _) => DrainStep::Ended,
+            (false, true) if was_at_end => DrainStep::StillHungUp,
+            (false, true) => DrainStep::HungUp,
+            (false, false) => DrainStep::Open,
+        }
     }
 
     /// Takes in what the program has printed until now, at most [`MAX_DRAINED_BLOCKS`] blocks of each stream:

@@ -8,6 +8,7 @@
 
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
+use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
@@ -129,19 +130,23 @@ pub fn has_nothing_unread(path: &Path) -> bool {
 }
 
 /// The screen of a terminal of this size after these bytes: lines without trailing spaces, without
-/// empty lines at the end.
-pub fn screen(bytes: &[u8], size: TerminalSize) -> String {
-    let mut terminal = vt100::Parser::new(size.rows(), size.columns(), 0);
-    // Ours puts no `\r` before `\n`, as others do: there `\n` begins a line.
-    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        terminal.process(line);
-        if line.ends_with(b"\n") {
-            terminal.process(b"\r");
+/// empty lines at the end. `None` for output that the parser cannot take: it panics where a wide character
+/// meets a single column.
+pub fn screen(bytes: &[u8], size: TerminalSize) -> Option<String> {
+    let render = || {
+        let mut terminal = vt100::Parser::new(size.rows(), size.columns(), 0);
+        // Ours puts no `\r` before `\n`, as others do: there `\n` begins a line.
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            terminal.process(line);
+            if line.ends_with(b"\n") {
+                terminal.process(b"\r");
+            }
         }
-    }
-    let shown = terminal.screen().contents();
+        terminal.screen().contents()
+    };
+    let shown = catch_unwind(render).ok()?;
     let lines: Vec<&str> = shown.lines().map(str::trim_end).collect();
-    lines.join("\n").trim_end().to_owned()
+    Some(lines.join("\n").trim_end().to_owned())
 }
 
 #[cfg(test)]
@@ -171,6 +176,16 @@ mod tests {
         let answered =
             [Pty::No, Pty::Quiet, Pty::Echoing].map(|pty| answers(pty, TerminalSize::default()).is_some());
         assert_eq!(answered, [false, true, true]);
+    }
+
+    #[test]
+    fn any_output_has_a_screen_or_none_at_any_size() {
+        let size = |columns: u16, rows: u16| {
+            TerminalSize::parse(&json!({ "columns": columns, "rows": rows })).unwrap()
+        };
+        assert_eq!(screen(b"one  \n\x1b[31mtwo\n\n", size(80, 24)), Some("one\ntwo".into()));
+        assert_eq!(screen("\u{4e2d}\u{6587}".as_bytes(), size(1, 1)), None);
+        assert_eq!(screen(b"x", size(1, 1)), Some("x".into()));
     }
 
     #[test]

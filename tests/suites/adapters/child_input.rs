@@ -6,11 +6,13 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tandem_harness::child::Subject;
 use tandem_harness::client::DapClient;
-use tandem_harness::deadline::deadline_ms;
+use tandem_harness::deadline::{deadline, deadline_ms};
 use tandem_harness::transcript::Transcript;
 
 /// Declares the cases for each adapter that is set up.
@@ -71,6 +73,61 @@ async fn check_waits_for_input(subject: Subject, pty: bool) -> anyhow::Result<()
     }
     editor.ok("processWriteInput", json!({ "data": "", "closeAfter": true })).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 7);
+    editor.finish().await
+}
+
+/// Has its terminal open only while it asks, as `ssh` in a script with redirected streams.
+const ASKS_AT_ITS_TERMINAL: &str = "import os
+streams = os.open('/dev/null', os.O_RDWR)
+for number in range(3): os.dup2(streams, number)
+with open('/dev/tty', 'r+b', buffering=0) as terminal:
+    terminal.write(b'ready? ')
+    terminal.write(b'got %d\\n' % len(terminal.readline()))
+";
+
+/// A signal suspends a thread when the thread would run next: until then its debugger can answer.
+async fn all_threads_are_suspended(pid: Pid) {
+    let is_suspended = |stat: &str| stat.rsplit(')').next().is_some_and(|rest| rest.trim().starts_with('T'));
+    let stats = || {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero()));
+        tasks.into_iter().flatten().flatten().map(|task| std::fs::read_to_string(task.path().join("stat")))
+    };
+    while !stats().all(|stat| stat.is_ok_and(|stat| is_suspended(&stat))) {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_opens_only_its_terminal_is_heard_and_loses_no_input() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let source = folder.path().join("asks.py");
+    std::fs::write(&source, ASKS_AT_ITS_TERMINAL)?;
+    let attributes = Subject::Python.with(json!({ "program": source, "pty": true }));
+    let mut editor = launch_program(attributes, &source, &[]).await?;
+    assert_eq!(asks(&mut editor).await?, "ready? ");
+    // Its debugger answers nothing while it is suspended.
+    let pid = editor.event("process").await?["systemProcessId"].as_i64().unwrap_or_default();
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).expect("the id of the process");
+    kill_process(pid, Signal::STOP)?;
+    tokio::time::timeout(deadline(10), all_threads_are_suspended(pid)).await?;
+    let threads = editor.send("threads", json!({})).await?;
+    let refusal = editor.response(threads).await?.body.to_string();
+    assert!(refusal.contains(&format!("kill -CONT {}", pid.as_raw_nonzero())), "{refusal}");
+    kill_process(pid, Signal::CONT)?;
+    // A terminal keeps 4,095 bytes of a line.
+    let data = "x".repeat(5000) + "\n";
+    let write = editor.send("processWriteInput", json!({ "data": data })).await?;
+    let refusal = editor.response(write).await?.body;
+    let error = &refusal["error"];
+    assert_eq!(
+        (&error["variables"]["code"], &error["data"]["bytesWritten"]),
+        (&json!("INVALID_PARAMETER"), &json!(0)),
+        "{error}"
+    );
+    editor.ok("processWriteInput", json!({ "data": data.get(906..) })).await?;
+    assert!(editor.take_stdout("got").await?.ends_with("got 4095\n"));
+    assert_eq!(editor.event("exited").await?["exitCode"], 0);
+    assert_eq!(editor.refused("processWriteInput", json!({ "data": "late\n" })).await?, "STDIN_CLOSED");
     editor.finish().await
 }
 

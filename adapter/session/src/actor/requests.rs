@@ -153,8 +153,8 @@ impl<H: Host> Actor<H> {
     pub(super) fn request_io(&mut self, ticket: Ticket, client: ClientId, request: IoRequest) {
         let cancel = self.requests.add_io(ticket);
         let (inbox, broker) = (self.inbox.clone(), self.broker.clone());
-        tokio::spawn(async move {
-            let result = match request {
+        let work = tokio::spawn(async move {
+            match request {
                 IoRequest::Write { data, close } => {
                     broker.write_input(&data, close, &cancel).await.map(IoAnswer::Written)
                 }
@@ -163,7 +163,14 @@ impl<H: Host> Actor<H> {
                 }
                 IoRequest::ReadInput => broker.input().map(IoAnswer::Input),
                 IoRequest::Resize(size) => broker.resize_terminal(size).map(|()| IoAnswer::Resized),
-            };
+            }
+        });
+        tokio::spawn(async move {
+            // Every request is answered, also one whose task panicked.
+            let result = work.await.unwrap_or_else(|error| {
+                let message = format!("a fault of Tandem ended the request: {error}");
+                Err(Failure::new(ErrorCode::IoFailed, message))
+            });
             inbox.event(HubEvent::IoReplied { ticket, result }).await;
         });
     }
