@@ -54,7 +54,7 @@ pub(super) async fn begin(call: &ToolCall, run: Arc<TestRun>, until: Instant) ->
             call.bridge.begin_test(run);
             let message = format!("the tests are being built: {doing}; the same call waits on");
             let wait = UnfinishedWait::because(Some(message));
-            Ok(RunStart::Answer(Box::new(RunAnswer::pending(ProgramState::Running, wait))))
+            Ok(RunStart::Answer(Box::new(RunAnswer::pending(ProgramState::Idle, wait))))
         }
     }
 }
