@@ -187,6 +187,7 @@ fn crates_leave_libraries_to_others() {
         ("adapter", &["rmcp", "lsp-types"][..]),
         ("adapter/error", &["tokio", "serde", "dap"]),
         ("adapter/download", &["serde"]),
+        ("adapter/cargo-messages", &["tokio", "dap", "lsp-types"]),
         ("adapter/process", &["dap"]),
         // Its `clippy.toml` names what it must not use of the standard library.
         (

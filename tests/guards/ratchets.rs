@@ -42,8 +42,9 @@ impl CrateCounts {
 }
 
 /// Ceilings of each crate: `json!`, `["key"]`, long files.
-const CEILINGS: [(&str, [usize; 3]); 21] = [
+const CEILINGS: [(&str, [usize; 3]); 22] = [
     ("adapter", [0, 15, 0]),
+    ("adapter/cargo-messages", [0, 0, 0]),
     ("adapter/child", [19, 39, 0]),
     ("adapter/clr-metadata", [0, 0, 0]),
     ("adapter/cordebug", [0, 0, 0]),

@@ -31,6 +31,7 @@ const PROGRAM_TARGETS: [&[&str]; 2] = [
         "adapter",
         "clr_metadata",
         "cordebug",
+        "tandem_cargo_messages",
         "tandem_child",
         "tandem_coreclr",
         "tandem_csharp",

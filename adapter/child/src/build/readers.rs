@@ -1,13 +1,11 @@
-//! Compiler output as diagnostics with locations: Cargo's JSON, the lines of C and C++ compilers and of Go's.
-//! Reads one line at a time and returns the text that the user sees. Runs no compiler ([`super`]);
+//! Compiler output as diagnostics with locations: Cargo's messages, the lines of C and C++ compilers and of
+//! Go's. Reads one line at a time and returns the text that the user sees. Runs no compiler ([`super`]);
 //! [`tandem_engine::builds`] makes a failure of the diagnostics.
 
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
-use serde_json::Value;
+use tandem_cargo_messages::{CargoMessage, RustcDiagnostic};
 use tandem_engine::builds::CompilerDiagnostic;
-use tandem_wire::types;
 
 /// Bytes of a message, after which no line is added to it.
 const MAX_MESSAGE_LEN: usize = 1 << 10;
@@ -26,76 +24,18 @@ pub(super) struct CompilerOutput {
 /// Reads a line, and returns the text for the user.
 pub(super) type Reader = fn(&str, &Path, &mut CompilerOutput) -> Option<String>;
 
-/// A message of Cargo. One of rustc itself is a [`RustcDiagnostic`].
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct BuildMessage {
-    #[serde(deserialize_with = "types::optional")]
-    reason: Option<String>,
-    #[serde(deserialize_with = "types::optional")]
-    executable: Option<PathBuf>,
-    #[serde(deserialize_with = "types::optional")]
-    target: Option<ArtifactTarget>,
-    message: Value,
-}
-
-/// The target of a Cargo artifact.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct ArtifactTarget {
-    name: String,
-}
-
-/// A diagnostic of rustc.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct RustcDiagnostic {
-    #[serde(deserialize_with = "types::optional")]
-    level: Option<String>,
-    #[serde(deserialize_with = "types::optional")]
-    message: Option<String>,
-    #[serde(deserialize_with = "types::optional")]
-    code: Option<DiagnosticCode>,
-    #[serde(deserialize_with = "types::list")]
-    spans: Vec<DiagnosticSpan>,
-    #[serde(deserialize_with = "types::optional")]
-    rendered: Option<String>,
-}
-
-/// The code of a diagnostic of rustc.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct DiagnosticCode {
-    code: String,
-}
-
-/// A place in a diagnostic of rustc.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct DiagnosticSpan {
-    is_primary: bool,
-    file_name: String,
-    line_start: u32,
-    column_start: u32,
-}
-
-/// JSON messages of Cargo (The Cargo Book, "External tools") or of rustc itself (The rustc book, "JSON
-/// output"); returns the text for the user.
+/// JSON messages of Cargo or of rustc itself; returns the text for the user.
 pub(super) fn rustc(line: &str, folder: &Path, compiler_output: &mut CompilerOutput) -> Option<String> {
-    let Ok(message) = serde_json::from_str::<Value>(line) else { return Some(line.to_owned()) };
-    let of_cargo: BuildMessage = types::read(&message);
-    match of_cargo.reason.as_deref() {
-        // Old compilers do not say what kind of message it is.
-        None => rustc_diagnostic(types::read(&message), folder, compiler_output),
-        Some("compiler-artifact") => {
-            if let Some(executable) = of_cargo.executable {
-                let name = of_cargo.target.unwrap_or_default().name;
-                compiler_output.executables.push((name, executable));
+    match tandem_cargo_messages::read_line(line) {
+        None => Some(line.to_owned()),
+        Some(CargoMessage::Diagnostic(found)) => rustc_diagnostic(found.message, folder, compiler_output),
+        Some(CargoMessage::Artifact(built)) => {
+            if let Some(executable) = built.executable {
+                compiler_output.executables.push((built.target.name, executable.into()));
             }
             None
         }
-        Some("compiler-message") => rustc_diagnostic(types::read(&of_cargo.message), folder, compiler_output),
-        Some(_) => None,
+        Some(CargoMessage::Other) => None,
     }
 }
 
@@ -105,17 +45,16 @@ fn rustc_diagnostic(
     folder: &Path,
     compiler_output: &mut CompilerOutput,
 ) -> Option<String> {
-    let severity = found.level.unwrap_or_default();
-    if let Some(span) = found.spans.iter().find(|span| span.is_primary)
-        && matches!(severity.as_str(), "error" | "warning")
+    if let Some(span) = found.primary_span()
+        && (found.is_error() || found.is_warning())
     {
         compiler_output.diagnostics.push(CompilerDiagnostic {
             file: folder.join(&span.file_name).display().to_string(),
             line: span.line_start,
             column: span.column_start,
-            severity,
+            severity: if found.is_error() { "error" } else { "warning" }.into(),
             code: found.code.unwrap_or_default().code,
-            message: found.message.unwrap_or_default(),
+            message: found.message,
         });
     }
     found.rendered
@@ -266,8 +205,9 @@ mod tests {
         );
         let mismatch = diagnostic("/p/src/main.rs".into(), (2, 9), "error", "mismatched types");
         assert_eq!(compiler_output.diagnostics[0], CompilerDiagnostic { code: "E0308".into(), ..mismatch });
-        // rustc itself, without Cargo.
-        let line = json!({ "$message_type": "diagnostic", "level": "error", "message": "no such name",
+        // rustc itself, without Cargo, which crashes.
+        let line = json!({ "$message_type": "diagnostic", "level": "error: internal compiler error",
+            "message": "no such name",
             "rendered": "error: no such name\n",
             "spans": [{ "is_primary": true, "file_name": "/q/one.rs", "line_start": 3,
                 "column_start": 1 }] });
@@ -275,7 +215,8 @@ mod tests {
             rustc(&line.to_string(), Path::new("/p"), &mut compiler_output).as_deref(),
             Some("error: no such name\n")
         );
-        assert_eq!(compiler_output.diagnostics[1].file, "/q/one.rs");
+        let crash = diagnostic("/q/one.rs".into(), (3, 1), "error", "no such name");
+        assert_eq!(compiler_output.diagnostics[1], crash);
         assert_eq!(
             rustc("   Compiling x", Path::new("/p"), &mut compiler_output).as_deref(),
             Some("   Compiling x")

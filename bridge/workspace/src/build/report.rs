@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use lsp_types::{Diagnostic, DiagnosticSeverity, NumberOrString, Position, Range};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+pub use tandem_cargo_messages::CargoArtifact;
 
 use crate::process::output::BoundedOutput;
 
@@ -76,42 +77,6 @@ pub struct FailedTest {
     /// The line of the failure, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-}
-
-/// A program that Cargo built, as it describes it.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub struct CargoArtifact {
-    /// Path of the package's manifest.
-    pub manifest_path: String,
-    /// Id of the package, in one of several forms.
-    pub package_id: String,
-    /// The target of the package.
-    pub target: CargoTarget,
-    /// How the target was built.
-    pub profile: CargoProfile,
-    /// Path of the program, if it is one.
-    pub executable: Option<String>,
-}
-
-/// A target of a package.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub struct CargoTarget {
-    /// Its name, which a test of a package may share with the package.
-    pub name: String,
-    /// The kinds, such as `lib` or `test`.
-    pub kind: Vec<String>,
-    /// Path of its root module.
-    pub src_path: String,
-}
-
-/// How a target was built.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub struct CargoProfile {
-    /// Whether it has the tests.
-    pub test: bool,
 }
 
 /// Grows while a tool runs.

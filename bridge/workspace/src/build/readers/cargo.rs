@@ -1,67 +1,14 @@
-//! `cargo --message-format=json`: compiler messages as JSON, everything else as text.
+//! The output of `cargo --message-format=json`: compiler messages become diagnostics, other lines stay text.
 //!
-//! Not here: the output of test programs, which the crate `tandem-testing` reads.
+//! Not here: the form of the messages (`tandem-cargo-messages`), and the output of test programs, which the
+//! crate `tandem-testing` reads.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use tandem_cargo_messages::{CargoDiagnostic, CargoMessage};
 
-use crate::build::report::{BuildDiagnostic, BuildReport, CargoArtifact};
-
-/// A message of Cargo: one line.
-#[derive(Deserialize)]
-#[serde(tag = "reason", rename_all = "kebab-case")]
-enum CargoMessage {
-    CompilerMessage {
-        #[serde(default)]
-        manifest_path: String,
-        message: RustcMessage,
-    },
-    CompilerArtifact(CargoArtifact),
-    #[serde(other)]
-    Other,
-}
-
-/// A message of the compiler.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct RustcMessage {
-    message: String,
-    level: String,
-    code: Option<RustcCode>,
-    spans: Vec<RustcSpan>,
-    children: Vec<RustcNote>,
-    /// The message as the compiler prints it.
-    rendered: Option<String>,
-}
-
-/// The id of a kind of message.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct RustcCode {
-    code: String,
-}
-
-/// A place of a message.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct RustcSpan {
-    file_name: String,
-    line_start: u32,
-    line_end: u32,
-    column_start: u32,
-    column_end: u32,
-    is_primary: bool,
-    label: Option<String>,
-}
-
-/// A note or a suggestion below a message.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct RustcNote {
-    message: String,
-}
+use crate::build::report::{BuildDiagnostic, BuildReport};
 
 /// Reads one run of cargo.
 #[derive(Debug)]
@@ -79,42 +26,35 @@ impl CargoParser {
 
     /// Reads a line of the output.
     pub fn line(&mut self, line: &str, report: &mut BuildReport) {
-        if line.starts_with("{\"reason\":")
-            && let Ok(message) = serde_json::from_str::<CargoMessage>(line)
-        {
-            match message {
-                CargoMessage::CompilerMessage { manifest_path, message } => {
-                    self.message(&manifest_path, message, report);
-                }
-                CargoMessage::CompilerArtifact(artifact) if artifact.executable.is_some() => {
-                    report.artifacts.push(artifact);
-                }
-                CargoMessage::CompilerArtifact(_) | CargoMessage::Other => {}
+        match tandem_cargo_messages::read_line(line) {
+            None => report.say(line),
+            Some(CargoMessage::Diagnostic(found)) => self.message(&found, report),
+            Some(CargoMessage::Artifact(artifact)) if artifact.executable.is_some() => {
+                report.artifacts.push(artifact);
             }
-            return;
+            Some(CargoMessage::Artifact(_) | CargoMessage::Other) => {}
         }
-        report.say(line);
     }
 
-    fn message(&mut self, manifest: &str, message: RustcMessage, report: &mut BuildReport) {
+    fn message(&mut self, found: &CargoDiagnostic, report: &mut BuildReport) {
+        let message = &found.message;
         if let Some(rendered) = &message.rendered {
             rendered.trim_end().lines().for_each(|line| report.say(line));
         }
-        let level = message.level.as_str();
-        let primary = message.spans.iter().find(|span| span.is_primary);
-        // Summaries such as `aborting due to 2 previous errors` have no location.
-        let (true, Some(span)) = (level.starts_with("error") || level == "warning", primary) else { return };
+        let (true, Some(span)) = (message.is_error() || message.is_warning(), message.primary_span()) else {
+            return;
+        };
         let notes = message.children.iter().map(|child| &child.message);
         let texts = [&message.message].into_iter().chain(&span.label).chain(notes);
         let text = texts.map(String::as_str).collect::<Vec<_>>().join("\n");
-        let file = self.resolve(manifest, &span.file_name);
+        let file = self.resolve(&found.manifest_path, &span.file_name);
         report.add_diagnostic(&BuildDiagnostic {
             file: &file,
             line: span.line_start,
             column: span.column_start,
             end_line: span.line_end,
             end_column: span.column_end,
-            error: level != "warning",
+            error: message.is_error(),
             code: message.code.as_ref().map(|code| code.code.as_str()).unwrap_or_default(),
             message: &text,
             source: "rustc",
