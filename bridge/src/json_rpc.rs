@@ -4,6 +4,8 @@
 //!
 //! Not here: the meaning of methods (`handler`).
 
+mod json_check;
+
 use std::borrow::Cow;
 
 use rmcp::RoleServer;
@@ -12,6 +14,8 @@ use serde::Serialize;
 use serde_json::Value;
 use tandem_wire::outer_fields::OuterFields;
 use tandem_wire::{lenient, types};
+
+use json_check::DroppedValue;
 
 const PARSE_ERROR: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;
@@ -69,9 +73,9 @@ pub fn parse_line(line: &[u8]) -> ParsedLine {
 /// # Errors
 /// The error response for text that is not JSON; `None` when no response is due.
 pub fn text(body: &[u8]) -> Result<Cow<'_, [u8]>, Option<Value>> {
-    let Err(error) = serde_json::from_slice::<Value>(body) else { return Ok(Cow::Borrowed(body)) };
+    let Err(error) = serde_json::from_slice::<DroppedValue>(body) else { return Ok(Cow::Borrowed(body)) };
     let escaped = lenient::readable(body);
-    if matches!(escaped, Cow::Owned(_)) && serde_json::from_slice::<Value>(&escaped).is_ok() {
+    if matches!(escaped, Cow::Owned(_)) && serde_json::from_slice::<DroppedValue>(&escaped).is_ok() {
         return Ok(escaped);
     }
     let outer = OuterFields::of(body);
@@ -190,6 +194,30 @@ mod tests {
             r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}"#,
         ] {
             assert!(!matches!(parse_line(line.as_bytes()), ParsedLine::Refused(_)), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_check_of_a_body_accepts_what_a_value_accepts() {
+        fn outcome<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<(), String> {
+            serde_json::from_slice::<T>(body).map(drop).map_err(|error| error.to_string())
+        }
+        let nested = |depth: usize| ("[".repeat(depth) + &"]".repeat(depth)).into_bytes();
+        for body in [
+            br#"{"a":[1,-1,1.5,1e300,true,null,"\ud83d\ude00",{}],"a":""}"#.as_slice(),
+            br#"{"a":1e999}"#,
+            br#"{"a":"\ud83d"}"#,
+            br#"{"\ud83d":1}"#,
+            b"\"\x01\"",
+            b"\"\xff\"",
+            b"{} {}",
+            b"[1,]",
+            b"",
+            &nested(127),
+            &nested(128),
+        ] {
+            let shown = String::from_utf8_lossy(body);
+            assert_eq!(outcome::<DroppedValue>(body), outcome::<Value>(body), "{shown}");
         }
     }
 
