@@ -2,12 +2,14 @@
 //!
 //! Not here: the order of writers and their time limits ([`super::stdin`]).
 
-use rustix::termios::{LocalModes, tcgetattr};
-use tandem_error::{ErrorCode, Failure};
+use std::io::{Error, ErrorKind};
+
+use rustix::termios::{LocalModes, SpecialCodeIndex, tcgetattr};
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
 
 use super::terminal::END_OF_INPUT;
+use super::text;
 
 /// How often end of file is written to a terminal.
 const MAX_END_OF_FILE_WRITES: u8 = 8;
@@ -32,46 +34,33 @@ pub(super) enum InputSink {
     },
 }
 
-/// A line that the program's terminal cannot take.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct TooLongLine {
-    /// Where it begins in what is to be written.
-    pub(super) start: usize,
-    len: usize,
-}
-
-impl TooLongLine {
-    /// The refusal of a write with this line.
-    pub(super) fn failure(&self) -> Failure {
-        let message = format!(
-            "the program's terminal takes lines of at most {MAX_LINE_LEN} bytes, and this one has {}; it was \
-            not written, nor was what follows it",
-            self.len
-        );
-        Failure::new(ErrorCode::InvalidParameter, message).hint(
-            "write shorter lines, or launch the program without `pty`: a pipe takes lines of any length",
-        )
-    }
-}
-
 impl InputSink {
+    /// Writes the beginning of `data`; returns its length. In a terminal, a long line goes in parts that the
+    /// terminal keeps, each passed on to the program with the key for the end of input: in the middle of a
+    /// line that key ends a read, not the input (termios(3), `VEOF`).
     pub(super) async fn write(&mut self, data: &[u8]) -> std::io::Result<usize> {
         match self {
             Self::Pipe(pipe) => pipe.write(data).await,
             Self::Terminal { ours, line_len } => {
-                let written = ours.write(data).await?;
-                let typed = data.get(..written).unwrap_or(data);
+                let Some(end_key) = line_end_key(ours) else {
+                    // Single keys are not kept for a line.
+                    *line_len = 0;
+                    return ours.write(data).await;
+                };
+                let mut part = part_in_line(*line_len, data);
+                if part.is_empty() && !data.is_empty() {
+                    if end_key == 0 {
+                        return Err(no_end_key());
+                    }
+                    ours.write_all(&[end_key]).await?;
+                    *line_len = 0;
+                    part = part_in_line(0, data);
+                }
+                let written = ours.write(part).await?;
+                let typed = part.get(..written).unwrap_or(part);
                 *line_len = typed.iter().fold(*line_len, |len, key| line_len_after(len, *key));
                 Ok(written)
             }
-        }
-    }
-
-    /// The first line that would lose its end in this terminal, if the program reads lines now.
-    pub(super) fn too_long_line(&self, data: &[u8]) -> Option<TooLongLine> {
-        match self {
-            Self::Terminal { ours, line_len } if takes_lines(ours) => first_too_long_line(*line_len, data),
-            Self::Terminal { .. } | Self::Pipe(_) => None,
         }
     }
 
@@ -88,8 +77,20 @@ impl InputSink {
     }
 }
 
-fn takes_lines(terminal: &pipe::Sender) -> bool {
-    tcgetattr(terminal).is_ok_and(|modes| modes.local_modes.contains(LocalModes::ICANON))
+/// The key for the end of input of a terminal whose program reads lines, 0 if it has switched the key off;
+/// `None` while it reads single keys.
+fn line_end_key(terminal: &pipe::Sender) -> Option<u8> {
+    let modes = tcgetattr(terminal).ok()?;
+    let reads_lines = modes.local_modes.contains(LocalModes::ICANON);
+    reads_lines.then(|| modes.special_codes[SpecialCodeIndex::VEOF])
+}
+
+fn no_end_key() -> Error {
+    let message = format!(
+        "its terminal takes lines of at most {MAX_LINE_LEN} bytes, and the program has switched off the key \
+        for the end of input; write shorter lines"
+    );
+    Error::new(ErrorKind::InvalidInput, message)
 }
 
 fn line_len_after(len: usize, key: u8) -> usize {
@@ -100,45 +101,70 @@ fn line_len_after(len: usize, key: u8) -> usize {
     }
 }
 
-/// The first line of `data` that does not fit, after a line of `open_len` bytes that has no end yet.
-fn first_too_long_line(open_len: usize, data: &[u8]) -> Option<TooLongLine> {
-    let (mut start, mut len) = (0, open_len);
-    for (at, key) in data.iter().enumerate() {
+/// The beginning of `data` that a terminal keeps after a line of `open_len` bytes that has no end yet. It
+/// does not split a character.
+fn part_in_line(open_len: usize, data: &[u8]) -> &[u8] {
+    let mut len = open_len;
+    let end = data.iter().position(|key| {
         len = line_len_after(len, *key);
-        if len == 0 {
-            start = at + 1;
-        } else if len > MAX_LINE_LEN {
-            let rest = data.get(at + 1..).unwrap_or_default();
-            let rest = rest.iter().take_while(|key| !LINE_ENDS.contains(*key)).count();
-            return Some(TooLongLine { start, len: len + rest });
-        }
-    }
-    None
+        len > MAX_LINE_LEN
+    });
+    let Some(part) = end.and_then(|end| data.get(..end)) else { return data };
+    part.get(..part.len() - text::incomplete_tail(part)).unwrap_or(part)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::os::fd::OwnedFd;
+    use std::time::Duration;
+
+    use super::super::terminal::PseudoTerminal;
     use super::*;
 
     #[test]
-    fn a_line_that_a_terminal_would_cut_is_found_wherever_it_begins() {
+    fn a_line_is_split_where_a_terminal_would_drop_its_end() {
         let line = |len: usize, end: &str| "x".repeat(len) + end;
-        let found = |open_len: usize, data: &str| {
-            first_too_long_line(open_len, data.as_bytes()).map(|line| (line.start, line.len))
-        };
+        let kept = |open_len: usize, data: &str| part_in_line(open_len, data.as_bytes()).len();
         for fits in [
             line(4095, "\n"),
             line(4095, ""),
             line(4095, "\r") + &line(4095, "\x04"),
             line(5000, "").replace("xxxxx", "xxx\x7f\x7f"),
+            // Keys that take the line away.
+            line(3000, "\x15") + &line(3000, "\x03") + &line(3000, ""),
         ] {
-            assert_eq!(found(0, &fits), None);
+            assert_eq!(kept(0, &fits), fits.len());
         }
-        assert_eq!(found(0, &line(4096, "\n")), Some((0, 4096)));
-        assert_eq!(found(0, &(line(9, "\n") + &line(5000, "\nmore\n"))), Some((10, 5000)));
-        // Keys that take the line away, and a line that an earlier write began.
-        assert_eq!(found(0, &(line(3000, "\x15") + &line(3000, "\x03") + &line(3000, ""))), None);
-        assert_eq!(found(4000, &line(96, "\n")), Some((0, 4096)));
-        assert_eq!(found(4000, "\nx"), None);
+        assert_eq!(kept(0, &line(4096, "\n")), 4095);
+        assert_eq!(kept(0, &(line(9, "\n") + &line(5000, "\nmore\n"))), 10 + 4095);
+        assert_eq!(kept(0, &(line(4094, "") + "é\n")), 4094);
+        // After a line that an earlier write began.
+        assert_eq!(kept(4000, &line(96, "\n")), 95);
+        assert_eq!((kept(4095, "x"), kept(4095, "\n"), kept(4000, "\nx")), (0, 1, 2));
+    }
+
+    #[tokio::test]
+    async fn a_terminal_passes_on_lines_of_any_length_to_a_program_that_reads_later() {
+        let PseudoTerminal { ours, programs, .. } = PseudoTerminal::open().unwrap();
+        rustix::io::ioctl_fionbio(&ours, true).unwrap();
+        let ours = pipe::Sender::from_owned_fd_unchecked(OwnedFd::from(ours)).unwrap();
+        let mut sink = InputSink::Terminal { ours, line_len: 0 };
+        let input = "é".repeat(100_000) + "\n" + &"x".repeat(4095) + "\nnext\n";
+        let expected = input.clone();
+        let reader = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(100));
+            // A buffer that the parts fill exactly, or not.
+            let mut lines = BufReader::with_capacity(4095, std::fs::File::from(programs));
+            let mut read = String::new();
+            while read.len() < expected.len() && lines.read_line(&mut read).unwrap() > 0 {}
+            assert!(read == expected, "{} of {} bytes", read.len(), expected.len());
+        });
+        let mut rest = input.as_bytes();
+        while !rest.is_empty() {
+            let written = sink.write(rest).await.unwrap();
+            rest = rest.get(written..).unwrap_or_default();
+        }
+        tokio::task::spawn_blocking(|| reader.join()).await.unwrap().unwrap();
     }
 }

@@ -221,9 +221,6 @@ impl ProgramStdin {
         };
         let mut guard = self.pipe.lock().await;
         let Some(pipe) = guard.as_mut() else { return Err(closed_failure("it was closed before")) };
-        // The lines of a file reach a terminal as they are: the launch asked for both.
-        let too_long = given.and_then(|_| pipe.too_long_line(data));
-        let data = too_long.as_ref().and_then(|line| data.get(..line.start)).unwrap_or(data);
         while let Some(rest) = data.get(*written..).filter(|rest| !rest.is_empty()) {
             let rest = whole_part(rest);
             match pipe.write(rest).await {
@@ -246,9 +243,6 @@ impl ProgramStdin {
                     .data(bytes_written(*written)));
                 }
             }
-        }
-        if let Some(line) = too_long {
-            return Err(line.failure().data(bytes_written(*written)));
         }
         if close {
             if let Some(way) = guard.as_mut() {

@@ -1,10 +1,9 @@
 //! Tandem's own terminal for a launch with `pty`: with one, a C program does not buffer its output.
 //!
 //! Bytes pass as they are in both directions: no `\r` before `\n`, and no echo unless a person types
-//! ([`Pty::Echoing`]). Input goes by lines, as people's does, so that end of file can be said; a line may
-//! have 4,095 bytes.
+//! ([`Pty::Echoing`]). Input goes by lines, as people's does, so that end of file can be said.
 //!
-//! Not here: a client's terminal ([`super::terminal_launch`]).
+//! Not here: a client's terminal ([`super::terminal_launch`]), input in it ([`super::input_sink`]).
 
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
