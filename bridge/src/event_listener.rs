@@ -16,6 +16,9 @@ use crate::snapshot::{ProgramState, Snapshot};
 
 /// Events that are kept for a slow receiver, which learns how many it missed.
 const MAX_BACKLOG: usize = 4096;
+/// Faults of the program's input and output that are kept for the next answer; one may follow another.
+const MAX_WARNINGS: usize = 16;
+
 /// Keeps what the events of a session report.
 #[derive(Debug)]
 pub struct EventListener {
@@ -23,6 +26,8 @@ pub struct EventListener {
     pub snapshot: watch::Sender<Snapshot>,
     event_log: Mutex<EventLog>,
     logged: Mutex<LogpointBuffer>,
+    /// Faults of the program's input and output that no answer has reported.
+    warnings: Mutex<Vec<String>>,
     events: broadcast::Sender<Arc<Event>>,
 }
 
@@ -32,6 +37,7 @@ impl Default for EventListener {
             snapshot: watch::Sender::new(Snapshot::default()),
             event_log: Mutex::default(),
             logged: Mutex::default(),
+            warnings: Mutex::default(),
             events: broadcast::Sender::new(MAX_BACKLOG),
         }
     }
@@ -53,13 +59,28 @@ impl EventListener {
         self.events.subscribe()
     }
 
+    /// Removes and returns the faults of the program's input and output that no answer has reported.
+    pub fn take_warnings(&self) -> Vec<String> {
+        std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn add_warnings(&self, lines: &str) {
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = MAX_WARNINGS.saturating_sub(warnings.len());
+        warnings.extend(lines.lines().take(room).map(str::to_owned));
+    }
+
     fn take(&self, event: Event) {
         self.event_log(|event_log| event_log.record(&event));
         if event.event == "output"
-            && types::read::<OutputDetails>(&event.body).from.as_deref() == Some("logMessage")
+            && let Some(from) = types::read::<OutputDetails>(&event.body).from
         {
             let body: OutputEventBody = types::read(&event.body);
-            self.with_logpoints(|logged| logged.push(&body.output));
+            match from.as_str() {
+                "logMessage" => self.with_logpoints(|logged| logged.push(&body.output)),
+                "stdio" => self.add_warnings(&body.output),
+                _ => {}
+            }
         }
         self.snapshot.send_if_modified(|snapshot| snapshot.apply_event(&event));
         self.publish(event);
@@ -311,12 +332,16 @@ mod tests {
             json!({ "category": "console", "output": "the step waits for a call to end\n" }),
             json!({ "category": "console", "output": "Shop: Information: sold\n", "from": "program" }),
             json!({ "category": "console", "output": "i = 3\n", "from": "logMessage" }),
+            json!({ "category": "important", "output": "no room in `o`\nno room in `e`\n", "from": "stdio" }),
+            json!({ "category": "important", "output": "[9 bytes of stdout were not shown]\n" }),
             json!({ "category": "stdout", "output": "hello\n" }),
         ] {
             listener.take(Event::new("output", body));
         }
         assert_eq!(listener.snapshot.borrow().advice.console, "the step waits for a call to end");
         assert_eq!(listener.with_logpoints(LogpointBuffer::take), Some((vec!["i = 3".to_owned()], 0)));
+        assert_eq!(listener.take_warnings(), ["no room in `o`", "no room in `e`"]);
+        assert!(listener.take_warnings().is_empty());
     }
 
     #[test]

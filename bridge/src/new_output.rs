@@ -36,6 +36,9 @@ pub struct NewOutput {
     /// Older lines of log messages that were dropped.
     #[serde(skip_serializing_if = "Option::is_none")]
     logged_dropped: Option<u64>,
+    /// Faults of the program's input and output.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 impl NewOutput {
@@ -57,6 +60,7 @@ impl NewOutput {
             // Its output is not readable here.
             Err(_) => Self::default(),
         };
+        output.warnings = root.listener.take_warnings();
         if let Some((lines, dropped)) = session.listener.with_logpoints(LogpointBuffer::take) {
             output.add_logged(lines, dropped);
         }

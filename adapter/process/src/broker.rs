@@ -19,9 +19,9 @@ use super::drain_thread;
 use super::exec_shim::ExecShim;
 use super::exit::ExitInfo;
 use super::file_input::feed_file;
-use super::input_wait::{self, ObservedProgram, QUIET_INTERVAL};
 use super::named_pipes::NamedPipes;
 use super::needs_terminal;
+use super::output_copy::OutputCopy;
 use super::rate_limiter::RateLimiter;
 use super::redirection::Redirection;
 use super::stdin::{self, InputRecord, ProgramStdin};
@@ -124,9 +124,9 @@ impl Broker {
         let files = self.redirection().open()?;
         let (mut child, pipes) = Child::spawn(&self.0.stub, spec)?;
         let input = files.stdin.map(|file| (file, child.when_released()));
-        let stdin = self.take_over(child.pid(), pipes, (files.stdout, files.stderr), child.exit())?;
+        let stdin = self.take_over(child.pid(), pipes, files.copies, child.exit())?;
         if let Some((file, released)) = input {
-            self.0.runtime.spawn(feed_file(stdin, file, released, child.exit()));
+            self.0.runtime.spawn(feed_file(stdin, file, released, child.exit(), self.warner()));
         }
         Ok(child)
     }
@@ -172,9 +172,10 @@ impl Broker {
         let (named_pipes, pipes) = NamedPipes::new(pty).map_err(|error| {
             Failure::new(ErrorCode::LaunchFailed, format!("cannot make pipes for the program: {error}"))
         })?;
-        let stdin = self.take_over(0, pipes, (files.stdout, files.stderr), named_pipes.exit())?;
+        let stdin = self.take_over(0, pipes, files.copies, named_pipes.exit())?;
         if let Some(file) = files.stdin {
-            self.0.runtime.spawn(feed_file(stdin, file, std::future::ready(Ok(())), named_pipes.exit()));
+            let released = std::future::ready(Ok(()));
+            self.0.runtime.spawn(feed_file(stdin, file, released, named_pipes.exit(), self.warner()));
         }
         Ok(named_pipes)
     }
@@ -191,15 +192,15 @@ impl Broker {
         &self,
         pid: u32,
         pipes: ChildPipes,
-        copies: (Option<File>, Option<File>),
+        [stdout_copy, stderr_copy]: [Option<OutputCopy>; 2],
         exit: watch::Receiver<Option<ExitInfo>>,
     ) -> Result<Arc<ProgramStdin>, Failure> {
         let runtime = self.0.runtime.enter();
         let stdin = Arc::new(ProgramStdin::new(pipes.stdin, pipes.terminal.as_deref())?);
         drop(runtime);
         let mut streams = self.lock();
-        streams.stdout.copy_to(copies.0);
-        streams.stderr.copy_to(copies.1);
+        streams.stdout.copy_to(stdout_copy);
+        streams.stderr.copy_to(stderr_copy);
         streams.ownership = Ownership::Ours { pid, reader: pid, stdin: stdin.clone(), exit };
         streams.hinted = false;
         let failed = |error: std::io::Error| {
@@ -217,6 +218,15 @@ impl Broker {
             self.drain_in_thread("program-stderr", stderr, |streams| &mut streams.stderr).map_err(failed)?;
         }
         Ok(stdin)
+    }
+
+    /// Adds a line about a fault for all clients.
+    fn warner(&self) -> impl FnOnce(&str) + Send + use<> {
+        let broker = self.clone();
+        move |text| {
+            broker.lock().warn(text);
+            broker.report_change();
+        }
     }
 
     /// Starts a process that serves the debugger and is not the program; the caller gets its pipes.
@@ -237,6 +247,7 @@ impl Broker {
         let mut streams = self.lock();
         let stream = if to_stderr { &mut streams.stderr } else { &mut streams.stdout };
         stream.push(text.as_bytes());
+        streams.note_stream_warnings();
         drop(streams);
         self.report_change();
     }
@@ -378,19 +389,5 @@ impl Broker {
     /// `NO_SESSION`, `IO_NOT_OWNED`.
     pub fn input(&self) -> Result<InputRecord, Failure> {
         Ok(self.lock().stdin()?.input_record())
-    }
-
-    /// Whether the program is blocked until it can read its input, by one look at it.
-    pub fn is_blocked_on_input(&self) -> bool {
-        self.observed_program(false).is_some_and(|subject| {
-            subject.is_empty && input_wait::sample(subject.pid, &subject.input).is_wait()
-        })
-    }
-
-    /// The program to sample to find out whether it waits for input; `None` if the debugger has `stopped` it.
-    pub(super) fn observed_program(&self, stopped: bool) -> Option<ObservedProgram> {
-        let (pid, stdin) = self.lock().ownership.reader().filter(|_| !stopped)?;
-        let has_printed = self.lock().stdout.has_printed_within(QUIET_INTERVAL);
-        Some(ObservedProgram::new(pid, &stdin, has_printed))
     }
 }

@@ -10,6 +10,7 @@ use super::broker::Broker;
 use super::drain::DrainedStream;
 use super::output_read::{newest_start, take_text};
 use super::streams::StreamPositions;
+use super::text;
 
 /// Most text of one `output` event, bytes.
 const MAX_CHUNK_LEN: usize = 64 * 1024;
@@ -19,10 +20,13 @@ const MAX_FULL_FLUSH_FOLLOWERS: usize = 4;
 /// for the stop, or for an answer behind it, waits for all of that.
 const MAX_BYTES_BEFORE_STOP: usize = 4 * 1024 * 1024;
 
+/// The category of lines about faults of the program's input and output.
+pub const WARNING_CATEGORY: &str = "important";
+
 /// A piece of output for an `output` event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputChunk {
-    /// `stdout` or `stderr`.
+    /// `stdout`, `stderr` or [`WARNING_CATEGORY`].
     pub category: &'static str,
     /// The output, cut between characters.
     pub text: String,
@@ -36,6 +40,8 @@ pub struct OutputCursor {
     broker: Broker,
     changed: watch::Receiver<()>,
     at: StreamPositions,
+    /// Its place in the lines about faults.
+    warned: u64,
     /// When it may take the next piece; none before it knows that there is one.
     turn: Option<Instant>,
     /// It has once reached the end of the output: everything kept when it joined was sent.
@@ -55,8 +61,14 @@ impl OutputCursor {
             *passed = 0;
             (!text.is_empty() || dropped > 0).then_some(OutputChunk { category, text, dropped })
         };
-        let chunk = one(&streams.stdout, &mut self.at.stdout, &mut self.passed.stdout, "stdout")
+        let mut chunk = one(&streams.stdout, &mut self.at.stdout, &mut self.passed.stdout, "stdout")
             .or_else(|| one(&streams.stderr, &mut self.at.stderr, &mut self.passed.stderr, "stderr"));
+        if chunk.is_none() && streams.warnings.end() > self.warned {
+            let lines = streams.warnings.read(self.warned, usize::MAX);
+            self.warned = lines.end;
+            let text = text::decode(lines.bytes);
+            chunk = Some(OutputChunk { category: WARNING_CATEGORY, text, dropped: 0 });
+        }
         drop(streams);
         self.caught_up |= chunk.is_none();
         if self.turn.take().is_some() {
@@ -87,10 +99,12 @@ impl OutputCursor {
         }
     }
 
-    /// Whether everything up to these positions was taken. Of a character that is not all there,
-    /// [`Self::next_chunk`] returns nothing.
+    /// Whether everything up to these positions was taken, and all lines about faults. Of a character that is
+    /// not all there, [`Self::next_chunk`] returns nothing.
     pub fn has_reached(&self, positions: StreamPositions) -> bool {
-        self.at.stdout >= positions.stdout && self.at.stderr >= positions.stderr
+        self.at.stdout >= positions.stdout
+            && self.at.stderr >= positions.stderr
+            && self.warned >= self.broker.lock().warnings.end()
     }
 
     /// There may be more than was taken: the next [`OutputCursor::changed`] does not wait for it.
@@ -125,6 +139,7 @@ impl Broker {
             changed,
             broker: self.clone(),
             at: StreamPositions::default(),
+            warned: 0,
             turn: None,
             caught_up: false,
             passed: StreamPositions::default(),
@@ -137,6 +152,8 @@ mod tests {
     use super::*;
     use std::fs::File;
     use std::path::PathBuf;
+
+    use super::super::output_copy::OutputCopy;
 
     #[tokio::test]
     async fn the_last_bytes_count_however_few_and_half_a_character_does_not() {
@@ -158,6 +175,30 @@ mod tests {
         assert_eq!(cursor.next_chunk().map(|chunk| chunk.text), Some("€".into()));
         assert!(cursor.has_reached(broker.drain_output()));
     }
+
+    #[tokio::test]
+    async fn each_client_receives_a_warning_once_and_the_output_as_before() {
+        let broker = Broker::new(1024, PathBuf::from("stub"));
+        let cursor = broker.cursor();
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        broker.lock().stdout.copy_to(Some(OutputCopy::new(full, "/dev/full".into(), "stdout")));
+        broker.feed(false, "one\n");
+        broker.feed(false, "two\n");
+        let printed = broker.drain_output();
+        for mut cursor in [cursor, broker.cursor()] {
+            assert_eq!(cursor.next_chunk().map(|chunk| chunk.text), Some("one\ntwo\n".into()));
+            assert!(!cursor.has_reached(printed));
+            let warning = cursor.next_chunk().unwrap();
+            assert_eq!(
+                (warning.category, warning.text.lines().count()),
+                (WARNING_CATEGORY, 1),
+                "{warning:?}"
+            );
+            assert!(warning.text.contains("`/dev/full`: No space left"), "{warning:?}");
+            assert!(cursor.has_reached(printed) && cursor.next_chunk().is_none());
+        }
+    }
+
     #[tokio::test]
     async fn before_a_stop_many_get_the_newest_and_what_they_miss_is_counted() {
         let broker = Broker::new(8 << 20, PathBuf::from("stub"));

@@ -3,12 +3,12 @@
 //! Not here: the thread that drains it ([`super::drain_thread`]).
 
 use std::fs::File;
-use std::io::Write;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 
+use super::output_copy::OutputCopy;
 use super::ring::RingBuffer;
 use super::terminal_answers::TerminalAnswers;
 use super::terminal_size::TerminalSize;
@@ -39,7 +39,9 @@ pub struct DrainedStream {
     /// For a terminal: the answers to the program's queries.
     answers: Option<TerminalAnswers>,
     /// A file that also gets all output.
-    copy: Option<File>,
+    copy: Option<OutputCopy>,
+    /// What users do not know yet about a fault of the stream or its copy.
+    warning: Option<String>,
     /// The newest output, which clients read.
     pub ring: RingBuffer,
 }
@@ -55,24 +57,30 @@ impl DrainedStream {
             printed: None,
             answers: None,
             copy: None,
+            warning: None,
             ring: RingBuffer::new(capacity),
         }
     }
 
     /// Also writes further output to this file.
-    pub fn copy_to(&mut self, file: Option<File>) {
-        self.copy = file;
+    pub(super) fn copy_to(&mut self, copy: Option<OutputCopy>) {
+        self.copy = copy;
     }
 
     /// Appends output to the ring and the copy.
     pub fn push(&mut self, bytes: &[u8]) {
         self.ring.push(bytes);
-        if let Some(file) = &mut self.copy
-            && let Err(error) = file.write_all(bytes)
+        if let Some(copy) = &mut self.copy
+            && let Err(warning) = copy.write(bytes)
         {
-            tracing::warn!(%error, "copying the program's output to a file failed; the rest is not copied");
+            self.warning = Some(warning);
             self.copy = None;
         }
+    }
+
+    /// Takes what users must know about a fault of the stream or its copy.
+    pub(super) fn take_warning(&mut self) -> Option<String> {
+        self.warning.take()
     }
 
     /// Takes over a read end; returns what the draining thread polls. With `answers` it is a terminal, and
@@ -144,6 +152,9 @@ impl DrainedStream {
     pub(super) fn close(&mut self) {
         self.pipe = None;
         self.block = Vec::new();
+        if let Some(warning) = self.copy.take().and_then(OutputCopy::finish) {
+            self.warning = Some(warning);
+        }
     }
 
     /// Reads what is in the pipe now, at most one block; returns whether there may be more. At the
@@ -179,8 +190,10 @@ impl DrainedStream {
                 false
             }
             Err(error) => {
-                tracing::warn!(%error, "reading the program's output failed");
                 self.close();
+                self.warning = Some(format!(
+                    "cannot read the program's output: {error}; what follows is lost; restart the program"
+                ));
                 false
             }
         }
@@ -197,6 +210,7 @@ pub fn wait_readable(pipe: &File) {
 #[cfg(test)]
 mod tests {
     use std::fs::OpenOptions;
+    use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;
 
     use rustix::fs::OFlags;

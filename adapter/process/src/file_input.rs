@@ -10,12 +10,14 @@ use tokio::sync::{oneshot, watch};
 use super::exit::ExitInfo;
 use super::stdin::ProgramStdin;
 
-/// Gives the program a file as its input once it is released, until it has ended or wants no more.
+/// Gives the program a file as its input once it is released, until it has ended or wants no more. Clients
+/// learn of a failure.
 pub(super) async fn feed_file(
     stdin: Arc<ProgramStdin>,
     file: File,
     released: impl Future<Output = Result<(), oneshot::error::RecvError>>,
     mut exit: watch::Receiver<Option<ExitInfo>>,
+    warn: impl FnOnce(&str),
 ) {
     if released.await.is_err() {
         return;
@@ -27,6 +29,6 @@ pub(super) async fn feed_file(
     if let Err(failure) = fed.as_ref()
         && failure.code != ErrorCode::StdinClosed
     {
-        tracing::warn!(%failure, "the program has not received all of its input");
+        warn(&format!("the program has not received all of its input: {failure}"));
     }
 }

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::broker::Broker;
 use super::drain::DrainedStream;
-use super::input_wait::{InputWaitKind, WaitDetector};
+use super::input_wait::{self, InputWaitKind, ObservedProgram, QUIET_INTERVAL, WaitDetector};
 use super::streams::{ClientKey, Ownership, StreamPositions, Streams};
 use super::{terminal, text};
 
@@ -231,6 +231,20 @@ impl Broker {
             }
             tokio::time::sleep(POLL_INTERVAL).await;
         }
+    }
+
+    /// Whether the program is blocked until it can read its input, by one look at it.
+    pub fn is_blocked_on_input(&self) -> bool {
+        self.observed_program(false).is_some_and(|subject| {
+            subject.is_empty && input_wait::sample(subject.pid, &subject.input).is_wait()
+        })
+    }
+
+    /// The program to sample to find out whether it waits for input; `None` if the debugger has `stopped` it.
+    pub(super) fn observed_program(&self, stopped: bool) -> Option<ObservedProgram> {
+        let (pid, stdin) = self.lock().ownership.reader().filter(|_| !stopped)?;
+        let has_printed = self.lock().stdout.has_printed_within(QUIET_INTERVAL);
+        Some(ObservedProgram::new(pid, &stdin, has_printed))
     }
 
     /// The last lines the program wrote to stderr, at most `limit` bytes: why it ended.

@@ -1,8 +1,8 @@
 //! Redirection of stdio to files (`stdio` of a launch): one that the program's stdin is read from, and copies
 //! of what it prints. The broker still owns all three streams: clients receive the output as usual.
 //!
-//! Parses the attribute and opens the files; [`super::broker`] passes on the input, [`super::drain`] writes
-//! the copies.
+//! Parses the attribute and opens the files; [`super::file_input`] passes on the input,
+//! [`super::output_copy`] writes the copies.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 use serde_json::Value;
 use tandem_error::{ErrorCode, Failure};
+
+use super::output_copy::OutputCopy;
 
 /// The streams, in the order of a list.
 const STREAMS: [&str; 3] = ["stdin", "stdout", "stderr"];
@@ -28,8 +30,7 @@ pub struct Redirection {
 #[derive(Debug, Default)]
 pub(super) struct RedirectedFiles {
     pub(super) stdin: Option<File>,
-    pub(super) stdout: Option<File>,
-    pub(super) stderr: Option<File>,
+    pub(super) copies: [Option<OutputCopy>; 2],
 }
 
 impl Redirection {
@@ -84,15 +85,19 @@ impl Redirection {
                 .transpose()
         };
         let stdin = open(&self.stdin, input(), "read the program's stdin from")?;
-        let stdout = open(&self.stdout, output(), WRITE)?;
+        let copy = |path: &Option<PathBuf>, stream| -> Result<Option<OutputCopy>, Failure> {
+            let file = open(path, output(), WRITE)?;
+            Ok(file.zip(path.clone()).map(|(file, path)| OutputCopy::new(file, path, stream)))
+        };
+        let stdout = copy(&self.stdout, "stdout")?;
         let stderr = match (&stdout, &self.stdout) {
             // Two descriptors of one file would write over each other.
-            (Some(file), Some(path)) if self.stderr == self.stdout => {
-                Some(file.try_clone().map_err(|error| open_failure(WRITE, path, &error))?)
+            (Some(copy), Some(path)) if self.stderr == self.stdout => {
+                Some(copy.shared_by("stderr").map_err(|error| open_failure(WRITE, path, &error))?)
             }
-            _ => open(&self.stderr, output(), WRITE)?,
+            _ => copy(&self.stderr, "stderr")?,
         };
-        Ok(RedirectedFiles { stdin, stdout, stderr })
+        Ok(RedirectedFiles { stdin, copies: [stdout, stderr] })
     }
 }
 
@@ -145,14 +150,12 @@ mod tests {
 
     #[test]
     fn one_file_for_both_outputs_has_all_of_both() -> anyhow::Result<()> {
-        use std::io::Write;
         let folder = tempfile::tempdir()?;
         let redirection = Redirection::parse(&json!([null, "all", "all"]), folder.path())?;
-        let files = redirection.open()?;
-        let (mut stdout, mut stderr) = (files.stdout.unwrap(), files.stderr.unwrap());
-        stdout.write_all(b"out\n")?;
-        stderr.write_all(b"err\n")?;
-        stdout.write_all(b"more\n")?;
+        let [mut stdout, mut stderr] = redirection.open()?.copies.map(Option::unwrap);
+        stdout.write(b"out\n").unwrap();
+        stderr.write(b"err\n").unwrap();
+        stdout.write(b"more\n").unwrap();
         assert_eq!(std::fs::read_to_string(folder.path().join("all"))?, "out\nerr\nmore\n");
         Ok(())
     }

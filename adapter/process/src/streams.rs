@@ -11,11 +11,15 @@ use tokio::sync::watch;
 
 use super::drain::{DrainStep, DrainedStream};
 use super::exit::ExitInfo;
+use super::ring::RingBuffer;
 use super::stdin::ProgramStdin;
 use super::terminal_size::TerminalSize;
 
 /// Most blocks of a stream that are taken in at once: more than a pipe holds.
 const MAX_DRAINED_BLOCKS: usize = 64;
+
+/// How much is kept of the lines about faults, bytes.
+const MAX_WARNINGS_LEN: usize = 16 * 1024;
 
 /// The reader of a stream: the hub's client id.
 pub type ClientKey = u64;
@@ -112,6 +116,8 @@ pub(super) struct Streams {
     pub(super) terminal_size: TerminalSize,
     /// Clients know that the program needs a terminal.
     pub(super) hinted: bool,
+    /// Lines about faults of the program's input and output, for clients.
+    pub(super) warnings: RingBuffer,
 }
 
 impl Streams {
@@ -123,6 +129,20 @@ impl Streams {
             ownership: Ownership::NoProgram,
             terminal_size: TerminalSize::default(),
             hinted: false,
+            warnings: RingBuffer::new(MAX_WARNINGS_LEN),
+        }
+    }
+
+    /// Adds a line for all clients, also for those that join later.
+    pub(super) fn warn(&mut self, text: &str) {
+        tracing::warn!("{text}");
+        self.warnings.push(format!("{text}\n").as_bytes());
+    }
+
+    /// Adds the lines about the streams themselves.
+    pub(super) fn note_stream_warnings(&mut self) {
+        for warning in [self.stdout.take_warning(), self.stderr.take_warning()].into_iter().flatten() {
+            self.warn(&warning);
         }
     }
 
@@ -209,12 +229,14 @@ impl Streams {
         if stream.at_end() && has_exited {
             stream.close();
         }
-        match (stream.is_closed(), stream.at_end()) {
+        let step = match (stream.is_closed(), stream.at_end()) {
             (true, _) => DrainStep::Ended,
             (false, true) if was_at_end => DrainStep::StillHungUp,
             (false, true) => DrainStep::HungUp,
             (false, false) => DrainStep::Open,
-        }
+        };
+        self.note_stream_warnings();
+        step
     }
 
     /// Takes in what the program has printed until now, at most [`MAX_DRAINED_BLOCKS`] blocks of each stream:
@@ -227,6 +249,7 @@ impl Streams {
                 }
             }
         }
+        self.note_stream_warnings();
     }
 }
 

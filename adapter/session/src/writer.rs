@@ -7,13 +7,14 @@
 
 use futures::SinkExt;
 use tandem_wire::codec::{DapCodec, FrameError};
-use tandem_wire::types::{self, OutputEventBody};
+use tandem_wire::types::{self, OutputDetails, OutputEventBody};
 use tandem_wire::{Event, Message};
 use tokio::io::AsyncWrite;
 use tokio_util::codec::FramedWrite;
 
 use super::queue::{ClientQueueReceiver, Outgoing};
 use super::reverse_seqs::ReverseSeqs;
+use tandem_process::cursor::WARNING_CATEGORY;
 use tandem_process::{OutputChunk, OutputCursor, StreamPositions};
 
 /// Messages that wait are written together up to about so many bytes.
@@ -139,8 +140,20 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
         if chunk.text.is_empty() {
             return Ok(());
         }
-        self.write(output(chunk.category, chunk.text)).await
+        let message = match chunk.category {
+            WARNING_CATEGORY => warning(chunk.text),
+            category => output(category, chunk.text),
+        };
+        self.write(message).await
     }
+}
+
+/// Lines about faults of the program's input and output.
+fn warning(lines: String) -> Message {
+    let details = OutputDetails { from: Some("stdio".into()), ..OutputDetails::default() };
+    let (category, rest) = (Some(WARNING_CATEGORY.into()), types::fields(&details));
+    let body = OutputEventBody { category, output: lines, rest, ..OutputEventBody::default() };
+    Message::Event(Event::new("output", types::body(&body)))
 }
 
 fn output(category: &str, output: String) -> Message {

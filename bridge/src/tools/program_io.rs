@@ -102,6 +102,9 @@ struct OutputAnswer {
     /// How to read the rest.
     #[serde(skip_serializing_if = "Option::is_none")]
     more: Option<&'static str>,
+    /// Faults of the program's input and output that the agent has not seen before.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 async fn write(call: &ToolCall, arguments: InputArguments) -> Result<Value, Failure> {
@@ -154,5 +157,5 @@ async fn read(call: &ToolCall, arguments: OutputArguments) -> Result<Value, Fail
     } else {
         None
     };
-    answer(&OutputAnswer { read, more })
+    answer(&OutputAnswer { read, more, warnings: session.listener.take_warnings() })
 }
