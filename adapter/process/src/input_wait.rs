@@ -293,7 +293,7 @@ impl WaitDetector {
 }
 
 /// Visits process `pid`, which is the first, and those below it, as far as [`MAX_DESCENDANTS`] goes.
-fn each_of_family(pid: u32, mut visit: impl FnMut(&Path, bool)) {
+pub(super) fn each_of_family(pid: u32, mut visit: impl FnMut(&Path, bool)) {
     let mut family = VecDeque::from([Path::new("/proc").join(pid.to_string())]);
     let mut seen = 0;
     while let Some(process) = family.pop_front() {
@@ -309,14 +309,18 @@ fn each_of_family(pid: u32, mut visit: impl FnMut(&Path, bool)) {
 }
 
 /// The folders of a process's threads.
-fn tasks_of(process: &Path) -> impl Iterator<Item = PathBuf> {
+pub(super) fn tasks_of(process: &Path) -> impl Iterator<Item = PathBuf> {
     std::fs::read_dir(process.join("task")).into_iter().flatten().flatten().map(|task| task.path())
 }
 
-/// By the letter behind the thread's name, which is in parentheses and may have some (proc_pid_stat(5)).
-fn thread_moment(task: &Path) -> ThreadActivity {
+/// The letter behind the thread's name, which is in parentheses and may have some (proc_pid_stat(5)).
+pub(super) fn thread_state(task: &Path) -> Option<char> {
     let stat = std::fs::read_to_string(task.join("stat")).unwrap_or_default();
-    match stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()) {
+    stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next())
+}
+
+fn thread_moment(task: &Path) -> ThreadActivity {
+    match thread_state(task) {
         Some('R' | 't' | 'T') => ThreadActivity::Runs,
         Some('D') => ThreadActivity::WaitsForDisk,
         _ => ThreadActivity::Idle,

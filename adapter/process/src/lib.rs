@@ -10,9 +10,9 @@
 //! adapter starts), [`exec_shim`] (such a program known from its beginning), [`drain`] and `drain_thread`
 //! (one per pipe), [`stdin`] (the queue of what is written) and `input_sink` (the way it takes),
 //! [`redirection`], `file_input` and `output_copy` (files for stdin, and copies of output), [`input_wait`]
-//! and [`blocking_calls`] (does the program wait for input?), [`descendants`] (the processes it starts),
-//! [`watchdog`] (kills an adapter that outlives its host), [`executable`] (can it be a program of this
-//! machine?).
+//! and [`blocking_calls`] (does the program wait for input?), `suspension` (has a signal suspended it?),
+//! [`descendants`] (the processes it starts), [`watchdog`] (kills an adapter that outlives its host),
+//! [`executable`] (can it be a program of this machine?).
 //!
 //! Knows no DAP and no clients but as a key. Used by the session's actor (reading, writing) and by engines
 //! (spawning).
@@ -41,6 +41,7 @@ pub mod ring;
 pub mod runner;
 pub mod stdin;
 pub mod streams;
+mod suspension;
 pub mod terminal;
 mod terminal_answers;
 pub mod terminal_launch;

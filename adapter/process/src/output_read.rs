@@ -15,6 +15,7 @@ use super::broker::Broker;
 use super::drain::DrainedStream;
 use super::input_wait::{self, InputWaitKind, ObservedProgram, QUIET_INTERVAL, WaitDetector};
 use super::streams::{ClientKey, Ownership, StreamPositions, Streams};
+use super::suspension::{SuspensionWatch, note_suspension, suspended_process};
 use super::{terminal, text};
 
 /// A pattern that spans more bytes than this is not found while output keeps coming.
@@ -105,6 +106,8 @@ pub struct OutputRead {
     pub wait_id: Option<String>,
     /// Its terminal's screen, if requested.
     pub screen: Option<String>,
+    /// The process that a signal has suspended, if the program does not answer because of that.
+    pub suspended_process: Option<u32>,
     /// The program has ended, and all that it wrote has arrived. Processes that it started may write more.
     pub exited: bool,
 }
@@ -122,7 +125,10 @@ impl Broker {
     ) -> Result<OutputRead, Failure> {
         let mut changed = self.changes();
         if !matches!(self.lock().ownership, Ownership::Reported { .. }) {
-            drop(self.lock().stdin()?);
+            let refusal = self.lock().stdin().err();
+            if let Some(refusal) = refusal {
+                return Err(note_suspension(refusal, self.suspended_process()));
+            }
         }
         if request.screen && !self.lock().stdin()?.is_terminal() {
             return Err(Failure::invalid("there is no screen: the program uses pipes, not a terminal")
@@ -137,7 +143,7 @@ impl Broker {
         let waits = request.wait_for.is_some() || request.timeout.is_some();
         let deadline = Instant::now() + request.timeout.unwrap_or(DEFAULT_WAIT_TIMEOUT);
         let (mut scanned, mut waiting, mut detector) = (from, None, WaitDetector::default());
-        let mut last_moment = None;
+        let (mut last_moment, mut suspension) = (None, SuspensionWatch::default());
         let matched = loop {
             if last_moment.is_none() && self.has_ended() {
                 // The pipes have all that the program itself wrote.
@@ -167,6 +173,9 @@ impl Broker {
                 let pattern = request.wait_for.as_ref();
                 break pattern.and_then(|pattern| scan(&streams, request, pattern, from, &mut scanned));
             }
+            if !request.stopped && suspension.is_long(&self.lock().live_processes()) {
+                break None;
+            }
             tokio::select! {
                 _ = changed.changed() => {}
                 () = tokio::time::sleep(detector.interval(INPUT_PROBE_INTERVAL)) => {}
@@ -183,10 +192,13 @@ impl Broker {
         if exited || waiting_for_input.is_some() {
             self.drain_output();
         }
+        let answers = request.stopped || matched.is_some() || waiting_for_input.is_some();
+        let suspended_process = if answers { None } else { self.suspended_process() };
         let mut streams = self.lock();
         let wait_id = waiting_for_input.and(streams.stdin().ok());
         let wait_id = wait_id.map(|stdin| format!("{}.i{}", streams.positions(), stdin.bytes_given()));
-        let mut read = OutputRead { matched, waiting_for_input, wait_id, exited, ..OutputRead::default() };
+        let found = OutputRead { matched, waiting_for_input, wait_id, exited, ..OutputRead::default() };
+        let mut read = OutputRead { suspended_process, ..found };
         let limit = request.max_bytes.unwrap_or(usize::MAX);
         let mut from = from;
         if request.newest {
@@ -245,6 +257,21 @@ impl Broker {
         let (pid, stdin) = self.lock().ownership.reader().filter(|_| !stopped)?;
         let has_printed = self.lock().stdout.has_printed_within(QUIET_INTERVAL);
         Some(ObservedProgram::new(pid, &stdin, has_printed))
+    }
+
+    /// Sets the process of the program, as its engine reports it.
+    pub fn set_process(&self, process: Option<u32>) {
+        self.lock().process = process;
+    }
+
+    /// The process of the program that a signal has suspended now: its own, or one below it that has its
+    /// input.
+    fn suspended_process(&self) -> Option<u32> {
+        let streams = self.lock();
+        let (processes, reader) = (streams.live_processes(), streams.ownership.reader());
+        drop(streams);
+        let input = reader.map(|(_, stdin)| stdin.input().clone());
+        processes.into_iter().find_map(|pid| suspended_process(pid, input.as_ref()))
     }
 
     /// The last lines the program wrote to stderr, at most `limit` bytes: why it ended.

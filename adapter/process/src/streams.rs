@@ -118,6 +118,8 @@ pub(super) struct Streams {
     pub(super) hinted: bool,
     /// Lines about faults of the program's input and output, for clients.
     pub(super) warnings: RingBuffer,
+    /// The process of the program, as the engine reports it.
+    pub(super) process: Option<u32>,
 }
 
 impl Streams {
@@ -130,6 +132,7 @@ impl Streams {
             terminal_size: TerminalSize::default(),
             hinted: false,
             warnings: RingBuffer::new(MAX_WARNINGS_LEN),
+            process: None,
         }
     }
 
@@ -144,6 +147,13 @@ impl Streams {
         for warning in [self.stdout.take_warning(), self.stderr.take_warning()].into_iter().flatten() {
             self.warn(&warning);
         }
+    }
+
+    /// The process that reads the input, and that of the program; none once it has ended.
+    pub(super) fn live_processes(&self) -> Vec<u32> {
+        let reader = self.ownership.reader().map(|(pid, _)| pid);
+        let all = [reader, self.process];
+        all.into_iter().flatten().filter(|_| !self.has_exited()).collect()
     }
 
     pub(super) fn positions(&self) -> StreamPositions {

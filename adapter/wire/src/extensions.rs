@@ -33,7 +33,8 @@ pub static REQUESTS: [TandemRequest; 8] = [
         arguments: "`stream`?: `both`, `stdout`, `stderr`; `clear`?; `since`?; `maxBytes`?; `newest`?; \
                     `waitFor`?; `timeoutMs`?; `screen`?",
         body: "`stdout`?, `stderr`?, `stdoutBytes`?, `stderrBytes`?, `cursor`, `dropped`, `skipped`?, \
-               `matched`?, `waitingForInput`, `waitId`?, `takesKeys`?, `screen`?, `exited`",
+               `matched`?, `waitingForInput`, `waitId`?, `takesKeys`?, `screen`?, `suspendedProcess`?, \
+               `exited`",
     },
     TandemRequest {
         command: "processResizeTerminal",

@@ -11,6 +11,7 @@ use tandem_wire::Failure;
 use tandem_wire::types::ReadOutputBody;
 
 use super::answer;
+use super::waiting::suspended_message;
 use crate::arguments::schema::ArgumentSchema;
 use crate::call::ToolCall;
 use crate::session::REQUEST_TIMEOUT;
@@ -102,6 +103,9 @@ struct OutputAnswer {
     /// How to read the rest.
     #[serde(skip_serializing_if = "Option::is_none")]
     more: Option<&'static str>,
+    /// Why the program does not answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
     /// Faults of the program's input and output that the agent has not seen before.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
@@ -157,5 +161,6 @@ async fn read(call: &ToolCall, arguments: OutputArguments) -> Result<Value, Fail
     } else {
         None
     };
-    answer(&OutputAnswer { read, more, warnings: session.listener.take_warnings() })
+    let message = read.suspended_process.map(suspended_message);
+    answer(&OutputAnswer { read, more, message, warnings: session.listener.take_warnings() })
 }

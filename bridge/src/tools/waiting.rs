@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tandem_wire::types::{InputWaitBody, ReadOutputBody};
+use serde::Deserialize;
+use tandem_wire::types::{self, InputWaitBody, ReadOutputBody};
 use tandem_wire::{ErrorCode, Failure};
 use tokio::time::Instant;
 
@@ -201,9 +202,25 @@ async fn wait_until_idle_once(
             let wait = InputWait { news: session.snapshot().news, id: wait_id.unwrap_or_default() };
             Ok(WaitOutcome::Input { keys: takes_keys, wait })
         }
+        Ok(ReadOutputBody { suspended_process: Some(_), .. }) => Ok(WaitOutcome::InVain),
         // Its output is not readable here, or it has ended: only the events count.
         _ => std::future::pending().await,
     }
+}
+
+/// The process that a signal has suspended, if the program does not answer because of that.
+async fn suspended_process(session: &AgentSession) -> Option<u32> {
+    match session.send(&ReadOutputArguments::default()).await {
+        Ok(read) => read.suspended_process,
+        Err(refusal) => types::read::<RefusedRead>(&refusal.data).suspended_process,
+    }
+}
+
+/// `data` of a refused `processReadOutput`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct RefusedRead {
+    suspended_process: Option<u32>,
 }
 
 /// A read that returns no output, and ends when something matches, the program waits for input or the time is
@@ -280,8 +297,15 @@ async fn format_outcome(
 async fn unfinished(session: &AgentSession, is_triggered: bool, knows: bool) -> RunAnswer {
     let now = session.snapshot();
     // Why it does not stop, if the engine knows: a step waits for a call to end, say.
+    let suspended = match now.state {
+        ProgramState::Running => suspended_process(session.root()).await,
+        ProgramState::Idle | ProgramState::Stopped | ProgramState::Exited => None,
+    };
     let console = Some(now.advice.console).filter(|console| !console.is_empty() && !is_triggered);
-    let message = console.map(|console| format!("last message on the debug console: {console}"));
+    let message = match suspended {
+        Some(pid) => Some(suspended_message(pid)),
+        None => console.map(|console| format!("last message on the debug console: {console}")),
+    };
     let wait = UnfinishedWait::because(message);
     let wait = if knows { wait.for_input() } else { wait };
     let mut answer = RunAnswer::pending(now.state, wait);
@@ -291,6 +315,11 @@ async fn unfinished(session: &AgentSession, is_triggered: bool, knows: bool) -> 
     session.agent_view.set_pending(now.state == ProgramState::Running);
     answer.output = output(session).await.some();
     answer
+}
+
+/// Why the program does not answer, and what to do.
+pub(super) fn suspended_message(pid: u32) -> String {
+    format!("a signal (SIGSTOP or Ctrl+Z) has suspended process {pid}; resume it with `kill -CONT {pid}`")
 }
 
 enum WaitOutcome {

@@ -111,8 +111,13 @@ async fn a_program_that_opens_only_its_terminal_is_heard_and_loses_no_input() ->
     kill_process(pid, Signal::STOP)?;
     tokio::time::timeout(deadline(10), all_threads_are_suspended(pid)).await?;
     let threads = editor.send("threads", json!({})).await?;
+    // Nor does it print what is waited for.
+    let wait = json!({ "waitFor": "never", "timeoutMs": deadline_ms(30) });
+    let wait = editor.send("processReadOutput", wait).await?;
     let refusal = editor.response(threads).await?.body.to_string();
     assert!(refusal.contains(&format!("kill -CONT {}", pid.as_raw_nonzero())), "{refusal}");
+    let waited = editor.response(wait).await?.body;
+    assert_eq!(waited["suspendedProcess"], pid.as_raw_nonzero().get(), "{waited}");
     kill_process(pid, Signal::CONT)?;
     // A terminal keeps 4,095 bytes of a line that it has not passed on.
     let data = "x".repeat(50_000) + "\n";

@@ -106,6 +106,7 @@ fn output_body(output: OutputRead) -> ReadOutputBody {
             takes_keys: output.waiting_for_input == Some(InputWaitKind::ForKeys),
             wait_id: output.wait_id,
         },
+        suspended_process: output.suspended_process,
         exited: output.exited,
         screen: output.screen,
         stdout_bytes: output.stdout.as_ref().map(String::len),

@@ -4,7 +4,9 @@
 use futures::StreamExt;
 use serde_json::Value;
 use tandem_wire::codec::DapCodec;
-use tandem_wire::types::{self, OutputDetails, OutputEventBody, ProgramExit, StoppedEventBody};
+use tandem_wire::types::{
+    self, OutputDetails, OutputEventBody, ProcessEventBody, ProgramExit, StoppedEventBody,
+};
 use tandem_wire::{Failure, Message, MessageError, Response};
 use tokio::io::AsyncRead;
 use tokio::sync::mpsc;
@@ -65,6 +67,12 @@ impl EventPump {
             && let Some(hint) = self.broker.first_terminal_hint(&self.complaint(name, body))
         {
             self.inbox.engine_event(self.engine, hint_event(hint)).await;
+        }
+        if let EngineEvent::Dap { event: name, body } = &event
+            && name == "process"
+        {
+            let ProcessEventBody { system_process_id, .. } = types::read(body);
+            self.broker.set_process(system_process_id.and_then(|pid| pid.try_into().ok()));
         }
         self.inbox.engine_event(self.engine, event).await;
     }

@@ -46,6 +46,9 @@ pub struct ReadOutputBody {
     /// Whether the program waits for input, and how.
     #[serde(flatten)]
     pub wait: InputWaitBody,
+    /// The process that a signal has suspended, if the program does not answer because of that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suspended_process: Option<u32>,
     /// Whether the program has ended and all its output has arrived.
     pub exited: bool,
     /// The screen of the program's terminal, if it was requested.
