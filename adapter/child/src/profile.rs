@@ -110,6 +110,12 @@ pub(super) trait Profile: ConditionProfile {
         None
     }
 
+    /// Whether it numbers breakpoints from the start again once it debugs the program, so that new ones get
+    /// the ids of earlier ones.
+    fn renumbers_breakpoints(&self) -> bool {
+        false
+    }
+
     /// Whether the adapter survives a data breakpoint with this `dataId`, which only the adapter can parse.
     fn accepts_data_id(&self, _id: &str) -> bool {
         true

@@ -117,6 +117,7 @@ async fn conditions_on_one_line_of_javascript_stop_only_where_one_holds() -> any
     let set = editor.ok("setBreakpoints", arguments).await?["breakpoints"].clone();
     editor.ok("configurationDone", Value::Null).await?;
     anyhow::ensure!(editor.response(launched).await?.success, "not launched");
+    let mut thread = Value::Null;
     for (at, round) in [(1, "9000"), (0, "15000"), (2, "19999")] {
         let stopped = editor.event("stopped").await?;
         assert_eq!(stopped["hitBreakpointIds"], json!([set[at]["id"]]), "{stopped}");
@@ -124,8 +125,19 @@ async fn conditions_on_one_line_of_javascript_stop_only_where_one_holds() -> any
         let frame = &stack["stackFrames"][0]["id"];
         let arguments = json!({ "expression": "i", "frameId": frame, "context": "watch" });
         assert_eq!(editor.ok("evaluate", arguments).await?["result"], round);
-        editor.ok("continue", json!({ "threadId": stopped["threadId"] })).await?;
+        thread = stopped["threadId"].clone();
+        if at < 2 {
+            editor.ok("continue", json!({ "threadId": thread })).await?;
+        }
     }
+    // js-debug numbers breakpoints from the start once the program runs: a new one needs an id of its own.
+    let last = json!({ "source": { "path": script }, "breakpoints": [{ "line": 3, "condition": "false" },
+        { "line": 5 }] });
+    let set = editor.ok("setBreakpoints", last).await?["breakpoints"].clone();
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    let stopped = editor.event("stopped").await?;
+    assert_eq!(stopped["hitBreakpointIds"], json!([set[1]["id"]]), "{stopped} {set}");
+    editor.ok("continue", json!({ "threadId": thread })).await?;
     editor.event("terminated").await?;
     assert_eq!(editor.output[0], "all 20000\n");
     editor.finish().await

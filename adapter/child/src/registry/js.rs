@@ -109,6 +109,10 @@ impl Profile for Js {
         &DESCRIPTION
     }
 
+    fn renumbers_breakpoints(&self) -> bool {
+        true
+    }
+
     fn reports_process(&self) -> bool {
         false
     }

@@ -6,10 +6,11 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Serialize;
 use serde_json::Value;
 use tandem_wire::Failure;
 use tandem_wire::types::{
-    self, Breakpoint, BreakpointEventBody, EvaluateResponseBody, SetBreakpointsResponseBody,
+    self, Breakpoint, BreakpointEventBody, EvaluateResponseBody, SetBreakpointsResponseBody, Source,
     SourceBreakpoint, StackTraceResponseBody, StoppedEventBody,
 };
 use tokio_util::sync::CancellationToken;
@@ -27,6 +28,8 @@ use tandem_engine::{FailedCondition, JoinedConditions};
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the question why a condition failed may take.
 pub(super) const QUERY_TIMEOUT: Duration = Duration::from_secs(2);
+/// A path that no program has: breakpoints there never bind.
+const NO_SOURCE: &str = "/dev/null/no-source";
 /// Maximum length of a condition's error message, in characters.
 const MAX_MESSAGE_CHARS: usize = 400;
 
@@ -39,6 +42,13 @@ struct SentBreakpoint {
     condition: Option<String>,
     /// Whether its condition joins several.
     joined: bool,
+}
+
+/// The arguments of a `setBreakpoints` that only uses up ids.
+#[derive(Serialize)]
+struct SkippedBreakpoints {
+    source: Source,
+    breakpoints: Vec<SourceBreakpoint>,
 }
 
 impl AdapterSession {
@@ -89,6 +99,9 @@ impl AdapterSession {
                 drop_condition(&mut breakpoint);
             }
             sent.push(SentBreakpoint { index, breakpoint, condition, joined: several.is_some() });
+        }
+        if !sent.is_empty() {
+            self.skip_used_ids(cancel).await;
         }
         let mut answer = self.send_breakpoints(command, &arguments, &sent, cancel).await?;
         let refused = if self.profile.refuses_conditions() { refused(&answer, &sent) } else { Vec::new() };
@@ -141,6 +154,24 @@ impl AdapterSession {
                 ..BreakpointEventBody::default()
             };
             self.send_event("breakpoint", types::body(&event));
+        }
+    }
+
+    /// Makes the adapter skip the ids of breakpoints that it holds, before it uses them for others.
+    async fn skip_used_ids(&self, cancel: &CancellationToken) {
+        let used = self.learn(|known| known.breakpoints.take_used_ids());
+        if used == 0 {
+            return;
+        }
+        for count in [used, 0] {
+            let lines = (1..=count).map(|line| SourceBreakpoint { line, ..SourceBreakpoint::default() });
+            let skipped = SkippedBreakpoints {
+                source: Source { path: Some(NO_SOURCE.into()), ..Source::default() },
+                breakpoints: lines.collect(),
+            };
+            if let Err(failure) = self.ask("setBreakpoints", types::body(&skipped), cancel).await {
+                tracing::debug!(%failure, "the adapter may use ids of breakpoints again");
+            }
         }
     }
 

@@ -181,9 +181,19 @@ impl AdapterSession {
         if self.live().as_ref().is_some_and(|live| live.plan.quirks.starts_when_configured) {
             self.until_started().await?;
         }
+        if self.live().as_ref().is_some_and(|live| !live.plan.quirks.first_child_is_program) {
+            self.note_takeover();
+        }
         self.handle(ChildEvent::Launched);
         tokio::spawn(self.clone().supply_missing_events());
         Ok(body)
+    }
+
+    /// The adapter debugs the program from now on.
+    pub(super) fn note_takeover(&self) {
+        if self.profile.renumbers_breakpoints() {
+            self.learn(|known| known.breakpoints.renumber());
+        }
     }
 
     /// Waits until the configured adapter has started the program, or reports that it cannot.

@@ -227,7 +227,9 @@ impl AdapterSession {
         }
         // Answered once the clients have configured. Who listens to the connection sees to its end.
         let taken_over = peer.request(command, configuration, super::FOREVER).await;
-        if let Err(failure) = taken_over
+        if taken_over.is_ok() {
+            self.note_takeover();
+        } else if let Err(failure) = taken_over
             && !peer.is_closed()
         {
             tracing::warn!(%failure, "the program could not be taken over");

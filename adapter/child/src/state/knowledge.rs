@@ -18,6 +18,9 @@ use super::panics::PanicFilter;
 /// How many values are remembered to have elements.
 const MAX_KNOWN: usize = 50_000;
 
+/// Most ids that an adapter is made to skip.
+const MAX_SKIPPED_IDS: i64 = 10_000;
+
 /// Facts that the session has collected.
 #[derive(Debug, Default)]
 pub(in super::super) struct Knowledge {
@@ -41,6 +44,8 @@ pub(in super::super) struct Knowledge {
 pub(in super::super) struct HeldBreakpoints {
     /// The adapter's ids, per place.
     ids: HashMap<String, Vec<i64>>,
+    /// It numbers its next breakpoints from the start.
+    is_renumbering: bool,
     lost: Option<&'static str>,
 }
 
@@ -49,6 +54,18 @@ impl HeldBreakpoints {
     pub(in super::super) fn hold(&mut self, place: String, answer: &Value) {
         let SetBreakpointsResponseBody { breakpoints, .. } = types::read(answer);
         self.ids.insert(place, breakpoints.into_iter().filter_map(|breakpoint| breakpoint.id).collect());
+    }
+
+    /// The adapter numbers its next breakpoints from the start, with ids that others may have.
+    pub(in super::super) fn renumber(&mut self) {
+        self.is_renumbering = true;
+    }
+
+    /// How many ids the adapter has to skip so that each breakpoint has its own; asked once.
+    pub(in super::super) fn take_used_ids(&mut self) -> i64 {
+        let is_renumbering = std::mem::take(&mut self.is_renumbering);
+        let last = self.ids.values().flatten().max().filter(|_| is_renumbering);
+        last.map_or(0, |last| last.saturating_add(1).clamp(0, MAX_SKIPPED_IDS))
     }
 
     /// Records why they no longer stop; returns the ids of those that clients have to be informed of.
@@ -208,6 +225,18 @@ mod tests {
         threads.learn_all(&json!({ "threads": [{ "id": 5 }] }));
         assert!(threads.have(3) && threads.have(5));
         assert!(!threads.have(0));
+    }
+
+    #[test]
+    fn ids_that_would_be_given_out_again_are_skipped_once() {
+        let mut held = HeldBreakpoints::default();
+        held.renumber();
+        assert_eq!(held.take_used_ids(), 0);
+        held.hold("a.js".into(), &json!({ "breakpoints": [{ "id": 1 }, { "id": 4 }] }));
+        held.hold("b.js".into(), &json!({ "breakpoints": [{ "id": 2 }, {}] }));
+        assert_eq!(held.take_used_ids(), 0);
+        held.renumber();
+        assert_eq!((held.take_used_ids(), held.take_used_ids()), (5, 0));
     }
 
     #[test]
