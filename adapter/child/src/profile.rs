@@ -116,6 +116,11 @@ pub(super) trait Profile: ConditionProfile {
         false
     }
 
+    /// Whether it makes up an answer to `exceptionInfo` for a thread that no exception stopped.
+    fn invents_exceptions(&self) -> bool {
+        false
+    }
+
     /// Whether the adapter survives a data breakpoint with this `dataId`, which only the adapter can parse.
     fn accepts_data_id(&self, _id: &str) -> bool {
         true

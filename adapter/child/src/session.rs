@@ -322,14 +322,9 @@ impl AdapterSession {
             _ => {
                 let profile = &self.profile;
                 if command == "exceptionInfo"
-                    && let Some(info) = self.panic_info(&arguments)
+                    && let Some(answer) = self.known_exception(&arguments, &cancel).await
                 {
-                    return Ok(info);
-                }
-                if command == "exceptionInfo"
-                    && let Some(info) = self.signal_info(&arguments)
-                {
-                    return self.more_of_signal(info, arguments, &cancel).await;
+                    return answer;
                 }
                 if requests::resumes(&command) && self.is_core() {
                     return Err(requests::core_does_not_run(&command));

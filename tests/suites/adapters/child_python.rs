@@ -171,6 +171,12 @@ async fn exceptions_stop_by_filter() -> anyhow::Result<()> {
         assert_eq!(frame["line"], line);
         let body = editor.ok("exceptionInfo", json!({ "threadId": thread })).await?;
         assert_eq!(body["exceptionId"], "ValueError");
+        if line == 2 {
+            editor.ok("next", json!({ "threadId": thread })).await?;
+            editor.event("stopped").await?;
+            let refused = editor.refused("exceptionInfo", json!({ "threadId": thread })).await?;
+            assert_eq!(refused, "INVALID_PARAMETER");
+        }
         editor.finish().await?;
     }
     Ok(())

@@ -86,6 +86,11 @@ fn has_code(text: &str) -> bool {
 pub(super) struct Debugpy;
 
 impl Profile for Debugpy {
+    /// It also prints a traceback into the program's stderr.
+    fn invents_exceptions(&self) -> bool {
+        true
+    }
+
     fn description(&self) -> &'static Description {
         &DESCRIPTION
     }

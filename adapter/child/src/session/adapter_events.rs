@@ -44,7 +44,9 @@ impl AdapterSession {
         self.learn(|known| {
             known.threads.learn(&body);
             if event == "stopped" {
-                known.step.stop(&types::read(&body));
+                let stop = types::read(&body);
+                known.step.stop(&stop);
+                known.throwing.stop(&stop);
                 known.scopes.forget();
                 known.lower_frames.stop(&body);
             }

@@ -99,8 +99,27 @@ impl AdapterSession {
         self.learn(|known| known.panics.add_breakpoint(arguments, function))
     }
 
+    /// Answers `exceptionInfo` about a stop of which the adapter does not know the reason; `None` if it does.
+    pub(super) async fn known_exception(
+        &self,
+        arguments: &Value,
+        cancel: &CancellationToken,
+    ) -> Option<Result<Value, Failure>> {
+        if let Some(info) = self.panic_info(arguments) {
+            return Some(Ok(info));
+        }
+        if let Some(info) = self.signal_info(arguments) {
+            return Some(self.more_of_signal(info, arguments.clone(), cancel).await);
+        }
+        let thread = types::read::<ExceptionInfoArguments>(arguments).thread_id;
+        let is_invented =
+            self.profile.invents_exceptions() && self.with_knowledge(|known| !known.throwing.have(thread));
+        is_invented
+            .then(|| Err(Failure::invalid(format!("thread {thread} did not stop at an exception")).quiet()))
+    }
+
     /// The panic message of the thread, if the program is stopped because of it.
-    pub(super) fn panic_info(&self, arguments: &Value) -> Option<Value> {
+    fn panic_info(&self, arguments: &Value) -> Option<Value> {
         let thread = types::read::<ExceptionInfoArguments>(arguments).thread_id;
         self.with_knowledge(|known| known.panics.info(thread)).map(|info| types::body(&info))
     }
@@ -122,7 +141,7 @@ impl AdapterSession {
     }
 
     /// The answer to `exceptionInfo` about the signal at which this thread is stopped.
-    pub(super) fn signal_info(&self, arguments: &Value) -> Option<ExceptionInfoResponseBody> {
+    fn signal_info(&self, arguments: &Value) -> Option<ExceptionInfoResponseBody> {
         let asked = types::read::<ExceptionInfoArguments>(arguments).thread_id;
         self.with_knowledge(|known| {
             let (_, info) = known.signal.as_ref().filter(|(thread, _)| *thread == Some(asked))?;
@@ -131,7 +150,7 @@ impl AdapterSession {
     }
 
     /// Answers `exceptionInfo` about a signal: with what the adapter adds to it, if it can be asked.
-    pub(super) async fn more_of_signal(
+    async fn more_of_signal(
         &self,
         info: ExceptionInfoResponseBody,
         arguments: Value,

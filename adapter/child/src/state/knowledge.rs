@@ -25,6 +25,7 @@ const MAX_SKIPPED_IDS: i64 = 10_000;
 #[derive(Debug, Default)]
 pub(in super::super) struct Knowledge {
     pub(in super::super) threads: Threads,
+    pub(in super::super) throwing: ThrowingThreads,
     pub(in super::super) elements: Elements,
     pub(in super::super) breakpoints: HeldBreakpoints,
     pub(in super::super) conditions: Conditions,
@@ -171,6 +172,26 @@ impl Threads {
     }
 }
 
+/// Threads that an exception has stopped.
+#[derive(Debug, Default)]
+pub(in super::super) struct ThrowingThreads(HashSet<i64>);
+
+impl ThrowingThreads {
+    /// The adapter reports a stop.
+    pub(in super::super) fn stop(&mut self, stop: &StoppedEventBody) {
+        let Some(thread) = stop.thread_id else { return };
+        if stop.reason == "exception" {
+            self.0.insert(thread);
+        } else {
+            self.0.remove(&thread);
+        }
+    }
+
+    pub(in super::super) fn have(&self, thread: i64) -> bool {
+        self.0.contains(&thread)
+    }
+}
+
 /// How many elements a value has announced, by its reference.
 #[derive(Debug, Default)]
 pub(in super::super) struct Elements(HashMap<i64, usize>);
@@ -237,6 +258,20 @@ mod tests {
         assert_eq!(held.take_used_ids(), 0);
         held.renumber();
         assert_eq!((held.take_used_ids(), held.take_used_ids()), (5, 0));
+    }
+
+    #[test]
+    fn exceptions_are_those_of_the_last_stops_of_threads() {
+        let mut threads = ThrowingThreads::default();
+        let stop = |reason: &str, thread| {
+            let thread_id = Some(thread);
+            StoppedEventBody { thread_id, ..StoppedEventBody::because(reason) }
+        };
+        threads.stop(&stop("exception", 1));
+        threads.stop(&stop("pause", 2));
+        assert!(threads.have(1) && !threads.have(2));
+        threads.stop(&stop("goto", 1));
+        assert!(!threads.have(1));
     }
 
     #[test]
