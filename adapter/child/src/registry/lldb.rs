@@ -1,13 +1,17 @@
 //! C, C++, Rust and other native code through lldb-dap (LLVM 18 and later): it asks us to start the program.
 //! Not here: Rust's formatters ([`crate::rust`]), and one-line summaries of values ([`crate::summaries`]).
 
+mod evaluate_names;
+mod literals;
+
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
 use tandem_wire::Failure;
-use tandem_wire::types::StoppedEventBody;
+use tandem_wire::types::{self, StoppedEventBody};
 
+use self::literals::{is_literal, number_of};
 use super::super::adapter_attributes::AdapterAttributes;
 use super::super::find::{self, AdapterSearch};
 use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
@@ -123,9 +127,15 @@ impl Profile for Lldb {
     /// It sets numbers only: a character is sent as its number.
     fn adapt_request(&self, command: &str, arguments: &mut Value) {
         if matches!(command, "setVariable" | "setExpression")
-            && let Some(character) = arguments["value"].as_str().and_then(character)
+            && let Some(number) = arguments["value"].as_str().and_then(number_of)
         {
-            arguments["value"] = u32::from(character).to_string().into();
+            arguments["value"] = number.to_string().into();
+        }
+    }
+
+    fn adapt_incoming(&self, what: &str, body: &mut Value) {
+        if what == "variables" {
+            types::edit(body, evaluate_names::remove_wrong);
         }
     }
 
@@ -304,35 +314,6 @@ fn formatters(folder: &Path) -> [String; 3] {
     ]
 }
 
-/// Whether it is a number, a character, a string or a truth value as C and Rust write them.
-fn is_literal(text: &str) -> bool {
-    let text = text.trim();
-    let number = text.strip_prefix(['-', '+']).unwrap_or(text);
-    number.starts_with(|first: char| first.is_ascii_digit() || first == '.')
-        && number.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '.')
-        || text.parse::<f64>().is_ok()
-        || text.starts_with(['"', '\''])
-        || matches!(text, "true" | "false" | "")
-}
-
-/// The character that a literal of C or Rust means.
-fn character(literal: &str) -> Option<char> {
-    let inner = literal.trim().strip_prefix('\'')?.strip_suffix('\'')?;
-    let mut rest = inner.chars();
-    match (rest.next()?, rest.as_str()) {
-        ('\\', escape) => match escape {
-            "n" => Some('\n'),
-            "t" => Some('\t'),
-            "r" => Some('\r'),
-            "0" => Some('\0'),
-            "\\" | "'" | "\"" => escape.chars().next(),
-            _ => char::from_u32(u32::from_str_radix(escape.strip_prefix('x')?, 16).ok()?),
-        },
-        (character, "") if character != '\'' => Some(character),
-        _ => None,
-    }
-}
-
 fn without(mut arguments: Value, key: &str) -> Value {
     if let Some(arguments) = arguments.as_object_mut() {
         arguments.shift_remove(key);
@@ -346,36 +327,6 @@ mod tests {
     use tandem_wire::types;
 
     use super::*;
-
-    #[test]
-    fn only_expressions_are_evaluated_before_they_are_assigned() {
-        for literal in ["7", " -12", "0x1F", "2.5e3", "1e-3", "12ul", ".5", "'k'", "\"a b\"", "true", "nan"] {
-            assert!(!Lldb.assigns_value_of(literal), "{literal}");
-        }
-        for expression in ["twice(4)", "total + 1", "4 + 1", "other", "-other", "p->next", "nullptr"] {
-            assert!(Lldb.assigns_value_of(expression), "{expression}");
-        }
-    }
-
-    #[test]
-    fn a_character_is_set_as_its_number() {
-        for (literal, number) in [
-            ("'k'", "107"),
-            (" '\\n' ", "10"),
-            ("'\\''", "39"),
-            ("'\\x41'", "65"),
-            ("'é'", "233"),
-            ("'ab'", "'ab'"),
-            ("'''", "'''"),
-            ("'\\q'", "'\\q'"),
-            ("\"k\"", "\"k\""),
-            ("7", "7"),
-        ] {
-            let mut arguments = json!({ "name": "c", "value": literal });
-            Lldb.adapt_request("setVariable", &mut arguments);
-            assert_eq!(arguments["value"], number, "{literal}");
-        }
-    }
 
     #[test]
     fn a_pause_that_meets_a_breakpoint_of_lldb_s_own_is_a_pause() {
