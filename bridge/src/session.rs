@@ -117,8 +117,10 @@ impl AgentSession {
             let ready = |snapshot: &Snapshot| {
                 snapshot.adapter.is_initialized || snapshot.state == ProgramState::Exited
             };
-            if snapshot.wait_for(ready).await.is_err() {
-                return Ok(Value::Null);
+            match snapshot.wait_for(ready).await {
+                Ok(now) if now.adapter.is_initialized => {}
+                // The program has ended before it could be configured, for example at a syntax error.
+                Ok(_) | Err(_) => return Ok(Value::Null),
             }
             for file in session.with_requested(|requested| requested.files()) {
                 session.send_breakpoints(&file).await?;
@@ -164,10 +166,12 @@ impl AgentSession {
         let mut watching = listener.snapshot.subscribe();
         let ready = watching
             .wait_for(|snapshot| snapshot.adapter.is_initialized || snapshot.state == ProgramState::Exited);
-        tokio::time::timeout(REQUEST_TIMEOUT, ready).await.map(drop).map_err(|_| {
+        let ready = tokio::time::timeout(REQUEST_TIMEOUT, ready).await.map_err(|_| {
             Failure::new(ErrorCode::Timeout, format!("session `{}` is not ready to be joined", entry.id))
         })?;
-        peer.request("configurationDone", Value::Null, REQUEST_TIMEOUT).await?;
+        if ready.is_ok_and(|now| now.adapter.is_initialized) {
+            peer.request("configurationDone", Value::Null, REQUEST_TIMEOUT).await?;
+        }
         let mut session = Self { id: entry.id.clone(), relation, ..Self::of(peer, listener, client) };
         session.identify().await?;
         Ok(session)

@@ -406,6 +406,20 @@ async fn a_python_test_is_debugged() -> anyhow::Result<()> {
     agent.finish().await
 }
 
+/// Perl's debugger is not ready to be configured before the program is compiled.
+#[tokio::test]
+async fn launch_of_a_program_with_a_syntax_error_reports_its_end() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let program = script(folder.path(), "main.pl", "sub {\n")?;
+    let mut agent = agent(folder.path()).await?;
+    let launch = Subject::Perl.with(json!({ "program": program, "run": true }));
+    let end = agent.call("debug_launch", launch).await?;
+    assert_eq!((&end["state"], &end["event"]["exitCode"]), (&json!("exited"), &json!(255)), "{end}");
+    let stderr = end["event"]["output"]["stderr"].as_str().unwrap_or_default();
+    assert!(stderr.contains("syntax error"), "{end}");
+    agent.finish().await
+}
+
 #[tokio::test]
 async fn text_of_a_line_is_found_in_a_file_named_by_the_end_of_its_path() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
