@@ -5,8 +5,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tandem_wire::Failure;
 use tandem_wire::types::{SetVariableArguments, SetVariableResponseBody, VariablesArguments};
+use tandem_wire::{ErrorCode, Failure};
 use tokio_util::sync::CancellationToken;
 
 use super::answer;
@@ -78,10 +78,20 @@ pub(super) async fn set(
             let scopes = session.send(&scopes_of(frame)).await?.scopes;
             set_in(session, frame, &locals_scopes(&scopes), name, value, cancel).await
         }
-        Some(_) if session.can("supportsSetExpression") => {
+        Some((above, member)) if session.can("supportsSetExpression") => {
             let (expression, value) = (name.to_owned(), value.to_owned());
-            let set = SetExpressionArguments { expression, value, frame_id: frame };
-            session.send_or_cancel(&set, REQUEST_TIMEOUT, cancel).await
+            let set = SetExpressionArguments { expression, value: value.clone(), frame_id: frame };
+            match session.send_or_cancel(&set, REQUEST_TIMEOUT, cancel).await {
+                Err(failure) if failure.code == ErrorCode::EvaluationFailed => {
+                    // Without the program's own operator, `numbers[1]` is not an expression of C++.
+                    let Some(holder) = holder_of_element(session, frame, above, member, cancel).await else {
+                        return Err(failure);
+                    };
+                    let set = assignment(holder, member, &value);
+                    session.send_or_cancel(&set, REQUEST_TIMEOUT, cancel).await
+                }
+                answer => answer,
+            }
         }
         Some((above, member)) => {
             let parent = evaluate(session, frame, above, cancel).await?;
@@ -89,6 +99,43 @@ pub(super) async fn set(
             session.send_or_cancel(&set, REQUEST_TIMEOUT, cancel).await
         }
     }
+}
+
+/// The reference of a value that shows this element, such as `[1]`, as a row of that name.
+async fn holder_of_element(
+    session: &AgentSession,
+    frame: Option<i64>,
+    above: &str,
+    element: &str,
+    cancel: &CancellationToken,
+) -> Option<i64> {
+    let index = index_of(element)?;
+    let list = evaluate(session, frame, above, cancel).await.ok()?;
+    if !is_sequence(&list.kind.unwrap_or_default()) {
+        return None;
+    }
+    let holder = list.variables_reference;
+    let row = VariablesArguments {
+        variables_reference: holder,
+        start: Some(index),
+        count: Some(1),
+        ..VariablesArguments::default()
+    };
+    let rows = session.send_or_cancel(&row, REQUEST_TIMEOUT, cancel).await.ok()?.variables;
+    rows.iter().any(|row| row.name == element).then_some(holder)
+}
+
+/// Whether a type of C++ or Rust numbers its elements. The rows of a map are numbered, too, but not by their
+/// keys.
+fn is_sequence(kind: &str) -> bool {
+    let name = kind.split('<').next().and_then(|name| name.rsplit("::").next()).unwrap_or_default();
+    matches!(name, "vector" | "deque" | "array" | "span" | "Vec" | "VecDeque")
+}
+
+/// The index that a name such as `[1]` has.
+fn index_of(element: &str) -> Option<i64> {
+    let number = element.strip_prefix('[')?.strip_suffix(']')?;
+    number.parse().ok().filter(|index| *index >= 0)
 }
 
 fn assignment(reference: i64, name: &str, value: &str) -> SetVariableArguments {
@@ -172,5 +219,19 @@ mod tests {
         assert_eq!(split("$table{a}{b}"), Some(("$table{a}", "{b}")));
         assert_eq!(split("*p"), Some(("*p", "")));
         assert_eq!(split("list.head->value"), Some(("list.head", "value")));
+    }
+
+    #[test]
+    fn only_a_number_in_brackets_is_the_name_of_an_element() {
+        assert_eq!((index_of("[1]"), index_of("[0x1]"), index_of("[-1]")), (Some(1), None, None));
+        assert_eq!((index_of("['a']"), index_of("1")), (None, None));
+        for (kind, expected) in [
+            ("std::vector<int, std::allocator<int> >", true),
+            ("alloc::vec::Vec<int, alloc::alloc::Global>", true),
+            ("std::map<int, std::vector<int> >", false),
+            ("", false),
+        ] {
+            assert_eq!(is_sequence(kind), expected, "{kind}");
+        }
     }
 }

@@ -294,21 +294,26 @@ async fn a_python_crash_is_seen_where_it_happens_in_a_file_named_as_people_do() 
 }
 
 #[tokio::test]
-async fn a_member_behind_a_pointer_is_set_as_c_writes_it() -> anyhow::Result<()> {
+async fn a_member_behind_a_pointer_and_an_element_are_set_as_c_writes_them() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
-    let file = folder.path().join("p.c");
-    let text = "struct node { int value; };\nint main(void) {\n    struct node one = { 1 }, *head = \
-        &one;\n    return head->value;\n}\n";
+    let file = folder.path().join("p.cpp");
+    // The program has no code for the operator `[]`.
+    let text = "#include <vector>\nstruct node { int value; };\nint main() {\n    node one = { 1 }, *head = \
+        &one; std::vector<int> list = { 5, 6 };\n    return head->value + *++list.begin();\n}\n";
     std::fs::write(&file, text)?;
     let mut agent = Agent::start("agent", Runtime::Net9, &Transcript::default()).await?;
     let mut launch = Subject::Gdb.with(json!({ "program": file, "run": true }));
-    launch["breakpoints"] = json!([{ "sourceFile": "p.c", "line": 4 }]);
+    launch["breakpoints"] = json!([{ "sourceFile": "p.cpp", "line": 5 }]);
     let stop = agent.call("debug_launch", launch).await?;
-    assert_eq!(stop["event"]["line"], 4, "{stop}");
-    let set = agent.call("debug_set_variable", json!({ "name": "head->value", "value": 7 })).await?;
-    assert_eq!(set["value"], "7", "{set}");
+    assert_eq!(stop["event"]["line"], 5, "{stop}");
+    for (name, value) in [("head->value", "7"), ("list[1]", "30")] {
+        let set = agent.call("debug_set_variable", json!({ "name": name, "value": value })).await?;
+        assert_eq!(set["value"], value, "{set}");
+    }
+    let typo = agent.call("debug_set_variable", json!({ "name": "list[2]", "value": "1" })).await?;
+    assert_eq!(typo["error"]["code"], "EVALUATION_FAILED", "{typo}");
     let end = agent.call("debug_continue", json!({})).await?;
-    assert_eq!(end["event"]["exitCode"], 7, "{end}");
+    assert_eq!(end["event"]["exitCode"], 37, "{end}");
     agent.finish().await
 }
 
