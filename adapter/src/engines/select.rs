@@ -8,7 +8,7 @@ use serde_json::Value;
 use tandem_wire::{Failure, types};
 use tokio::sync::mpsc;
 
-use super::detect;
+use super::{catalog, detect};
 use tandem_child::ChildEngine;
 use tandem_coreclr::CoreClr;
 use tandem_engine::condition_language::ConditionLanguage;
@@ -32,8 +32,11 @@ pub fn start(
     }
     match ChildEngine::start(&engine, broker, events)? {
         Some((started, child)) => Ok((started, Arc::new(child))),
-        None => Err(Failure::invalid(format!("there is no engine {engine}"))
-            .hint("use `auto` to choose by the program")),
+        None => {
+            let names: Vec<&str> = catalog::engines().map(|description| description.name).collect();
+            let hint = format!("use `auto` to choose by the program, or one of {}", names.join(", "));
+            Err(Failure::invalid(format!("there is no engine {engine}")).hint(hint))
+        }
     }
 }
 
