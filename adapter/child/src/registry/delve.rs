@@ -59,6 +59,9 @@ const fn enabled(filter: &'static str, label: &'static str) -> ExceptionFilter {
     ExceptionFilter { default: Some(true), ..ExceptionFilter::new(filter, label) }
 }
 
+/// Delve's flag against the refusal of a Go that is newer than it knows.
+const VERSION_CHECK: &str = "--check-go-version=false";
+
 /// How Tandem launches Delve, and where it differs from other adapters.
 pub(super) struct Delve;
 
@@ -113,6 +116,10 @@ impl Profile for Delve {
     }
 
     fn explain_failure(&self, failure: Failure) -> Failure {
+        if failure.message.contains(VERSION_CHECK) {
+            let hint = format!("update Delve (`{INSTALL}`), or set `dlvFlags: [\"{VERSION_CHECK}\"]`");
+            return Failure::new(ErrorCode::LaunchFailed, failure.message).hint(hint);
+        }
         let Some(reason) = failure.message.strip_prefix("Internal Error: ") else { return failure };
         let message = format!(
             "Delve failed while it read the program: {reason}; a Delve that is older than the program's Go \
@@ -316,6 +323,11 @@ mod tests {
         let explained = Delve.explain_failure(Failure::new(ErrorCode::EngineFailed, crash));
         assert_eq!(explained.code, ErrorCode::Unsupported);
         assert!(explained.message.contains("nil pointer dereference; a Delve"), "{}", explained.message);
+        let old = "Failed to launch: Version of Delve is too old for Go version 1.27.3 (maximum supported \
+            version 1.20, suppress this error with --check-go-version=false)";
+        let explained = Delve.explain_failure(Failure::new(ErrorCode::EngineFailed, old));
+        assert_eq!((explained.code, explained.message.as_str()), (ErrorCode::LaunchFailed, old));
+        assert!(explained.hint.is_some_and(|hint| hint.contains("dlvFlags")));
         let other = Delve.explain_failure(Failure::new(ErrorCode::EngineFailed, "no such frame"));
         assert_eq!((other.code, other.message.as_str()), (ErrorCode::EngineFailed, "no such frame"));
     }

@@ -256,6 +256,7 @@ impl AdapterSession {
     /// An adapter's refusal to launch, to be shown: as it is, or with the reason that the
     /// adapter only printed.
     fn launch_failed(&self, failure: Failure) -> Failure {
+        let failure = self.profile.explain_failure(failure);
         if failure.code != ErrorCode::EngineFailed {
             return failure;
         }
