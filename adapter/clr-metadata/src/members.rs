@@ -12,6 +12,9 @@ use crate::tables::type_def_or_ref;
 
 /// How many types may enclose each other.
 const MAX_NESTING: usize = 32;
+/// The attributes of a `params` array, and of another `params` collection.
+const PARAMS: [&str; 2] =
+    ["System.ParamArrayAttribute", "System.Runtime.CompilerServices.ParamCollectionAttribute"];
 
 /// The accessibility of a member: MemberAccess of II.23.1.5 and II.23.1.10.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -205,10 +208,10 @@ impl Metadata {
         rows.find(|at| self.tables.cell(table::PARAM, *at, 1) == position + 1)
     }
 
-    /// Whether a method's parameter (from 0) is a `params` array.
+    /// Whether a method's parameter (from 0) is a `params` array or another `params` collection.
     pub fn is_params(&self, method: u32, position: u32) -> bool {
         self.parameter_row(method, position).is_some_and(|parameter| {
-            self.attributes(0x0800_0000 | parameter).any(|(name, _)| name == "System.ParamArrayAttribute")
+            self.attributes(0x0800_0000 | parameter).any(|(name, _)| PARAMS.contains(&name.as_str()))
         })
     }
 

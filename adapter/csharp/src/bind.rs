@@ -5,11 +5,11 @@
 //! In reading order: [`system`] (type definitions), [`relations`] and [`type_text`], [`scope`], [`typed`]
 //! (the typed tree) and [`effects`]; then the binder: [`classification`], [`binder`], [`lookup`] and
 //! [`members`] with [`intrinsic_members`], [`dynamic_members`] and [`interface_member`], [`type_names`],
-//! [`conversions`] and [`user_conversions`], [`source_argument`] and [`arguments`], [`inference`],
-//! [`candidates`] and [`overloads`], [`calls`], [`operators`], [`unary`] and [`user_operators`], [`logical`]
-//! and [`equality`], [`elements`] and [`indexers`], [`creation`], [`assignment`] with [`hoisted_values`] and
-//! [`deconstruction`], [`patterns`], [`conditional`], [`lambdas`] and [`statements`], [`sequences`] and
-//! [`queries`], [`completions`].
+//! [`conversions`], [`user_conversions`] and [`spans`], [`source_argument`] and [`arguments`], [`inference`],
+//! [`candidates`] and [`overloads`], [`calls`], [`operators`], [`unary`] and
+//! [`user_operators`], [`logical`] and [`equality`], [`elements`] and [`indexers`], [`creation`],
+//! [`assignment`] with [`hoisted_values`] and [`deconstruction`], [`patterns`], [`conditional`], [`lambdas`]
+//! and [`statements`], [`sequences`] and [`queries`], [`completions`].
 
 mod arguments;
 mod assignment;
@@ -44,6 +44,7 @@ mod relations;
 pub(crate) mod scope;
 mod sequences;
 mod source_argument;
+mod spans;
 mod statements;
 pub(crate) mod system;
 mod type_names;
@@ -57,6 +58,8 @@ mod user_operators;
 pub(crate) mod fake;
 #[cfg(test)]
 mod mutations;
+#[cfg(test)]
+mod span_tests;
 #[cfg(test)]
 mod tests;
 

@@ -123,6 +123,9 @@ impl Binder<'_> {
                         method.method.parameters.get(at).and_then(|parameter| parameter.default.clone());
                     (TypedArgument::Value(self.default_argument(constant, &ty, span)), usize::MAX)
                 }
+                ParameterSource::Rest(..) if !matches!(ty, Ty::Vector(_)) => {
+                    return leave_to_compiler("a `params` collection that is not an array", span);
+                }
                 ParameterSource::Rest(list, of) => {
                     let mut items = Vec::new();
                     for from in list {
@@ -168,6 +171,10 @@ impl Binder<'_> {
                 if matches!(argument.mode, ArgumentMode::Ref | ArgumentMode::Out) =>
             {
                 TypedArgument::Place(value.clone())
+            }
+            // An evaluation cannot pass a `ref struct` that a conversion created.
+            SourceArgumentValue::Value(value) if self.types.is_by_ref(ty) && value.ty != *ty => {
+                return leave_to_compiler("an argument that is converted to a `ref struct`", span);
             }
             SourceArgumentValue::Value(value) => TypedArgument::Value(self.convert(value.clone(), ty)?),
             SourceArgumentValue::TargetTyped(expr) => TypedArgument::Value(self.convert_expr(expr, ty)?),

@@ -7,6 +7,7 @@ use std::cmp::Ordering;
 
 use super::relations::TypeRelations;
 use super::source_argument::{SourceArgument, SourceArgumentValue};
+use super::spans::SpanConversions;
 use super::typed::MethodRef;
 use crate::types::Ty;
 
@@ -32,6 +33,21 @@ impl OverloadCandidate {
     /// Whether the first argument is a number that is converted to another number type.
     pub(super) fn converts_number(&self, from: &Ty) -> bool {
         self.parameter_types.first().is_some_and(|to| is_other_number(from, to))
+    }
+
+    /// Whether a call would convert an argument to a `ref struct`, or collect arguments in a `params`
+    /// collection that is not an array.
+    pub(super) fn creates_collection(&self, given: &[SourceArgument<'_>], types: TypeRelations<'_>) -> bool {
+        let is_created = |(given, to): (&SourceArgument<'_>, &Ty)| match &given.value {
+            SourceArgumentValue::Value(value) => value.ty != *to && types.is_by_ref(to),
+            _ => false,
+        };
+        given.iter().zip(&self.parameter_types).any(is_created) || self.expanded && !self.is_array_expanded()
+    }
+
+    /// Whether its last arguments are collected in an array.
+    fn is_array_expanded(&self) -> bool {
+        self.expanded && self.method.parameters.last().is_some_and(|last| matches!(last, Ty::Vector(_)))
     }
 
     /// Whether it is better than another candidate for these arguments; [`Ordering::Equal`] if neither is.
@@ -76,6 +92,8 @@ impl OverloadCandidate {
         let ties = [
             generic(self).cmp(&generic(other)),
             self.expanded.cmp(&other.expanded),
+            // A `params` span is better than an array of the same elements.
+            self.is_array_expanded().cmp(&other.is_array_expanded()),
             left_out(self).cmp(&left_out(other)),
             rest(self).cmp(&rest(other)),
             other.specificity().cmp(&self.specificity()),
@@ -101,7 +119,7 @@ fn better_target(given: &SourceArgument<'_>, a: &Ty, b: &Ty, types: TypeRelation
             _ => {}
         }
     }
-    types.better_type(a, b)
+    SpanConversions { types }.better_target(a, b)
 }
 
 /// How specific a type is: the number of its parts that are not generic parameters.

@@ -2,6 +2,7 @@
 //! Inference from lambdas is left to the compiler.
 
 use super::relations::TypeRelations;
+use super::spans::SpanConversions;
 use super::system::Variance;
 use crate::types::{Ty, kind};
 
@@ -67,6 +68,12 @@ impl<'a> TypeInference<'a> {
             }
             (Ty::Pointer(to), Ty::Pointer(from)) => self.infer(to, from, InferenceBound::Exact, deeper),
             (Ty::Named(parameter), from) if to.is_open() => {
+                let spans = SpanConversions { types: self.types };
+                if let ([of], Some(from)) = (to.arguments(), spans.source_element(from, to)) {
+                    let is_exact = from.is_value() || !spans.is_read_only_span(to);
+                    self.infer(of, &from, if is_exact { InferenceBound::Exact } else { bound }, deeper);
+                    return;
+                }
                 if let (Some(to), true) = (self.types.nullable(to), self.types.nullable(from).is_none()) {
                     if from.is_value() {
                         self.infer(&to, from, bound, deeper);

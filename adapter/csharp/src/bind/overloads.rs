@@ -10,6 +10,7 @@ use super::binder::{Bind, Binder, leave_to_compiler, reject};
 use super::candidates::{OverloadCandidate, ParameterSource};
 use super::inference::{TypeInference, is_internal};
 use super::source_argument::{SourceArgument, SourceArgumentValue};
+use super::spans::SpanConversions;
 use super::system::{Method, Parameter, PassMode};
 use crate::syntax::Span;
 use crate::syntax::tree::{ArgumentMode, Expr};
@@ -40,6 +41,11 @@ impl Binder<'_> {
         if candidates.iter().any(|one| one.method.method.is_accessible) {
             candidates.retain(|one| one.method.method.is_accessible);
         }
+        // Overloads of the framework that differ in this only return the same.
+        let creates = |one: &OverloadCandidate| one.creates_collection(given, self.types);
+        if !candidates.iter().all(creates) {
+            candidates.retain(|one| !(creates(one) && self.is_of_framework(&one.method.owner)));
+        }
         let beats_all = |at: usize| {
             let one = candidates.get(at)?;
             let beats = |(other, own): (usize, &OverloadCandidate)| {
@@ -64,12 +70,7 @@ impl Binder<'_> {
     ) -> Option<OverloadCandidate> {
         let count = method.parameters.len();
         let last = count.checked_sub(1);
-        if expanded
-            && !method
-                .parameters
-                .last()
-                .is_some_and(|last| last.is_params && matches!(last.ty, Ty::Vector(_)))
-        {
+        if expanded && !method.parameters.last().is_some_and(|last| last.is_params) {
             return None;
         }
         let generic = method.generics.len();
@@ -84,8 +85,8 @@ impl Binder<'_> {
             match place {
                 ParameterSource::Argument(at) => met.push((*at, parameter, ty)),
                 ParameterSource::Rest(list, _) => {
-                    let Ty::Vector(of) = ty else { return None };
-                    met.extend(list.iter().map(|at| (*at, parameter, (*of).clone())));
+                    let of = params_item(&ty)?;
+                    met.extend(list.iter().map(|at| (*at, parameter, of.clone())));
                 }
                 ParameterSource::Default => {}
             }
@@ -133,6 +134,10 @@ impl Binder<'_> {
         })
     }
 
+    fn is_of_framework(&self, ty: &Ty) -> bool {
+        self.types.info(ty).is_some_and(|info| info.namespace.split('.').next() == Some("System"))
+    }
+
     /// Whether an argument converts to a parameter of this type.
     fn fits(&self, given: &SourceArgument<'_>, parameter: &Parameter, ty: &Ty) -> bool {
         let passes = matches!(
@@ -147,10 +152,10 @@ impl Binder<'_> {
         }
         match &given.value {
             SourceArgumentValue::Value(value) if given.mode != ArgumentMode::Value => value.ty == *ty,
-            // An evaluation cannot pass a `ref struct` that a conversion created.
-            SourceArgumentValue::Value(value) if self.types.is_by_ref(ty) && value.ty != *ty => false,
             SourceArgumentValue::Value(value) => {
-                !value.is_void() && self.implicit_conversion(value, ty).is_some()
+                !value.is_void()
+                    && (SpanConversions { types: self.types }.exists(&value.ty, ty)
+                        || self.implicit_conversion(value, ty).is_some())
             }
             SourceArgumentValue::TargetTyped(expr) => self.fits_target_typed(expr, ty),
             SourceArgumentValue::Function => self.types.takes_lambda(ty),
@@ -255,10 +260,10 @@ fn parameter_sources(
             None => at,
         };
         if expanded && argument.name.is_none() && Some(position) >= last {
-            let Ty::Vector(of) = &method.parameters.get(last?)?.ty else { return None };
+            let of = params_item(&method.parameters.get(last?)?.ty)?;
             match places.get_mut(last?)? {
                 Some(ParameterSource::Rest(list, _)) => list.push(at),
-                place => *place = Some(ParameterSource::Rest(vec![at], (**of).clone())),
+                place => *place = Some(ParameterSource::Rest(vec![at], of)),
             }
             continue;
         }
@@ -271,10 +276,19 @@ fn parameter_sources(
             return Some(place);
         }
         let parameter = method.parameters.get(position)?;
-        match (&parameter.ty, expanded && Some(position) == last) {
-            (Ty::Vector(of), true) => Some(ParameterSource::Rest(Vec::new(), (**of).clone())),
-            _ => parameter.default.is_some().then_some(ParameterSource::Default),
+        if expanded && Some(position) == last {
+            return Some(ParameterSource::Rest(Vec::new(), params_item(&parameter.ty)?));
         }
+        parameter.default.is_some().then_some(ParameterSource::Default)
     };
     places.into_iter().enumerate().map(fill).collect()
+}
+
+/// The type of the arguments that a `params` parameter collects.
+fn params_item(ty: &Ty) -> Option<Ty> {
+    match (ty, ty.arguments()) {
+        (Ty::Vector(of), _) => Some((**of).clone()),
+        (_, [of]) => Some(of.clone()),
+        _ => None,
+    }
 }

@@ -142,7 +142,7 @@ pub struct Parameter {
     pub pass: PassMode,
     /// The default value; for a struct, null is its zero value.
     pub default: Option<Constant>,
-    /// Whether it is a `params` array.
+    /// Whether it is a `params` array or another `params` collection.
     pub is_params: bool,
 }
 
