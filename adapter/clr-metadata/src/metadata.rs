@@ -19,6 +19,8 @@ const STATIC: u32 = 0x10;
 const RUNTIME_ASYNC: u32 = 0x2000;
 /// FieldAttributes: literal, a constant without storage.
 const LITERAL: u32 = 0x40;
+/// FieldAttributes: only constructors may write to it.
+const INIT_ONLY: u32 = 0x20;
 /// MethodSemanticsAttributes: getter.
 const GETTER: u32 = 2;
 
@@ -33,6 +35,8 @@ pub struct FieldDef {
     pub is_static: bool,
     /// Whether it is a constant, with a value but without storage.
     pub is_literal: bool,
+    /// Whether only constructors may write to it.
+    pub is_readonly: bool,
 }
 
 /// A property that can be read.
@@ -219,6 +223,7 @@ impl Metadata {
                 name: self.tables.text(self.tables.cell(table::FIELD, row, 1)).to_owned(),
                 is_static: flags & STATIC != 0,
                 is_literal: flags & LITERAL != 0,
+                is_readonly: flags & INIT_ONLY != 0,
             }
         })
         .collect()

@@ -6,7 +6,7 @@
 //! (the typed tree) and [`effects`]; then the binder: [`classification`], [`binder`], [`lookup`] and
 //! [`members`] with [`intrinsic_members`], [`dynamic_members`] and [`interface_member`], [`type_names`],
 //! [`conversions`], [`user_conversions`] and [`spans`], [`source_argument`] and [`arguments`], [`inference`],
-//! [`candidates`] and [`overloads`], [`calls`], [`operators`], [`unary`] and
+//! [`candidates`] and [`overloads`], [`calls`] and [`receivers`], [`operators`], [`unary`] and
 //! [`user_operators`], [`logical`] and [`equality`], [`elements`] and [`indexers`], [`creation`],
 //! [`assignment`] with [`hoisted_values`] and [`deconstruction`], [`patterns`], [`conditional`], [`lambdas`]
 //! and [`statements`], [`sequences`] and [`queries`], [`completions`].
@@ -40,6 +40,7 @@ mod overloads;
 mod patterns;
 mod pointers;
 mod queries;
+mod receivers;
 mod relations;
 pub(crate) mod scope;
 mod sequences;
@@ -58,6 +59,8 @@ mod user_operators;
 pub(crate) mod fake;
 #[cfg(test)]
 mod mutations;
+#[cfg(test)]
+mod receiver_tests;
 #[cfg(test)]
 mod span_tests;
 #[cfg(test)]

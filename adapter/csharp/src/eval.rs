@@ -29,7 +29,7 @@ pub(crate) use evaluator::{Evaluator, MAX_ITEMS};
 pub use target::EvaluationTarget;
 pub use values::{Grouping, SortKeys, TypedValue, ValueLocation};
 
-use crate::bind::Typed;
+use crate::bind::{Effects, Typed};
 
 /// Evaluates a typed tree; `None` for a call without a result. `text` is the source text, for messages.
 ///
@@ -42,6 +42,7 @@ pub fn evaluate<T: EvaluationTarget>(
     target: &T,
 ) -> Result<Option<TypedValue<T::Location>>, T::Error> {
     let mut evaluator = Evaluator::new(target, text, slots);
+    evaluator.is_writing = typed.effects() >= Effects::Assigns;
     let value = evaluator.value(typed)?;
     if typed.is_void() {
         return Ok(None);

@@ -19,6 +19,7 @@ dotnet_tests! {
     showing_statics_does_not_spoil_their_values,
     an_overridden_property_is_shown_as_it_is_now,
     ref_and_out_arguments_are_the_programs_variables,
+    calls_in_a_readonly_method_change_nothing,
 }
 
 net8_tests! {
@@ -212,6 +213,24 @@ async fn unsupported_expressions_are_refused_by_name(runtime: Runtime) -> anyhow
         }
     }
     anyhow::ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
+    editor.finish().await
+}
+
+/// `this` of a `readonly` method and an `in` parameter are copied for a call that may change them.
+async fn calls_in_a_readonly_method_change_nothing(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("expressions", &["look"], without_compiler()).await?;
+    let (_, frame) = editor.stop().await?;
+    for (expression, result) in [
+        ("Open.Bump()", "21"),
+        ("Open.Next", "21"),
+        ("this.Open.Bump() + Open.N", "41"),
+        ("given.Bump() - given.N", "1"),
+        ("own.Bump() - own.N", "0"),
+    ] {
+        let arguments = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
+        assert_eq!(editor.ok("evaluate", arguments).await?["result"], result, "{expression}");
+    }
     editor.finish().await
 }
 

@@ -151,7 +151,11 @@ impl ClrSession {
         match self.at_stop().load(this)? {
             Some(Constant::Null) => self.new_zeroed(site, ty).map(Some),
             Some(constant) => self.filled_nullable(site, &constant, ty).map(Some),
-            None => Ok(None),
+            None => {
+                let made = self.new_zeroed(site, ty)?;
+                self.at_stop().write(&made, this, ty)?;
+                Ok(Some(made))
+            }
         }
     }
 

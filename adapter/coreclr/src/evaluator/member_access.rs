@@ -39,7 +39,8 @@ impl ClrSession {
             return Ok(known);
         }
         let Some(getter) = property.property.getter else { return Err(write_only_failure(on, name)) };
-        let val = self.call_getter(on, (&loaded, &property.owner, getter), name, property.is_base, site)?;
+        let how = (property.is_base, property.copies_receiver);
+        let val = self.call_getter(on, (&loaded, &property.owner, getter), name, how, site)?;
         let ty = property.ty.direct();
         Ok(match ty.is_open() || *ty == Ty::Other || (val.ty.is_value() && !ty.is_value()) {
             true => val,
@@ -60,7 +61,8 @@ impl ClrSession {
             let own = image.metadata.tuple_names(property.info.token);
             if own.is_empty() { image.metadata.tuple_names_of_parameter(getter, None) } else { own }
         });
-        let val = self.call_getter(on, (&property.loaded, &property.owner, getter), name, false, site)?;
+        let val =
+            self.call_getter(on, (&property.loaded, &property.owner, getter), name, (false, false), site)?;
         let ty = self.program.types.with_names(val.ty.clone(), names.unwrap_or_default());
         Ok(TypedValue { ty, ..val })
     }
@@ -70,7 +72,7 @@ impl ClrSession {
         on: &TypedValue,
         (loaded, owner, getter): (&Rc<LoadedModule>, &Ty, u32),
         name: &str,
-        is_base: bool,
+        (is_base, copies): (bool, bool),
         site: &EvalContext,
     ) -> Result<TypedValue, Failure> {
         let shown = on.path().map_or_else(|| name.to_owned(), |path| format!("{}.{name}", path.name));
@@ -86,6 +88,7 @@ impl ClrSession {
         if is_base && self.at_stop().is_overridden(&method, on) {
             return Err(overridden(name));
         }
+        let on = if copies { &self.copy_struct_of(on, site)? } else { on };
         self.call(site, &method, Some(on), &[], &shown)
     }
 
@@ -109,6 +112,7 @@ impl ClrSession {
         if property.is_base && self.at_stop().is_overridden(&method, of) {
             return Err(overridden("this[]"));
         }
+        let of = if property.copies_receiver { &self.copy_struct_of(of, site)? } else { of };
         self.call(site, &method, Some(of), arguments, &format!("{name}[…]"))
     }
 }

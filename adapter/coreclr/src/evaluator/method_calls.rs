@@ -84,6 +84,9 @@ impl ClrSession {
         let method = method.filter(|method| !method.is_static);
         let method = method.ok_or_else(|| failed("`ToString` was not found"))?;
         let of = val.path().map_or("", |path| path.name.as_str());
+        // Only for a text: the struct itself must stay as it is.
+        let is_changed = method.owner.is_value() && val.ty.is_value() && method.may_change_this();
+        let val = if is_changed { &self.copy_struct_of(val, site)? } else { val };
         let returned = self.call(site, &method, Some(val), &[], &format!("{of}.ToString()"))?;
         if self.at_stop().is_null_val(&returned)? {
             Ok(None)
@@ -103,6 +106,26 @@ impl ClrSession {
         let takes = ["System.String", "System.Object"];
         let returned = self.call_known("System.String", "Format", Vec::new(), &takes, None, &given, site)?;
         self.at_stop().returned_text(&returned)
+    }
+
+    /// A copy of a struct, which a call may change. A struct in memory is already a copy.
+    pub(super) fn copy_struct_of(
+        &mut self,
+        val: &TypedValue,
+        site: &EvalContext,
+    ) -> Result<TypedValue, Failure> {
+        let Some(path) = val.path().filter(|path| path.memory().is_none()) else { return Ok(val.clone()) };
+        let copied = self.boxed_copy(site, path)?;
+        Ok(TypedValue::at(copied, val.ty.clone()))
+    }
+
+    /// Whether a string is the one that the runtime interned for its text.
+    pub(super) fn is_interned(&mut self, text: &TypedValue, site: &EvalContext) -> Result<bool, Failure> {
+        let (takes, given) = (["System.String"], [text.clone()]);
+        let interned =
+            self.call_known("System.String", "IsInterned", Vec::new(), &takes, None, &given, site)?;
+        let (interned, own) = (self.at_stop().address(&interned)?, self.at_stop().address(text)?);
+        Ok(own.is_some_and(|own| own != 0 && interned == Some(own)))
     }
 
     /// Whether two strings are equal that are too long to be read: identical objects are; otherwise the

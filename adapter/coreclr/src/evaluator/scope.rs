@@ -4,6 +4,8 @@
 use std::rc::Rc;
 
 use clr_metadata::imports::Imports;
+use clr_metadata::metadata::Metadata;
+use clr_metadata::signature::Signature;
 use tandem_csharp::bind::{UsingDirectives, Variable};
 use tandem_wire::Failure;
 
@@ -15,6 +17,7 @@ use crate::modules::LoadedModule;
 use crate::names::is_generated;
 use crate::stop_context::StopContext;
 use crate::types::Ty;
+use crate::types::members::is_readonly_method;
 use crate::value_path::{Path, PathRoot, PathSegment};
 
 impl StopContext<'_> {
@@ -52,6 +55,9 @@ impl StopContext<'_> {
         let mut sight = ResolvedScope::default();
         let locals = self.locals(thread, frame)?;
         let class = self.class_at(thread, frame);
+        let code = FrameCode::at(self, site);
+        sight.scope.is_this_readonly = code.as_ref().is_some_and(FrameCode::is_readonly);
+        sight.scope.is_constructor = code.as_ref().is_some_and(FrameCode::is_constructor);
         for (name, path) in locals {
             if name == "this" {
                 match self.val_at(path.clone()) {
@@ -68,7 +74,9 @@ impl StopContext<'_> {
                 continue;
             }
             let (ty, is_dynamic) = self.static_type(&path)?;
-            let variable = Variable { name: name.as_str().into(), ty, constant: None, is_dynamic };
+            let is_readonly = code.as_ref().is_some_and(|code| code.is_readonly_argument(&path));
+            let name = name.as_str().into();
+            let variable = Variable { name, ty, constant: None, is_dynamic, is_readonly };
             sight.scope.variables.push(variable);
             sight.ways.push(Some(path));
         }
@@ -83,6 +91,7 @@ impl StopContext<'_> {
                 ty: val.ty,
                 constant,
                 is_dynamic: false,
+                is_readonly: true,
             });
             sight.ways.push(None);
         }
@@ -178,4 +187,48 @@ impl StopContext<'_> {
 /// Whether a name occurs in a text, also as a part of a word.
 fn mentions(text: &str, name: &str) -> bool {
     text.is_empty() || text.contains(name)
+}
+
+/// The method that runs in a frame.
+struct FrameCode {
+    loaded: Rc<LoadedModule>,
+    method: u32,
+}
+
+impl FrameCode {
+    fn at(stop: &StopContext<'_>, site: &EvalContext) -> Option<Self> {
+        let (loaded, method, _) = stop.code_at(site.thread, site.frame)?;
+        Some(Self { loaded, method })
+    }
+
+    fn metadata(&self) -> Option<&Metadata> {
+        self.loaded.image().map(|image| &image.metadata)
+    }
+
+    /// Whether it is a `readonly` member of a struct.
+    fn is_readonly(&self) -> bool {
+        self.metadata().is_some_and(|metadata| is_readonly_method(metadata, self.method))
+    }
+
+    fn is_constructor(&self) -> bool {
+        self.metadata()
+            .is_some_and(|metadata| matches!(metadata.method_name(self.method), ".ctor" | ".cctor"))
+    }
+
+    /// Whether a path is an `in` or `ref readonly` parameter.
+    fn is_readonly_argument(&self, path: &Path) -> bool {
+        let (PathRoot::Argument { index, .. }, true) = (&path.root, path.steps.is_empty()) else {
+            return false;
+        };
+        let position = |metadata: &Metadata| index.checked_sub(u32::from(!metadata.is_static(self.method)));
+        // ParamAttributes: 1 is `in`, which has a meaning in C# only for a reference.
+        let is_in = |metadata: &Metadata| {
+            let position = position(metadata)?;
+            let signature = metadata.method_signature(self.method)?;
+            let is_reference =
+                matches!(signature.parameters.get(position as usize)?, Signature::Reference(_));
+            Some(is_reference && metadata.parameter_flags(self.method, position) & 3 == 1)
+        };
+        self.metadata().and_then(is_in).unwrap_or(false)
+    }
 }

@@ -15,6 +15,7 @@ use tandem_csharp::bind::{
 use tandem_csharp::types::{Def, Ty};
 
 use super::ClrTypeSystem;
+use super::members::is_readonly_method;
 use crate::modules::LoadedModule;
 
 const BY_REF: &str = "System.Runtime.CompilerServices.IsByRefLikeAttribute";
@@ -151,6 +152,7 @@ impl ClrTypeSystem {
                 ty: self.with_names(declared, metadata.tuple_names(field.token)),
                 is_static: field.is_static,
                 constant,
+                is_readonly: field.is_readonly,
                 is_accessible: is_accessible(&loaded, metadata.field_access(field.token)),
                 name: field.name.into(),
             })));
@@ -195,6 +197,7 @@ impl ClrTypeSystem {
             is_static: !signature.has_this,
             is_override: metadata.is_override(accessor),
             is_abstract: metadata.is_abstract(accessor),
+            is_readonly: is_readonly_method(metadata, accessor),
             is_accessible: is_accessible(loaded, metadata.method_access(accessor)),
         })
     }
@@ -227,6 +230,7 @@ impl ClrTypeSystem {
             is_static: !signature.has_this,
             is_override: metadata.is_override(token),
             is_abstract: metadata.is_abstract(token),
+            is_readonly: is_readonly_method(metadata, token),
             is_accessible: is_accessible(loaded, metadata.method_access(token)),
             is_public: metadata.method_access(token) == Access::Public && metadata.is_public_type(def.token),
         })

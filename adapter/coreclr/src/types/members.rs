@@ -5,11 +5,14 @@
 use std::rc::Rc;
 
 use clr_metadata::members::PropertyInfo;
+use clr_metadata::metadata::Metadata;
 
 use super::Ty;
 use super::ty::OBJECT;
 use crate::modules::LoadedModule;
 use crate::types::ClrTypeSystem;
+
+const READ_ONLY: &str = "System.Runtime.CompilerServices.IsReadOnlyAttribute";
 
 /// A property with its declaring type.
 #[derive(Clone)]
@@ -31,6 +34,20 @@ pub(crate) struct MethodInstance {
     pub(crate) parameters: Vec<Ty>,
     pub(crate) result: Ty,
     pub(crate) is_static: bool,
+}
+
+impl MethodInstance {
+    /// Whether it may change the struct on which it is called.
+    pub(crate) fn may_change_this(&self) -> bool {
+        let metadata = self.loaded.image().map(|image| &image.metadata);
+        !self.loaded.is_framework()
+            && !metadata.is_some_and(|metadata| is_readonly_method(metadata, self.token))
+    }
+}
+
+/// Whether a method, or the struct that declares it, is `readonly`.
+pub(crate) fn is_readonly_method(metadata: &Metadata, method: u32) -> bool {
+    metadata.has_attribute(method, READ_ONLY) || metadata.has_attribute(metadata.owner_of(method), READ_ONLY)
 }
 
 impl ClrTypeSystem {

@@ -6,6 +6,7 @@
 use super::binder::{Bind, Binder, leave_to_compiler, reject};
 use super::candidates::{OverloadCandidate, ParameterSource};
 use super::classification::Classification;
+use super::receivers::Receivers;
 use super::source_argument::{SourceArgument, SourceArgumentValue};
 use super::system::{Parameter, PassMode};
 use super::typed::{ConversionKind, MethodRef, PassedArgument, Typed, TypedArgument, TypedKind};
@@ -170,7 +171,7 @@ impl Binder<'_> {
             SourceArgumentValue::Value(value)
                 if matches!(argument.mode, ArgumentMode::Ref | ArgumentMode::Out) =>
             {
-                TypedArgument::Place(value.clone())
+                TypedArgument::Place(Receivers { binder: self }.own_place(value.clone()))
             }
             // An evaluation cannot pass a `ref struct` that a conversion created.
             SourceArgumentValue::Value(value) if self.types.is_by_ref(ty) && value.ty != *ty => {

@@ -6,6 +6,7 @@ use super::classification::Classification;
 use super::deconstruction::Deconstruction;
 use super::equality::unparenthesized;
 use super::hoisted_values::{HoistedValues, is_kept};
+use super::receivers::Receivers;
 use super::source_argument::{SourceArgument, SourceArgumentValue};
 use super::typed::{ConversionKind, Typed, TypedKind};
 use crate::operators::{BinaryOp, Overflow};
@@ -26,7 +27,9 @@ impl Binder<'_> {
             Assign::Compound(op) => {
                 let (place, wrap) = self.keep_place(to)?;
                 let right = self.value(value)?;
-                if let Some(call) = self.compound_operator(op, &place, &right, span)? {
+                let operator = format!("{}Assignment", op.method());
+                let given = vec![right.clone()];
+                if let Some(call) = self.assignment_operator(&operator, &place, given, span)? {
                     return Ok(wrap.wrap(call));
                 }
                 let new = self.binary(op, place.clone(), right, span)?;
@@ -62,6 +65,10 @@ impl Binder<'_> {
     /// The node that writes a value to a place. A place that cannot be written to is refused.
     pub(super) fn assign_to(&mut self, place: Typed, value: Typed, span: Span) -> Bind<Typed> {
         self.must_be_writable(&place)?;
+        let place = match &place.kind {
+            TypedKind::Slot(_) => place,
+            _ => Receivers { binder: self }.own_place(place),
+        };
         let ty = place.ty.clone();
         Ok(Typed::new(TypedKind::Assign(place.boxed(), value.boxed()), ty, span))
     }
@@ -150,23 +157,22 @@ impl Binder<'_> {
         value
     }
 
-    /// Calls `operator +=` if the type defines it.
-    fn compound_operator(
+    /// Calls an operator that changes its operand, as `operator +=`, if the type defines it.
+    fn assignment_operator(
         &mut self,
-        op: BinaryOp,
+        name: &str,
         place: &Typed,
-        value: &Typed,
+        given: Vec<Typed>,
         span: Span,
     ) -> Bind<Option<Typed>> {
         let Ty::Named(_) = &place.ty else { return Ok(None) };
-        let name = format!("{}Assignment", op.method());
         let has_it = self.types.chain(&place.ty).iter().any(|owner| {
-            self.types.def(owner).is_some_and(|def| !self.types.system.members(def, &name).is_empty())
+            self.types.def(owner).is_some_and(|def| !self.types.system.members(def, name).is_empty())
         });
         if !has_it {
             return Ok(None);
         }
-        let call = self.call_named(place, &name, vec![value.clone()], span)?;
+        let call = self.call_named(place, name, given, span)?;
         let ty = place.ty.clone();
         Ok(Some(Typed::new(TypedKind::Sequence(vec![call, place.clone()]), ty, span)))
     }
@@ -206,6 +212,10 @@ impl Binder<'_> {
     /// Binds `x++`, `x--`, `++x` and `--x`.
     pub(super) fn step(&mut self, of: &Expr, up: bool, prefix: bool, span: Span) -> Bind<Typed> {
         let (place, mut wrap) = self.keep_place(of)?;
+        let operator = if up { "op_IncrementAssignment" } else { "op_DecrementAssignment" };
+        if prefix && let Some(call) = self.assignment_operator(operator, &place, Vec::new(), span)? {
+            return Ok(wrap.wrap(call));
+        }
         let slot = self.slot();
         let ty = place.ty.clone();
         let old = Typed::new(TypedKind::Slot(slot), ty.clone(), span);

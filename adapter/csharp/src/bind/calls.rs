@@ -7,12 +7,14 @@ use std::rc::Rc;
 use super::binder::{Bind, Binder, leave_to_compiler, reject};
 use super::candidates::{OverloadCandidate, is_other_number};
 use super::classification::{Classification, MethodGroup};
+use super::dynamic_members::is_dynamic_argument;
+use super::receivers::Receivers;
 use super::source_argument::{SourceArgument, SourceArgumentValue};
 use super::system::{Member, Method, TypeKind};
-use super::typed::{Typed, TypedCall, TypedKind};
+use super::typed::{MethodRef, PassedArgument, Typed, TypedArgument, TypedCall, TypedKind};
 use crate::syntax::Span;
 use crate::syntax::tree::{Argument, ArgumentMode, Expr, ExprKind, SimpleName};
-use crate::types::Ty;
+use crate::types::{OBJECT, Ty};
 
 impl Binder<'_> {
     pub(super) fn call(&mut self, of: &Expr, arguments: &[Argument], span: Span) -> Bind<Typed> {
@@ -296,7 +298,7 @@ impl Binder<'_> {
         if candidate.method.types.iter().any(|ty| self.types.is_by_ref(ty)) {
             return leave_to_compiler("a `ref struct` as a type argument", span);
         }
-        if given.iter().any(|given| self.is_dynamic(given)) {
+        if given.iter().any(|given| is_dynamic_argument(self.scope, given)) {
             return leave_to_compiler("a call with a `dynamic` argument", span);
         }
         let of = match (&group.of, method.is_static) {
@@ -312,7 +314,11 @@ impl Binder<'_> {
                 );
             }
             (_, true) => None,
-            (Some(of), false) => Some(of.clone()),
+            (Some(of), false) => {
+                let receivers = Receivers { binder: self };
+                receivers.check_boxing(of, &candidate.method, span)?;
+                Some(receivers.of_call(of.clone(), &candidate.method))
+            }
             (None, false) => {
                 return reject(
                     "CS0120",
@@ -324,6 +330,9 @@ impl Binder<'_> {
         self.check_place(&candidate.method.result, None, span)?;
         let arguments = self.pass_arguments(&candidate, given, span)?;
         let ty = candidate.method.result.direct().clone();
+        if let Some((a, b)) = compared_references(&candidate.method, &arguments) {
+            return Ok(Typed::new(TypedKind::Same(a.clone().boxed(), b.clone().boxed()), ty, span));
+        }
         let call = TypedCall { of, method: candidate.method, arguments, is_base: group.is_base };
         Ok(Typed::new(TypedKind::Call(Box::new(call)), ty, span))
     }
@@ -341,22 +350,6 @@ impl Binder<'_> {
             return leave_to_compiler("a member that returns a struct by reference", span);
         }
         Ok(())
-    }
-
-    fn is_dynamic(&self, given: &SourceArgument<'_>) -> bool {
-        match &given.value {
-            SourceArgumentValue::Value(value) => self.is_dynamic_value(value),
-            _ => false,
-        }
-    }
-
-    pub(super) fn is_dynamic_value(&self, value: &Typed) -> bool {
-        match &value.kind {
-            TypedKind::Variable(at) => {
-                self.scope.variables.get(*at as usize).is_some_and(|variable| variable.is_dynamic)
-            }
-            _ => false,
-        }
     }
 
     /// Calls a method by its name on a value, with values.
@@ -387,5 +380,19 @@ impl Binder<'_> {
                 span,
             ),
         }
+    }
+}
+
+/// The arguments of `object.ReferenceEquals`: a call would get new strings for literals.
+fn compared_references<'a>(
+    method: &MethodRef,
+    arguments: &'a [PassedArgument],
+) -> Option<(&'a Typed, &'a Typed)> {
+    match arguments {
+        [
+            PassedArgument { value: TypedArgument::Value(a), .. },
+            PassedArgument { value: TypedArgument::Value(b), .. },
+        ] if method.owner == OBJECT && &*method.method.name == "ReferenceEquals" => Some((a, b)),
+        _ => None,
     }
 }

@@ -3,6 +3,7 @@
 //! Not here: conversions that types define ([`super::user_conversions`]).
 
 use super::binder::{Bind, Binder, reject};
+use super::receivers::without_place;
 use super::typed::{ConversionKind, Typed, TypedKind};
 use crate::constant::{Constant, fits};
 use crate::operators::Overflow;
@@ -351,7 +352,7 @@ impl Binder<'_> {
             return Ok(Typed { span, ..value });
         }
         let value = self.value(of)?;
-        self.cast_value(value, &to, span)
+        self.cast_value(value, &to, span).map(without_place)
     }
 
     pub(super) fn cast_value(&mut self, value: Typed, to: &Ty, span: Span) -> Bind<Typed> {

@@ -83,6 +83,7 @@ impl<'b, 'a> Deconstruction<'b, 'a> {
         let value = self.binder.value(value)?;
         let slot = self.binder.slot();
         let kept = Typed::new(TypedKind::Slot(slot), value.ty.clone(), value.span);
+        let value = Typed::new(TypedKind::Copy(value.boxed()), kept.ty.clone(), span);
         self.deconstruct_into(places, &kept)?;
         let ty = value.ty.clone();
         self.steps.push(kept);

@@ -4,8 +4,9 @@
 
 use super::binder::{Bind, Binder, leave_to_compiler};
 use super::classification::Classification;
+use super::scope::Scope;
 use super::source_argument::{SourceArgument, SourceArgumentValue};
-use super::typed::Typed;
+use super::typed::{Typed, TypedKind};
 use crate::constant::Constant;
 use crate::syntax::Span;
 use crate::syntax::tree::ArgumentMode;
@@ -53,4 +54,21 @@ pub(super) fn member_of_dynamic(
         return Ok(Some(Classification::Value(binder.element_access(entries, &given, span)?)));
     }
     leave_to_compiler("a member of a `dynamic` object", span)
+}
+
+/// Whether an argument is declared as `dynamic`.
+pub(super) fn is_dynamic_argument(scope: &Scope, given: &SourceArgument<'_>) -> bool {
+    match &given.value {
+        SourceArgumentValue::Value(value) => is_dynamic_value(scope, value),
+        _ => false,
+    }
+}
+
+pub(super) fn is_dynamic_value(scope: &Scope, value: &Typed) -> bool {
+    match &value.kind {
+        TypedKind::Variable(at) => {
+            scope.variables.get(*at as usize).is_some_and(|variable| variable.is_dynamic)
+        }
+        _ => false,
+    }
 }

@@ -55,6 +55,10 @@ impl Typed {
             | TypedKind::Tuple(_)
             | TypedKind::TypeOf(_) => Effects::Calls,
             TypedKind::Convert(_, ConversionKind::User(_)) => Effects::Calls,
+            // The runtime has to find the interned string.
+            TypedKind::Same(a, b) if a.interned_text().is_some() != b.interned_text().is_some() => {
+                Effects::Getters
+            }
             TypedKind::Text(_, false) => Effects::Calls,
             TypedKind::Interpolated(pieces) => {
                 let runs = |piece: &TypedInterpolatedPart| {
@@ -86,6 +90,7 @@ impl Typed {
             | TypedKind::Default
             | TypedKind::Variable(_)
             | TypedKind::Slot(_)
+            | TypedKind::OwnSlot(_)
             | TypedKind::This => {}
             TypedKind::Exception | TypedKind::ThreadId | TypedKind::TypeOf(_) | TypedKind::SizeOf(_) => {}
             TypedKind::Field(of, _) | TypedKind::Property(of, _) => {
@@ -107,6 +112,7 @@ impl Typed {
             | TypedKind::IsNull(of)
             | TypedKind::Text(of, _)
             | TypedKind::Copy(of)
+            | TypedKind::StructCopy(of)
             | TypedKind::As(of)
             | TypedKind::Throw(of)
             | TypedKind::Narrow(of) => of.visit(what),

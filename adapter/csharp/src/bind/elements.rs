@@ -45,7 +45,7 @@ impl Binder<'_> {
         }
         if let Some(indexer) = IndexerAccess::best(self, &of.ty, None, given, span)? {
             self.check_place(&indexer.property.ty, Some(&of.ty), span)?;
-            return Ok(indexer.on(of, span));
+            return Ok(indexer.on(of, self, span));
         }
         // `System.Index` and `System.Range` as values, for types with a length.
         if let [SourceArgument { value: SourceArgumentValue::Value(index), .. }] = given {
@@ -145,12 +145,12 @@ impl Binder<'_> {
             let interfaces = if of.ty.is_value() { self.types.lineage(&bound) } else { Vec::new() };
             for interface in interfaces {
                 if let Some(indexer) = IndexerAccess::best(self, &of.ty, Some(&interface), given, span)? {
-                    return Ok(Some(indexer.on(of.clone(), span)));
+                    return Ok(Some(indexer.on(of.clone(), self, span)));
                 }
             }
             if let Some(indexer) = IndexerAccess::best(self, &bound, None, given, span)? {
                 let cast = self.cast_value(of.clone(), &bound, of.span)?;
-                return Ok(Some(indexer.on(cast, span)));
+                return Ok(Some(indexer.on(cast, self, span)));
             }
         }
         Ok(None)

@@ -115,6 +115,7 @@ impl FakeTypes {
             ty: self.ty(ty, &[], &[]),
             constant: None,
             is_dynamic: *ty == "dynamic",
+            is_readonly: name.starts_with("fixed"),
         };
         let class = class.map(|class| self.ty(class, &[], &[]));
         Scope {
@@ -212,6 +213,7 @@ impl FakeTypes {
         let is_static = take("static ");
         let is_abstract = take("abstract ");
         let is_override = take("override ");
+        let is_readonly = take("readonly ");
         let is_ref = take("ref ");
 
         let token =
@@ -230,6 +232,7 @@ impl FakeTypes {
                 ty,
                 is_static: true,
                 constant,
+                is_readonly: false,
                 is_accessible,
             };
             return self.members.borrow_mut()[at].push(Member::Field(Rc::new(field)));
@@ -252,6 +255,7 @@ impl FakeTypes {
                 is_static,
                 is_override,
                 is_abstract,
+                is_readonly,
                 is_accessible,
             };
             return match list.is_empty() {
@@ -293,6 +297,7 @@ impl FakeTypes {
                 is_static,
                 is_override,
                 is_abstract,
+                is_readonly,
                 is_accessible,
                 is_public,
             };
@@ -313,6 +318,7 @@ impl FakeTypes {
             ty: by_ref(self.ty(ty, class, &[])),
             is_static,
             constant,
+            is_readonly,
             is_accessible,
         };
         self.members.borrow_mut()[at].push(Member::Field(Rc::new(field)));

@@ -5,6 +5,7 @@
 use std::rc::Rc;
 
 use super::binder::{Bind, Binder};
+use super::receivers::Receivers;
 use super::relations::TypeRelations;
 use super::source_argument::SourceArgument;
 use super::system::{Method, Property};
@@ -49,8 +50,10 @@ impl IndexerAccess {
     }
 
     /// The access to an element of a value.
-    pub(super) fn on(self, of: Typed, span: Span) -> Typed {
+    pub(super) fn on(mut self, of: Typed, binder: &Binder<'_>, span: Span) -> Typed {
         let ty = self.property.ty.direct().clone();
+        self.property.copies_receiver =
+            !self.property.property.is_readonly && Receivers { binder }.copies_for_getter(&of);
         Typed::new(TypedKind::Indexer(of.boxed(), Box::new(self.property), self.arguments), ty, span)
     }
 }
@@ -84,6 +87,7 @@ fn as_method(property: &Property) -> Method {
         is_static: property.is_static,
         is_override: property.is_override,
         is_abstract: property.is_abstract,
+        is_readonly: property.is_readonly,
         is_accessible: property.is_accessible,
         is_public: property.is_accessible,
     }

@@ -8,6 +8,7 @@ use super::classification::Classification;
 use super::dynamic_members::member_of_dynamic;
 use super::interface_member::InterfaceMember;
 use super::intrinsic_members::intrinsic_member;
+use super::receivers::Receivers;
 use super::system::{Field, Member, Method, Property};
 use super::typed::{FieldRef, MethodRef, PropertyRef, Typed, TypedKind};
 use crate::constant::Constant;
@@ -106,7 +107,7 @@ impl Binder<'_> {
         if of.is_null() {
             return reject("CS0023", "Operator '.' cannot be applied to operand of type '<null>'", of.span);
         }
-        if self.is_dynamic_value(&of)
+        if super::dynamic_members::is_dynamic_value(self.scope, &of)
             && let Some(part) = member_of_dynamic(self, &of, name, types, span)?
         {
             return Ok(part);
@@ -343,15 +344,19 @@ impl Binder<'_> {
         owner: &Ty,
         span: Span,
     ) -> Bind<Typed> {
-        let property = self.property_ref(property, owner);
+        let mut property = self.property_ref(property, owner);
         self.check_place(&property.ty, Some(owner), span)?;
+        let is_stored = property.property.is_readonly || property.property.backing.is_some();
+        property.copies_receiver =
+            !is_stored && of.as_ref().is_some_and(|of| Receivers { binder: self }.copies_for_getter(of));
         let ty = property.ty.direct().clone();
         Ok(Typed::new(TypedKind::Property(of.map(Typed::boxed), Box::new(property)), ty, span))
     }
 
     pub(super) fn property_ref(&self, property: &Rc<Property>, owner: &Ty) -> PropertyRef {
         let ty = property.ty.with(owner.arguments(), &[]);
-        PropertyRef { property: property.clone(), owner: owner.clone(), ty, is_base: false }
+        let (property, owner) = (property.clone(), owner.clone());
+        PropertyRef { property, owner, ty, is_base: false, copies_receiver: false }
     }
 
     /// A method of a type, whose own generic parameters are open.

@@ -80,7 +80,7 @@ impl Binder<'_> {
 
     /// Converts a `dynamic` value to its run-time type.
     pub(super) fn to_runtime_type(&self, value: Typed) -> Bind<Typed> {
-        if !self.is_dynamic_value(&value) {
+        if !super::dynamic_members::is_dynamic_value(self.scope, &value) {
             return Ok(value);
         }
         match self.narrow(&value) {

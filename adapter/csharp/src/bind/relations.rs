@@ -121,6 +121,11 @@ impl<'a> TypeRelations<'a> {
         matches!(ty, Ty::Named(named) if named.is_value) && self.info(ty).is_some_and(|info| info.is_by_ref)
     }
 
+    pub(crate) fn is_struct(&self, ty: &Ty) -> bool {
+        matches!(ty, Ty::Named(named) if named.is_value)
+            && self.info(ty).is_some_and(|info| info.kind == TypeKind::Struct)
+    }
+
     /// Whether a type is `Span<T>` or `ReadOnlySpan<T>`.
     pub(crate) fn is_span(&self, ty: &Ty) -> bool {
         let is_span = |name: &str| matches!(name, "System.Span`1" | "System.ReadOnlySpan`1");

@@ -18,6 +18,8 @@ pub struct Variable {
     pub constant: Option<Constant>,
     /// Whether it is declared as `dynamic`.
     pub is_dynamic: bool,
+    /// Whether it is an `in` or `ref readonly` parameter.
+    pub is_readonly: bool,
 }
 
 /// The `using` directives in effect.
@@ -41,6 +43,10 @@ pub struct Scope {
     pub variables: Vec<Variable>,
     /// The type of `this`; `None` if it does not exist or cannot be read.
     pub this: Option<Ty>,
+    /// Whether the code is a `readonly` member of a struct, which must not change `this`.
+    pub is_this_readonly: bool,
+    /// Whether the code is a constructor, which may write to `readonly` fields of its class.
+    pub is_constructor: bool,
     /// The class that contains the code.
     pub class: Option<Ty>,
     /// Generic parameters of the code's class and method, and their arguments.

@@ -87,6 +87,8 @@ pub struct Field {
     pub is_static: bool,
     /// The value of a constant.
     pub constant: Option<Constant>,
+    /// Whether only constructors may write to it.
+    pub is_readonly: bool,
     /// Whether code at the location of the expression may access it.
     pub is_accessible: bool,
 }
@@ -114,6 +116,8 @@ pub struct Property {
     pub is_override: bool,
     /// Whether its accessors have no bodies: it is abstract, or an interface only declares it.
     pub is_abstract: bool,
+    /// Whether its getter, or the struct around it, is `readonly`.
+    pub is_readonly: bool,
     /// Whether code in scope may use it.
     pub is_accessible: bool,
 }
@@ -180,6 +184,8 @@ pub struct Method {
     pub is_override: bool,
     /// Whether it has no body: it is abstract, or an interface only declares it.
     pub is_abstract: bool,
+    /// Whether it, or the struct around it, is `readonly`.
+    pub is_readonly: bool,
     /// Whether code in scope may use it.
     pub is_accessible: bool,
     /// Whether code of every assembly may use it: it and the types around it are public.

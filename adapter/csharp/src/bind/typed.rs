@@ -39,6 +39,8 @@ pub struct PropertyRef {
     pub ty: Ty,
     /// Whether it is accessed as `base.P`, without virtual dispatch.
     pub is_base: bool,
+    /// Whether a getter that runs gets a copy of the struct.
+    pub copies_receiver: bool,
 }
 
 /// A method with all generic arguments.
@@ -116,6 +118,8 @@ pub(crate) enum TypedKind {
     Variable(u32),
     /// A variable that the expression declares.
     Slot(u32),
+    /// The same, for a write to it: it has its own copy of the struct that it was assigned.
+    OwnSlot(u32),
     This,
     Exception,
     ThreadId,
@@ -162,6 +166,8 @@ pub(crate) enum TypedKind {
     Let(u32, Box<Typed>, Box<Typed>),
     /// A copy of the current value, which later writes do not change.
     Copy(Box<Typed>),
+    /// A copy of a struct, which a method may change.
+    StructCopy(Box<Typed>),
     /// Evaluates one after the other; the last is the value.
     Sequence(Vec<Typed>),
     Is(Box<Typed>, u32, Box<TypedPattern>),
@@ -333,6 +339,15 @@ impl Typed {
         self.ty == Ty::Null
     }
 
+    /// The text of a string that the runtime interns: a constant, also as an `object`.
+    pub(crate) fn interned_text(&self) -> Option<&str> {
+        match &self.kind {
+            TypedKind::Constant(Constant::Text(text)) => Some(text),
+            TypedKind::Convert(of, ConversionKind::Same) => of.interned_text(),
+            _ => None,
+        }
+    }
+
     /// Whether this is a call without a result.
     pub fn is_void(&self) -> bool {
         self.ty == crate::types::VOID
@@ -342,7 +357,8 @@ impl Typed {
     /// the result of a call.
     pub(crate) fn is_place(&self) -> bool {
         match &self.kind {
-            TypedKind::Variable(_) | TypedKind::Slot(_) | TypedKind::This | TypedKind::Deref(_) => true,
+            TypedKind::Variable(_) | TypedKind::Slot(_) | TypedKind::OwnSlot(_) => true,
+            TypedKind::This | TypedKind::Deref(_) => true,
             TypedKind::Field(None, _) => true,
             TypedKind::Field(Some(of), _) | TypedKind::TupleElement(of, _) => {
                 !of.ty.is_value() || of.is_place()

@@ -1,15 +1,87 @@
-//! Calls: evaluates arguments in their order in the source, and creates variables for `out`.
+//! Calls: evaluates arguments in their order in the source, and creates variables for `out`. A value is the
+//! place of a variable; one that a later operand may change is copied.
 //!
 //! Does not choose methods: the typed tree has them (`bind::calls`).
 
 use super::EvaluationTarget;
 use super::evaluator::{Evaluator, Res};
 use super::values::{LocalSequence, TypedValue, ValueOrSequence};
-use crate::bind::typed::{PassedArgument, Typed, TypedArgument, TypedCall, TypedKind};
-use crate::bind::{PropertyRef, TypeKind};
-use crate::types::Ty;
+use crate::bind::typed::{PassedArgument, Typed, TypedArgument, TypedCall};
+use crate::bind::{Effects, PropertyRef, TypeKind};
+use crate::types::{STRING, Ty};
 
 impl<T: EvaluationTarget> Evaluator<'_, T> {
+    /// Evaluates operands in their order.
+    pub(crate) fn operands<'t>(
+        &mut self,
+        operands: impl IntoIterator<Item = &'t Typed> + Clone,
+    ) -> Res<T, Vec<TypedValue<T::Location>>> {
+        let effects: Vec<Effects> = operands.clone().into_iter().map(Typed::effects).collect();
+        let mut vals = Vec::new();
+        for (operand, later) in operands.into_iter().zip(later_effects(&effects)) {
+            self.target.check_cancellation()?;
+            let val = self.val(operand)?;
+            vals.push(self.keep_during(val, later)?);
+        }
+        Ok(vals)
+    }
+
+    /// Evaluates two operands in their order.
+    pub(crate) fn pair(&mut self, a: &Typed, b: &Typed) -> Res<T, [TypedValue<T::Location>; 2]> {
+        let first = self.val(a)?;
+        let first = self.keep_during(first, b.effects())?;
+        Ok([first, self.val(b)?])
+    }
+
+    /// A value that an evaluation with these effects does not change. A struct is copied only if variables
+    /// are written to, because a copy runs code.
+    pub(crate) fn keep_during(
+        &mut self,
+        val: TypedValue<T::Location>,
+        effects: Effects,
+    ) -> Res<T, TypedValue<T::Location>> {
+        match effects {
+            Effects::None | Effects::Getters => Ok(val),
+            _ if !self.is_kept_by_copy(&val.ty) => Ok(val),
+            Effects::Calls => self.target.copy(&val),
+            Effects::Assigns => self.copied(&val),
+        }
+    }
+
+    /// A copy of a value, which later writes to its place do not change.
+    pub(crate) fn copied(&mut self, val: &TypedValue<T::Location>) -> Res<T, TypedValue<T::Location>> {
+        if let Some(inner) = self.types().nullable(&val.ty) {
+            if self.target.is_null(val)? {
+                return Ok(TypedValue::null_of(val.ty.clone()));
+            }
+            let inside = self.target.nullable_value(val)?;
+            let copied = self.copied(&TypedValue { ty: inner, ..inside })?;
+            return Ok(TypedValue { ty: val.ty.clone(), ..copied });
+        }
+        let copied = self.target.copy(val)?;
+        let is_struct = |ty: &Ty| {
+            let info = if matches!(ty, Ty::Named(_)) { self.types().info(ty) } else { None };
+            info.is_some_and(|info| info.kind == TypeKind::Struct && !info.is_by_ref)
+        };
+        match !Self::is_local_constant(&copied) && is_struct(&val.ty) {
+            true => self.target.copy_struct(val),
+            false => Ok(copied),
+        }
+    }
+
+    /// Whether a copy of the value is the same value. A copy of a box, which an `object` or an interface may
+    /// refer to, would lose its type.
+    fn is_kept_by_copy(&self, ty: &Ty) -> bool {
+        match ty {
+            Ty::Vector(_) | Ty::Array(..) => true,
+            Ty::Named(_) if !ty.is_value() => self.types().info(ty).is_some_and(|info| {
+                matches!(info.kind, TypeKind::Class | TypeKind::Delegate)
+                    && !matches!(&*info.full_name, "System.Enum" | "System.ValueType")
+            }),
+            ty => ty.is_value() || *ty == STRING,
+        }
+    }
+
     /// Evaluates arguments. Returns them in the order of the parameters, with the slots of the new variables.
     #[allow(clippy::type_complexity, reason = "values, and which of them have names")]
     pub(crate) fn arguments(
@@ -20,10 +92,14 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         order.sort_by_key(|at| all.get(*at).map_or(usize::MAX, |passed| passed.turn));
         let mut vals: Vec<Option<TypedValue<T::Location>>> = vec![None; all.len()];
         let mut new = Vec::new();
-        for at in order {
+        let effects: Vec<Effects> = order.iter().filter_map(|at| all.get(*at)).map(effects_of).collect();
+        for (at, later) in order.into_iter().zip(later_effects(&effects)) {
             let Some(passed) = all.get(at) else { continue };
             let val = match &passed.value {
-                TypedArgument::Value(value) => self.val(value)?,
+                TypedArgument::Value(value) => {
+                    let val = self.val(value)?;
+                    self.keep_during(val, later)?
+                }
                 TypedArgument::Place(place) => {
                     let val = self.val(place)?;
                     if Self::is_local_constant(&val) {
@@ -52,7 +128,9 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         let this = match &call.of {
             Some(this) => {
                 let val = self.receiver(this, name)?;
-                Some(if self.is_copied_for_call(this) { self.target.copy_struct(&val)? } else { val })
+                let effects = call.arguments.iter().map(effects_of).max().unwrap_or_default();
+                // A struct is the variable itself, also after a write to it.
+                Some(if this.ty.is_value() { val } else { self.keep_during(val, effects)? })
             }
             None => None,
         };
@@ -71,15 +149,6 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
             },
             None => TypedValue::null().into(),
         })
-    }
-
-    /// Whether a call gets a copy of its receiver: the value of a property or indexer, which the debugger
-    /// reads where it is stored. No method changes a value of the structs in `System`.
-    fn is_copied_for_call(&self, of: &Typed) -> bool {
-        let is_struct = self.types().info(&of.ty).is_some_and(|info| {
-            info.kind == TypeKind::Struct && !info.is_by_ref && &*info.namespace != "System"
-        });
-        is_struct && !of.is_place() && is_in_property(of)
     }
 
     pub(crate) fn property(
@@ -182,13 +251,25 @@ fn count<P>(count: usize) -> TypedValue<P> {
     TypedValue::int(i32::try_from(count).unwrap_or(i32::MAX))
 }
 
-/// Whether a value is that of a property or indexer, or a part of it.
-fn is_in_property(of: &Typed) -> bool {
-    match &of.kind {
-        TypedKind::Property(..) | TypedKind::Indexer(..) => true,
-        TypedKind::Field(Some(of), _) | TypedKind::TupleElement(of, _) => {
-            of.ty.is_value() && is_in_property(of)
-        }
-        _ => false,
+/// For each operand, the strongest effect of those that are evaluated after it.
+fn later_effects(effects: &[Effects]) -> Vec<Effects> {
+    let mut later: Vec<Effects> = effects
+        .iter()
+        .rev()
+        .scan(Effects::None, |strongest, own| {
+            let before = *strongest;
+            *strongest = before.max(*own);
+            Some(before)
+        })
+        .collect();
+    later.reverse();
+    later
+}
+
+/// The effects of evaluating an argument.
+fn effects_of(argument: &PassedArgument) -> Effects {
+    match &argument.value {
+        TypedArgument::Value(value) | TypedArgument::Place(value) => value.effects(),
+        TypedArgument::New(..) => Effects::None,
     }
 }

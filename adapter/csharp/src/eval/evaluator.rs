@@ -18,13 +18,18 @@ pub(crate) struct Evaluator<'a, T: EvaluationTarget> {
     pub(crate) target: &'a T,
     text: &'a str,
     slots: Vec<Option<ValueOrSequence<T::Location>>>,
+    /// Slots with a struct that nothing else refers to.
+    own_slots: Vec<u32>,
+    /// Whether the expression writes to the program.
+    pub(crate) is_writing: bool,
 }
 
 pub(crate) type Res<T, V> = Result<V, <T as EvaluationTarget>::Error>;
 
 impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
     pub(crate) fn new(target: &'a T, text: &'a str, slots: u32) -> Self {
-        Self { target, text, slots: (0..slots).map(|_| None).collect() }
+        let slots = (0..slots).map(|_| None).collect();
+        Self { target, text, slots, own_slots: Vec::new(), is_writing: false }
     }
 
     pub(crate) fn types(&self) -> TypeRelations<'a>
@@ -44,9 +49,22 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
     }
 
     pub(crate) fn set(&mut self, slot: u32, value: ValueOrSequence<T::Location>) {
+        self.own_slots.retain(|own| *own != slot);
         if let Some(own) = self.slots.get_mut(slot as usize) {
             *own = Some(value);
         }
+    }
+
+    /// The value of a slot, for a write. A struct in it is copied before the first one.
+    fn own_slot(&mut self, slot: u32) -> Res<T, ValueOrSequence<T::Location>> {
+        if !self.own_slots.contains(&slot) {
+            if let ValueOrSequence::Value(val) = self.slot(slot)? {
+                let copied = self.target.copy_struct(&val)?;
+                self.set(slot, copied.into());
+            }
+            self.own_slots.push(slot);
+        }
+        self.slot(slot)
     }
 
     pub(crate) fn slot(&self, slot: u32) -> Res<T, ValueOrSequence<T::Location>> {
@@ -132,6 +150,14 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
                 let value = self.slot(*slot)?;
                 self.view_as(value, ty)
             }
+            TypedKind::OwnSlot(slot) => {
+                let value = self.own_slot(*slot)?;
+                self.view_as(value, ty)
+            }
+            TypedKind::StructCopy(inner) => {
+                let val = self.val(inner)?;
+                self.target.copy_struct(&val)?.into()
+            }
             TypedKind::This => self.target.this()?.into(),
             TypedKind::Exception => self.target.exception()?.into(),
             TypedKind::ThreadId => TypedValue::int(self.target.thread_id()).into(),
@@ -187,10 +213,7 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
                 self.new_array(element, lengths, items.as_deref())?.into()
             }
             TypedKind::Tuple(items) => {
-                let mut vals = Vec::new();
-                for item in items {
-                    vals.push(self.val(item)?);
-                }
+                let vals = self.operands(items)?;
                 self.target.new_tuple(ty, vals)?.into()
             }
             TypedKind::Convert(inner, how) => {
@@ -235,7 +258,7 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
                 return self.value(then);
             }
             TypedKind::Copy(inner) => match self.value(inner)? {
-                ValueOrSequence::Value(val) => self.target.copy(&val)?.into(),
+                ValueOrSequence::Value(val) => self.copied(&val)?.into(),
                 local => local,
             },
             TypedKind::Sequence(all) => {
@@ -246,13 +269,13 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
                 last
             }
             TypedKind::Is(inner, slot, test) => {
-                let value = self.value(inner)?;
+                let value = self.input(inner)?;
                 self.set(*slot, value);
                 TypedValue::bool(self.holds(test, *slot)?).into()
             }
             TypedKind::As(inner) => self.as_type(inner, ty)?,
             TypedKind::Switch(inner, slot, arms) => {
-                let value = self.value(inner)?;
+                let value = self.input(inner)?;
                 self.set(*slot, value);
                 for arm in arms {
                     if self.holds(&arm.test, *slot)?
@@ -321,11 +344,7 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
         let items = match items {
             None => None,
             Some(items) => {
-                let mut vals = Vec::new();
-                for item in items {
-                    self.target.check_cancellation()?;
-                    vals.push(self.val(item)?);
-                }
+                let vals = self.operands(items)?;
                 if all.is_empty() {
                     all.push(i64::try_from(vals.len()).unwrap_or(i64::MAX));
                 }

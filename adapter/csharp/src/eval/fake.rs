@@ -394,6 +394,10 @@ impl EvaluationTarget for FakeProgram {
             },
         })
     }
+    fn is_interned(&self, text: &V) -> R<bool> {
+        self.ran.borrow_mut().push("IsInterned".into());
+        Ok(self.shown(text).contains("interned"))
+    }
     fn equal_texts(&self, a: &V, b: &V) -> R<bool> {
         Ok(self.shown(a) == self.shown(b))
     }

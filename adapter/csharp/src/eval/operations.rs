@@ -4,7 +4,7 @@
 
 use super::EvaluationTarget;
 use super::evaluator::{Evaluator, Res};
-use super::values::{TypedValue, ValueLocation, ValueOrSequence};
+use super::values::{TypedValue, ValueOrSequence};
 use crate::bind::typed::Typed;
 use crate::constant::Constant;
 use crate::operators::{BinaryOp, OperatorError, Overflow, UnaryOp, compute, compute_unary};
@@ -39,7 +39,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
     }
 
     fn equal_texts(&mut self, a: &Typed, b: &Typed) -> Res<T, bool> {
-        let (first, second) = (self.val(a)?, self.val(b)?);
+        let [first, second] = self.pair(a, b)?;
         match (self.target.load(&first)?, self.target.load(&second)?) {
             (Some(first), Some(second)) => Ok(first == second),
             (None, None) => self.target.equal_texts(&first, &second),
@@ -85,16 +85,26 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         if is_new_box(&first) || is_new_box(&second) {
             return Ok(false);
         }
-        match (self.target.identity(&first)?, self.target.identity(&second)?) {
+        match (a.interned_text(), b.interned_text()) {
             (Some(first), Some(second)) => Ok(first == second),
-            // Computed strings are not objects yet; equal string literals are the same object.
-            _ => match (&first.data, &second.data) {
-                (
-                    ValueLocation::Constant(Constant::Text(first)),
-                    ValueLocation::Constant(Constant::Text(second)),
-                ) => Ok(first == second),
+            (Some(text), None) => self.is_interned(text, &second),
+            (None, Some(text)) => self.is_interned(text, &first),
+            // A string that was just computed is another object.
+            (None, None) => match (self.target.identity(&first)?, self.target.identity(&second)?) {
+                (Some(first), Some(second)) => Ok(first == second),
                 _ => Ok(false),
             },
+        }
+    }
+
+    /// Whether a value is the string that the runtime interns for a literal.
+    fn is_interned(&self, text: &str, val: &TypedValue<T::Location>) -> Res<T, bool> {
+        if self.target.identity(val)?.is_none() {
+            return Ok(false);
+        }
+        match self.target.load(val)? {
+            Some(Constant::Text(own)) if own == text => self.target.is_interned(val),
+            _ => Ok(false),
         }
     }
 }

@@ -5,11 +5,20 @@
 use super::EvaluationTarget;
 use super::evaluator::{Evaluator, Res};
 use super::values::{TypedValue, ValueOrSequence};
+use crate::bind::Effects;
 use crate::bind::typed::{Typed, TypedPattern};
 use crate::constant::Constant;
 use crate::operators::{BinaryOp, Overflow, compute};
 
 impl<T: EvaluationTarget> Evaluator<'_, T> {
+    /// The value that patterns test. Their variables keep it while the expression writes to the program.
+    pub(crate) fn input(&mut self, of: &Typed) -> Res<T, ValueOrSequence<T::Location>> {
+        Ok(match self.value(of)? {
+            ValueOrSequence::Value(val) if self.is_writing => self.keep_during(val, Effects::Assigns)?.into(),
+            value => value,
+        })
+    }
+
     pub(crate) fn holds(&mut self, test: &TypedPattern, slot: u32) -> Res<T, bool> {
         Ok(match test {
             TypedPattern::Always => true,

@@ -51,6 +51,9 @@ pub trait EvaluationTarget: TypeProvider {
     /// The address in a reference or pointer; 0 for null, `None` for a value that is not in the program.
     fn identity(&self, val: &TypedValue<Self::Location>) -> Result<Option<u64>, Self::Error>;
 
+    /// Whether a string of the program is the one that the runtime interned for its text.
+    fn is_interned(&self, text: &TypedValue<Self::Location>) -> Result<bool, Self::Error>;
+
     /// Compares two strings that are too long to be read.
     fn equal_texts(
         &self,

@@ -188,6 +188,14 @@ rows! {
     elements_are_written: "(array[1] = 7) + array[1]" => "14";
     keys_are_written: "(ages[\"new\"] = 7) + ages[\"new\"]" => "14";
     items_are_written: "(list[0] = 7) + list[0]" => "14";
+    operands_keep_their_values: "(one, one = 50).Item1 + new[] { two, two = 7 }[0]" => "3";
+    tested_values_stay: "one is var x && (one = 9) > 0 ? x : -1" => "1";
+    compared_texts_stay: "text == (text = \"x\")" => "False";
+    methods_change_declared_structs_only: "point is var q && q.Bump() == 4 && q.Bump() == 5 ? point.X : -1"
+        => "3";
+    writes_change_declared_structs_only: "point is var q && (q.X = 9) == 9 ? q.X * 10 + point.X : -1" => "93";
+    equal_literals_are_one_object: "(object)\"a\" == (object)\"a\"" => "True";
+    computed_texts_are_new_objects: "(object)(text + \"a\") == (object)\"helloa\"" => "False";
     values_are_swapped: "((one, two) = (two, one)).Item1 * 10 + two" => "21";
     tuples_are_taken_apart: "((text, one) = pair).name + one" => "\"tom5\"";
     objects_are_taken_apart: "((one, two) = point).X + two" => "7";

@@ -206,7 +206,8 @@ impl OracleProgram {
 fn parts(source: &str) -> anyhow::Result<(String, String)> {
     let lines: Vec<&str> = source.lines().collect();
     let first = lines.iter().position(|line| line.trim().starts_with("Check(")).context("no table")?;
-    let last = lines.iter().position(|line| line.contains("// BP ")).context("no stop")?;
+    let mut behind = lines.iter().enumerate().skip(first);
+    let (last, _) = behind.find(|(_, line)| line.contains("// BP ")).context("no stop")?;
     let together = |lines: &[&str]| lines.iter().flat_map(|line| [*line, "\n"]).collect::<String>();
     Ok((together(&lines[..first]), together(lines.get(last + 1..).unwrap_or_default())))
 }

@@ -85,6 +85,10 @@ impl EvaluationTarget for ExpressionEvaluation<'_> {
         self.session().at_stop().identity_of(val)
     }
 
+    fn is_interned(&self, text: &TypedValue) -> Result<bool, Failure> {
+        self.session().is_interned(text, &self.site())
+    }
+
     fn equal_texts(&self, a: &TypedValue, b: &TypedValue) -> Result<bool, Failure> {
         self.session().are_equal_texts(a, b, &self.calling_site())
     }
@@ -209,12 +213,7 @@ impl EvaluationTarget for ExpressionEvaluation<'_> {
     }
 
     fn copy_struct(&self, val: &TypedValue) -> Result<TypedValue, Failure> {
-        let is_own = |path: &&Path| {
-            path.memory().is_none() && !(matches!(path.root, PathRoot::Handle(_)) && path.steps.is_empty())
-        };
-        let Some(path) = val.path().filter(is_own) else { return Ok(val.clone()) };
-        let copied = self.session().boxed_copy(&self.site(), path)?;
-        Ok(TypedValue::at(copied, val.ty.clone()))
+        self.session().copy_struct_of(val, &self.site())
     }
 
     fn is_variable(&self, val: &TypedValue) -> bool {
@@ -350,6 +349,7 @@ impl ExpressionEvaluation<'_> {
             ty: own.ty.clone(),
             is_static: own.is_static,
             constant: None,
+            is_readonly: false,
             is_accessible: true,
         };
         let field = FieldRef { field: Rc::new(field), owner: property.owner.clone() };
