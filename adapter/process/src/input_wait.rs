@@ -50,7 +50,8 @@ pub(super) fn sample(pid: u32, input: &InputFile) -> ProgramSample {
     let mut found = ProgramSample { awaits_input: false, moment: ThreadActivity::Idle };
     let mut is_there = false;
     each_of_family(pid, |process, is_first| {
-        let threads: Vec<_> = tasks_of(process).map(|task| (thread_moment(&task), task)).collect();
+        let tasks = unsuspended_tasks(process, is_first);
+        let threads: Vec<_> = tasks.map(|task| (thread_moment(&task), task)).collect();
         is_there |= is_first && !threads.is_empty();
         let awaits = |(moment, task): &(ThreadActivity, PathBuf)| {
             *moment == ThreadActivity::Idle && input.is_awaited_by(process, task)
@@ -118,7 +119,7 @@ impl CpuTimes {
             if !is_first && !input.is_shared_by(process) {
                 return;
             }
-            for task in tasks_of(process).take(MAX_THREADS.saturating_sub(threads.len())) {
+            for task in unsuspended_tasks(process, is_first).take(MAX_THREADS.saturating_sub(threads.len())) {
                 let text = std::fs::read_to_string(task.join("schedstat")).unwrap_or_default();
                 let mut times = text
                     .split_ascii_whitespace()
@@ -311,6 +312,11 @@ pub(super) fn each_of_family(pid: u32, mut visit: impl FnMut(&Path, bool)) {
 /// The folders of a process's threads.
 pub(super) fn tasks_of(process: &Path) -> impl Iterator<Item = PathBuf> {
     std::fs::read_dir(process.join("task")).into_iter().flatten().flatten().map(|task| task.path())
+}
+
+/// The same without those of a suspended job, which does not hide that the shell waits for input.
+fn unsuspended_tasks(process: &Path, is_first: bool) -> impl Iterator<Item = PathBuf> {
+    tasks_of(process).filter(move |task| is_first || thread_state(task) != Some('T'))
 }
 
 /// The letter behind the thread's name, which is in parentheses and may have some (proc_pid_stat(5)).
