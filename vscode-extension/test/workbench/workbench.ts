@@ -335,9 +335,14 @@ export class Workbench {
     await this.page.locator(".terminal-wrapper.active .xterm-rows", { hasText: text }).waitFor();
   }
 
+  /** Types into the terminal. Focuses it before each key: on a busy machine, the debug view may take the focus after the click, and the
+   * Enter key would start the program again. */
   public async typeIntoTerminal(text: string): Promise<void> {
     await this.page.locator(".terminal-wrapper.active .xterm").click();
-    await this.page.keyboard.type(text, { delay: 10 });
+    const input = this.page.locator(".terminal-wrapper.active .xterm-helper-textarea");
+    for (const key of text) {
+      await input.pressSequentially(key, { delay: 10 });
+    }
   }
 
   /** Waits until the editor highlights this line as the top frame. */
