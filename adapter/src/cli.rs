@@ -108,12 +108,9 @@ enum AdapterCommand {
         /// The socket that sends the command to run
         socket: PathBuf,
     },
-    /// Ends a process that outlives its host (used by tandem-dap itself)
+    /// Ends processes that outlive their host (used by tandem-dap itself)
     #[command(hide = true)]
-    Watchdog {
-        /// The process, which leads its group
-        process: u32,
-    },
+    Watchdog,
     /// Ends the child processes of a session whose host is killed, and releases held .NET runtimes (used
     /// by tandem-dap itself)
     #[command(hide = true)]
@@ -189,8 +186,8 @@ pub fn main() -> ExitCode {
         eprintln!("tandem-dap: cannot become the program of the debug session: {error}");
         return ExitCode::from(127);
     }
-    if let Some(AdapterCommand::Watchdog { process }) = flags.command {
-        return match tandem_process::watchdog::run(process) {
+    if matches!(flags.command, Some(AdapterCommand::Watchdog)) {
+        return match tandem_process_tree::watchdog::run() {
             Ok(()) => ExitCode::SUCCESS,
             Err(_nobody_reads_it) => ExitCode::FAILURE,
         };

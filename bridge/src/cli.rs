@@ -75,6 +75,9 @@ enum BridgeCommand {
     Status(status::StatusArgs),
     /// List, run or debug tests for an editor: one JSON request on stdin, JSON lines on stdout
     Tests,
+    /// Ends processes that outlive their host (used by tandem-mcp itself)
+    #[command(hide = true)]
+    Watchdog,
     /// Print the man page or a shell's completions
     Generate {
         /// Print this page, or the completions of this shell
@@ -126,6 +129,7 @@ fn run_command(command: &BridgeCommand, adapter: Option<&std::path::Path>) -> an
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             runtime.block_on(status::run(flags, &mut out)).map(|()| true)
         }
+        BridgeCommand::Watchdog => Ok(tandem_process_tree::watchdog::run().map(|()| true)?),
         BridgeCommand::Tests => Ok(false),
         BridgeCommand::Generate { page } => {
             Ok(tandem_pages::write(*page, BridgeArgs::command(), &mut out).map(|()| true)?)
@@ -137,6 +141,7 @@ fn run_command(command: &BridgeCommand, adapter: Option<&std::path::Path>) -> an
 fn serve_editor_tests(flags: &BridgeArgs) -> anyhow::Result<()> {
     let _log = tandem_log::start(&flags.log_level, &LIBRARY_LOG_LEVELS, flags.log.as_deref())?;
     leave_terminal();
+    tandem_process_tree::command_guard::enable();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async { editor_tests::serve(stop_on_signals()?).await })?;
     runtime.shutdown_background();
@@ -150,6 +155,7 @@ fn run(flags: BridgeArgs) -> anyhow::Result<()> {
     if flags.http.is_none() {
         leave_terminal();
     }
+    tandem_process_tree::command_guard::enable();
     let adapter = match flags.adapter {
         Some(path) => path,
         None => find_adapter()?,

@@ -224,6 +224,7 @@ fn modules_of_a_folder_do_not_import_each_other_in_a_circle() {
         "adapter/pages",
         "adapter/peers",
         "adapter/process",
+        "adapter/process-tree",
         "adapter/registry",
         "adapter/session",
         "adapter/wire",

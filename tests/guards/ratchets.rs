@@ -42,7 +42,7 @@ impl CrateCounts {
 }
 
 /// Ceilings of each crate: `json!`, `["key"]`, long files.
-const CEILINGS: [(&str, [usize; 3]); 22] = [
+const CEILINGS: [(&str, [usize; 3]); 23] = [
     ("adapter", [0, 15, 0]),
     ("adapter/cargo-messages", [0, 0, 0]),
     ("adapter/child", [19, 39, 0]),
@@ -59,6 +59,7 @@ const CEILINGS: [(&str, [usize; 3]); 22] = [
     ("adapter/pages", [0, 0, 0]),
     ("adapter/peers", [0, 0, 0]),
     ("adapter/process", [0, 0, 0]),
+    ("adapter/process-tree", [0, 0, 0]),
     ("adapter/registry", [0, 0, 0]),
     ("adapter/session", [0, 1, 0]),
     ("adapter/wire", [0, 2, 0]),

@@ -27,7 +27,7 @@ use follower::{Channels, Follower};
 pub(super) use identity::is_of_sdk;
 use tandem_engine::{BreakpointSnapshot, DebuggerEnd, EngineEvent, record_breakpoints};
 use tandem_process::Broker;
-use tandem_process::descendants::Descendants;
+use tandem_process_tree::descendants::Descendants;
 
 /// The attributes of a child session's `attach` by which the parent session says what it knows of the
 /// process.

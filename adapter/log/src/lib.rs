@@ -45,6 +45,7 @@ const PROGRAM_TARGETS: [&[&str]; 2] = [
         "tandem_pages",
         "tandem_peers",
         "tandem_process",
+        "tandem_process_tree",
         "tandem_registry",
         "tandem_session",
         "tandem_wire",

@@ -21,10 +21,10 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_pro
 use tandem_error::{ErrorCode, Failure};
 use tokio::sync::{oneshot, watch};
 
+use super::detach_watchdog;
 use super::executable::{self, HostSupport};
 use super::exit::ExitInfo;
 use super::terminal::{PseudoTerminal, Pty};
-use super::watchdog;
 
 /// How long the note of an end may take to arrive.
 const EXIT_RECORD_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(2);
@@ -43,7 +43,7 @@ pub struct SpawnSpec {
     /// Our terminal instead of pipes: stdout and stderr are one then.
     pub pty: Pty,
     /// When we are killed it is not killed with us but finds the end of its stdin: a debugger detaches from
-    /// its program then. One that takes too long is still killed ([`super::watchdog`]).
+    /// its program then. One that takes too long is still killed ([`super::detach_watchdog`]).
     pub ends_by_itself: bool,
 }
 
@@ -169,7 +169,7 @@ impl Child {
             _ => return Err(failed("its pipes are missing".into())),
         };
         // It waits at its gate: if we are killed before the watchdog starts, it finds no listener and ends.
-        let watchdog = if spec.ends_by_itself { Some(watchdog::start(stub, pid)) } else { None };
+        let watchdog = if spec.ends_by_itself { Some(detach_watchdog::start(stub, pid)) } else { None };
         let watchdog = watchdog
             .transpose()
             .map_err(|error| failed(format!("the watchdog cannot be started: {error}")))?;
@@ -182,10 +182,8 @@ impl Child {
                 // Reaps it, unless mscordbi, which also waits for its debuggee, was quicker.
                 drop(child.wait());
                 ended.send_replace(Some(info));
-                if let Some(mut watchdog) = watchdog {
-                    // It sees the same end. Waiting closes our end of its stdin.
-                    drop(watchdog.wait());
-                }
+                // It sees the same end.
+                drop(watchdog);
             })
             .map_err(|error| failed(error.to_string()))?;
         let stdin = pipes.terminal.clone().unwrap_or_else(|| {

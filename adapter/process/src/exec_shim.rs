@@ -6,7 +6,7 @@
 //! backslash).
 //!
 //! The kernel cannot kill the program together with us, because it is not our child: a *watchdog* does
-//! ([`super::watchdog`]).
+//! ([`super::detach_watchdog`]).
 //!
 //! Not here: requests to the adapter, and programs in a client's terminal ([`super::terminal_launch`]).
 
@@ -28,9 +28,9 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::oneshot;
 
 use super::child::{SpawnSpec, signal_group};
+use super::detach_watchdog;
 use super::terminal::Pty;
 use super::terminal_launch::MAX_LINE;
-use super::watchdog;
 
 /// How long the stub may take from its connection to the program's first instruction.
 const EXEC_TIMEOUT: Duration = Duration::from_secs(10);
@@ -201,15 +201,15 @@ impl StartedProgram {
             Pid::from_raw(pid).ok_or_else(|| std::io::Error::other(format!("{pid} is not a process id")))?;
         let process = pidfd_open(id, PidfdFlags::empty())?;
         let pid = pid.unsigned_abs();
-        let mut watchdog = watchdog::start(stub, pid)?;
+        let watchdog = detach_watchdog::start(stub, pid)?;
         let (end, ended) = oneshot::channel();
         let watch = move || {
             // An interrupted wait is begun again.
             while poll(&mut [PollFd::new(&process, PollFlags::IN)], None).is_err() {}
             // There is no receiver any more when the session has ended.
             end.send(()).unwrap_or_default();
-            // It sees the same end. Waiting closes our end of its stdin.
-            drop(watchdog.wait());
+            // It sees the same end.
+            drop(watchdog);
         };
         std::thread::Builder::new().name("program-end".into()).spawn(watch)?;
         Ok(Self { pid, ended })

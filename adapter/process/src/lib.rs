@@ -11,8 +11,8 @@
 //! (one per pipe), [`stdin`] (the queue of what is written) and `input_sink` (the way it takes),
 //! [`redirection`], `file_input` and `output_copy` (files for stdin, and copies of output), [`input_wait`]
 //! and [`blocking_calls`] (does the program wait for input?), `suspension` (has a signal suspended it?),
-//! [`descendants`] (the processes it starts), [`watchdog`] (kills an adapter that outlives its host),
-//! [`executable`] (can it be a program of this machine?).
+//! `detach_watchdog` (kills an adapter that outlives its host), [`executable`] (can it be a program of this
+//! machine?).
 //!
 //! Knows no DAP and no clients but as a key. Used by the session's actor (reading, writing) and by engines
 //! (spawning).
@@ -21,7 +21,7 @@ mod blocking_calls;
 pub mod broker;
 pub mod child;
 pub mod cursor;
-pub mod descendants;
+mod detach_watchdog;
 pub mod drain;
 mod drain_thread;
 pub mod exec_shim;
@@ -47,7 +47,6 @@ mod terminal_answers;
 pub mod terminal_launch;
 pub mod terminal_size;
 pub mod text;
-pub mod watchdog;
 
 pub use broker::{Broker, WriteOutcome};
 pub use child::{Child, SpawnSpec};

@@ -58,6 +58,7 @@ pub fn run(start: HostStart) -> anyhow::Result<()> {
     if let Err(error) = rustix::process::setsid() {
         tracing::debug!(%error, "the host leads a process group already");
     }
+    tandem_process_tree::command_guard::enable();
     let attributes = start.expect.as_deref().map(serde_json::from_str).transpose();
     let attributes = attributes.context("`--expect` is not JSON")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

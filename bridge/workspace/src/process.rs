@@ -2,7 +2,8 @@
 //! cancellation ends the program with everything it started. No shell is involved; stdin is empty.
 //!
 //! Processes that outlive the program in its process group are killed, too: nothing that a tool starts is
-//! left running. The caller's session should have no terminal, or programs can use it (`/dev/tty`).
+//! left running, also when this process is killed ([`CommandGuard`]). The caller's session should have no
+//! terminal, or programs can use it (`/dev/tty`).
 //! In the child: [`output`], the bounded memory of an output.
 
 pub mod output;
@@ -14,6 +15,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use tandem_error::{ErrorCode, Failure, describe_exit_code};
+use tandem_process_tree::command_guard::CommandGuard;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::Child;
 use tokio::time::{Instant, timeout};
@@ -212,11 +214,14 @@ impl ProcessCommand {
     ) -> Result<ProcessExit, Failure> {
         // Only its name: arguments may hold secrets.
         tracing::debug!(program = ?self.program, "running");
+        let mut guard = CommandGuard::new();
         let mut child = self.start()?;
         if let Some(pid) = child.id() {
+            guard.watch(pid);
             started(pid);
         }
-        let group = ProcessGroup(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)));
+        let leader = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        let group = ProcessGroup { leader, _guard: guard };
         let mut pipes = OutputPipes::of(&mut child, sink);
         if let Some(mut stdin) = child.stdin.take() {
             let input = self.input.clone();
@@ -266,11 +271,15 @@ async fn child_and_pipes(child: &mut Child, pipes: &mut OutputPipes<'_>) -> Resu
 }
 
 /// Kills the whole process group on drop, so that no process outlives a call.
-struct ProcessGroup(Option<Pid>);
+struct ProcessGroup {
+    leader: Option<Pid>,
+    /// Dropped once the group is killed.
+    _guard: CommandGuard,
+}
 
 impl ProcessGroup {
     fn signal(&self, signal: Signal) {
-        if let Some(group) = self.0 {
+        if let Some(group) = self.leader {
             // An error means that no process is left.
             kill_process_group(group, signal).unwrap_or_default();
         }

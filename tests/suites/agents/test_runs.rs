@@ -3,7 +3,9 @@
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
+use tandem_harness::deadline::deadline;
 use tandem_harness::fixture;
+use tandem_harness::process_tracking::ProcessTracker;
 
 use super::frameworks::{agent, finished};
 
@@ -119,4 +121,30 @@ async fn missing_tools_are_named_with_how_to_install_them() -> anyhow::Result<()
         agent.finish().await?;
     }
     Ok(())
+}
+
+/// One child is in the runner's group, and one has left it.
+const STARTS_OTHERS: &str = "class Own(unittest.TestCase):
+    def test_waits(self):
+        import subprocess
+        subprocess.Popen(['sleep', '1001'])
+        subprocess.run(['sleep', '1002'], start_new_session=True)
+";
+
+#[tokio::test]
+async fn a_killed_bridge_leaves_no_runner_and_no_process_below_it() -> anyhow::Result<()> {
+    let folder = project(STARTS_OTHERS)?;
+    let mut place = ProcessTracker::new(0)?;
+    let environment = place.environment();
+    let environment: Vec<_> =
+        environment.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+    let mut agent = agent(folder.path(), &environment).await?;
+    agent.start_call("run_tests", json!({ "projectPath": "." })).await?;
+    let until = std::time::Instant::now() + deadline(60);
+    while place.processes().iter().filter(|(_, name)| name == "sleep").count() < 2 {
+        ensure!(std::time::Instant::now() < until, "the test did not start: {:?}", place.seen);
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    agent.signal("KILL").await?;
+    place.wait_until_ended(deadline(10)).await
 }

@@ -25,7 +25,7 @@ use super::reports::ChildReports;
 use super::watchdog::Watchdog;
 use super::{ChildAttachAttributes, ChildProcessPolicy, FollowerCommand, RootProcess};
 use tandem_engine::{BreakpointSnapshot, ChildProcess, DebuggerEnd, EngineEvent};
-use tandem_process::descendants::Descendants;
+use tandem_process_tree::descendants::Descendants;
 
 /// Interval between two checks while runtimes are to be held: one takes at least 6 ms to reach the
 /// point where it can be.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use cordebug::runtime::single_file::DebuggingLibraries;
 
 use super::super::runtimes;
-use tandem_process::descendants::command_of;
+use tandem_process_tree::descendants::command_of;
 
 /// Executables of debuggers that hold their child processes as Tandem does.
 const DEBUGGERS: [&str; 5] = ["tandem-dap", "netcoredbg", "vsdbg", "vsdbg-ui", "dotnet-dbg"];

@@ -22,7 +22,7 @@ use tandem_wire::{ErrorCode, Failure};
 use super::super::cor;
 use super::super::runtimes::only_runtime;
 use super::RootProcess;
-use tandem_process::descendants::Descendants;
+use tandem_process_tree::descendants::Descendants;
 
 /// How long a runtime that has found the semaphores may take until it is held.
 const HOLD_DELAY: Duration = Duration::from_millis(50);

@@ -1,6 +1,6 @@
 //! A command that a build consists of, or that answers a question: run in its own process group, read line by
-//! line, and ended when it takes too long or is cancelled. Not here: the meaning of the lines (the caller),
-//! and reports to clients ([`super`]).
+//! line, and ended when it takes too long or is cancelled, or when this process is killed. Not here: the
+//! meaning of the lines (the caller), and reports to clients ([`super`]).
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -11,6 +11,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 use tandem_wire::Failure;
 
 use tandem_process::child::signal_group;
+use tandem_process_tree::command_guard::CommandGuard;
 
 /// How long a command may take that answers with a line: a cold interpreter on a busy machine takes seconds.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(20);
@@ -68,7 +69,12 @@ fn follow(
 ) -> Result<ExitStatus, Failure> {
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    // A shorter command ends by itself soon enough when this process is killed.
+    let mut guard = (limit > QUERY_TIMEOUT).then(CommandGuard::new);
     let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
+    if let Some(guard) = &mut guard {
+        guard.watch(child.id());
+    }
     let read = match lines_of(&mut child) {
         Ok(read) => read,
         Err(error) => {
