@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tandem_wire::Failure;
+use tandem_wire::environment::Variables;
 
 use self::kind::ArgumentType;
 use self::schema::ArgumentSchema;
@@ -113,17 +114,10 @@ impl ToolArguments {
 /// Variables for the environment of a process, by the rule for strings; `None` unsets a variable.
 ///
 /// # Errors
-/// `INVALID_PARAMETER` when a value is neither a string, a number, a truth value nor null.
-pub fn environment(key: &str, given: &Map<String, Value>) -> Result<Vec<(String, Option<String>)>, Failure> {
-    let wrong = || {
-        let given = Value::Object(given.clone());
-        Failure::invalid(format!("`{key}` must map names to strings or null, not {given}"))
-    };
-    let variable = |(name, value): (&String, &Value)| match value {
-        Value::Null => Ok((name.clone(), None)),
-        value => Ok((name.clone(), Some(kind::text(value).ok_or_else(wrong)?))),
-    };
-    given.iter().map(variable).collect()
+/// `INVALID_PARAMETER` when a value is neither a string, a number, a truth value nor null, or no process can
+/// have such a variable.
+pub fn environment(key: &str, given: &Map<String, Value>) -> Result<Variables, Failure> {
+    tandem_wire::environment::read_with(key, given, kind::text)
 }
 
 /// Converts a name to camel case. Leading underscores (`__ptyEcho`) are kept.
@@ -226,6 +220,7 @@ mod tests {
         ];
         assert_eq!(read(given).unwrap(), expected);
         assert!(read(json!({ "A": [1] })).unwrap_err().message.contains("`env` must map names"));
+        assert!(read(json!({ "A=B": 1 })).unwrap_err().message.contains("`A=B` of `env`"));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::net::ToSocketAddrs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
-use tandem_wire::{ErrorCode, Failure};
+use tandem_wire::{ErrorCode, Failure, environment};
 
 use super::find;
 use super::socket::Endpoint;
@@ -83,7 +83,7 @@ impl Target {
         };
         let mut target = Self {
             args: strings("args")?,
-            env: environment(&attributes["env"])?,
+            env: environment::read("env", &attributes["env"])?,
             attributes: attributes.clone(),
             program: PathBuf::new(),
             cwd: PathBuf::new(),
@@ -357,24 +357,6 @@ fn project_folder(project: &Path) -> Option<PathBuf> {
     match is_file || DOTNET_PROJECTS.contains(&ending) {
         true => project.parent().map(Path::to_path_buf),
         false => project.is_dir().then(|| project.to_path_buf()),
-    }
-}
-
-fn environment(env: &Value) -> Result<Vec<(String, Option<String>)>, Failure> {
-    let wrong =
-        || Failure::invalid(format!("`env` must map names to strings, numbers, booleans or null, not {env}"));
-    match env {
-        Value::Null => Ok(Vec::new()),
-        Value::Object(map) => map
-            .iter()
-            .map(|(name, value)| match value {
-                Value::Null => Ok((name.clone(), None)),
-                Value::String(text) => Ok((name.clone(), Some(text.clone()))),
-                Value::Number(_) | Value::Bool(_) => Ok((name.clone(), Some(value.to_string()))),
-                _ => Err(wrong()),
-            })
-            .collect(),
-        _ => Err(wrong()),
     }
 }
 

@@ -4,6 +4,7 @@
 
 use serde_json::Value;
 use tandem_wire::Failure;
+use tandem_wire::environment::{self, Variables};
 
 /// Documented launch attributes, checked one by one so that each error names its attribute.
 pub struct Attributes<'a>(pub &'a Value);
@@ -40,21 +41,8 @@ impl Attributes<'_> {
         }
     }
 
-    pub(super) fn env(&self) -> Result<Vec<(String, Option<String>)>, Failure> {
-        let wrong =
-            || Failure::invalid(format!("`env` must map names to strings or null, not {}", self.0["env"]));
-        let pair = |(name, value): (&String, &Value)| match value {
-            Value::Null => Ok((name.clone(), None)),
-            Value::String(text) => Ok((name.clone(), Some(text.clone()))),
-            // Without the quotes that JSON requires, and the user did not intend.
-            Value::Number(_) | Value::Bool(_) => Ok((name.clone(), Some(value.to_string()))),
-            _ => Err(wrong()),
-        };
-        match &self.0["env"] {
-            Value::Null => Ok(Vec::new()),
-            Value::Object(map) => map.iter().map(pair).collect(),
-            _ => Err(wrong()),
-        }
+    pub(super) fn env(&self) -> Result<Variables, Failure> {
+        environment::read("env", &self.0["env"])
     }
 
     /// A variable as the program will see it.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use tandem_wire::{ErrorCode, Failure, types};
+use tandem_wire::{ErrorCode, Failure, environment, types};
 
 /// Largest file read, bytes.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
@@ -104,7 +104,10 @@ pub fn read(file: &Path, profile: LaunchProfile<'_>) -> Result<Option<LaunchSett
     for (name, value) in profile.environment_variables.iter().flatten() {
         let value =
             value.as_str().ok_or_else(|| unusable(format!("`{name}` of `{value}` is not a string")))?;
-        env.push((name.clone(), expand_variables(value)));
+        let value = expand_variables(value);
+        environment::check("environmentVariables", name, Some(&value))
+            .map_err(|failure| unusable(failure.message))?;
+        env.push((name.clone(), value));
     }
     // The file lies in the project's `Properties`.
     let project = file.parent().and_then(Path::parent).unwrap_or(Path::new("."));

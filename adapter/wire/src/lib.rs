@@ -3,10 +3,12 @@
 //! In reading order: [`message`] (the envelope), [`codec`] (`Content-Length` frames; `fast_path` reads
 //! ordinary messages, [`lenient`] repairs text that is not Unicode, [`outer_fields`] finds the request of a
 //! message that cannot be parsed), [`peer`] (sending requests and receiving responses), [`command`] (the one
-//! table of requests) with [`ids`], [`extensions`] (what Tandem adds), [`types`] (bodies and arguments).
+//! table of requests) with [`ids`], [`extensions`] (what Tandem adds), [`types`] (bodies and arguments),
+//! [`environment`] (variables in them).
 
 pub mod codec;
 pub mod command;
+pub mod environment;
 pub mod extensions;
 mod fast_path;
 pub mod ids;

@@ -96,6 +96,7 @@ fn each_bad_attribute_is_named() {
     for (attributes, name) in [
         (json!({ "args": "x" }), "args"),
         (json!({ "env": { "A": [1] } }), "env"),
+        (json!({ "env": { "A=B": "" } }), "env"),
         (json!({ "pty": "yes" }), "pty"),
         (json!({ "console": "window" }), "console"),
         (json!({ "cwd": 1 }), "cwd"),
