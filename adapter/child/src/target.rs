@@ -12,7 +12,7 @@ use super::find;
 use super::socket::Endpoint;
 use super::test_files::{Runner, RunnerEntry};
 use tandem_engine::console::Console;
-use tandem_engine::path_map;
+use tandem_engine::{path_map, running_process};
 use tandem_process::executable::{self, HostSupport};
 use tandem_process::terminal::Pty;
 
@@ -244,9 +244,7 @@ impl Target {
         let Some(pid) = pid.and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0) else {
             return Err(Failure::invalid(format!("`processId` must be a process id, not {given}")));
         };
-        if !Path::new("/proc").join(pid.to_string()).exists() {
-            return Err(Failure::new(ErrorCode::ProcessNotFound, format!("there is no process {pid}")));
-        }
+        running_process::check(pid.into())?;
         Ok(pid)
     }
 

@@ -32,6 +32,7 @@ use tandem_dotnet_launch::{Attributes, program};
 use tandem_engine::console::Console;
 use tandem_engine::env_file;
 use tandem_engine::process_name::{self, ProcessAttributes};
+use tandem_engine::running_process;
 
 /// How long a runtime may take to start. A cold disk is slow.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -261,9 +262,7 @@ impl ClrSession {
             let given = named.process_id;
             return Err(Failure::invalid(format!("`processId` must be a process id, not {given}")));
         };
-        if !Path::new("/proc").join(pid.to_string()).exists() {
-            return Err(Failure::new(ErrorCode::ProcessNotFound, format!("there is no process {pid}")));
-        }
+        running_process::check(pid.into())?;
         let follow = Attributes(arguments).flag("followChildren", false)?;
         let child: ChildAttachAttributes = types::read(arguments);
         let hold = match child.is_held {

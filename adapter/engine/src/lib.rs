@@ -20,6 +20,7 @@ pub mod path_map;
 pub mod process_name;
 mod request;
 pub mod result_names;
+pub mod running_process;
 mod shell_words;
 
 use std::collections::BTreeMap;

@@ -20,7 +20,8 @@ use super::super::target::Target;
 use super::subprocesses::SubprocessConnection;
 use super::{AdapterSession, FOREVER, INITIALIZE_TIMEOUT, LAUNCH_TIMEOUT, LiveAdapter};
 use tandem_engine::console::Console;
-use tandem_engine::{EngineEvent, env_file};
+use tandem_engine::process_name::ProcessAttributes;
+use tandem_engine::{EngineEvent, env_file, running_process};
 use tandem_process::NamedPipes;
 use tandem_wire::types::ConnectAttribute;
 
@@ -62,6 +63,9 @@ impl AdapterSession {
                 if attach {
                     self.profile.description().check_attach(&attributes)?;
                     set_listen_attributes(&*self.profile, &mut attributes);
+                    if let Some(pid) = types::read::<ProcessAttributes>(&attributes).pid() {
+                        running_process::check(pid)?;
+                    }
                 }
                 let target = Target::parse(&attributes)?;
                 let mut plan = self.plan(attach, &target).await?;
