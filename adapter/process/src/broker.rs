@@ -158,7 +158,7 @@ impl Broker {
         std::thread::Builder::new().name("program-exit".into()).spawn(wait).map_err(|error| {
             Failure::new(ErrorCode::LaunchFailed, format!("cannot watch the program end: {error}"))
         })?;
-        self.lock().ownership = Ownership::Terminal { pid: child.pid(), exit: child.exit() };
+        self.lock().set_ownership(Ownership::Terminal { pid: child.pid(), exit: child.exit() });
         Ok(Some(child))
     }
 
@@ -201,7 +201,7 @@ impl Broker {
         let mut streams = self.lock();
         streams.stdout.copy_to(stdout_copy);
         streams.stderr.copy_to(stderr_copy);
-        streams.ownership = Ownership::Ours { pid, reader: pid, stdin: stdin.clone(), exit };
+        streams.set_ownership(Ownership::Ours { pid, reader: pid, stdin: stdin.clone(), exit });
         streams.hinted = false;
         let failed = |error: std::io::Error| {
             Failure::new(ErrorCode::LaunchFailed, format!("cannot prepare the program's pipes: {error}"))
@@ -239,7 +239,7 @@ impl Broker {
 
     /// From now on all output comes from [`Broker::feed`]; there is no stdin.
     pub fn expect_reported_output(&self) {
-        self.lock().ownership = Ownership::Reported { ended: false };
+        self.lock().set_ownership(Ownership::Reported { ended: false });
     }
 
     /// Adds output of a program whose pipes belong to an adapter.
@@ -257,6 +257,12 @@ impl Broker {
         if let Ownership::Reported { ended } = &mut self.lock().ownership {
             *ended = true;
         }
+        self.report_change();
+    }
+
+    /// Clients are about to see the program's end, also when its debugger still runs.
+    pub fn report_exit(&self) {
+        self.lock().exit_reported = true;
         self.report_change();
     }
 
@@ -300,7 +306,7 @@ impl Broker {
 
     /// The program's stdio does not belong to us: every request answers `IO_NOT_OWNED`.
     pub fn set_not_owned(&self) {
-        self.lock().ownership = Ownership::NotOurs;
+        self.lock().set_ownership(Ownership::NotOurs);
     }
 
     /// The advice for a program whose output reports that it needs a terminal; `None` if it has one.

@@ -145,7 +145,7 @@ impl Broker {
         let (mut scanned, mut waiting, mut detector) = (from, None, WaitDetector::default());
         let (mut last_moment, mut suspension) = (None, SuspensionWatch::default());
         let matched = loop {
-            if last_moment.is_none() && self.has_ended() {
+            if last_moment.is_none() && self.lock().is_over() {
                 // The pipes have all that the program itself wrote.
                 self.drain_output();
                 last_moment = Some(Instant::now() + AFTER_EXIT_WAIT);
@@ -188,7 +188,7 @@ impl Broker {
             None => self.is_waiting_now(request.stopped).await,
             found => found,
         };
-        let exited = self.has_ended();
+        let exited = self.lock().is_over();
         if exited || waiting_for_input.is_some() {
             self.drain_output();
         }

@@ -120,6 +120,8 @@ pub(super) struct Streams {
     pub(super) warnings: RingBuffer,
     /// The process of the program, as the engine reports it.
     pub(super) process: Option<u32>,
+    /// Clients know that the program has ended: its debugger, which has the same pipes, may still run.
+    pub(super) exit_reported: bool,
 }
 
 impl Streams {
@@ -133,6 +135,7 @@ impl Streams {
             hinted: false,
             warnings: RingBuffer::new(MAX_WARNINGS_LEN),
             process: None,
+            exit_reported: false,
         }
     }
 
@@ -163,6 +166,17 @@ impl Streams {
     /// Nothing more can come.
     pub(super) fn is_drained(&self) -> bool {
         self.stdout.at_end() && self.stderr.at_end()
+    }
+
+    /// Sets the owner of a program that begins.
+    pub(super) fn set_ownership(&mut self, ownership: Ownership) {
+        self.ownership = ownership;
+        self.exit_reported = false;
+    }
+
+    /// Whether the program has ended, for clients: they know it from the engine, or will.
+    pub(super) fn is_over(&self) -> bool {
+        self.exit_reported || self.has_exited()
     }
 
     /// Whether the program, which we started or an adapter reported, has ended.

@@ -160,6 +160,9 @@ impl<H: Host> Actor<H> {
             HubEvent::EngineReplied { ticket, .. } | HubEvent::IoReplied { ticket, .. } => {
                 self.requests.remove(*ticket)
             }
+            HubEvent::EngineEvent(EngineEvent::Dap { event: name, .. }) if name == "exited" => {
+                self.broker.report_exit();
+            }
             HubEvent::ClientLeft { client } => {
                 self.clients.leave_session(*client);
                 self.close_client(*client);

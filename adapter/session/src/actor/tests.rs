@@ -308,3 +308,24 @@ async fn a_program_that_was_started_again_survives_the_late_answer_of_the_engine
     std::thread::sleep(Duration::from_millis(200));
     assert_eq!(new.exited(), None);
 }
+
+/// Delve has the program's pipes, and ends after it.
+#[tokio::test]
+async fn a_read_sees_the_exit_that_clients_are_shown() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let stub = folder.path().join("stub");
+    std::fs::write(&stub, "#!/bin/sh\nexec sleep 1000\n").unwrap();
+    std::fs::set_permissions(&stub, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let (started, mut starts) = unbounded_channel();
+    let broker = Broker::new(4096, stub);
+    let (mut actor, _inbox) = Actor::new("fox1", Programs(started), broker.clone());
+    actor.start_engine(&json!({}));
+    let (_events, debugger) = starts.recv().await.unwrap();
+    let (request, never) = (tandem_process::ReadRequest::default(), CancellationToken::new());
+    assert!(!broker.read_output(1, &request, &never).await.unwrap().exited);
+    let body = json!({ "exitCode": 0 });
+    actor.handle(HubEvent::EngineEvent(EngineEvent::Dap { event: "exited".into(), body }));
+    assert!(broker.read_output(1, &request, &never).await.unwrap().exited);
+    assert_eq!(debugger.exited(), None);
+}
