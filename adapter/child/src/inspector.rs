@@ -1,8 +1,9 @@
 //! The port on which a running Node takes a debugger. One that has none yet opens it when it is sent SIGUSR1
 //! (Node.js, "Debugging": "Enabling the inspector"); its adapter does not do that by itself, nor does it
-//! close the port ([`OpenedPort`]).
+//! close the port ([`OpenedPort`]). A port that a client names: [`await_listener`].
 
 mod closing;
+mod listener;
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -11,6 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tandem_wire::{ErrorCode, Failure};
 
 pub(super) use self::closing::OpenedPort;
+pub(super) use self::listener::await_listener;
 use super::debuggee::{self, DebuggeeProcess};
 use super::socket;
 

@@ -235,9 +235,8 @@ impl Profile for Js {
             let (port, opened) = inspector::port_of(pid)?;
             plan.arguments["port"] = port.into();
             return Ok(LaunchPlan { opened, ..plan });
-        } else if !target.names_any(&["port", "websocketAddress"]) {
-            return Err(Failure::invalid("name the target: `processId`, or the `port` of node's inspector"));
         }
+        inspector::await_listener(target)?;
         plan(target, ours)
     }
 }
