@@ -5,6 +5,7 @@
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
+use tandem_wire::Failure;
 use tandem_wire::types::{
     self, CompletionItem, CompletionsResponseBody, DapVariable, StoppedEventBody, VariablesResponseBody,
 };
@@ -45,6 +46,17 @@ pub(super) fn adapt_incoming(what: &str, body: &mut Value) {
             found.targets.iter_mut().for_each(sort_after_names);
         }),
         _ => {}
+    }
+}
+
+/// Adds what to write instead of a statement: the debugger executes statements only in the debug console.
+pub(super) fn explain_failure(failure: Failure) -> Failure {
+    const HINT: &str = "write an expression: to assign, use `debug_set_variable` (`setVariable`); to run a \
+        statement, `exec(\"total = 5\")`; to import, `__import__(\"json\")`; the debug console also takes \
+        statements";
+    match failure.message.starts_with("SyntaxError: ") && failure.hint.is_none() {
+        true => failure.hint(HINT),
+        false => failure,
     }
 }
 
@@ -108,6 +120,14 @@ mod tests {
         let mut step = json!({ "threadId": 1 });
         adapt_request("next", &mut step);
         assert_eq!(step, json!({ "threadId": 1 }));
+    }
+
+    #[test]
+    fn a_statement_is_refused_with_what_to_write_instead() {
+        let explained = |message: &str| explain_failure(Failure::invalid(message)).hint;
+        let hint = explained("SyntaxError: invalid syntax (<string>, line 1)").unwrap_or_default();
+        assert!(hint.contains("exec(") && hint.contains("debug_set_variable"), "{hint}");
+        assert_eq!(explained("NameError: name 'SyntaxError: ' is not defined"), None);
     }
 
     #[test]

@@ -148,6 +148,9 @@ impl ForeignError {
         if let Some(variables) = variables.as_object_mut() {
             variables.entry("code").or_insert_with(|| failure.code.as_str().into());
             variables.entry("message").or_insert_with(|| failure.message.as_str().into());
+            if let Some(hint) = &failure.hint {
+                variables.entry("hint").or_insert_with(|| hint.as_str().into());
+            }
         }
         body
     }

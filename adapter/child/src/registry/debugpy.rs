@@ -18,7 +18,7 @@ use serde_json::Value;
 use tandem_wire::Failure;
 use tandem_wire::types::{self, DapVariable};
 
-use self::attributes::{DebuggerProperties, DebugpyAttributes, DebugpyFields};
+use self::attributes::{DebuggerProperties, DebugpyAttributes, DebugpyFields, without_exits};
 use super::super::find;
 use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
 use super::super::profile::{IdlePause, KeptValue, Profile};
@@ -221,6 +221,10 @@ impl Profile for Debugpy {
         pydevd::adapt_incoming(what, body);
     }
 
+    fn explain_failure(&self, failure: Failure) -> Failure {
+        pydevd::explain_failure(failure)
+    }
+
     fn complete_capabilities(&self, capabilities: &mut Value) {
         pydevd::complete(capabilities);
     }
@@ -345,17 +349,6 @@ fn mapped(target: &Target, ours: DebugpyAttributes) -> Result<Value, Failure> {
     Ok(arguments)
 }
 
-/// The attributes, without a stop at `sys.exit` with a number: it is how programs end. Versions before
-/// 1.8.22 stop unless it is 0.
-fn without_exits(target: &Target, mut arguments: Value) -> Value {
-    if !target.names_any(&["breakOnSystemExit", "breakOnSystemExitZero"])
-        && arguments["breakOnSystemExit"].is_null()
-    {
-        arguments["breakOnSystemExit"] = Value::Array(Vec::new());
-    }
-    arguments
-}
-
 fn map_paths(target: &Target, arguments: &mut Value) -> Result<(), Failure> {
     let pair = |there: &str, here: &str| {
         types::body(&RootMapping { local_root: here.to_owned(), remote_root: there.to_owned() })
@@ -369,8 +362,6 @@ fn strings(value: &Value) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -382,19 +373,5 @@ mod tests {
         for value in ["1, 2", "()", "# first\n5", "'#'"] {
             assert!(kept(value).ends_with(&format!("'tandem_value', ({value}\n))")), "{}", kept(value));
         }
-    }
-
-    #[test]
-    fn an_exit_stops_only_if_the_launch_says_so() {
-        let sent = |attributes: Value| {
-            let target = Target::parse(&attributes).unwrap();
-            without_exits(&target, target.for_adapter(json!({}))).get("breakOnSystemExit").cloned()
-        };
-        assert_eq!(sent(json!({ "program": "/a.py" })), Some(json!([])));
-        assert_eq!(sent(json!({ "program": "/a.py", "breakOnSystemExit": [3] })), Some(json!([3])));
-        let options = json!({ "program": "/a.py", "engineOptions": { "breakOnSystemExit": [4] } });
-        assert_eq!(sent(options), Some(json!([4])));
-        // debugpy's older attribute.
-        assert_eq!(sent(json!({ "program": "/a.py", "breakOnSystemExitZero": true })), None);
     }
 }

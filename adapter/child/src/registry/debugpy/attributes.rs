@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tandem_wire::types;
 
+use crate::target::Target;
+
 /// A configuration of debugpy. Its own defaults hold for absent attributes.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -53,4 +55,36 @@ pub(super) struct DebugpyFields {
     /// Of `engineOptions`: debugpy's adapter is in between.
     #[serde(deserialize_with = "types::optional")]
     pub(super) through_adapter: Option<bool>,
+}
+
+/// The attributes, without a stop at `sys.exit` with a number: it is how programs end. Versions before
+/// 1.8.22 stop unless it is 0.
+pub(super) fn without_exits(target: &Target, mut arguments: Value) -> Value {
+    if !target.names_any(&["breakOnSystemExit", "breakOnSystemExitZero"])
+        && arguments["breakOnSystemExit"].is_null()
+    {
+        arguments["breakOnSystemExit"] = Value::Array(Vec::new());
+    }
+    arguments
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_exit_stops_only_if_the_launch_says_so() {
+        let sent = |attributes: Value| {
+            let target = Target::parse(&attributes).unwrap();
+            without_exits(&target, target.for_adapter(json!({}))).get("breakOnSystemExit").cloned()
+        };
+        assert_eq!(sent(json!({ "program": "/a.py" })), Some(json!([])));
+        assert_eq!(sent(json!({ "program": "/a.py", "breakOnSystemExit": [3] })), Some(json!([3])));
+        let options = json!({ "program": "/a.py", "engineOptions": { "breakOnSystemExit": [4] } });
+        assert_eq!(sent(options), Some(json!([4])));
+        // debugpy's older attribute.
+        assert_eq!(sent(json!({ "program": "/a.py", "breakOnSystemExitZero": true })), None);
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::Value;
 use tandem_wire::{ErrorCode, Failure};
@@ -9,6 +10,9 @@ use tandem_wire::{ErrorCode, Failure};
 use crate::find;
 use crate::target::Target;
 use tandem_engine::builds::command;
+
+/// How long a Python may take that does nothing: a cold one on a busy machine takes seconds.
+const RUN_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A Python interpreter and the debugpy to use with it.
 pub(super) struct Python {
@@ -25,6 +29,7 @@ pub(super) fn find_python(target: &Target) -> Result<Python, Failure> {
     if given.is_none() && has_debugpy(&interpreter) {
         return Ok(Python { interpreter, debugpy: vec!["-m".into(), "debugpy".into()] });
     }
+    check_runs(&interpreter)?;
     let shown = interpreter.display().to_string();
     // Debian and others refuse to install packages for the system's own Python.
     let install = if interpreter.parent() == Some(Path::new("/usr/bin")) {
@@ -137,10 +142,58 @@ fn has_debugpy(interpreter: &Path) -> bool {
     command::succeeds(module_query("debugpy", interpreter))
 }
 
+/// Refuses an interpreter that cannot be executed, or is not a Python.
+fn check_runs(interpreter: &Path) -> Result<(), Failure> {
+    let failed = |reason: String| {
+        let message = format!("cannot run the Python `{}`: {reason}", interpreter.display());
+        Failure::new(ErrorCode::EngineNotFound, message).hint(
+            "set the attribute `python` to a Python interpreter that you may execute, or repair that file",
+        )
+    };
+    let mut query = Command::new(interpreter);
+    query.args(["-c", ""]).current_dir("/");
+    let mut printed = String::new();
+    let each = &mut |line: &str| printed = line.to_owned();
+    let status = command::run(query, RUN_TIMEOUT, &|| false, &failed, each)?;
+    match (status.success(), printed.is_empty()) {
+        (true, _) => Ok(()),
+        (false, true) => Err(failed(format!("it ended with {status}"))),
+        (false, false) => Err(failed(format!("it ended with {status}: {printed}"))),
+    }
+}
+
 /// Asks a Python whether it has a module.
 fn module_query(module: &str, interpreter: &Path) -> Command {
     let code = "import importlib.util,sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)";
     let mut command = Command::new(interpreter);
     command.args(["-c", code, module]).current_dir("/");
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_python_that_cannot_be_executed_is_refused_with_the_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        let python = folder.path().join("python");
+        for (text, mode, reason) in [
+            ("#!/bin/sh\n", 0o600, "Permission denied"),
+            ("\u{7f}ELF", 0o700, "Exec format error"),
+            ("#!/bin/sh\necho broken >&2; exit 3\n", 0o700, "exit status: 3: broken"),
+        ] {
+            std::fs::write(&python, text).unwrap();
+            std::fs::set_permissions(&python, std::fs::Permissions::from_mode(mode)).unwrap();
+            let target = Target::parse(&json!({ "program": "/a.py", "python": python })).unwrap();
+            let Err(failure) = find_python(&target) else { panic!("{reason}") };
+            assert_eq!(failure.code, ErrorCode::EngineNotFound);
+            assert!(failure.message.contains(reason), "{failure}");
+            assert!(failure.hint.is_some_and(|hint| hint.contains("`python`")));
+        }
+    }
 }
