@@ -41,7 +41,13 @@ fn announcement_of(command: &str) -> Announcement {
 /// The failure of a request that the adapter does not support.
 pub(super) fn refusal(command: &str, engine: &str) -> Failure {
     let message = format!("the debug adapter of `{engine}` does not offer `{command}`");
-    Failure::new(ErrorCode::Unsupported, message).hint("see its capabilities").quiet()
+    let hint = match command {
+        "setVariable" | "setExpression" => {
+            "evaluate an assignment instead (`debug_evaluate`, or the debug console), such as `name = value`"
+        }
+        _ => "see its capabilities",
+    };
+    Failure::new(ErrorCode::Unsupported, message).hint(hint).quiet()
 }
 
 #[cfg(test)]
@@ -63,5 +69,7 @@ mod tests {
             assert_eq!(failure.code, ErrorCode::Unsupported);
             assert!(failure.message.contains(refused) && !failure.show_user, "{failure}");
         }
+        let failure = check("setVariable", &can, own, "rdbg").unwrap_err();
+        assert!(failure.hint.is_some_and(|hint| hint.contains("`name = value`")));
     }
 }

@@ -310,6 +310,11 @@ pub(super) trait Profile: ConditionProfile {
     /// Changes an answer, or the body of an event, that clients would misunderstand.
     fn adapt_incoming(&self, _what: &str, _body: &mut Value) {}
 
+    /// The failure that an answer means, for an adapter that answers with success.
+    fn failure_in_answer(&self, _command: &str, _answer: &Value) -> Option<Failure> {
+        None
+    }
+
     /// Adds capabilities that the adapter does not announce, and removes those that clients must not use.
     fn complete_capabilities(&self, _capabilities: &mut Value) {}
 

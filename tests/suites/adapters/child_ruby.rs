@@ -75,10 +75,45 @@ impl RubyStop<'_> {
         Ok(self.editor.ok("evaluate", arguments).await?["result"].clone())
     }
 
+    /// Expressions that fail, and others whose value is an exception or that change the program.
+    async fn evaluates(&mut self) -> anyhow::Result<()> {
+        let stack = self.editor.ok("stackTrace", json!({ "threadId": self.thread })).await?;
+        let frame = stack["stackFrames"][0]["id"].clone();
+        let typed = |expression: &str, context: &str| {
+            json!({ "expression": expression, "frameId": frame,
+            "context": context })
+        };
+        for context in ["watch", "repl"] {
+            for (expression, reason) in [
+                ("nope + 1", "NameError: undefined local variable or method `nope'"),
+                ("1 / 0", "ZeroDivisionError: divided by 0"),
+                ("raise \"a \\\"b\\\" \\#{c}\"", "RuntimeError: a \"b\" #{c}"),
+                ("1 +", "SyntaxError: "),
+            ] {
+                let answer = self.editor.ask("evaluate", typed(expression, context)).await?;
+                let message = answer.body["error"]["variables"]["message"].as_str().unwrap_or_default();
+                ensure!(!answer.success && message.starts_with(reason), "{expression}: {}", answer.body);
+            }
+            for (expression, value) in [
+                ("NameError.new(\"kept\")", "#<NameError: kept>"),
+                ("a_new_one = 4 # four", "4"),
+                ("total = total + 0; total.class", "Integer"),
+            ] {
+                let answer = self.editor.ok("evaluate", typed(expression, context)).await?;
+                ensure!(answer["result"] == value, "{expression} in {context}: {answer}");
+            }
+        }
+        self.editor.ok("evaluate", typed("total += 70", "watch")).await?;
+        let changed = self.editor.ok("evaluate", typed("total > 70", "watch")).await?;
+        ensure!(changed["result"] == "true", "{changed}");
+        Ok(())
+    }
+
     /// Breakpoints that are removed or get another condition, and filters that are removed.
     pub(super) async fn changes_what_is_set(&mut self) -> anyhow::Result<()> {
         self.set(&[("counts", None)]).await?;
         self.resumes_to("breakpoint", "counts").await?;
+        self.evaluates().await?;
         // A removed breakpoint does not stop: a whole round passes it.
         self.set(&[("sleeps", None)]).await?;
         for _ in 0..2 {

@@ -2,6 +2,8 @@
 //! that we start is the program itself. Not here: carrying out the corrections of an attach
 //! (`session/correcting.rs`).
 
+mod evaluation;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -153,6 +155,16 @@ impl Profile for Rdbg {
                 *text = Some(shown);
             }
         }
+    }
+
+    fn adapt_request(&self, command: &str, arguments: &mut Value) {
+        if command == "evaluate" {
+            evaluation::guard(arguments);
+        }
+    }
+
+    fn failure_in_answer(&self, command: &str, answer: &Value) -> Option<Failure> {
+        evaluation::failure(answer).filter(|_| command == "evaluate")
     }
 
     fn runner_of_tests(&self, target: &Target) -> Option<Runner> {

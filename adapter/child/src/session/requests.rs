@@ -122,6 +122,9 @@ impl AdapterSession {
             Err(failure) => Err(self.profile.explain_failure(plain_text::strip_failure(failure))),
             Ok(mut answer) => {
                 plain_text::strip_messages(&mut answer);
+                if let Some(failure) = self.profile.failure_in_answer(command, &answer) {
+                    return Err(failure);
+                }
                 self.profile.adapt_incoming(command, &mut answer);
                 self.learn(|known| {
                     known.elements.learn(command, &answer);
