@@ -133,6 +133,11 @@ impl BreakpointStore {
         self.scopes_where(with_any)
     }
 
+    /// Whether the engine has yet to reply to a list.
+    pub fn are_under_way(&self) -> bool {
+        self.scopes.values().any(|in_scope| in_scope.sync.is_under_way())
+    }
+
     /// Every scope that has breakpoints.
     pub fn scopes(&self) -> Vec<BreakpointScope> {
         self.scopes_where(|in_scope| !in_scope.merged.is_empty())

@@ -257,6 +257,7 @@ impl State {
         }
         self.sync_or_give_up(scope);
         self.update_mirrors();
+        self.configure_engine();
     }
 
     /// Sends what came meanwhile, or answers it as it is when the engine takes nothing any more.

@@ -10,7 +10,7 @@ use tandem_wire::types::{self, DisconnectArguments};
 use tandem_wire::{ErrorCode, Failure};
 
 use super::session_changes::change;
-use super::{Configuration, ENGINE_TIMEOUT, Phase, State};
+use super::{Configuration, Phase, State};
 use crate::access::AgentAccess;
 use crate::clients::{Client, ClientKind, HandshakeStage};
 use crate::event::{ClientId, ClientOrigin, ClientRequest, HubEffect, Timer};
@@ -65,8 +65,8 @@ impl State {
             self.catch_up(request.client);
         }
         if launched && !self.start.is_configured() {
-            self.start.configuration = Configuration::Done;
-            self.request_engine(ReplyAction::Ignore, "configurationDone", Value::Null, ENGINE_TIMEOUT);
+            self.start.configuration = Configuration::Due;
+            self.configure_engine();
         }
         self.report_joined(request.client);
     }

@@ -30,6 +30,22 @@ impl TwoClients {
 
     /// The same after this request with these attributes.
     pub(super) fn started_with(command: &str, several: bool, attributes: Value) -> Self {
+        let mut session = Self::initialized(command, several, attributes);
+        session.request(EDITOR, "configurationDone", Value::Null);
+        session.emit("process", json!({}));
+        session.feed(HubEvent::ClientJoined { client: AGENT, origin: ClientOrigin::Socket });
+        session.request(AGENT, "initialize", json!({ "clientID": "tandem-mcp" }));
+        session.request(AGENT, "attach", json!({}));
+        session.request(AGENT, "configurationDone", Value::Null);
+        session.reply(command, Ok(Value::Null));
+        session.reply("configurationDone", Ok(Value::Null));
+        session.received.clear();
+        session.timers.clear();
+        session
+    }
+
+    /// An editor that may configure.
+    fn initialized(command: &str, several: bool, attributes: Value) -> Self {
         let mut session = Self {
             state: State::new("fox1"),
             seq: 0,
@@ -46,16 +62,6 @@ impl TwoClients {
         session.request(EDITOR, command, attributes);
         session.feed(HubEvent::EngineStarted(Ok(crate::scripted_engine::scripted_engine(several))));
         session.emit("initialized", Value::Null);
-        session.request(EDITOR, "configurationDone", Value::Null);
-        session.emit("process", json!({}));
-        session.feed(HubEvent::ClientJoined { client: AGENT, origin: ClientOrigin::Socket });
-        session.request(AGENT, "initialize", json!({ "clientID": "tandem-mcp" }));
-        session.request(AGENT, "attach", json!({}));
-        session.request(AGENT, "configurationDone", Value::Null);
-        session.reply(command, Ok(Value::Null));
-        session.reply("configurationDone", Ok(Value::Null));
-        session.received.clear();
-        session.timers.clear();
         session
     }
 
@@ -449,4 +455,18 @@ fn a_data_id_means_nothing_at_the_next_stop_unless_the_engine_holds_it() {
         list.arguments()["breakpoints"],
         json!([{ "dataId": "held" }, { "dataId": "of an earlier session" }])
     );
+}
+
+#[test]
+fn an_engine_is_configured_when_it_has_replied_to_all_breakpoints() {
+    let mut session = TwoClients::initialized("launch", true, json!({}));
+    // The later list waits for the reply to the earlier one, and the program for both.
+    session.set(EDITOR, json!([{ "line": 2 }]));
+    session.set(EDITOR, json!([{ "line": 3 }]));
+    session.request(EDITOR, "configurationDone", Value::Null);
+    assert_eq!(session.requested(), ["launch", "setBreakpoints"]);
+    assert_eq!(session.accept_list(&[1]), json!([{ "line": 2 }]));
+    assert_eq!(session.requested(), ["launch", "setBreakpoints"]);
+    assert_eq!(session.accept_list(&[2]), json!([{ "line": 3 }]));
+    assert_eq!(session.requested(), ["launch", "configurationDone"]);
 }

@@ -11,7 +11,7 @@ use tandem_wire::{ErrorCode, Failure};
 
 use super::lifecycle::ENDING_TIMEOUT;
 use super::start_up::LAUNCH_TIMEOUT;
-use super::{Configuration, ENGINE_TIMEOUT, Phase, State, output_line};
+use super::{Configuration, Phase, State, output_line};
 use crate::event::{ClientRequest, HubEffect};
 use crate::launch::Launch;
 use crate::pending::ReplyAction;
@@ -139,8 +139,8 @@ impl State {
     /// restart has its response.
     pub(super) fn configure_relaunched(&mut self) {
         if self.start.configuration == Configuration::Repeat {
-            self.start.configuration = Configuration::Done;
-            self.request_engine(ReplyAction::Ignore, "configurationDone", Value::Null, ENGINE_TIMEOUT);
+            self.start.configuration = Configuration::Due;
+            self.configure_engine();
         }
     }
 

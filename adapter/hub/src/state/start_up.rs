@@ -24,6 +24,8 @@ pub(super) enum Configuration {
     /// The client that launched has not sent `configurationDone`.
     #[default]
     Open,
+    /// The client has sent it, and the engine receives it when it has replied to all breakpoints.
+    Due,
     /// The client has sent it, and the engine has received it.
     Done,
     /// The client has sent it, but the engine of a restart has not received it yet.
@@ -214,6 +216,16 @@ impl State {
             (client.stage, client.launched) = (HandshakeStage::Initialized, false);
         }
         self.refuse_engine_requests("the launch failed");
+    }
+
+    /// Configures the engine once it has replied to the breakpoints that clients set before. One that carries
+    /// out two requests side by side would run past them, and the later of two lists still waits for the
+    /// earlier one.
+    pub(super) fn configure_engine(&mut self) {
+        if self.start.configuration == Configuration::Due && !self.breakpoints.are_under_way() {
+            self.start.configuration = Configuration::Done;
+            self.request_engine(ReplyAction::Ignore, "configurationDone", Value::Null, ENGINE_TIMEOUT);
+        }
     }
 
     /// Sends the response to the launch. DAP has `initialized` before it, and some clients count on
