@@ -14,13 +14,16 @@ pub struct ConditionLanguage {
     pub name: &'static str,
     /// One condition that holds where any of these holds or fails; `None` where they cannot be combined.
     pub combine: fn(&[&str]) -> Option<String>,
+    /// The expression whose value says whether a condition holds: mostly the condition itself.
+    pub query: fn(&str) -> String,
     /// Whether a debugger's text for a value means true; the text has nothing around it.
     pub truth: fn(&str) -> bool,
 }
 
 impl ConditionLanguage {
     /// One in which several conditions cannot be combined: the engine stops each time, and the hub evaluates.
-    pub const OTHER: Self = Self { name: "other", combine: |_| None, truth: usual_truth };
+    pub const OTHER: Self =
+        Self { name: "other", combine: |_| None, query: str::to_owned, truth: usual_truth };
 
     /// The language of LLDB, GDB and Delve (C, C++, Rust, Go), which stop at a condition that fails.
     pub const NATIVE: Self = Self {
@@ -31,7 +34,7 @@ impl ConditionLanguage {
             let all = conditions.iter().all(whole);
             all.then(|| either(conditions, |condition| format!("({condition})")))
         },
-        truth: usual_truth,
+        ..Self::OTHER
     };
 
     /// One condition that holds where any of these holds or fails; `None` where they cannot be combined.

@@ -140,6 +140,15 @@ async fn conditions_on_one_line_hold_each_for_itself_under_every_adapter() -> an
     Ok(())
 }
 
+/// They are commands: bash-dap shows what one expands to, not whether it succeeds.
+#[tokio::test]
+async fn conditions_of_a_script_on_one_line_hold_each_for_itself() -> anyhow::Result<()> {
+    let seen = hits_of(Subject::Bash, &["[[ $length -eq 2 ]]", "(( length == 5 ))"]).await?;
+    let places: Vec<_> = seen.iter().map(|hit| (hit.length, hit.breakpoints.clone())).collect();
+    assert_eq!(places, [(2, vec![0]), (5, vec![1])]);
+    Ok(())
+}
+
 /// lldb-dap 19 calls it `result`, which no editor looks at.
 #[tokio::test]
 async fn an_assignment_is_answered_with_the_new_value() -> anyhow::Result<()> {

@@ -13,23 +13,12 @@ use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
 use super::super::profile::{ConditionProfile, IdlePause, Profile};
 use super::super::target::Target;
 use tandem_engine::LookOnlyRequests;
+use tandem_engine::condition_language::ConditionLanguage;
 use tandem_engine::description::{Description, EditorLanguage, Recognition};
 use tandem_process::SpawnSpec;
 
-/// What Python runs instead of the module itself. The adapter reads what its half in the shell writes as
-/// UTF-8 and ends at a byte that is none, such as one in the name of a sourced file: it is to read such bytes
-/// as lone surrogates, which it then writes to us.
-const ADAPTER: &str = r#"
-import sys
-sys.path[:] = [folder for folder in sys.path if folder]
-import builtins, runpy, bash_dap.adapter
-def opened(path, mode="r", *rest, **more):
-    if "b" not in mode:
-        more.setdefault("errors", "surrogateescape")
-    return builtins.open(path, mode, *rest, **more)
-bash_dap.adapter.open = opened
-runpy.run_module("bash_dap", run_name="__main__", alter_sys=True)
-"#;
+/// What Python runs instead of the module itself.
+const ADAPTER: &str = include_str!("bash/adapter.py");
 
 /// Metadata of bash-debug, known without starting it.
 const DESCRIPTION: Description = Description {
@@ -101,6 +90,12 @@ impl Profile for Bash {
 
     /// The adapter expands an expression in a subshell, so what it assigns there is lost.
     fn refusal_of_evaluation(&self, expression: &str) -> Option<Failure> {
+        if expression.trim().contains(['\n', '\r']) {
+            // The shell would take the second line for a command of its debugger, such as one that resumes.
+            let message = "cannot evaluate several lines: bash-dap reads an expression as one line";
+            let hint = "evaluate each line by itself, or separate commands with `;`";
+            return Some(Failure::new(ErrorCode::EvaluationFailed, message).hint(hint).quiet());
+        }
         assigns(expression).then(|| {
             let message = format!(
                 "cannot assign with `{expression}`: bash-dap expands expressions in a subshell, so the \
@@ -158,7 +153,22 @@ impl Profile for Bash {
     }
 }
 
+/// The commands that stop a program where one of its conditions holds. A value shows no status, so the
+/// condition is asked for a text where it succeeds.
+const COMMANDS: ConditionLanguage = ConditionLanguage {
+    name: "bash",
+    query: |condition| {
+        let command = condition.trim().trim_end_matches(';');
+        format!("$( if {{ {command}; }} </dev/null >/dev/null 2>&1; then printf 1; fi )")
+    },
+    ..ConditionLanguage::OTHER
+};
+
 impl ConditionProfile for Bash {
+    fn condition_language(&self) -> ConditionLanguage {
+        COMMANDS
+    }
+
     /// A condition is a command: one that fails does not hold, as in `if`.
     fn syntax_check(&self, target: &Target, condition: &str) -> Option<Command> {
         let bash = find::on_path(&target.variable("PATH").unwrap_or_default(), "bash")?;
@@ -275,9 +285,36 @@ mod tests {
             "\"n=50\"",
             "--flag=1",
             "$(env A=b true)",
+            &(COMMANDS.query)("[[ $n == 5 ]]"),
+            &(COMMANDS.query)("(( n == 5 ))"),
             "$((1 << 2))",
         ] {
             assert!(Bash.refusal_of_evaluation(expression).is_none(), "{expression}");
+        }
+    }
+
+    #[test]
+    fn an_expression_of_several_lines_reaches_no_debugger_in_the_shell() {
+        assert!(Bash.refusal_of_evaluation("$n\nrun").is_some());
+        assert!(Bash.refusal_of_evaluation("$n\n").is_none());
+    }
+
+    #[test]
+    fn a_condition_has_a_text_where_its_command_succeeds() {
+        let shell = |expression: &str| {
+            let script = format!("n=5; printf '%s' {}", quote(expression).as_deref().unwrap_or(expression));
+            let output = Command::new("bash").args(["--norc", "-c", &script]).output().unwrap();
+            String::from_utf8(output.stdout).unwrap()
+        };
+        for (condition, holds) in [
+            ("[[ $n == 5 ]]", true),
+            ("[ \"$n\" = 6 ]", false),
+            ("(( n == 5 ));", true),
+            ("echo 0", true),
+            ("no_such_command", false),
+            ("true && ! false", true),
+        ] {
+            assert_eq!(COMMANDS.is_true(&shell(&(COMMANDS.query)(condition))), holds, "{condition}");
         }
     }
 

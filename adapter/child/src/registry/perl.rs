@@ -76,6 +76,7 @@ const PERL: ConditionLanguage = ConditionLanguage {
         Some(either(conditions, each))
     },
     truth: |text| !matches!(text, "" | "undef" | "0" | "''"),
+    ..ConditionLanguage::OTHER
 };
 
 /// How Tandem launches Perl::LanguageServer, and where it differs from other adapters.

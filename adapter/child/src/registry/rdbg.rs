@@ -38,6 +38,7 @@ const RUBY: ConditionLanguage = ConditionLanguage {
         Some(either(conditions, |condition| format!("(begin; ({condition}\n); rescue Exception; true; end)")))
     },
     truth: |text| !matches!(text, "false" | "nil"),
+    ..ConditionLanguage::OTHER
 };
 
 /// What Ruby loads before the gem. A name of a thread or file with bytes that are not text cannot be written

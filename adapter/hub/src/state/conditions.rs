@@ -155,10 +155,15 @@ impl State {
         match candidate.request.condition.clone() {
             Some(condition) => {
                 check.step = CheckStep::Condition;
-                self.evaluate_in_frame(check, condition);
+                let query = (self.condition_language().query)(&condition);
+                self.evaluate_in_frame(check, query);
             }
             None => self.count_hit(check),
         }
+    }
+
+    fn condition_language(&self) -> ConditionLanguage {
+        self.engine.started().map_or(ConditionLanguage::OTHER, |engine| engine.conditions)
     }
 
     fn evaluate_in_frame(&mut self, check: ConditionCheck, expression: String) {
@@ -173,7 +178,7 @@ impl State {
     }
 
     fn receive_condition(&mut self, mut check: ConditionCheck, reply: Result<Value, Failure>) {
-        let language = self.engine.started().map_or(ConditionLanguage::OTHER, |engine| engine.conditions);
+        let language = self.condition_language();
         match reply.map(|body| types::read::<EvaluateResponseBody>(&body)) {
             Ok(value) if !language.is_true(&value.result) => {
                 check.candidates.get_or_insert_default().pop_front();

@@ -1,0 +1,104 @@
+# What Python runs instead of the module bash_dap itself: its adapter with corrections.
+import sys
+sys.path[:] = [folder for folder in sys.path if folder]
+import builtins, os, re, runpy, tempfile
+import bash_dap.adapter as bash_dap
+
+
+# The adapter reads what its half in the shell writes as UTF-8 and ends at a byte that is none, such as one
+# in the name of a sourced file: it is to read such bytes as lone surrogates, which it then writes to Tandem.
+def opened(path, mode="r", *rest, **more):
+    if "b" not in mode:
+        more.setdefault("errors", "surrogateescape")
+    return builtins.open(path, mode, *rest, **more)
+
+
+bash_dap.open = opened
+plain_unquote = bash_dap.unquote
+
+
+# Bash quotes bytes as numbers where its locale cannot show them: together they are UTF-8, not a character
+# each.
+def unquote(text):
+    def characters(match):
+        if match[1] is None:
+            return match[0]
+        data = bytes(int(number, 8) for number in match[1][1:].split("\\"))
+        return data.decode("utf-8", "surrogateescape")
+
+    return plain_unquote(re.sub(r"\\\\|((?:\\[23][0-7]{2})+)", characters, text))
+
+
+bash_dap.unquote = unquote
+
+
+# The adapter takes any text with "not found" for a variable that is not set, and the shell's error messages
+# for values.
+def on_evaluate(self, request):
+    expression = request.get("arguments", {}).get("expression", "").strip()
+    lines = self.ask("print " + expression)
+    if lines is None:
+        return self.respond(request, success=False, message="the script is not stopped")
+    text = next((bash_dap.unquote(rest) for kind, rest in lines if kind == "value"), "")
+    if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", expression):
+        if bash_dap.parse_declare(text) is None:
+            return self.respond(request, success=False, message=expression + " is not set")
+        item = self.variable(expression, text, expression)
+        return self.respond(request, {"result": item["value"],
+                                      "variablesReference": item["variablesReference"]})
+    error = re.match(re.escape(bash_dap.HARNESS) + r": (?:eval: )?line \d+: (.*)", text, re.S)
+    if error:
+        return self.respond(request, success=False, message=error[1].strip())
+    self.respond(request, {"result": text, "variablesReference": 0})
+
+
+bash_dap.Adapter.on_evaluate = on_evaluate
+
+# A script names the files that it sources: relative to the folder that it is in then, with `..`, or by a
+# link. Breakpoints have the whole path, so a file gets its whole path when its first command runs.
+CORRECTIONS = {
+    "\n__bdap_resume () {\n": """
+declare -A __bdap_files=()
+__bdap_whole () {
+    __bdap_real=${__bdap_files["=$1"]-}
+    [[ -n $__bdap_real ]] && return 0
+    __bdap_real=$(realpath -- "$1" 2>/dev/null) || __bdap_real=
+    [[ -n $__bdap_real || $1 != /* ]] || __bdap_real=$1
+    [[ -n $__bdap_real ]] || __bdap_real=$PWD/${1#./}
+    __bdap_files["=$1"]=$__bdap_real
+}
+
+__bdap_resume () {
+""",
+    """    if [[ $1 == /* ]]; then
+        printf '%s' "$1"
+    else
+        printf '%s' "$PWD/${1#./}"
+    fi
+""": """    __bdap_whole "$1"
+    printf '%s' "$__bdap_real"
+""",
+    "    [[ $__bdap_file == /* ]] || __bdap_file=$PWD/${__bdap_file#./}\n": """    __bdap_whole "$__bdap_file"
+    __bdap_file=$__bdap_real
+""",
+    "__bdap_trap+=' && ! -e $__bdap_state": """__bdap_trap+=' && ( ${BASH_SOURCE[0]-} == /* || -z ${BASH_SOURCE[0]-}'
+__bdap_trap+=' || -n ${__bdap_files["=${BASH_SOURCE[0]-}"]-} )'
+__bdap_trap+=' && ! -e $__bdap_state""",
+}
+
+
+def correct_harness():
+    with builtins.open(bash_dap.HARNESS, encoding="utf-8") as file:
+        text = file.read()
+    if any(text.count(before) != 1 for before in CORRECTIONS):
+        return  # another version of the package
+    for before, after in CORRECTIONS.items():
+        text = text.replace(before, after)
+    harness = os.path.join(tempfile.mkdtemp(prefix="bash-dap-"), "harness.sh")
+    with builtins.open(harness, "w", encoding="utf-8") as file:
+        file.write(text)
+    bash_dap.HARNESS = harness
+
+
+correct_harness()
+runpy.run_module("bash_dap", run_name="__main__", alter_sys=True)
