@@ -39,6 +39,9 @@ pub use tandem_wire::types::BreakpointRequest;
 use super::event::ClientId;
 use super::ids::IdCounter;
 
+/// The reason of a stop at a data breakpoint.
+pub const DATA_STOP: &str = "data breakpoint";
+
 /// A `breakpoint` event to send.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BreakpointUpdate {
@@ -201,9 +204,24 @@ impl BreakpointStore {
         reported_of.filter_map(|breakpoint| breakpoint.update(reported).then_some(breakpoint.id)).collect()
     }
 
-    /// The breakpoints that were hit, by the engine's ids.
-    pub fn hit_candidates(&self, engine_ids: &[i64]) -> Vec<Candidate> {
-        self.candidates(|_, breakpoint| breakpoint.engine_id.is_some_and(|id| engine_ids.contains(&id)))
+    /// The breakpoints with these ids of the engine, at a stop for this reason. lldb numbers data breakpoints
+    /// for themselves, so at a stop at data an id never means a line.
+    pub fn hit_candidates(&self, reason: &str, engine_ids: &[i64]) -> Vec<Candidate> {
+        let named = |is_data: bool| {
+            self.candidates(|scope, breakpoint| {
+                (*scope == BreakpointScope::Data) == is_data
+                    && breakpoint.engine_id.is_some_and(|id| engine_ids.contains(&id))
+            })
+        };
+        let at_data = reason == DATA_STOP;
+        let hit = named(at_data);
+        if hit.is_empty() && !at_data { named(true) } else { hit }
+    }
+
+    /// The only data breakpoint, at a stop at data of which the engine does not say more.
+    pub fn only_data(&self) -> Vec<Candidate> {
+        let all = self.candidates(|scope, _| *scope == BreakpointScope::Data);
+        if all.len() == 1 { all } else { Vec::new() }
     }
 
     /// The breakpoints that may have been hit by a program that stopped here; for engines that do not say.
@@ -237,8 +255,14 @@ impl BreakpointStore {
 
     /// Whether all of these are the engine's ids of breakpoints that are removed, or that
     /// have other ids by now.
-    pub fn are_retired(&self, engine_ids: &[i64]) -> bool {
-        let is_retired = |id: &i64| self.scopes.values().any(|in_scope| in_scope.is_retired(*id));
+    pub fn are_retired(&self, reason: &str, engine_ids: &[i64]) -> bool {
+        let at_data = reason == DATA_STOP;
+        let is_retired = |id: &i64| {
+            let mut scopes = self.scopes.iter();
+            scopes.any(|(scope, in_scope)| {
+                (*scope == BreakpointScope::Data) == at_data && in_scope.is_retired(*id)
+            })
+        };
         !engine_ids.is_empty() && engine_ids.iter().all(is_retired)
     }
 

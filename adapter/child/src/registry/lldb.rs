@@ -1,6 +1,7 @@
 //! C, C++, Rust and other native code through lldb-dap (LLVM 18 and later): it asks us to start the program.
 //! Not here: Rust's formatters ([`crate::rust`]), and one-line summaries of values ([`crate::summaries`]).
 
+mod data_names;
 mod evaluate_names;
 mod literals;
 
@@ -126,6 +127,9 @@ impl Profile for Lldb {
 
     /// It sets numbers only: a character is sent as its number.
     fn adapt_request(&self, command: &str, arguments: &mut Value) {
+        if command == "dataBreakpointInfo" {
+            types::edit(arguments, data_names::ask_for_address);
+        }
         if matches!(command, "setVariable" | "setExpression")
             && let Some(number) = arguments["value"].as_str().and_then(number_of)
         {
@@ -134,8 +138,10 @@ impl Profile for Lldb {
     }
 
     fn adapt_incoming(&self, what: &str, body: &mut Value) {
-        if what == "variables" {
-            types::edit(body, evaluate_names::remove_wrong);
+        match what {
+            "variables" => types::edit(body, evaluate_names::remove_wrong),
+            "dataBreakpointInfo" => types::edit(body, data_names::name_variable),
+            _ => {}
         }
     }
 
@@ -184,10 +190,15 @@ impl Profile for Lldb {
         false
     }
 
-    /// Its pause is a signal like any other; or the program is at that moment at a breakpoint of lldb's own,
-    /// which has a negative number (where the loader reports a library), and lldb reports that one.
+    /// Its pause is a signal like any other; or the program is at that moment at an internal breakpoint of
+    /// lldb, which has a negative number (where the loader reports a library), and lldb reports that one.
+    /// Version 19 reports a data breakpoint with the reason of others.
     fn correct_stop(&self, stop: &mut StoppedEventBody, pausing: bool) {
         let text = stop.description.as_deref().or(stop.text.as_deref()).unwrap_or_default();
+        if stop.reason == "breakpoint" && text.starts_with("watchpoint ") {
+            stop.reason = "data breakpoint".into();
+            return;
+        }
         let is_signal = stop.reason == "exception" && text == "signal SIGSTOP";
         let is_lldbs_own = stop.reason == "breakpoint" && text.starts_with("breakpoint -");
         if pausing && (is_signal || is_lldbs_own) {
@@ -327,6 +338,16 @@ mod tests {
     use tandem_wire::types;
 
     use super::*;
+
+    #[test]
+    fn a_stop_at_a_watchpoint_is_one_at_a_data_breakpoint() {
+        for (description, reason) in [("watchpoint 1", "data breakpoint"), ("breakpoint 1.1", "breakpoint")] {
+            let stop = json!({ "reason": "breakpoint", "description": description });
+            let mut stop = types::read(&stop);
+            Lldb.correct_stop(&mut stop, false);
+            assert_eq!(stop.reason, reason);
+        }
+    }
 
     #[test]
     fn a_pause_that_meets_a_breakpoint_of_lldb_s_own_is_a_pause() {

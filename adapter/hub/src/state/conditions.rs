@@ -19,7 +19,7 @@ use tandem_wire::types::{
 use super::condition_check::{CheckStep, ConditionCheck, ids, name_failed, remove_traced};
 use super::hit_output::{HitOutput, HitRecord};
 use super::{ENGINE_TIMEOUT, State, output_line};
-use crate::breakpoints::Candidate;
+use crate::breakpoints::{Candidate, DATA_STOP};
 use crate::pending::ReplyAction;
 use tandem_engine::FailedCondition;
 use tandem_engine::condition_language::ConditionLanguage;
@@ -58,9 +58,14 @@ impl State {
     /// Reports a stop, or finds out first which owners want it.
     fn check_stop(&mut self, stop: StoppedEventBody, mut failure: Option<FailedCondition>) {
         let engine_ids = stop.hit_breakpoint_ids.clone().unwrap_or_default();
-        let mut hit = self.breakpoints.hit_candidates(&engine_ids);
-        let named = !engine_ids.is_empty();
-        let is_breakpoint = stop.reason.ends_with("breakpoint");
+        let at_data = stop.reason == DATA_STOP;
+        let mut hit = match engine_ids.as_slice() {
+            [] if at_data => self.breakpoints.only_data(),
+            ids => self.breakpoints.hit_candidates(&stop.reason, ids),
+        };
+        let named = !engine_ids.is_empty() || !hit.is_empty();
+        // A data breakpoint that is not named is at no line.
+        let is_breakpoint = stop.reason.ends_with("breakpoint") && (named || !at_data);
         if let Some(reported) = failure.take() {
             // Of several conditions that the engine had as one, only some have failed.
             match named {
@@ -69,7 +74,7 @@ impl State {
                 _ => return self.report_failed_condition(stop, reported),
             }
         }
-        let late = hit.is_empty() && self.breakpoints.are_retired(&engine_ids);
+        let late = hit.is_empty() && self.breakpoints.are_retired(&stop.reason, &engine_ids);
         remove_traced(&mut hit);
         let open = match named {
             true => late || hit.iter().any(|candidate| candidate.by_hub),
@@ -201,8 +206,8 @@ impl State {
 
     /// The engine stopped because it could not evaluate a condition; it reports the reason.
     fn report_failed_condition(&mut self, mut stop: StoppedEventBody, failure: FailedCondition) {
-        let hit =
-            ids(&self.breakpoints.hit_candidates(stop.hit_breakpoint_ids.as_deref().unwrap_or_default()));
+        let engine_ids = stop.hit_breakpoint_ids.as_deref().unwrap_or_default();
+        let hit = ids(&self.breakpoints.hit_candidates(&stop.reason, engine_ids));
         let own = || hit.iter().find_map(|id| self.breakpoints.find(*id)?.request.condition.clone());
         let condition = failure.condition.or_else(own).unwrap_or_default();
         let problem = condition_failed(&condition, &failure.reason);

@@ -470,3 +470,33 @@ fn an_engine_is_configured_when_it_has_replied_to_all_breakpoints() {
     assert_eq!(session.accept_list(&[2]), json!([{ "line": 3 }]));
     assert_eq!(session.requested(), ["launch", "configurationDone"]);
 }
+
+/// An engine may number data breakpoints for themselves, or name none at such a stop.
+#[test]
+fn a_stop_at_data_never_checks_the_breakpoints_of_lines() {
+    let line_of = |session: &mut TwoClients, ids: Value| {
+        session
+            .emit("stopped", json!({ "reason": "data breakpoint", "threadId": 1, "hitBreakpointIds": ids }));
+        session.take_received()
+    };
+    let (mut session, _) = TwoClients::sharing_line_five();
+    session.report_capabilities(json!({ "supportsDataBreakpoints": true }));
+    session.take_received();
+    // The number of the line, of which the hub evaluates the condition, and one of a removed breakpoint.
+    for ids in [json!([2]), json!([1]), Value::Null] {
+        let received = line_of(&mut session, ids);
+        assert!(received[0].starts_with("editor: stopped data breakpoint"), "{received:?}");
+        session.request(EDITOR, "continue", json!({ "threadId": 1 }));
+        session.reply("continue", Ok(Value::Null));
+        session.take_received();
+    }
+    session.request(EDITOR, "setDataBreakpoints", json!({ "breakpoints": [{ "dataId": "d" }] }));
+    session.reply("setDataBreakpoints", Ok(json!({ "breakpoints": [{ "id": 2, "verified": true }] })));
+    let data = session.state.breakpoints.owned_by(EDITOR);
+    let data = data.iter().find(|one| one["line"].is_null()).expect("no data breakpoint")["id"].clone();
+    session.take_received();
+    for ids in [json!([2]), Value::Null] {
+        let received = line_of(&mut session, ids);
+        assert_eq!(received[0], format!("editor: stopped data breakpoint [{data}]"));
+    }
+}

@@ -1,0 +1,86 @@
+//! Expressions for data breakpoints. lldb takes the value of one for an address, and would watch the target
+//! of a pointer, or the memory at the address 5 for a variable that is 5.
+//!
+//! Not here: data that a row of variables names, which lldb finds by itself.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use tandem_wire::types::DataBreakpointInfoResponseBody;
+
+/// The arguments of `dataBreakpointInfo` that name data.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct DataQuery {
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    variables_reference: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    as_address: Option<bool>,
+    #[serde(flatten)]
+    rest: Map<String, Value>,
+}
+
+/// Has lldb watch the variable that an expression names: its address is sent.
+pub(super) fn ask_for_address(query: &mut DataQuery) {
+    let is_of_row = query.variables_reference.unwrap_or_default() != 0;
+    if !is_of_row && query.as_address != Some(true) && names_data(&query.name) {
+        query.name = format!("&({})", query.name);
+    }
+}
+
+/// Describes data by its name, not by the expression for its address.
+pub(super) fn name_variable(info: &mut DataBreakpointInfoResponseBody) {
+    let named = info.description.split_once(" &(");
+    let named = named.and_then(|(size, name)| Some(format!("{size} {}", name.strip_suffix(')')?)));
+    if let Some(named) = named {
+        info.description = named;
+    }
+}
+
+/// Whether an expression names data, rather than an address.
+fn names_data(expression: &str) -> bool {
+    let first = expression.trim_start().chars().next();
+    first.is_some_and(|first| first.is_alphabetic() || matches!(first, '_' | '*' | ':'))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tandem_wire::types;
+
+    use super::*;
+
+    #[test]
+    fn a_data_breakpoint_watches_what_the_expression_names() {
+        let sent = |mut arguments: Value| {
+            types::edit(&mut arguments, ask_for_address);
+            arguments["name"].clone()
+        };
+        assert_eq!(sent(json!({ "name": "total", "frameId": 1 })), "&(total)");
+        assert_eq!(sent(json!({ "name": "*p", "frameId": 1, "variablesReference": 0 })), "&(*p)");
+        for unchanged in [
+            json!({ "name": "&total", "frameId": 1 }),
+            json!({ "name": "0x1000", "frameId": 1 }),
+            json!({ "name": "total", "variablesReference": 7 }),
+            json!({ "name": "beef", "asAddress": true, "bytes": 4 }),
+        ] {
+            assert_eq!(sent(unchanged.clone()), unchanged["name"]);
+        }
+    }
+
+    #[test]
+    fn data_is_described_by_its_name() {
+        for (description, expected) in [
+            ("4 bytes at 7FFE &(list[f(x)].n)", "4 bytes at 7FFE list[f(x)].n"),
+            ("4 bytes at 7FFE &total", "4 bytes at 7FFE &total"),
+            ("error: no such `n`", "error: no such `n`"),
+        ] {
+            let mut info = DataBreakpointInfoResponseBody {
+                description: description.to_owned(),
+                ..DataBreakpointInfoResponseBody::default()
+            };
+            name_variable(&mut info);
+            assert_eq!(info.description, expected);
+        }
+    }
+}
