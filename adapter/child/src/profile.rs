@@ -338,6 +338,11 @@ pub(super) trait Profile: ConditionProfile {
         false
     }
 
+    /// Whether its `disassemble` finds no instructions before an address.
+    fn disassembles_forward_only(&self) -> bool {
+        false
+    }
+
     /// Whether a value that announces elements (`indexedVariables`) may also have other children.
     fn mixes_children(&self) -> bool {
         true

@@ -18,6 +18,7 @@ mod adapter_events;
 mod assigning;
 mod conditions;
 mod correcting;
+mod disassembly;
 mod ending;
 mod exec_shim;
 mod helpers;
@@ -351,6 +352,9 @@ impl AdapterSession {
                     }
                     "variables" | "evaluate" | "stackTrace" if self.profile.is_native() => {
                         return Box::pin(self.ask_native(&command, arguments, &cancel)).await;
+                    }
+                    "disassemble" if profile.disassembles_forward_only() => {
+                        return Box::pin(disassembly::disassemble(&self, arguments, &cancel)).await;
                     }
                     command if command == "continue" || resumes_step => {
                         let answer = Box::pin(self.resume(arguments, &cancel)).await?;

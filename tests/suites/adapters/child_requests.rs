@@ -64,7 +64,7 @@ async fn a_data_breakpoint_the_adapter_would_not_survive_is_refused_alone() -> a
     let (source, mut editor) = (Subject::Lldb.source(), editor()?);
     editor.launch_child(Subject::Lldb.launch(), &source, &[Subject::Lldb.line("handle")]).await?;
     editor.ok("processWriteInput", json!({ "data": "x\n" })).await?;
-    let (_, frame) = editor.stop().await?;
+    let (thread, frame) = editor.stop().await?;
     let scopes = editor.ok("scopes", json!({ "frameId": frame["id"] })).await?;
     let locals = scopes["scopes"][0]["variablesReference"].clone();
     let rows = editor.ok("variables", json!({ "variablesReference": locals })).await?;
@@ -76,7 +76,98 @@ async fn a_data_breakpoint_the_adapter_would_not_survive_is_refused_alone() -> a
     assert_eq!(body["breakpoints"][0]["verified"], false, "{body}");
     assert!(body["breakpoints"][0]["message"].as_str().is_some_and(|why| why.contains("no such")), "{body}");
     assert_eq!(body["breakpoints"][1]["verified"], true, "{body}");
-    editor.ok("threads", json!({})).await?;
+    // By name, and where a line's breakpoint has the same number of lldb's: the program does not resume.
+    let frame_id = &frame["id"];
+    let info = editor.ok("dataBreakpointInfo", json!({ "frameId": frame_id, "name": "total" })).await?;
+    assert!(info["description"].as_str().is_some_and(|text| text.ends_with(" total")), "{info}");
+    let watch = json!({ "breakpoints": [{ "dataId": info["dataId"], "accessType": "write" }] });
+    let watched = editor.ok("setDataBreakpoints", watch).await?["breakpoints"][0].clone();
+    let line = json!([{ "line": Subject::Lldb.line("handle"), "hitCondition": "9" }]);
+    editor.ok("setBreakpoints", json!({ "source": { "path": source }, "breakpoints": line })).await?;
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    let stop = editor.event("stopped").await?;
+    assert_eq!(stop["reason"], "data breakpoint", "{stop}");
+    assert_eq!(stop["hitBreakpointIds"], json!([watched["id"]]), "{stop}");
+    editor.finish().await
+}
+
+/// The addresses of so many instructions, from this one on, counted from an address.
+async fn addresses(
+    editor: &mut DapClient,
+    address: &Value,
+    first: i64,
+    count: usize,
+) -> anyhow::Result<Vec<String>> {
+    let arguments =
+        json!({ "memoryReference": address, "instructionOffset": first, "instructionCount": count });
+    let answer = editor.ok("disassemble", arguments).await?;
+    let rows = answer["instructions"].as_array().into_iter().flatten();
+    let addresses: Vec<_> = rows.filter_map(|row| row["address"].as_str().map(str::to_owned)).collect();
+    anyhow::ensure!(addresses.len() == count, "{answer}");
+    Ok(addresses)
+}
+
+/// lldb-dap took the number of instructions to go back for bytes, gdb for the end of the list. gdb could not
+/// resume a program with a breakpoint where no memory is.
+#[tokio::test]
+async fn machine_code_before_an_address_is_that_before_it() -> anyhow::Result<()> {
+    for subject in [Subject::Lldb, Subject::Gdb] {
+        let mut editor = editor()?;
+        editor.launch_child(subject.launch(), &subject.source(), &[subject.line("handle")]).await?;
+        editor.ok("processWriteInput", json!({ "data": "x\n" })).await?;
+        let (thread, frame) = editor.stop().await?;
+        let here = &frame["instructionPointerReference"];
+        let around = addresses(&mut editor, here, -3, 6).await?;
+        let ahead = addresses(&mut editor, here, 0, 3).await?;
+        assert_eq!(around[3..], ahead, "{subject:?}: {around:?}");
+        // An instruction leads to the next one, also from the first on.
+        let first = json!(around[0]);
+        assert_eq!(addresses(&mut editor, &first, 0, 6).await?, around, "{subject:?}");
+        assert_eq!(addresses(&mut editor, here, -3, 2).await?, around[..2], "{subject:?}");
+        if subject == Subject::Gdb {
+            let nowhere = json!({ "breakpoints": [{ "instructionReference": "0x1" }] });
+            let answer = editor.ok("setInstructionBreakpoints", nowhere).await?;
+            assert_eq!(answer["breakpoints"][0]["verified"], false, "{answer}");
+            let end = json!({ "memoryReference": "0x0", "count": 4 });
+            assert_eq!(editor.ok("readMemory", end).await?["unreadableBytes"], 4);
+        }
+        editor.ok("processWriteInput", json!({ "data": "yy\n" })).await?;
+        editor.ok("continue", json!({ "threadId": thread })).await?;
+        editor.stop().await?;
+        editor.finish().await?;
+    }
+    Ok(())
+}
+
+/// bash-dap compared the path by which the script names a file, took values for errors, and the reverse.
+#[tokio::test]
+async fn a_sourced_file_has_its_whole_path_however_the_script_names_it() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let root = folder.path().canonicalize()?;
+    std::fs::create_dir(root.join("bin"))?;
+    let main = root.join("bin/main.sh");
+    let script = "msg='not found'\nuni=$'h\\xc3\\xa9'\n. \"${0%/*}/../inner.sh\"\ncd \"${0%/*}\"\n\
+        . ../outer.sh\ninner\nouter\n";
+    std::fs::write(&main, script)?;
+    for name in ["inner", "outer"] {
+        std::fs::write(root.join(name).with_extension("sh"), format!("{name}() {{\n  echo {name}\n}}\n"))?;
+    }
+    let mut editor = editor()?;
+    let launch = Subject::Bash.with(json!({ "program": main, "env": { "LC_ALL": "C" } }));
+    editor.launch_child(launch, &root.join("inner.sh"), &[2]).await?;
+    let (thread, frame) = editor.stop().await?;
+    assert_eq!(frame["source"]["path"], json!(root.join("inner.sh")));
+    let evaluation = |expression: &str| json!({ "expression": expression, "frameId": frame["id"] });
+    for (expression, value) in [("msg", "not found"), ("uni", "hé"), ("$uni", "hé")] {
+        assert_eq!(editor.ok("evaluate", evaluation(expression)).await?["result"], value);
+    }
+    for expression in ["nowhere", "${msg", "$msg\nrun"] {
+        assert_eq!(editor.refused("evaluate", evaluation(expression)).await?, "EVALUATION_FAILED");
+    }
+    editor.break_on(&root.join("outer.sh"), &[2]).await?;
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    let (_, frame) = editor.stop().await?;
+    assert_eq!(frame["source"]["path"], json!(root.join("outer.sh")));
     editor.finish().await
 }
 

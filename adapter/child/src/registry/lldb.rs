@@ -186,6 +186,11 @@ impl Profile for Lldb {
         id.split_once('/').is_some_and(|(_, size)| size.parse::<u32>().is_ok())
     }
 
+    /// Before version 21 it counts bytes to go back, not instructions.
+    fn disassembles_forward_only(&self) -> bool {
+        true
+    }
+
     fn mixes_children(&self) -> bool {
         false
     }

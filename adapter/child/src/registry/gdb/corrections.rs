@@ -115,8 +115,11 @@ except AttributeError:
 del tandem
 """)"#;
 
+/// gdb's answers about memory and machine code.
+const MEMORY: &str = concat!("python exec(\"\"\"\n", include_str!("memory.py"), "\"\"\")");
+
 /// gdb's arguments with the corrections. The first comes before all that post functions.
 pub(super) fn arguments() -> impl Iterator<Item = OsString> {
-    let all = [ONE_BY_ONE, ANY_NAMES, CALLS_ARE_NOT_RUNS, BREAKPOINTS_OUTLIVE_EXEC];
+    let all = [ONE_BY_ONE, ANY_NAMES, CALLS_ARE_NOT_RUNS, BREAKPOINTS_OUTLIVE_EXEC, MEMORY];
     all.into_iter().flat_map(|correction| ["-iex".into(), correction.replace('\n', "\\n").into()])
 }
