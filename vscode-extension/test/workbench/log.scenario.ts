@@ -9,9 +9,12 @@ scenario("Show Log shows what tandem-dap logs and each protocol message", "greet
   await bench.waitForTerminalText("how many?");
   await bench.runCommand("Tandem: Show Log");
   const output = page.locator(".output-view-container, .pane-body.output-view").first();
+  const filter = page.locator(".pane-composite-part input[placeholder^='Filter']").first();
+  // The view shows only the last lines: later messages may hide the line.
+  await filter.fill("tandem_session");
   await output.locator(".view-line", { hasText: /tandem_session/ }).first().waitFor();
   await bench.takeScreenshot("log");
-  await page.locator(".pane-composite-part input[placeholder^='Filter']").first().fill("configurationDone");
+  await filter.fill("configurationDone");
   await output.locator(".view-line", { hasText: "configurationDone" }).first().waitFor();
   await bench.takeScreenshot("log-messages");
 }, { settings: { "tandem.logLevel": "trace" } });
