@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, test_kill_process};
+use rustix::process::{Pid, PidfdFlags, Signal, getppid, kill_process_group, pidfd_open, test_kill_process};
 
 use super::descendants::Descendants;
 
@@ -20,6 +20,8 @@ use super::descendants::Descendants;
 pub const SUBCOMMAND: &str = "watchdog";
 /// How long the end of all processes of a killed tree may take.
 const END_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long the end of a host may take after the kernel has closed its files.
+const HOST_END_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The host's side. Dropping it ends the watchdog as the host's end does: first remove each process that may
 /// continue.
@@ -86,14 +88,18 @@ impl Tree {
 
     /// Whether its leader ends within this time.
     fn ends_within(&self, limit: Duration) -> bool {
-        let until = Instant::now() + limit;
-        let Some(leader) = &self.leader else { return true };
-        loop {
-            let left = Timespec::try_from(until.saturating_duration_since(Instant::now())).ok();
-            match poll(&mut [PollFd::new(leader, PollFlags::IN)], left.as_ref()) {
-                Err(Errno::INTR) => {}
-                ended => return ended.is_ok_and(|count| count > 0),
-            }
+        self.leader.as_ref().is_none_or(|leader| ends_within(leader, limit))
+    }
+}
+
+/// Whether a process ends within this time.
+fn ends_within(process: &OwnedFd, limit: Duration) -> bool {
+    let until = Instant::now() + limit;
+    loop {
+        let left = Timespec::try_from(until.saturating_duration_since(Instant::now())).ok();
+        match poll(&mut [PollFd::new(process, PollFlags::IN)], left.as_ref()) {
+            Err(Errno::INTR) => {}
+            ended => return ended.is_ok_and(|count| count > 0),
         }
     }
 }
@@ -107,6 +113,7 @@ fn process(pid: u32) -> Option<Pid> {
 /// # Errors
 /// When the host's lines cannot be read.
 pub fn run() -> Result<()> {
+    let host = getppid().and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
     let mut trees = BTreeMap::new();
     for line in std::io::stdin().lock().lines() {
         let line = line?;
@@ -118,12 +125,12 @@ pub fn run() -> Result<()> {
             trees.remove(&leader);
         }
     }
-    end_all(trees);
+    end_all(trees, host.as_ref());
     Ok(())
 }
 
-/// Ends the trees, those with the least time first.
-fn end_all(trees: BTreeMap<u32, Tree>) {
+/// Ends the trees of a host that ends, those with the least time first.
+fn end_all(trees: BTreeMap<u32, Tree>, host: Option<&OwnedFd>) {
     let begin = Instant::now();
     let mut trees: Vec<(u32, Tree)> = trees.into_iter().collect();
     trees.sort_by_key(|(_, tree)| tree.grace);
@@ -131,7 +138,12 @@ fn end_all(trees: BTreeMap<u32, Tree>) {
         let ended = tree.ends_within(tree.grace.saturating_sub(begin.elapsed()));
         match process(leader) {
             // A leader that had time to end decided itself which of its children continue.
-            Some(group) if !ended => end_tree(leader, group),
+            Some(group) if !ended => {
+                // At a host's end, the kernel sends SIGHUP to stopped groups that it orphans (`_exit`(3p)).
+                // A leader that ends of it leaves children whose parent is no longer known.
+                host.map(|host| ends_within(host, HOST_END_TIMEOUT));
+                end_tree(leader, group);
+            }
             // While its group has members, no other process gets the number.
             Some(group) if tree.grace.is_zero() && test_kill_process(group).is_err() => {
                 kill_process_group(group, Signal::KILL).unwrap_or_default();
@@ -191,7 +203,7 @@ mod tests {
             assert!(Instant::now() < until, "its children were not found");
             below.find_new();
         }
-        end_all([(leader.id(), Tree::of(leader.id(), Duration::ZERO))].into());
+        end_all([(leader.id(), Tree::of(leader.id(), Duration::ZERO))].into(), None);
         leader.wait().unwrap();
         while below.count() > 0 {
             assert!(Instant::now() < until, "children are left");
@@ -208,14 +220,24 @@ mod tests {
         let left = lines.next().unwrap().unwrap().parse().unwrap();
         let tree = Tree::of(leader.id(), Duration::ZERO);
         leader.wait().unwrap();
-        end_all([(leader.id(), tree)].into());
+        end_all([(leader.id(), tree)].into(), None);
         wait_until_ended(left);
     }
 
     #[test]
     fn a_process_that_ends_in_its_time_is_not_killed() {
         let (mut leader, _lines) = shell("sleep 0.2; exit 7");
-        end_all([(leader.id(), Tree::of(leader.id(), Duration::from_secs(20)))].into());
+        end_all([(leader.id(), Tree::of(leader.id(), Duration::from_secs(20)))].into(), None);
         assert_eq!(leader.wait().unwrap().code(), Some(7));
+    }
+
+    #[test]
+    fn a_tree_is_stopped_after_the_end_of_its_host() {
+        let (mut host, _) = shell("sleep 0.2");
+        let handle = pidfd_open(process(host.id()).unwrap(), PidfdFlags::empty()).unwrap();
+        let (mut leader, _lines) = shell("exec sleep 1000");
+        end_all([(leader.id(), Tree::of(leader.id(), Duration::ZERO))].into(), Some(&handle));
+        assert!(host.try_wait().unwrap().is_some());
+        assert!(!leader.wait().unwrap().success());
     }
 }
