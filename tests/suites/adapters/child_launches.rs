@@ -73,7 +73,14 @@ async fn has_our_variables(subject: Subject) -> anyhow::Result<()> {
         }
         int main(void) { show("KEPT"); show("CHANGED"); show("TAKEN"); show("NEW"); show("SHELL"); return 0; }
     "#;
-    let outer = [("KEPT", "é \"1\""), ("CHANGED", "old"), ("TAKEN", "x"), ("SHELL", "/bin/false")];
+    let cache = folder.path().join("cache").display().to_string();
+    let outer = [
+        ("KEPT", "é \"1\""),
+        ("CHANGED", "old"),
+        ("TAKEN", "x"),
+        ("SHELL", "/bin/false"),
+        ("XDG_CACHE_HOME", &*cache),
+    ];
     let outer = outer.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let given = [json!({ "CHANGED": "new", "TAKEN": null, "NEW": "a b" }), json!({})];
     let seen = [["new", "(unset)", "a b"], ["old", "x", "(unset)"]];
@@ -87,6 +94,10 @@ async fn has_our_variables(subject: Subject) -> anyhow::Result<()> {
             format!("KEPT=é \"1\"\nCHANGED={changed}\nTAKEN={taken}\nNEW={new}\nSHELL=/bin/false\n");
         assert_eq!(editor.output[0], expected);
         editor.finish().await?;
+    }
+    if matches!(subject, Subject::Lldb) {
+        // The libraries are not indexed again in the next session.
+        assert!(std::fs::read_dir(folder.path().join("cache/lldb/IndexCache"))?.count() > 1);
     }
     Ok(())
 }

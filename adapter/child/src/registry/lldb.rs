@@ -3,9 +3,9 @@
 
 mod data_names;
 mod evaluate_names;
+mod init_commands;
 mod literals;
 
-use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -18,8 +18,6 @@ use super::super::find::{self, AdapterSearch};
 use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
 use super::super::profile::{ConditionProfile, ExpressionAssignment, Profile};
 use super::super::rust;
-use super::super::signals;
-use super::super::summaries;
 use super::super::target::Target;
 use tandem_engine::condition_language::ConditionLanguage;
 use tandem_engine::description::{Description, EditorLanguage, Evidence, Recognition};
@@ -286,14 +284,9 @@ fn plan(target: &Target, command: &'static str, ours: AdapterAttributes<'_>) -> 
         arguments["enableAutoVariableSummaries"] = true.into();
     }
     let panics = rust::is_compiled_by_rustc(&target.program);
-    let mut commands = vec![NOT_INTO_LIBC.to_owned()];
-    commands.extend(signals::for_lldb());
-    if panics && let Some(folder) = rust::formatters(target) {
-        commands.extend(formatters(&folder));
-    }
-    commands.push(summaries::for_lldb(panics));
     let own = arguments["initCommands"].as_array().cloned().unwrap_or_default();
-    arguments["initCommands"] = commands.into_iter().map(Value::from).chain(own).collect();
+    let ours = init_commands::list(target, panics).into_iter().map(Value::from);
+    arguments["initCommands"] = ours.chain(own).collect();
     // A program that it starts by itself would inherit the folder that is meant for it alone.
     let starts_it =
         arguments["runInTerminal"] != true && command == "launch" || !arguments["attachCommands"].is_null();
@@ -311,23 +304,6 @@ fn plan(target: &Target, command: &'static str, ours: AdapterAttributes<'_>) -> 
         quirks: Quirks { leaves_temp_files: !starts_it, panics, ..Quirks::default() },
         opened: None,
     })
-}
-
-/// A step into a call of the C library would stop at its first instruction where its symbols are installed,
-/// and the caller is missing on the stack there.
-const NOT_INTO_LIBC: &str = "?settings append target.process.thread.step-avoid-libraries libc.so.6";
-
-/// Commands that have lldb show Rust's own types. `?` keeps them out of the console unless they fail.
-fn formatters(folder: &Path) -> [String; 3] {
-    let folder = folder.display();
-    [
-        format!("?command script import \"{folder}/lldb_lookup.py\""),
-        format!("?command source -s 1 \"{folder}/lldb_commands\""),
-        // To lldb a Rust `char` is C++'s `char32_t`, which it shows as a number.
-        "?type summary add char32_t --python-script \"n = valobj.GetValueAsUnsigned(); \
-         return repr(chr(n)) if n < 0x110000 else None\""
-            .to_owned(),
-    ]
 }
 
 fn without(mut arguments: Value, key: &str) -> Value {
