@@ -3,6 +3,7 @@
 //!
 //! Reads no pipe: [`super`] does. Not here: the meaning of lines ([`crate::build::readers`]).
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use super::{OutputStream, Sink};
@@ -53,7 +54,7 @@ impl BoundedOutput {
             bytes.extend_from_slice(format!("\n[… {} bytes left out …]\n", self.dropped_bytes()).as_bytes());
         }
         bytes.extend(&self.tail);
-        strip_escapes(&String::from_utf8_lossy(&bytes))
+        strip_escapes(&String::from_utf8_lossy(&bytes)).into_owned()
     }
 
     /// All bytes, unless some are missing.
@@ -100,14 +101,23 @@ pub struct LineSplitter(Vec<u8>);
 
 impl LineSplitter {
     /// More bytes; calls `each` for every line that is whole now, without its end.
-    pub fn push(&mut self, bytes: &[u8], mut each: impl FnMut(&str)) {
-        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
-            let room = MAX_LINE_BYTES.saturating_sub(self.0.len()).min(part.len());
-            self.0.extend_from_slice(part.get(..room).unwrap_or_default());
-            if part.ends_with(b"\n") {
+    pub fn push(&mut self, mut bytes: &[u8], mut each: impl FnMut(&str)) {
+        while let Some(end) = memchr::memchr(b'\n', bytes) {
+            let (line, rest) = bytes.split_at(end + 1);
+            bytes = rest;
+            if self.0.is_empty() {
+                pass_line(line.get(..MAX_LINE_BYTES).unwrap_or(line), &mut each);
+            } else {
+                self.keep(line);
                 self.flush(&mut each);
             }
         }
+        self.keep(bytes);
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        let room = MAX_LINE_BYTES.saturating_sub(self.0.len()).min(bytes.len());
+        self.0.extend_from_slice(bytes.get(..room).unwrap_or_default());
     }
 
     /// The beginning of a line that has no end yet.
@@ -123,15 +133,19 @@ impl LineSplitter {
     }
 
     fn flush(&mut self, each: &mut impl FnMut(&str)) {
-        each(&strip_escapes(String::from_utf8_lossy(&self.0).trim_end_matches(['\n', '\r'])));
+        pass_line(&self.0, each);
         self.0.clear();
     }
 }
 
+fn pass_line(line: &[u8], each: &mut impl FnMut(&str)) {
+    each(&strip_escapes(String::from_utf8_lossy(line).trim_end_matches(['\n', '\r'])));
+}
+
 /// Without the sequences that colour a terminal.
-fn strip_escapes(text: &str) -> String {
-    if !text.contains('\u{1b}') {
-        return text.to_owned();
+fn strip_escapes(text: &str) -> Cow<'_, str> {
+    if memchr::memchr(0x1b, text.as_bytes()).is_none() {
+        return Cow::Borrowed(text);
     }
     let mut plain = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
@@ -143,7 +157,7 @@ fn strip_escapes(text: &str) -> String {
             while rest.next().is_some_and(|one| !('@'..='~').contains(&one)) {}
         }
     }
-    plain
+    Cow::Owned(plain)
 }
 
 #[cfg(test)]

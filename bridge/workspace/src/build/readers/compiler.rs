@@ -37,11 +37,13 @@ static GO: LazyLock<Regex> = LazyLock::new(|| {
 static MAKE: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+): \*\*\* (?P<text>.*?)(?:\.  Stop\.)?$"));
 
+/// A part of each line that one of these patterns matches. Most lines are not diagnostics, and there may be
+/// millions: one search for all parts rejects them.
+static HINT: LazyLock<Regex> = LazyLock::new(|| pattern(r"error|warning|\.go:|: \*\*\* "));
+
 /// Parses a line and adds the diagnostic in it, if there is one, to the report.
 pub fn line(line: &str, source: &str, report: &mut BuildReport) {
-    // Most lines are not diagnostics, and there may be millions.
-    let worth = ["rror", "arning", ".go:", ": *** "].iter().any(|part| line.contains(part));
-    if !worth || line.len() > MAX_LINE_LEN {
+    if line.len() > MAX_LINE_LEN || !HINT.is_match(line) {
         return;
     }
     let patterns: [&LazyLock<Regex>; 4] = [&MSBUILD, &UNIX, &GO, &MAKE];
