@@ -147,7 +147,8 @@ impl Descendants {
         let mut text = [0; 128];
         let count = self.numbers.read_at(&mut text, 0).unwrap_or_default();
         let text = std::str::from_utf8(text.get(..count).unwrap_or_default()).unwrap_or_default();
-        text.split_ascii_whitespace().nth(4).and_then(|last| last.parse().ok()).unwrap_or(0)
+        let last = text.trim_ascii_end().rsplit_once(' ');
+        last.and_then(|(_, last)| last.parse().ok()).unwrap_or(0)
     }
 
     /// The processes below the program that have started since the last check, parents first.
@@ -157,6 +158,10 @@ impl Descendants {
             return self.scan_all();
         }
         let before = std::mem::replace(&mut self.last, newest);
+        // Almost always: a caller looks a thousand times in a second.
+        if newest == before && self.unknown.is_empty() {
+            return Vec::new();
+        }
         // After the largest number the kernel starts again.
         let (rest, first) = match newest < before {
             true => (before + 1..self.limit, FIRST_AGAIN..newest + 1),
@@ -266,18 +271,15 @@ impl Descendants {
     /// Waits until a process below the program ends, at most `limit`; those that have ended are no
     /// longer part of the tree.
     pub fn wait(&mut self, limit: Duration) -> Vec<u32> {
-        let pids: Vec<u32> = self.members.keys().copied().collect();
         let mut ends: Vec<PollFd<'_>> =
             self.members.values().map(|member| PollFd::new(&member.handle, PollFlags::IN)).collect();
         let limit = Timespec::try_from(limit).ok();
         // An interrupted wait is only shorter.
-        poll(&mut ends, limit.as_ref()).unwrap_or_default();
-        let ended: Vec<u32> = pids
-            .into_iter()
-            .zip(&ends)
-            .filter(|(_, end)| !end.revents().is_empty())
-            .map(|(pid, _)| pid)
-            .collect();
+        if poll(&mut ends, limit.as_ref()).unwrap_or_default() == 0 {
+            return Vec::new();
+        }
+        let ended = self.members.keys().zip(&ends).filter(|(_, end)| !end.revents().is_empty());
+        let ended: Vec<u32> = ended.map(|(pid, _)| *pid).collect();
         for pid in &ended {
             self.members.remove(pid);
         }

@@ -32,6 +32,10 @@ impl OtherUsers {
         self.processes.insert(pid, (identity, Instant::now()));
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.processes.is_empty()
+    }
+
     /// Removes the processes that have executed another program, with what they run now, and those that have
     /// ended.
     pub(super) fn take_changed(&mut self, ticks: u64, identities: &mut Identities) -> Vec<(u32, Identity)> {

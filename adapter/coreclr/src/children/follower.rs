@@ -34,8 +34,7 @@ const HOLD_INTERVAL: Duration = Duration::from_millis(1);
 const REPORT_INTERVAL: Duration = Duration::from_millis(25);
 /// How long a .NET program may take to start its runtime.
 const RUNTIME_START_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a runtime that has its debugging pipes may take until it is held. After that it
-/// was too late to hold it.
+/// How long a runtime that has its debugging pipes may take until it is held; later it is too late.
 const HOLD_TIMEOUT: Duration = Duration::from_millis(100);
 /// Child processes debugged at a time; each has its own host process, which takes about 20 MiB.
 const MAX_FOLLOWED: usize = 64;
@@ -136,9 +135,15 @@ impl Follower {
             }
             self.processes.insert(pid, ProcessStage::Copy);
         }
+        self.ticks += 1;
+        let is_alone = self.processes.is_empty() && self.of_other_users.is_empty();
+        // Most programs start no others.
+        if is_alone && self.followed == 0 && !self.tree.is_full() {
+            return;
+        }
         self.advance();
-        let counted = self.processes.values().filter(|stage| stage.is_followed()).count();
-        let followed = if self.following.follow { counted } else { 0 };
+        let is_counted = |stage: &&ProcessStage| self.following.follow && stage.is_followed();
+        let followed = self.processes.values().filter(is_counted).count();
         if std::mem::replace(&mut self.followed, followed) > 0 && followed == 0 {
             // The engine may have ended.
             drop(self.channels.engine.send(EngineInput::ChildrenEnded));
@@ -162,10 +167,7 @@ impl Follower {
 
     /// Updates the stage of every process.
     fn advance(&mut self) {
-        self.ticks += 1;
-        let pids: Vec<u32> = self.processes.keys().copied().collect();
-        for pid in pids {
-            let Some(stage) = self.processes.remove(&pid) else { continue };
+        for (pid, stage) in std::mem::take(&mut self.processes) {
             let next = self.next_stage(pid, stage);
             self.processes.insert(pid, next);
         }
@@ -286,10 +288,9 @@ impl Follower {
         }
         // Before there is something to release.
         if !self.watchdog.hold(pid) {
-            self.reports.report_full(
-                "Child processes are not debugged: the debugger could not start a process that \
-                it needs for this.",
-            );
+            let text = "Child processes are not debugged: the debugger could not start a process that it \
+                        needs for this.";
+            self.reports.report_full(text);
             return None;
         }
         let hold = StartupHold::prepare(pid);
