@@ -243,7 +243,8 @@ impl Drop for CoreClr {
     }
 }
 
-/// A failed call of the debugging library, with what it was for.
+/// A failed call of the debugging library, with what it was for. Calls rarely fail: `what` should be built
+/// when it is displayed, not before.
 fn cor(what: impl std::fmt::Display) -> impl FnOnce(cordebug::CorError) -> Failure {
     move |error| {
         let code = match error.hresult {

@@ -263,7 +263,7 @@ impl ClrSession {
         let name = self.program.types.csharp(ty);
         let lost = || failed(format!("cannot create an object of `{name}`"));
         let (loaded, token) = self.program.types.definition(ty).ok_or_else(lost)?;
-        let class = loaded.module.class(token).map_err(cor(format!("find `{name}`")))?;
+        let class = loaded.module.class(token).map_err(cor(format_args!("find `{name}`")))?;
         let types = ty
             .arguments()
             .iter()

@@ -229,7 +229,7 @@ struct RunningCall<'a> {
 
 impl RunningCall<'_> {
     fn resume(&self) -> Result<(), Failure> {
-        self.process.resume().map_err(cor(format!("run `{}`", self.what)))
+        self.process.resume().map_err(cor(format_args!("run `{}`", self.what)))
     }
 
     /// Stops the program while the call runs in it.

@@ -44,7 +44,7 @@ impl StopContext<'_> {
                 MarshalledArgument::Inside(path) => EvalArgument::Value(inside(path)?),
                 MarshalledArgument::Copy(path) => {
                     let inner = inside(path)?;
-                    match pad_struct(&inner).map_err(cor(format!("read `{}`", path.name)))? {
+                    match pad_struct(&inner).map_err(cor(format_args!("read `{}`", path.name)))? {
                         Some(bytes) => EvalArgument::Bits(element::U8, bytes),
                         None => EvalArgument::Value(inner),
                     }

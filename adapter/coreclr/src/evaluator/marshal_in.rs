@@ -93,14 +93,14 @@ impl StopContext<'_> {
     }
 
     fn write_value(&self, place: &Path, val: &TypedValue, ty: &Ty) -> Result<(), Failure> {
-        let what = || format!("set `{}`", place.name);
+        let what = format_args!("set `{}`", place.name);
         if matches!(val.data, ValueLocation::Constant(Constant::Null)) && self.unloaded(place).is_some() {
             return Ok(());
         }
         let ty = ty.direct();
         let target = self.location_of(place)?;
         if let (Ty::Pointer(_), Some(pointer)) = (ty, target.as_reference()) {
-            return pointer.set_target(self.pointer_address(val)?).map_err(cor(what()));
+            return pointer.set_target(self.pointer_address(val)?).map_err(cor(what));
         }
         let misfit = |session: &Self| {
             failed(format!(
@@ -116,7 +116,7 @@ impl StopContext<'_> {
         if !ty.is_value() {
             let reference = target.as_reference().ok_or_else(|| misfit(self))?;
             let address = self.address(val)?.ok_or_else(|| misfit(self))?;
-            return reference.set_target(address).map_err(cor(what()));
+            return reference.set_target(address).map_err(cor(what));
         }
         let target = match target.as_reference() {
             Some(_) => bare(&target).ok_or_else(|| misfit(self))?,
@@ -134,7 +134,7 @@ impl StopContext<'_> {
                 return self.copy_struct(place, path, &from, &target);
             }
         };
-        target.set_bytes(&bytes).map_err(cor(what()))
+        target.set_bytes(&bytes).map_err(cor(what))
     }
 
     /// The value to write to: for a `ref` variable or field, the value that it refers to.
@@ -145,7 +145,7 @@ impl StopContext<'_> {
         }
         let reference = value.as_reference().map(|reference| reference.dereference());
         let behind = reference.ok_or_else(|| failed(format!("`{}` refers to nothing", path.name)))?;
-        behind.map_err(cor(format!("follow `{}`", path.name)))
+        behind.map_err(cor(format_args!("follow `{}`", path.name)))
     }
 
     fn write_nullable(&self, place: &Path, val: &TypedValue, inner: &Ty) -> Result<(), Failure> {
@@ -153,7 +153,7 @@ impl StopContext<'_> {
         let target = self.location_of(place)?;
         let flag = self.types.field_named(&target, "hasValue").ok_or_else(lost)?;
         let is_null = self.is_null_val(val)?;
-        flag.set_bytes(&[u8::from(!is_null)]).map_err(cor(format!("set `{}`", place.name)))?;
+        flag.set_bytes(&[u8::from(!is_null)]).map_err(cor(format_args!("set `{}`", place.name)))?;
         if is_null {
             return Ok(());
         }
@@ -175,8 +175,8 @@ impl StopContext<'_> {
         let fields = self.types.members_of_struct(value);
         let ty = self.types.declared_ty(value);
         if fields.is_empty() || self.types.is_ref_struct(&ty) || self.types.is_unmanaged(&ty) {
-            let bytes = value.bytes().map_err(cor(format!("read `{}`", from.name)))?;
-            return target.set_bytes(&bytes).map_err(cor(format!("set `{}`", place.name)));
+            let bytes = value.bytes().map_err(cor(format_args!("read `{}`", from.name)))?;
+            return target.set_bytes(&bytes).map_err(cor(format_args!("set `{}`", place.name)));
         }
         for (step, name, ty) in fields {
             let inner = TypedValue::at(from.step(step, format!("{}.{name}", from.name)), ty.clone());

@@ -118,7 +118,10 @@ impl StopContext<'_> {
     fn field_offset(&self, of: &Ty, token: u32, name: &str) -> Result<u64, Failure> {
         let thread = self.debuggee.thread_of(&serde_json::Value::Null)?;
         let fields = self.types.runtime_type(self.debuggee, thread, of).and_then(|kind| {
-            self.debuggee.process()?.struct_fields(&kind).map_err(cor(format!("find the fields of `{name}`")))
+            self.debuggee
+                .process()?
+                .struct_fields(&kind)
+                .map_err(cor(format_args!("find the fields of `{name}`")))
         });
         let offset = fields.ok().and_then(|all| all.into_iter().find(|(field, _)| *field == token));
         offset.map(|(_, offset)| u64::from(offset)).ok_or_else(|| failed(format!("`{name}` {UNREADABLE}")))
@@ -164,7 +167,7 @@ impl StopContext<'_> {
             if self.types.declared_ty(&value) != *ty || !self.types.is_unmanaged(ty) {
                 return Err(failed(format!("a `{}` {UNREADABLE}", self.types.csharp(ty))));
             }
-            return value.bytes().map_err(cor(format!("read `{}`", path.name)));
+            return value.bytes().map_err(cor(format_args!("read `{}`", path.name)));
         }
         let constant = self.load(val)?.ok_or_else(|| failed("this is not a number"))?;
         let bytes = self.types.bytes_as(&constant, ty);
@@ -227,7 +230,7 @@ impl StopContext<'_> {
         if target == 0 {
             return Ok(TypedValue::null_of(of.clone()));
         }
-        let object = process.object_at(target).map_err(cor(format!("read `{name}`")))?;
+        let object = process.object_at(target).map_err(cor(format_args!("read `{name}`")))?;
         let object = bare(&object).ok_or_else(lost)?;
         let held = self.values.hold_object(&object, name).ok_or_else(lost)?;
         Ok(TypedValue::at(held, of.clone()))
@@ -279,7 +282,7 @@ impl StopContext<'_> {
             true => bare(&value).ok_or_else(lost)?,
             false => value,
         };
-        value.address().map_err(cor(format!("read the address of `{}`", path.name)))
+        value.address().map_err(cor(format_args!("read the address of `{}`", path.name)))
     }
 }
 

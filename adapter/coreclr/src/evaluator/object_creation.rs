@@ -273,7 +273,7 @@ impl ClrSession {
         let copy = self.new_zeroed(site, ty)?;
         let stop = self.at_stop();
         let contents = bare(&stop.fetch(&copy)?).ok_or_else(lost)?;
-        let size = contents.size().map_err(cor(format!("find the size of `{name}`")))?;
+        let size = contents.size().map_err(cor(format_args!("find the size of `{name}`")))?;
         let bytes = stop
             .debuggee
             .process()?
@@ -282,7 +282,7 @@ impl ClrSession {
         if bytes.len() != size as usize {
             return Err(lost());
         }
-        contents.set_bytes(&bytes).map_err(cor(format!("copy `{name}`")))?;
+        contents.set_bytes(&bytes).map_err(cor(format_args!("copy `{name}`")))?;
         Ok(TypedValue::at(Path { name: name.clone(), ..copy }, val.ty.clone()))
     }
 

@@ -105,7 +105,7 @@ impl ClrSession {
             let metadata = &core.image().ok_or_else(|| lost(TASK))?.metadata;
             let token = metadata.methods(class).find(|method| metadata.method_name(*method) == name);
             let token = token.ok_or_else(|| lost(name))?;
-            core.module.function(token).map_err(cor(format!("find `{name}`")))
+            core.module.function(token).map_err(cor(format_args!("find `{name}`")))
         };
         let (notify, notified) = (function(NOTIFY)?, function(NOTIFIED)?);
         let site = EvalContext { thread: step.thread, frame: 0, runs: true, limit: CALL_TIMEOUT };

@@ -1,6 +1,7 @@
 //! Conversion of types to and from those of the runtime (ICorDebugType). Not here: types from signatures
 //! ([`super::ty`]).
 
+use std::fmt;
 use std::rc::Rc;
 
 use cordebug::frame::Frame;
@@ -36,17 +37,17 @@ impl ClrTypeSystem {
 
     /// The runtime's handle of a type.
     pub(crate) fn runtime_type(&self, debuggee: &ClrDebuggee, thread: u32, ty: &Ty) -> Result<Type, Failure> {
-        let what = || format!("use the type `{}`", self.csharp(ty));
+        let what = fmt::from_fn(|out| write!(out, "use the type `{}`", self.csharp(ty)));
         let lost = || Failure::invalid(format!("the type `{}` is not known to the runtime", self.csharp(ty)));
         match ty {
             Ty::Primitive(kind) if !matches!(*kind, element::STRING | element::OBJECT | element::VOID) => {
-                let eval = debuggee.thread(thread)?.create_eval().map_err(cor(what()))?;
-                eval.create_value(*kind).and_then(|value| value.exact_type()).map_err(cor(what()))
+                let eval = debuggee.thread(thread)?.create_eval().map_err(cor(&what))?;
+                eval.create_value(*kind).and_then(|value| value.exact_type()).map_err(cor(&what))
             }
             Ty::Primitive(_) => {
                 let (loaded, token) = self.definition(ty).ok_or_else(lost)?;
-                let class = loaded.module.class(token).map_err(cor(what()))?;
-                class.parameterized(false, &[]).map_err(cor(what()))
+                let class = loaded.module.class(token).map_err(cor(&what))?;
+                class.parameterized(false, &[]).map_err(cor(&what))
             }
             Ty::Named(NamedType { module, token, is_value, arguments, .. }) => {
                 let loaded = self.modules.by_id(*module).ok_or_else(lost)?;
@@ -54,20 +55,20 @@ impl ClrTypeSystem {
                     .iter()
                     .map(|of| self.runtime_type(debuggee, thread, of))
                     .collect::<Result<_, _>>()?;
-                let class = loaded.module.class(*token).map_err(cor(what()))?;
-                class.parameterized(*is_value, &arguments).map_err(cor(what()))
+                let class = loaded.module.class(*token).map_err(cor(&what))?;
+                class.parameterized(*is_value, &arguments).map_err(cor(&what))
             }
             Ty::Vector(of) => {
                 let of = self.runtime_type(debuggee, thread, of)?;
-                debuggee.thread(thread)?.array_of(element::SZARRAY, 1, &of).map_err(cor(what()))
+                debuggee.thread(thread)?.array_of(element::SZARRAY, 1, &of).map_err(cor(&what))
             }
             Ty::Array(of, rank) => {
                 let of = self.runtime_type(debuggee, thread, of)?;
-                debuggee.thread(thread)?.array_of(element::ARRAY, *rank, &of).map_err(cor(what()))
+                debuggee.thread(thread)?.array_of(element::ARRAY, *rank, &of).map_err(cor(&what))
             }
             Ty::Pointer(of) => {
                 let of = self.runtime_type(debuggee, thread, of)?;
-                debuggee.thread(thread)?.array_of(element::PTR, 0, &of).map_err(cor(what()))
+                debuggee.thread(thread)?.array_of(element::PTR, 0, &of).map_err(cor(&what))
             }
             _ => Err(lost()),
         }

@@ -29,9 +29,9 @@ impl StopContext<'_> {
         let PathSegment::Field { up, token } = *last else {
             return self.types.one_step(&holder, *last, path);
         };
-        let what = || format!("read `{}`", path.name);
-        let class = self.values.class_of_holder(&holder, up).map_err(cor(what()))?;
-        holder.field(&class, token).map_err(cor(what()))
+        let what = format_args!("read `{}`", path.name);
+        let class = self.values.class_of_holder(&holder, up).map_err(cor(what))?;
+        holder.field(&class, token).map_err(cor(what))
     }
 
     /// The holder of the value at the end of a path, walked from where the path differs
@@ -77,24 +77,24 @@ impl StopContext<'_> {
 
     /// The value at the start of a path.
     fn start(&self, path: &Path) -> Result<ClrValue, Failure> {
-        let what = || format!("read `{}`", path.name);
+        let what = format_args!("read `{}`", path.name);
         match &path.root {
             PathRoot::Argument { thread, frame, index } => {
-                self.frame_at(*thread, *frame)?.argument(*index).map_err(cor(what()))
+                self.frame_at(*thread, *frame)?.argument(*index).map_err(cor(what))
             }
             PathRoot::Local { thread, frame, slot } => {
-                self.frame_at(*thread, *frame)?.local(*slot).map_err(cor(what()))
+                self.frame_at(*thread, *frame)?.local(*slot).map_err(cor(what))
             }
-            PathRoot::Handle(handle) => handle.value().map_err(cor(what())),
+            PathRoot::Handle(handle) => handle.value().map_err(cor(what)),
             PathRoot::Memory { .. } => Err(failed(format!("`{}` {UNREADABLE}", path.name))),
             PathRoot::Exception { thread } => {
-                self.debuggee.threads.exception_of(&self.debuggee.thread(*thread)?).map_err(cor(what()))
+                self.debuggee.threads.exception_of(&self.debuggee.thread(*thread)?).map_err(cor(what))
             }
             PathRoot::Static { thread, frame, ty, token } => {
                 // An async caller has no thread.
                 let frame = if *frame < FIRST_AWAITING_FRAME { *frame } else { 0 };
                 let frame = self.frame_at(*thread, frame)?;
-                ty.static_field(*token, &frame).map_err(cor(what()))
+                ty.static_field(*token, &frame).map_err(cor(what))
             }
         }
     }
@@ -121,27 +121,27 @@ impl ValueStore {
 
 impl ClrTypeSystem {
     fn one_step(&self, value: &ClrValue, step: PathSegment, path: &Path) -> Result<ClrValue, Failure> {
-        let what = || format!("read `{}`", path.name);
+        let what = format_args!("read `{}`", path.name);
         let null = || null_in_path(path);
         match step {
             PathSegment::Field { up, token } => {
                 let inner = bare(value).ok_or_else(null)?;
-                let class = class_up(&inner, up).map_err(cor(what()))?;
-                inner.field(&class, token).map_err(cor(what()))
+                let class = class_up(&inner, up).map_err(cor(what))?;
+                inner.field(&class, token).map_err(cor(what))
             }
             PathSegment::Element(position) => {
                 let inner = bare(value).ok_or_else(null)?;
                 let array = inner.as_array();
                 let array =
                     array.ok_or_else(|| Failure::invalid(format!("`{}` is not an array", path.name)))?;
-                array.element(position).map_err(cor(what()))
+                array.element(position).map_err(cor(what))
             }
             PathSegment::Behind => {
                 let pointer = value.as_reference().ok_or_else(null)?;
-                if pointer.is_null().map_err(cor(what()))? {
+                if pointer.is_null().map_err(cor(what))? {
                     return Err(null());
                 }
-                pointer.dereference().map_err(cor(what()))
+                pointer.dereference().map_err(cor(what))
             }
         }
     }

@@ -5,7 +5,8 @@ use cordebug::value::element;
 
 /// A string literal as C# writes it.
 pub(crate) fn quoted(text: &str) -> String {
-    let mut quoted = String::from("\"");
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
     for letter in text.chars() {
         match letter {
             '"' => quoted.push_str("\\\""),
@@ -14,6 +15,8 @@ pub(crate) fn quoted(text: &str) -> String {
             '\r' => quoted.push_str("\\r"),
             '\t' => quoted.push_str("\\t"),
             '\0' => quoted.push_str("\\0"),
+            // Most letters of most strings; the check below is slow.
+            plain @ ' '..='~' => quoted.push(plain),
             other if is_unseen(other) => quoted.push_str(&match u32::from(other) {
                 code @ ..=0xffff => format!("\\u{code:04x}"),
                 code => format!("\\U{code:08x}"),
