@@ -8,6 +8,7 @@
 //! [`connection`] (starting one and talking to it), [`chunked_reader`] (reading from those that write in
 //! pieces), [`socket`] (DAP over sockets, and with whom), [`nodelay`] (connections that are not ours),
 //! [`state`] (what a session decides), [`session`] (handshake, end, and what happens in between),
+//! [`request_order`] (which requests wait for others),
 //! [`terminal`] (`runInTerminal`, answered by ourselves), [`capability_gate`] (what an adapter can be asked),
 //! [`rows`] (pages of children), [`translate`] and [`plain_text`] (the little that changes on the way).
 //!
@@ -30,6 +31,7 @@ mod plain_text;
 mod profile;
 mod pydevd;
 mod registry;
+mod request_order;
 mod rows;
 mod rust;
 mod session;
@@ -52,13 +54,17 @@ use tokio_util::sync::CancellationToken;
 
 use adapter_attributes::AdapterAttributes;
 use profile::Profile;
+use request_order::RequestOrder;
 use session::AdapterSession;
 use tandem_engine::description::Description;
 use tandem_engine::{Engine, EngineEvent, EngineRequest, ExceptionFilter, ReplyHandle, StartedEngine};
 use tandem_process::Broker;
 
 /// A handle to the session with a child adapter. Dropping it ends the adapter and the program.
-pub struct ChildEngine(Arc<AdapterSession>);
+pub struct ChildEngine {
+    session: Arc<AdapterSession>,
+    order: RequestOrder,
+}
 
 /// The program that launch attributes name, where it is.
 pub fn named_program(attributes: &Value) -> Option<std::path::PathBuf> {
@@ -129,23 +135,34 @@ impl ChildEngine {
             other => Arc::new(custom::Custom::parse(other)?),
         };
         let started = profile.started();
-        Ok(Some((started, Self(Arc::new(AdapterSession::new(profile, broker, events))))))
+        Ok(Some((started, Self::of(AdapterSession::new(profile, broker, events)))))
+    }
+
+    fn of(session: AdapterSession) -> Self {
+        Self { session: Arc::new(session), order: RequestOrder::default() }
     }
 }
 
 impl Engine for ChildEngine {
     fn request(&self, request: EngineRequest, cancel: CancellationToken, reply: ReplyHandle) {
-        let session = self.0.clone();
-        tokio::spawn(async move { reply.send(session.handle_request(request, cancel).await) });
+        let session = self.session.clone();
+        let stops = session.stops();
+        // Before the task: tasks may begin in another order.
+        let turn = self.order.take_turn(request.command(), stops);
+        tokio::spawn(async move {
+            let next_stop = session.wait_for_stop_after(stops);
+            let handling = session.clone().handle_request(request, cancel.clone());
+            reply.send(turn.carry_out(&cancel, next_stop, handling).await);
+        });
     }
 
     fn reverse_reply(&self, ask: i64, result: Result<Value, Failure>) {
-        self.0.receive_response(ask, result);
+        self.session.receive_response(ask, result);
     }
 }
 
 impl Drop for ChildEngine {
     fn drop(&mut self) {
-        self.0.abandon();
+        self.session.abandon();
     }
 }

@@ -34,6 +34,16 @@ const UNREPORTED_RESUME_TIMEOUT: Duration = Duration::from_millis(100);
 const MAX_SHOWN_CHARS: usize = 60;
 
 impl AdapterSession {
+    /// How often the program has stopped.
+    pub(crate) fn stops(&self) -> u64 {
+        self.state(ChildState::stops)
+    }
+
+    /// Waits until it has stopped once more.
+    pub(crate) async fn wait_for_stop_after(&self, stops: u64) {
+        self.until(|now| now.stops() != stops).await;
+    }
+
     /// Pauses the program, and answers when it is stopped or when it is known why it is not.
     pub(super) async fn pause(
         self: &Arc<Self>,

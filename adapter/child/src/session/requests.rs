@@ -19,6 +19,7 @@ use super::super::connection::{
 };
 use super::super::plain_text;
 use super::super::profile::Profile;
+use super::super::request_order;
 use super::super::state::{ChildEvent, ChildState};
 use super::{AdapterSession, REQUEST_TIMEOUT, suspension};
 use tandem_process::{Broker, Child, ExitInfo};
@@ -86,7 +87,11 @@ impl AdapterSession {
         let outcome = tokio::select! {
             biased;
             outcome = peer.request_or_cancel(command, arguments, REQUEST_TIMEOUT, cancel) => outcome,
-            failure = suspension::wait_for_suspension(self, command) => return Err(failure),
+            failure = async {
+                // The request was sent when it was polled, before this.
+                request_order::note_sent(command);
+                suspension::wait_for_suspension(self, command).await
+            } => return Err(failure),
         };
         let silent = self.live().as_ref().is_some_and(|live| {
             // An adapter inside the program ends with it, wherever the program calls `_exit`.
@@ -160,7 +165,7 @@ impl AdapterSession {
         }
         let Some(expression) = self.profile.summaries() else { return };
         let arguments = types::watch(&expression, frame);
-        if let Err(failure) = self.ask("evaluate", arguments, cancel).await {
+        if let Err(failure) = request_order::prepare(self.ask("evaluate", arguments, cancel)).await {
             tracing::debug!(%failure, "objects are shown without their fields");
             self.learn(|known| known.summarizes = !cancel.is_cancelled());
         }

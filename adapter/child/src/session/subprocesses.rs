@@ -180,7 +180,7 @@ impl AdapterSession {
                 subprocess: Mutex::new(Some(subprocess)),
                 ..AdapterSession::new(profile, broker, events)
             };
-            Arc::new(ChildEngine(Arc::new(session)))
+            Arc::new(ChildEngine::of(session))
         });
         // A hub that has ended needs no report.
         drop(self.events.send(EngineEvent::ChildSession(spawned)));
