@@ -141,6 +141,11 @@ impl BreakpointStore {
         self.scopes.values().any(|in_scope| in_scope.sync.is_under_way())
     }
 
+    /// Whether a list waits until the engine has replied to an earlier one.
+    pub fn have_later_lists(&self) -> bool {
+        self.scopes.values().any(|in_scope| in_scope.sync.has_later_list())
+    }
+
     /// Every scope that has breakpoints.
     pub fn scopes(&self) -> Vec<BreakpointScope> {
         self.scopes_where(|in_scope| !in_scope.merged.is_empty())

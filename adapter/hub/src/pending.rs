@@ -123,6 +123,11 @@ impl PendingRequests {
         Ticket(self.last)
     }
 
+    /// Whether the request of a ticket has no reply.
+    pub fn has(&self, ticket: Ticket) -> bool {
+        self.actions.contains_key(&ticket)
+    }
+
     /// Removes and returns the action of a ticket.
     pub fn take(&mut self, ticket: Ticket) -> Option<ReplyAction> {
         self.actions.remove(&ticket)

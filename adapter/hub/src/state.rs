@@ -54,7 +54,7 @@ use bodies::{invalidated, output_line, unset_show_user};
 use condition_check::ConditionChecks;
 use follow_call::Following;
 use program::{Phase, SessionProgram};
-use session_engine::SessionEngine;
+use session_engine::{HeldRequest, SessionEngine};
 use start_up::{Configuration, StartUp};
 use tandem_engine::{EngineAnswer, EngineRequest};
 use terminate::SessionEnd;
@@ -320,6 +320,9 @@ impl State {
     /// Sends a request that may hold more than DAP does.
     fn send_to_engine(&mut self, action: ReplyAction, request: EngineRequest, deadline: Duration) {
         let ticket = self.engine.pending.add(action);
+        if self.waits_for_breakpoints(request.command()) {
+            return self.engine.held.push(HeldRequest { ticket, request, deadline });
+        }
         self.effects.push(HubEffect::RequestEngine { ticket, request, deadline });
     }
 

@@ -65,6 +65,11 @@ impl Sync {
         self.under_way.is_some()
     }
 
+    /// Whether a later list waits for that reply.
+    pub fn has_later_list(&self) -> bool {
+        self.under_way.is_some_and(|version| version != self.version)
+    }
+
     /// Adds a request that waits for the current version.
     pub fn add_pending(&mut self, request: ClientRequest, list: Vec<i64>) {
         let version = self.version;
@@ -117,10 +122,10 @@ mod tests {
         for seq in 2..4 {
             sync.set(true);
             sync.add_pending(request(seq), vec![seq]);
-            assert!(!sync.start());
+            assert!(!sync.start() && sync.has_later_list());
         }
         assert_eq!(sync.finish(true).iter().map(|pending| pending.request.seq).collect::<Vec<_>>(), [1]);
-        assert!(sync.start());
+        assert!(sync.start() && !sync.has_later_list());
         assert_eq!(sync.finish(true).iter().map(|pending| pending.request.seq).collect::<Vec<_>>(), [2, 3]);
         assert!(!sync.start() && sync.is_settled());
     }

@@ -258,6 +258,7 @@ impl State {
         self.sync_or_give_up(scope);
         self.update_mirrors();
         self.configure_engine();
+        self.send_held_requests();
     }
 
     /// Sends what came meanwhile, or answers it as it is when the engine takes nothing any more.

@@ -7,13 +7,15 @@
 //! Not here: ending and restarting the program ([`super::terminate`], [`super::restart`]).
 
 use serde_json::Value;
+use tandem_wire::command::{Execution, execution};
 use tandem_wire::types::{self, ContinueResponseBody, ContinuedEventBody};
 use tandem_wire::{ErrorCode, Failure};
 
 use super::session_changes::ResumedBy;
+use super::session_engine::HeldRequest;
 use super::{ENGINE_TIMEOUT, Phase, State};
 use crate::clients::HandshakeStage;
-use crate::event::{ClientId, ClientRequest};
+use crate::event::{ClientId, ClientRequest, HubEffect};
 use crate::follow::FollowEnd;
 use crate::pending::ReplyAction;
 
@@ -137,6 +139,29 @@ impl State {
         self.respond(request, result);
         if paused {
             self.report_change(request.client, "paused", &Value::Null);
+        }
+    }
+
+    /// Whether a request to the engine waits: a client that does not wait for replies has set breakpoints
+    /// before it that the engine does not have yet, and the program would run past them.
+    pub(super) fn waits_for_breakpoints(&self, command: &str) -> bool {
+        match execution(command) {
+            Execution::Unchanged => false,
+            // It is about the program that a held request resumes.
+            Execution::Pause => !self.engine.held.is_empty(),
+            Execution::Continue | Execution::Step | Execution::Move => self.breakpoints.have_later_lists(),
+        }
+    }
+
+    /// Sends the requests that waited for breakpoints, unless they were refused meanwhile.
+    pub(super) fn send_held_requests(&mut self) {
+        if self.breakpoints.have_later_lists() {
+            return;
+        }
+        for HeldRequest { ticket, request, deadline } in std::mem::take(&mut self.engine.held) {
+            if self.engine.pending.has(ticket) {
+                self.effects.push(HubEffect::RequestEngine { ticket, request, deadline });
+            }
         }
     }
 }

@@ -500,3 +500,37 @@ fn a_stop_at_data_never_checks_the_breakpoints_of_lines() {
         assert_eq!(received[0], format!("editor: stopped data breakpoint [{data}]"));
     }
 }
+
+#[test]
+fn a_resume_and_the_pause_after_it_wait_for_a_list_that_the_engine_does_not_have() {
+    let mut session = TwoClients::launched(true);
+    session.emit("stopped", json!({ "reason": "entry", "threadId": 1 }));
+    session.set(EDITOR, json!([{ "line": 2 }]));
+    session.set(EDITOR, json!([{ "line": 3 }]));
+    session.request(EDITOR, "continue", json!({ "threadId": 1 }));
+    session.request(AGENT, "pause", json!({ "threadId": 1 }));
+    assert_eq!(session.requested(), ["setBreakpoints"]);
+    session.take_received();
+    session.request(AGENT, "next", json!({ "threadId": 1 }));
+    assert_eq!(session.take_received(), ["agent: no next: NOT_STOPPED"]);
+    session.accept_list(&[1]);
+    // An engine keeps the order of what it gets.
+    assert_eq!(session.requested(), ["setBreakpoints", "continue", "pause"]);
+    assert_eq!(session.accept_list(&[2]), json!([{ "line": 3 }]));
+}
+
+#[test]
+fn a_resume_that_was_refused_while_it_waited_is_not_sent() {
+    let mut session = TwoClients::launched(true);
+    session.emit("stopped", json!({ "reason": "entry", "threadId": 1 }));
+    session.set(EDITOR, json!([{ "line": 2 }]));
+    session.set(EDITOR, json!([{ "line": 3 }]));
+    session.request(EDITOR, "continue", json!({ "threadId": 1 }));
+    session.emit("exited", json!({ "exitCode": 0 }));
+    session.emit("terminated", Value::Null);
+    session.accept_list(&[1]);
+    assert!(!session.requested().contains(&"continue"), "{:?}", session.requested());
+    let answers = session.take_received();
+    let answers = answers.iter().filter(|one| one.ends_with("continue") || one.contains("continue:"));
+    assert_eq!(answers.count(), 1);
+}

@@ -1,10 +1,21 @@
 //! The engine of a session, as the hub holds it. Requests and events are handled elsewhere.
 
-use tandem_engine::StartedEngine;
+use std::time::Duration;
+
+use tandem_engine::{EngineRequest, StartedEngine};
 
 use super::reverse::ReverseRequests;
 use crate::capabilities::Capabilities;
+use crate::event::Ticket;
 use crate::pending::PendingRequests;
+
+/// A request to the engine that waits until the breakpoints set before it were sent.
+#[derive(Debug)]
+pub(super) struct HeldRequest {
+    pub(super) ticket: Ticket,
+    pub(super) request: EngineRequest,
+    pub(super) deadline: Duration,
+}
 
 /// The engine of the session, and the requests that pass between it and the hub.
 #[derive(Debug, Default)]
@@ -15,6 +26,8 @@ pub(super) struct SessionEngine {
     pub(super) capabilities: Capabilities,
     /// Requests to the engine.
     pub(super) pending: PendingRequests,
+    /// Requests to it that wait for a list of breakpoints.
+    pub(super) held: Vec<HeldRequest>,
     /// Requests of the engine.
     pub(super) reverse: ReverseRequests,
 }
