@@ -93,8 +93,13 @@ impl Target {
         };
         // Adapters get the variables as text, too.
         if !target.env.is_empty() {
-            target.attributes["env"] =
-                target.env.iter().map(|(name, value)| (name.clone(), Value::from(value.clone()))).collect();
+            target.attributes["env"] = as_attribute(&target.env);
+        }
+        if let Some(env) = target.attributes.pointer_mut("/engineOptions/env")
+            // A list is the adapter's own form.
+            && !matches!(env, Value::Null | Value::Array(_))
+        {
+            *env = as_attribute(&environment::read("engineOptions.env", env)?);
         }
         target.no_debug = target.flag("noDebug", false)?;
         if target.no_debug && target.names_any(&["stopOnEntry"]) {
@@ -356,6 +361,10 @@ fn project_folder(project: &Path) -> Option<PathBuf> {
         true => project.parent().map(Path::to_path_buf),
         false => project.is_dir().then(|| project.to_path_buf()),
     }
+}
+
+fn as_attribute(env: &environment::Variables) -> Value {
+    env.iter().map(|(name, value)| (name.clone(), Value::from(value.clone()))).collect()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use tandem_wire::{ErrorCode, Failure, types};
+use tandem_wire::{ErrorCode, Failure, environment, types};
 
 /// Attributes in docs/launch-configuration.md, of any engine: a configuration may be
 /// shared by several engines.
@@ -112,21 +112,24 @@ pub(super) fn complaint(arguments: &Value) -> Option<String> {
     Some(format!("{}: the {are} nothing to the .NET engine; {them} ignored", unknown.join(", ")))
 }
 
-/// The attributes that request missing features.
+/// The attributes that may request what is not possible.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct RefusedAttributes {
     pipe_transport: Value,
     target_architecture: Value,
+    env: Value,
 }
 
 /// Refuses attributes that request missing features, and without which the configuration
-/// would mean something else.
+/// would mean something else, and variables that no process can have.
 ///
 /// # Errors
-/// `UNSUPPORTED` naming the attribute.
+/// `UNSUPPORTED` or `INVALID_PARAMETER` naming the attribute.
 pub(super) fn refuse(arguments: &Value) -> Result<(), Failure> {
-    let RefusedAttributes { pipe_transport, target_architecture } = types::read(arguments);
+    let RefusedAttributes { pipe_transport, target_architecture, env } = types::read(arguments);
+    // A launch reads them; an attach may share its configuration.
+    environment::read("env", &env)?;
     if !pipe_transport.is_null() {
         let message = "`pipeTransport` is not offered: Tandem debugs programs of the machine it runs on";
         return Err(Failure::new(ErrorCode::Unsupported, message).hint(
@@ -185,6 +188,9 @@ mod tests {
             let refused = refuse(&wrong).unwrap_err();
             assert!(refused.code == ErrorCode::Unsupported && refused.message.contains(named), "{refused}");
         }
+        // Also of an attach, which sets none.
+        let refused = refuse(&json!({ "env": { "A=B": "" } })).unwrap_err();
+        assert!(refused.code == ErrorCode::InvalidParameter && refused.message.contains("`A=B` of `env`"));
     }
 
     #[test]

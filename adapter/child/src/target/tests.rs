@@ -83,12 +83,20 @@ fn engine_options_override_attributes_that_tandem_reads_itself() {
 #[test]
 fn numbers_and_booleans_in_the_environment_are_text() {
     let env = json!({ "N": 1, "B": true, "T": "x", "U": null });
-    let target = Target::parse(&json!({ "program": "/bin/ls", "env": env })).unwrap();
+    let target = Target::parse(&json!({ "program": "/bin/ls", "env": env.clone() })).unwrap();
     let variable = |name: &str, value: &str| (name.to_owned(), Some(value.to_owned()));
     let given = [variable("N", "1"), variable("B", "true"), variable("T", "x"), ("U".into(), None)];
     assert_eq!(target.env, given);
     let text = json!({ "N": "1", "B": "true", "T": "x", "U": null });
     assert_eq!(target.for_adapter(json!({}))["env"], text);
+    let own = |env: Value| {
+        let attributes = json!({ "program": "/bin/ls", "engineOptions": { "env": env } });
+        Target::parse(&attributes).unwrap().for_adapter(json!({}))["env"].clone()
+    };
+    assert_eq!(own(env), text);
+    for unchanged in [json!(["N=1"]), Value::Null] {
+        assert_eq!(own(unchanged.clone()), unchanged);
+    }
 }
 
 #[test]
@@ -97,6 +105,8 @@ fn each_bad_attribute_is_named() {
         (json!({ "args": "x" }), "args"),
         (json!({ "env": { "A": [1] } }), "env"),
         (json!({ "env": { "A=B": "" } }), "env"),
+        (json!({ "engineOptions": { "env": { "A=B": "" } } }), "engineOptions.env"),
+        (json!({ "engineOptions": { "env": 1 } }), "engineOptions.env"),
         (json!({ "pty": "yes" }), "pty"),
         (json!({ "console": "window" }), "console"),
         (json!({ "cwd": 1 }), "cwd"),
