@@ -72,25 +72,44 @@ fn connect(host: &str, port: u16) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
     use serde_json::json;
+    use tokio::net::TcpSocket;
 
     use super::*;
 
-    #[test]
-    fn an_address_where_nothing_listens_is_refused_at_once() {
-        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let forms = [
+    /// A port of this machine that no other process gets, and where nothing listens yet.
+    fn reserved_port() -> (TcpSocket, u16) {
+        for _ in 0..100 {
+            let socket = TcpSocket::new_v4().unwrap();
+            socket.bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+            let port = socket.local_addr().unwrap().port();
+            // `localhost` is both. Without IPv6 nothing listens there.
+            if std::net::TcpStream::connect((Ipv6Addr::LOCALHOST, port)).is_err() {
+                return (socket, port);
+            }
+        }
+        panic!("something listens at each port of `::1`");
+    }
+
+    fn forms(port: u16) -> [Value; 3] {
+        [
             json!({ "port": port }),
             json!({ "port": port.to_string(), "address": "127.0.0.1" }),
             json!({ "websocketAddress": format!("ws://127.0.0.1:{port}/id") }),
-        ];
-        for form in &forms {
-            await_listener(&Target::parse(form).unwrap()).unwrap();
+        ]
+    }
+
+    #[test]
+    fn an_address_where_nothing_listens_is_refused_at_once() {
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        for form in forms(listener.local_addr().unwrap().port()) {
+            await_listener(&Target::parse(&form).unwrap()).unwrap();
         }
-        drop(listener);
-        for form in &forms {
-            let failure = await_listener(&Target::parse(form).unwrap()).unwrap_err();
+        let (_reserved, port) = reserved_port();
+        for form in forms(port) {
+            let failure = await_listener(&Target::parse(&form).unwrap()).unwrap_err();
             assert_eq!(failure.code, ErrorCode::ProcessNotFound);
             assert!(failure.message.contains(&format!(":{port}`")), "{failure}");
         }
@@ -101,14 +120,12 @@ mod tests {
 
     #[test]
     fn a_listener_is_waited_for_as_long_as_the_client_says() {
-        let reserved = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        let address = reserved.local_addr().unwrap();
-        drop(reserved);
+        let (reserved, port) = reserved_port();
         let later = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(100));
-            std::net::TcpListener::bind(address)
+            rustix::net::listen(&reserved, 1).map(|()| reserved)
         });
-        let attributes = json!({ "port": address.port(), "address": "127.0.0.1", "timeout": 20_000 });
+        let attributes = json!({ "port": port, "address": "127.0.0.1", "timeout": 20_000 });
         await_listener(&Target::parse(&attributes).unwrap()).unwrap();
         later.join().unwrap().unwrap();
     }
