@@ -147,7 +147,7 @@ async fn a_sourced_file_has_its_whole_path_however_the_script_names_it() -> anyh
     std::fs::create_dir(root.join("bin"))?;
     let main = root.join("bin/main.sh");
     let script = "msg='not found'\nuni=$'h\\xc3\\xa9'\n. \"${0%/*}/../inner.sh\"\ncd \"${0%/*}\"\n\
-        . ../outer.sh\ninner\nouter\n";
+        . ../outer.sh\ncd /\ninner\nouter\n";
     std::fs::write(&main, script)?;
     for name in ["inner", "outer"] {
         std::fs::write(root.join(name).with_extension("sh"), format!("{name}() {{\n  echo {name}\n}}\n"))?;

@@ -55,14 +55,24 @@ def on_evaluate(self, request):
 bash_dap.Adapter.on_evaluate = on_evaluate
 
 # A script names the files that it sources: relative to the folder that it is in then, with `..`, or by a
-# link. Breakpoints have the whole path, so a file gets its whole path when its first command runs.
+# link. Breakpoints have the whole path, so a file gets its whole path when its first command runs. Of a file
+# of functions that is a function's, and the script may be in another folder by then: it is looked for in the
+# folders in which files were sourced.
 CORRECTIONS = {
     "\n__bdap_resume () {\n": """
 declare -A __bdap_files=()
+__bdap_folders=("$PWD")
 __bdap_whole () {
+    local __bdap_folder
     __bdap_real=${__bdap_files["=$1"]-}
     [[ -n $__bdap_real ]] && return 0
-    __bdap_real=$(realpath -- "$1" 2>/dev/null) || __bdap_real=
+    if [[ $1 != /* ]]; then
+        for __bdap_folder in "${__bdap_folders[@]}"; do
+            [[ -f $__bdap_folder/$1 ]] || continue
+            __bdap_real=$(realpath -- "$__bdap_folder/$1" 2>/dev/null) && break
+        done
+    fi
+    [[ -n $__bdap_real ]] || __bdap_real=$(realpath -- "$1" 2>/dev/null) || __bdap_real=
     [[ -n $__bdap_real || $1 != /* ]] || __bdap_real=$1
     [[ -n $__bdap_real ]] || __bdap_real=$PWD/${1#./}
     __bdap_files["=$1"]=$__bdap_real
@@ -81,6 +91,10 @@ __bdap_resume () {
     "    [[ $__bdap_file == /* ]] || __bdap_file=$PWD/${__bdap_file#./}\n": """    __bdap_whole "$__bdap_file"
     __bdap_file=$__bdap_real
 """,
+    "__bdap_trap='[[ -n $__bdap_inside": """__bdap_trap='[[ $BASH_COMMAND != @(.|source)[[:space:]]*'
+__bdap_trap+=' || $PWD == "${__bdap_folders[0]}" ]]'
+__bdap_trap+=' || __bdap_folders=("$PWD" "${__bdap_folders[@]:0:99}"); '
+__bdap_trap+='[[ -n $__bdap_inside""",
     "__bdap_trap+=' && ! -e $__bdap_state": """__bdap_trap+=' && ( ${BASH_SOURCE[0]-} == /* || -z ${BASH_SOURCE[0]-}'
 __bdap_trap+=' || -n ${__bdap_files["=${BASH_SOURCE[0]-}"]-} )'
 __bdap_trap+=' && ! -e $__bdap_state""",
