@@ -96,9 +96,12 @@ impl BreakpointStore {
         std::mem::take(&mut self.changed_by)
     }
 
-    /// Records a data id that is valid only at this stop.
-    pub fn record_data_id(&mut self, id: &str, stop: u64) {
-        self.data_ids.insert(id.to_owned(), stop);
+    /// Records a data id that is valid only at this stop, if it is bound to one.
+    pub fn record_data_id(&mut self, id: &str, stop: Option<u64>) {
+        match stop {
+            Some(stop) => drop(self.data_ids.insert(id.to_owned(), stop)),
+            None => drop(self.data_ids.remove(id)),
+        }
     }
 
     /// Whether a data id is from another stop than this one.
@@ -221,6 +224,17 @@ impl BreakpointStore {
         let at_data = reason == DATA_STOP;
         let hit = named(at_data);
         if hit.is_empty() && !at_data { named(true) } else { hit }
+    }
+
+    /// Whether all of these are the engine's ids of breakpoints at instructions.
+    pub fn are_at_instructions(&self, engine_ids: &[i64]) -> bool {
+        let is_one = |id: &i64| {
+            let has_id = |scope: &BreakpointScope, breakpoint: &MergedBreakpoint| {
+                *scope == BreakpointScope::Instructions && breakpoint.engine_id == Some(*id)
+            };
+            !self.candidates(has_id).is_empty()
+        };
+        !engine_ids.is_empty() && engine_ids.iter().all(is_one)
     }
 
     /// The only data breakpoint, at a stop at data of which the engine does not say more.

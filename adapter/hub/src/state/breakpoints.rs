@@ -102,11 +102,11 @@ impl State {
         requested
     }
 
-    /// Records how long a `dataId` is valid.
-    pub(super) fn record_data_id(&mut self, info: &Value) {
+    /// Records how long a `dataId` is valid; `stop` is the one that its data belongs to.
+    pub(super) fn record_data_id(&mut self, info: &Value, stop: Option<u64>) {
         let info: DataBreakpointInfoResponseBody = types::read(info);
-        if let Some(id) = info.data_id.as_str().filter(|_| info.can_persist != Some(true)) {
-            self.breakpoints.record_data_id(id, self.program.stop_count());
+        if let Some(id) = info.data_id.as_str() {
+            self.breakpoints.record_data_id(id, stop.filter(|_| info.can_persist != Some(true)));
         }
     }
 

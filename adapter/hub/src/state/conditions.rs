@@ -56,8 +56,12 @@ impl State {
     }
 
     /// Reports a stop, or finds out first which owners want it.
-    fn check_stop(&mut self, stop: StoppedEventBody, mut failure: Option<FailedCondition>) {
+    fn check_stop(&mut self, mut stop: StoppedEventBody, mut failure: Option<FailedCondition>) {
         let engine_ids = stop.hit_breakpoint_ids.clone().unwrap_or_default();
+        if stop.reason == "breakpoint" && self.breakpoints.are_at_instructions(&engine_ids) {
+            // gdb does not distinguish them.
+            stop.reason = "instruction breakpoint".into();
+        }
         let at_data = stop.reason == DATA_STOP;
         let mut hit = match engine_ids.as_slice() {
             [] if at_data => self.breakpoints.only_data(),

@@ -3,6 +3,7 @@
 //! Not here: requests that resume the program ([`super::control`]) or set breakpoints
 //! ([`super::breakpoints`]).
 
+use serde::Deserialize;
 use serde_json::Value;
 use tandem_wire::command::{self, ChangedState, RequiredState};
 use tandem_wire::types::{
@@ -64,6 +65,24 @@ fn side_effect(kind: ClientKind, request: &EngineRequest) -> SideEffect {
     }
 }
 
+/// Whether a request for data names no frame and no variable of a stop: by DAP it is about the global scope.
+fn is_of_global_data(request: &EngineRequest) -> bool {
+    let DataScope { frame_id, variables_reference } = types::read(request.arguments());
+    request.command() == "dataBreakpointInfo"
+        && frame_id.is_none()
+        && variables_reference.unwrap_or_default() == 0
+}
+
+/// The arguments of `dataBreakpointInfo` (DAP), as far as they name a stop.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct DataScope {
+    #[serde(deserialize_with = "types::optional")]
+    frame_id: Option<i64>,
+    #[serde(deserialize_with = "types::optional")]
+    variables_reference: Option<i64>,
+}
+
 impl State {
     /// Prepares a request for the engine: the program is in the phase that the command needs, and the
     /// arguments get the engine's ids.
@@ -107,7 +126,8 @@ impl State {
             false => EngineRequest::dap(command, arguments),
         };
         let effect = side_effect(kind, &engine_request);
-        let stop = command::needs_stop(command).then_some(self.program.stop_count());
+        let belongs_to_stop = command::needs_stop(command) && !is_of_global_data(&engine_request);
+        let stop = belongs_to_stop.then_some(self.program.stop_count());
         let fetches =
             command == "source" && self.engine.started().is_some_and(|engine| engine.fetches_sources);
         let deadline = if fetches { SOURCE_TIMEOUT } else { ENGINE_TIMEOUT };
@@ -129,7 +149,7 @@ impl State {
                 return Err(Failure::new(ErrorCode::NotStopped, message).quiet());
             }
             if request.command == "dataBreakpointInfo" {
-                self.record_data_id(&body);
+                self.record_data_id(&body, stop);
             }
             if let Some(client) = self.clients.get_mut(request.client) {
                 client.protocol.ids.to_client(&mut self.counter, &request.command, &mut body);

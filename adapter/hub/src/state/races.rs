@@ -440,21 +440,26 @@ fn a_data_id_means_nothing_at_the_next_stop_unless_the_engine_holds_it() {
     let mut session = TwoClients::launched(false);
     session.report_capabilities(json!({ "supportsDataBreakpoints": true }));
     session.emit("stopped", json!({ "reason": "entry", "threadId": 1 }));
-    for id in ["held", "stale"] {
-        session.request(EDITOR, "dataBreakpointInfo", json!({ "name": id }));
+    let mut stack = json!({ "stackFrames": [{ "id": 7 }] });
+    let State { clients, counter, .. } = &mut session.state;
+    clients.get_mut(EDITOR).expect("no editor").protocol.ids.to_client(counter, "stackTrace", &mut stack);
+    let frame = &stack["stackFrames"][0]["id"];
+    // Without a frame it is global, also if it was bound to a stop before.
+    let frames = [Some(frame), Some(frame), Some(frame), None];
+    for (id, frame) in ["held", "stale", "global", "global"].into_iter().zip(frames) {
+        session.request(EDITOR, "dataBreakpointInfo", json!({ "name": id, "frameId": frame }));
         session.reply("dataBreakpointInfo", Ok(json!({ "dataId": id, "description": id })));
     }
     session.request(EDITOR, "setDataBreakpoints", json!({ "breakpoints": [{ "dataId": "held" }] }));
     session.reply("setDataBreakpoints", Ok(json!({ "breakpoints": [{ "id": 1, "verified": true }] })));
     session.request(EDITOR, "continue", json!({ "threadId": 1 }));
     session.reply("continue", Ok(Value::Null));
-    let both = json!([{ "dataId": "stale" }, { "dataId": "held" }, { "dataId": "of an earlier session" }]);
-    session.request(EDITOR, "setDataBreakpoints", json!({ "breakpoints": both }));
+    let kept = json!([{ "dataId": "held" }, { "dataId": "global" }, { "dataId": "of an earlier session" }]);
+    let mut all = kept.clone();
+    all.as_array_mut().expect("a list").insert(0, json!({ "dataId": "stale" }));
+    session.request(EDITOR, "setDataBreakpoints", json!({ "breakpoints": all }));
     let (_, list) = session.requests.last().expect("no list");
-    assert_eq!(
-        list.arguments()["breakpoints"],
-        json!([{ "dataId": "held" }, { "dataId": "of an earlier session" }])
-    );
+    assert_eq!(list.arguments()["breakpoints"], kept);
 }
 
 #[test]
@@ -473,14 +478,16 @@ fn an_engine_is_configured_when_it_has_replied_to_all_breakpoints() {
 
 /// An engine may number data breakpoints for themselves, or name none at such a stop.
 #[test]
-fn a_stop_at_data_never_checks_the_breakpoints_of_lines() {
+fn a_stop_at_data_or_an_instruction_never_checks_the_breakpoints_of_lines() {
     let line_of = |session: &mut TwoClients, ids: Value| {
         session
             .emit("stopped", json!({ "reason": "data breakpoint", "threadId": 1, "hitBreakpointIds": ids }));
         session.take_received()
     };
     let (mut session, _) = TwoClients::sharing_line_five();
-    session.report_capabilities(json!({ "supportsDataBreakpoints": true }));
+    session.report_capabilities(
+        json!({ "supportsDataBreakpoints": true, "supportsInstructionBreakpoints": true }),
+    );
     session.take_received();
     // The number of the line, of which the hub evaluates the condition, and one of a removed breakpoint.
     for ids in [json!([2]), json!([1]), Value::Null] {
@@ -490,6 +497,18 @@ fn a_stop_at_data_never_checks_the_breakpoints_of_lines() {
         session.reply("continue", Ok(Value::Null));
         session.take_received();
     }
+    session.request(
+        EDITOR,
+        "setInstructionBreakpoints",
+        json!({ "breakpoints": [{ "instructionReference": "0x1" }] }),
+    );
+    session.reply("setInstructionBreakpoints", Ok(json!({ "breakpoints": [{ "id": 9, "verified": true }] })));
+    session.take_received();
+    session.emit("stopped", json!({ "reason": "breakpoint", "threadId": 1, "hitBreakpointIds": [9] }));
+    let received = session.take_received();
+    assert!(received[0].starts_with("editor: stopped instruction breakpoint"), "{received:?}");
+    session.request(EDITOR, "continue", json!({ "threadId": 1 }));
+    session.reply("continue", Ok(Value::Null));
     session.request(EDITOR, "setDataBreakpoints", json!({ "breakpoints": [{ "dataId": "d" }] }));
     session.reply("setDataBreakpoints", Ok(json!({ "breakpoints": [{ "id": 2, "verified": true }] })));
     let data = session.state.breakpoints.owned_by(EDITOR);
