@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 /// assignment that the pause is to interrupt.
 const MAX_PAUSE_DELAY: Duration = Duration::from_millis(500);
 
-/// What a request does, for the order.
+/// The effect of a request, as far as the order depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     /// Replaces a list of them.
@@ -111,7 +111,7 @@ impl RequestOrder {
         let role = Role::of(command);
         let (sent, done) = (CancellationToken::new(), CancellationToken::new());
         let mut earlier = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // One that the program has stopped in cannot go on before others resume it.
+        // The program has stopped in it: it ends only after others resume the program.
         earlier.retain(|one| !one.done.is_cancelled() && one.stops == stops);
         let waits_for = earlier.iter().filter_map(|one| match one.role.before(role)? {
             Progress::Sent => Some(one.sent.clone()),
@@ -171,7 +171,7 @@ impl Drop for RequestTurn {
 /// Notes that the adapter has a message of the request that this task carries out, if `command` is what that
 /// request means and not what prepares it.
 pub(crate) fn note_sent(command: &str) {
-    // Tasks that are no client's request have none.
+    // Other tasks carry out none.
     let _: Result<(), _> = CURRENT.try_with(|(role, sent)| {
         if *role == Role::Read || *role == Role::of(command) {
             sent.cancel();
