@@ -126,6 +126,18 @@ pub(super) trait Profile: ConditionProfile {
         true
     }
 
+    /// The expression that names in any frame what this one names in the global scope, for an adapter that
+    /// finds data in frames only.
+    fn global_expression(&self, _expression: &str) -> Option<String> {
+        None
+    }
+
+    /// The commands in the adapter's console that select a thread and step it, `alone` or with others, by one
+    /// instruction, for an adapter that may have no request for it.
+    fn instruction_step(&self, _command: &str, _thread: i64, _alone: bool) -> Option<[String; 2]> {
+        None
+    }
+
     /// The test runner for a program that is a test source, which does not run by itself.
     fn runner_of_tests(&self, _target: &Target) -> Option<Runner> {
         None

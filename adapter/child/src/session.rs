@@ -18,10 +18,12 @@ mod adapter_events;
 mod assigning;
 mod conditions;
 mod correcting;
+mod data;
 mod disassembly;
 mod ending;
 mod exec_shim;
 mod helpers;
+mod instruction_steps;
 mod launch;
 mod native;
 mod no_debug;
@@ -279,7 +281,7 @@ impl AdapterSession {
     async fn handle_command(
         self: Arc<Self>,
         command: String,
-        mut arguments: Value,
+        arguments: Value,
         joined: &[JoinedConditions],
         cancel: CancellationToken,
     ) -> Result<Value, Failure> {
@@ -374,18 +376,18 @@ impl AdapterSession {
                         }
                         return Ok(answer);
                     }
+                    "next" | "stepIn" if instruction_steps::need_command(&self, &arguments) => {
+                        return Box::pin(instruction_steps::step(&self, &command, arguments, &cancel)).await;
+                    }
+                    "dataBreakpointInfo" => return Box::pin(data::find(&self, arguments, &cancel)).await,
+                    "setDataBreakpoints" => {
+                        return Box::pin(data::set_breakpoints(&self, arguments, &cancel)).await;
+                    }
                     "variables" => return Box::pin(self.variables(arguments, &cancel)).await,
                     "setVariable" | "setExpression" => {
                         return Box::pin(self.assign(&command, arguments, &cancel)).await;
                     }
                     _ => {}
-                }
-                if command == "setDataBreakpoints" {
-                    let taken =
-                        translate::take_data_breakpoints(&mut arguments, |id| profile.accepts_data_id(id));
-                    let mut answer = self.ask(&command, arguments, &cancel).await?;
-                    translate::insert_answers(&mut answer, taken);
-                    return Ok(answer);
                 }
                 if !capability_gate::is_standard(&command) {
                     return Box::pin(self.ask_its_own(&command, arguments, &cancel)).await;

@@ -91,6 +91,31 @@ async fn a_data_breakpoint_the_adapter_would_not_survive_is_refused_alone() -> a
     editor.finish().await
 }
 
+/// lldb-dap 19 found data in frames only, and stepped a line for an instruction.
+#[tokio::test]
+async fn a_global_is_watched_without_a_frame_and_a_step_is_of_one_instruction() -> anyhow::Result<()> {
+    let (source, mut editor) = (Subject::Lldb.source(), editor()?);
+    editor.launch_child(Subject::Lldb.launch(), &source, &[Subject::Lldb.line("handle")]).await?;
+    editor.ok("processWriteInput", json!({ "data": "x\n" })).await?;
+    let (thread, frame) = editor.stop().await?;
+    let local = editor.ok("dataBreakpointInfo", json!({ "name": "length" })).await?;
+    assert_eq!(local["dataId"], Value::Null, "{local}");
+    let info = editor.ok("dataBreakpointInfo", json!({ "name": "total" })).await?;
+    let next = addresses(&mut editor, &frame["instructionPointerReference"], 1, 1).await?.remove(0);
+    editor.ok("next", json!({ "threadId": thread, "granularity": "instruction" })).await?;
+    assert_eq!(editor.event("stopped").await?["reason"], "step");
+    let stack = editor.ok("stackTrace", json!({ "threadId": thread, "levels": 1 })).await?;
+    let at = stack["stackFrames"][0]["instructionPointerReference"].as_str().unwrap_or_default();
+    assert!(at.eq_ignore_ascii_case(&next), "{at} is not {next}");
+    // The id is of another stop.
+    let watch = json!({ "breakpoints": [{ "dataId": info["dataId"], "accessType": "write" }] });
+    let watched = editor.ok("setDataBreakpoints", watch).await?["breakpoints"][0].clone();
+    assert_eq!(watched["verified"], true, "{watched}");
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    assert_eq!(editor.event("stopped").await?["reason"], "data breakpoint");
+    editor.finish().await
+}
+
 /// The addresses of so many instructions, from this one on, counted from an address.
 async fn addresses(
     editor: &mut DapClient,

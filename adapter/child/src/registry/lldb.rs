@@ -184,6 +184,22 @@ impl Profile for Lldb {
         id.split_once('/').is_some_and(|(_, size)| size.parse::<u32>().is_ok())
     }
 
+    /// Without a frame version 19 finds nothing.
+    fn global_expression(&self, expression: &str) -> Option<String> {
+        data_names::in_global_scope(expression)
+    }
+
+    /// Version 20 has the `granularity` of a step.
+    fn complete_capabilities(&self, capabilities: &mut Value) {
+        types::set(capabilities, "supportsSteppingGranularity", true);
+    }
+
+    fn instruction_step(&self, command: &str, thread: i64, alone: bool) -> Option<[String; 2]> {
+        let step = if command == "next" { "step-inst-over" } else { "step-inst" };
+        let others = if alone { "this-thread" } else { "while-stepping" };
+        Some([format!("`thread select -t {thread}"), format!("`thread {step} -m {others}")])
+    }
+
     /// Before version 21 it counts bytes to go back, not instructions.
     fn disassembles_forward_only(&self) -> bool {
         true

@@ -37,6 +37,19 @@ pub(super) fn name_variable(info: &mut DataBreakpointInfoResponseBody) {
     }
 }
 
+/// An expression that names a global variable where a local one may have its name; `None` for one that does
+/// not begin with a name.
+pub(super) fn in_global_scope(expression: &str) -> Option<String> {
+    let expression = expression.trim_start();
+    let at = expression.find(|first| first != '*' && first != '&')?;
+    let (operators, named) = expression.split_at(at);
+    match named.chars().next() {
+        Some(first) if first.is_alphabetic() || first == '_' => Some(format!("{operators}::{named}")),
+        Some(':') => Some(expression.to_owned()),
+        _ => None,
+    }
+}
+
 /// Whether an expression names data, rather than an address.
 fn names_data(expression: &str) -> bool {
     let first = expression.trim_start().chars().next();
@@ -69,9 +82,26 @@ mod tests {
     }
 
     #[test]
+    fn a_name_without_a_frame_is_a_global_one() {
+        for (expression, expected) in [
+            ("counter", Some("::counter")),
+            (" list[2].next", Some("::list[2].next")),
+            ("*first", Some("*::first")),
+            ("&_total", Some("&::_total")),
+            ("::total", Some("::total")),
+            ("0x1000", None),
+            ("*", None),
+            ("", None),
+        ] {
+            assert_eq!(in_global_scope(expression).as_deref(), expected, "{expression}");
+        }
+    }
+
+    #[test]
     fn data_is_described_by_its_name() {
         for (description, expected) in [
             ("4 bytes at 7FFE &(list[f(x)].n)", "4 bytes at 7FFE list[f(x)].n"),
+            ("4 bytes at 7FFE &(::total)", "4 bytes at 7FFE ::total"),
             ("4 bytes at 7FFE &total", "4 bytes at 7FFE &total"),
             ("error: no such `n`", "error: no such `n`"),
         ] {
