@@ -257,6 +257,22 @@ impl BreakpointStore {
         })
     }
 
+    /// The same at a stop that names only retired ids of the engine. A breakpoint of which the engine decides
+    /// whether it is hit was hit only if one of the ids was its own.
+    pub fn hit_late_at(&self, path: &str, line: i64, engine_ids: &[i64]) -> Vec<Candidate> {
+        let former: Vec<i64> = self
+            .scopes
+            .values()
+            .flat_map(|in_scope| engine_ids.iter().flat_map(|id| in_scope.retired_as(*id)))
+            .collect();
+        let mut here = self.hit_at(path, line);
+        here.retain(|candidate| {
+            let is_plain = || self.find(candidate.id).is_some_and(|breakpoint| breakpoint.request.is_plain());
+            candidate.by_hub || former.contains(&candidate.id) || is_plain()
+        });
+        here
+    }
+
     fn candidates(&self, is_one: impl Fn(&BreakpointScope, &MergedBreakpoint) -> bool) -> Vec<Candidate> {
         let all = self
             .scopes
@@ -279,7 +295,7 @@ impl BreakpointStore {
         let is_retired = |id: &i64| {
             let mut scopes = self.scopes.iter();
             scopes.any(|(scope, in_scope)| {
-                (*scope == BreakpointScope::Data) == at_data && in_scope.is_retired(*id)
+                (*scope == BreakpointScope::Data) == at_data && in_scope.retired_as(*id).next().is_some()
             })
         };
         !engine_ids.is_empty() && engine_ids.iter().all(is_retired)

@@ -67,8 +67,9 @@ pub struct ScopeBreakpoints {
     pub(super) merged: Vec<MergedBreakpoint>,
     pub(super) lists: BTreeMap<ClientId, Vec<ListedBreakpoint>>,
     mirrors: BTreeMap<ClientId, Vec<Mirror>>,
-    /// Engine ids that are no longer valid: a stop that names one may still arrive.
-    retired: VecDeque<i64>,
+    /// Engine ids that are no longer valid, each with the session's id of its breakpoint: a stop that names
+    /// one may still arrive.
+    retired: VecDeque<(i64, i64)>,
     /// The part of the list that the engine has.
     pub sync: Sync,
 }
@@ -207,24 +208,24 @@ impl ScopeBreakpoints {
             breakpoint.owners =
                 self.lists.iter().filter(|(_, list)| wants(list)).map(|(owner, _)| *owner).collect();
         }
-        let gone: Vec<i64> = self
+        let gone: Vec<(i64, i64)> = self
             .merged
             .extract_if(.., |breakpoint| breakpoint.owners.is_empty())
-            .filter_map(|breakpoint| breakpoint.engine_id)
+            .filter_map(|breakpoint| Some((breakpoint.engine_id?, breakpoint.id)))
             .collect();
-        gone.into_iter().for_each(|id| self.retire(id));
+        self.retire(gone);
     }
 
-    fn retire(&mut self, engine_id: i64) {
-        if self.retired.len() == MAX_RETIRED {
-            self.retired.pop_front();
-        }
-        self.retired.push_back(engine_id);
+    fn retire(&mut self, former: Vec<(i64, i64)>) {
+        self.retired.extend(former);
+        let excess = self.retired.len().saturating_sub(MAX_RETIRED);
+        self.retired.drain(..excess);
     }
 
-    /// Whether the engine gave this id to a breakpoint that is removed, or that has another id by now.
-    pub(super) fn is_retired(&self, engine_id: i64) -> bool {
-        self.retired.contains(&engine_id)
+    /// The breakpoints to which the engine gave this id, and that are removed or have another id by now.
+    pub(super) fn retired_as(&self, engine_id: i64) -> impl Iterator<Item = i64> {
+        let retired = self.retired.iter().filter(move |(former, _)| *former == engine_id);
+        retired.map(|(_, id)| *id)
     }
 
     /// Removes a client and its breakpoints; returns whether the union changed.
@@ -261,7 +262,8 @@ impl ScopeBreakpoints {
         for (ids, reported) in sent.iter().zip(body["breakpoints"].as_array().into_iter().flatten()) {
             for breakpoint in self.merged.iter_mut().filter(|breakpoint| ids.contains(&breakpoint.id)) {
                 let engine_id = engine_id(reported);
-                former.extend(breakpoint.engine_id.filter(|id| Some(*id) != engine_id));
+                let retired = breakpoint.engine_id.filter(|id| Some(*id) != engine_id);
+                former.extend(retired.map(|retired| (retired, breakpoint.id)));
                 breakpoint.engine_id = engine_id;
                 // A reply names everything: nothing of before stays.
                 let before = breakpoint.reported.take();
@@ -272,7 +274,7 @@ impl ScopeBreakpoints {
             }
         }
         self.share_reports(sent);
-        former.into_iter().for_each(|id| self.retire(id));
+        self.retire(former);
         changed
     }
 

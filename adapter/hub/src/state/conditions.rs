@@ -131,7 +131,11 @@ impl State {
         let top = stack.stack_frames.first();
         check.frame = top.map(|frame| frame.id);
         let path = top.and_then(|frame| Some((frame.source.as_ref()?.path.as_deref()?, frame.line)));
-        let mut here = path.map(|(path, line)| self.breakpoints.hit_at(path, line)).unwrap_or_default();
+        let hit_here = |(path, line)| match &check.stop.hit_breakpoint_ids {
+            Some(engine_ids) if check.late => self.breakpoints.hit_late_at(path, line, engine_ids),
+            _ => self.breakpoints.hit_at(path, line),
+        };
+        let mut here = path.map(hit_here).unwrap_or_default();
         remove_traced(&mut here);
         let candidates = check.candidates.get_or_insert_with(|| here.into());
         if check.late && candidates.is_empty() {

@@ -342,6 +342,46 @@ fn a_program_that_ends_while_a_stop_is_evaluated_has_ended() {
     assert_eq!(session.requested(), [""; 0]);
 }
 
+/// The engine evaluates each condition itself, and the agent leaves while it evaluates the agent's.
+#[test]
+fn a_stop_for_a_breakpoint_that_was_removed_is_not_a_hit_of_another_condition() {
+    let stop_after = |left: Value| {
+        let mut session = TwoClients::launched(true);
+        session.set(EDITOR, left.clone());
+        session.accept_list(&[1]);
+        session.set(AGENT, json!([{ "line": 5, "condition": "slow()" }]));
+        session.accept_list(&[1, 2]);
+        session.set(AGENT, json!([]));
+        session.take_received();
+        session.hit_line_five();
+        (session.take_received(), session.last_request("continue").is_some())
+    };
+    for left in
+        [json!({ "condition": "false" }), json!({ "hitCondition": "9" }), json!({ "logMessage": "x" })]
+    {
+        let mut left = left;
+        left["line"] = json!(5);
+        assert_eq!(stop_after(json!([left])), (vec![], true));
+    }
+    let (received, resumed) = stop_after(json!([{ "line": 5 }]));
+    assert!(received[0].starts_with("editor: stopped breakpoint ["), "{received:?}");
+    assert!(!resumed);
+}
+
+/// An engine may give each list new ids.
+#[test]
+fn a_stop_that_names_the_former_id_of_a_breakpoint_is_a_hit_of_it() {
+    let mut session = TwoClients::launched(true);
+    session.set(EDITOR, json!([{ "line": 5, "condition": "a" }]));
+    session.accept_list(&[2]);
+    let id = session.state.breakpoints.owned_by(EDITOR)[0]["id"].clone();
+    session.set(AGENT, json!([{ "line": 6 }]));
+    session.accept_list(&[3, 4]);
+    session.take_received();
+    session.hit_line_five();
+    assert_eq!(session.take_received()[0], format!("editor: stopped breakpoint [{id}]"));
+}
+
 #[test]
 fn an_engine_that_will_not_resume_after_an_unwanted_stop_shows_it() {
     let (mut session, _) = TwoClients::sharing_line_five();
