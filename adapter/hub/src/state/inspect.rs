@@ -3,6 +3,8 @@
 //! Not here: requests that resume the program ([`super::control`]) or set breakpoints
 //! ([`super::breakpoints`]).
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::Value;
 use tandem_wire::command::{self, ChangedState, RequiredState};
@@ -54,11 +56,11 @@ fn side_effect(kind: ClientKind, request: &EngineRequest) -> SideEffect {
             }
         }
         ChangedState::Memory => {
-            let WriteMemoryArguments { memory_reference, offset, .. } = types::read(arguments);
+            let WriteMemoryArguments { memory_reference, offset, data, .. } = types::read(arguments);
             SideEffect::Memory(MemoryEventBody {
                 memory_reference,
                 offset: offset.unwrap_or_default(),
-                count: 0,
+                count: STANDARD.decode(data).map_or(0, |data| types::integer(data.len())),
             })
         }
         ChangedState::Breakpoints | ChangedState::Nothing => SideEffect::None,
@@ -169,19 +171,21 @@ impl State {
         });
         self.respond(request, result);
         if let Some(written) = written {
-            self.report_side_effect(request.client, effect, written.unwrap_or_default());
+            self.report_side_effect(request.client, effect, written);
         }
     }
 
-    /// Notifies all other clients of what a request changed. `written`: bytes of memory.
-    fn report_side_effect(&mut self, by: ClientId, effect: SideEffect, written: i64) {
+    /// Notifies all other clients of what a request changed. `written`: bytes of memory; an engine need not
+    /// return them when it has written all.
+    fn report_side_effect(&mut self, by: ClientId, effect: SideEffect, written: Option<i64>) {
         match effect {
             SideEffect::None => return,
             SideEffect::Memory(body) => {
-                let body = MemoryEventBody { count: written, ..body };
+                let bytes = written.unwrap_or(body.count);
+                let body = MemoryEventBody { count: bytes, ..body };
                 self.broadcast_except(Some(by), "memory", &types::body(&body));
                 let name = body.memory_reference;
-                self.report_change(by, "valueSet", &MemoryWritten { name, bytes: written });
+                self.report_change(by, "valueSet", &MemoryWritten { name, bytes });
             }
             SideEffect::Values(change, details) => self.report_change(by, change, &details),
         }

@@ -57,7 +57,7 @@ impl TwoClients {
         session.request(
             EDITOR,
             "initialize",
-            json!({ "clientID": "vscode", "supportsInvalidatedEvent": true }),
+            json!({ "clientID": "vscode", "supportsInvalidatedEvent": true, "supportsMemoryEvent": true }),
         );
         session.request(EDITOR, command, attributes);
         session.feed(HubEvent::EngineStarted(Ok(crate::scripted_engine::scripted_engine(several))));
@@ -148,6 +148,7 @@ impl TwoClients {
                                 format!("stopped {} {}", event.body["reason"], event.body["hitBreakpointIds"])
                             }
                             "output" => format!("output {}", event.body["output"]),
+                            "memory" => format!("memory {}", event.body["count"]),
                             other => other.to_owned(),
                         },
                         Message::Request(request) => request.command,
@@ -472,6 +473,15 @@ fn console_input_and_memory_writes_of_a_client_are_reported_to_the_others() {
         session.request(who, "evaluate", json!({ "expression": "x", "context": context }));
         session.reply("evaluate", Ok(json!({ "result": "1", "variablesReference": 0 })));
         assert_eq!(session.take_received().len(), 1, "{context}");
+    }
+    // An engine returns the number of bytes only where it may write a part.
+    session.report_capabilities(json!({ "supportsWriteMemoryRequest": true }));
+    session.take_received();
+    for (body, count) in [(Value::Null, 3), (json!({}), 3), (json!({ "bytesWritten": 2 }), 2)] {
+        session.request(AGENT, "writeMemory", json!({ "memoryReference": "0x10", "data": "AAEC" }));
+        session.reply("writeMemory", Ok(body));
+        let memory = format!("editor: memory {count}");
+        assert_eq!(session.take_received(), ["agent: ok writeMemory", &memory, "editor: invalidated"]);
     }
 }
 
