@@ -116,6 +116,25 @@ async fn a_global_is_watched_without_a_frame_and_a_step_is_of_one_instruction() 
     editor.finish().await
 }
 
+/// gdb did not return how many bytes it wrote, and a write that reached the end of memory failed after its
+/// first part.
+async fn write_total(editor: &mut DapClient, frame: &Value) -> anyhow::Result<()> {
+    let watch = |expression: &str| json!({ "expression": expression, "frameId": frame, "context": "watch" });
+    let at = editor.ok("evaluate", watch("(long)&total")).await?["result"].clone();
+    let nine = json!({ "memoryReference": at, "data": "CQAAAA==" });
+    assert_eq!(editor.ok("writeMemory", nine).await?["bytesWritten"], 4);
+    assert_eq!(editor.ok("evaluate", watch("total")).await?["result"], "9");
+    let nowhere = json!({ "memoryReference": "0x0", "data": "CQAAAA==", "allowPartial": true });
+    assert_eq!(editor.ok("writeMemory", nowhere).await?["bytesWritten"], 0);
+    for refused in [
+        json!({ "memoryReference": "0x0", "data": "CQAAAA==" }),
+        json!({ "memoryReference": at, "data": "@@@@" }),
+    ] {
+        assert_eq!(editor.refused("writeMemory", refused).await?, "ENGINE_FAILED");
+    }
+    Ok(())
+}
+
 /// The addresses of so many instructions, from this one on, counted from an address.
 async fn addresses(
     editor: &mut DapClient,
@@ -155,6 +174,7 @@ async fn machine_code_before_an_address_is_that_before_it() -> anyhow::Result<()
             assert_eq!(answer["breakpoints"][0]["verified"], false, "{answer}");
             let end = json!({ "memoryReference": "0x0", "count": 4 });
             assert_eq!(editor.ok("readMemory", end).await?["unreadableBytes"], 4);
+            write_total(&mut editor, &frame["id"]).await?;
         }
         editor.ok("processWriteInput", json!({ "data": "yy\n" })).await?;
         editor.ok("continue", json!({ "threadId": thread })).await?;

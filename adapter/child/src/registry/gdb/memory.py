@@ -1,5 +1,6 @@
-# Memory and machine code as DAP defines the answers. gdb counts instructions forward only, fails a read that
-# reaches the end of memory, and takes a breakpoint where no memory is: the program cannot resume with it.
+# Memory and machine code as DAP defines the answers. gdb counts instructions forward only, fails a read or a
+# write that reaches the end of memory (the write after it has changed what is before), and takes a breakpoint
+# where no memory is: the program cannot resume with it.
 def tandem():
     import base64, gdb, sys
     import gdb.dap.breakpoint as breakpoints
@@ -98,24 +99,42 @@ def tandem():
         rows = rows[skipped:][:count]
         return {'instructions': rows + [invalid(at + more) for more in range(count - len(rows))]}
 
+    # The bytes up to the end of memory.
+    def readable(address, count):
+        try:
+            return read(address, count)
+        except unreadable:
+            data = b''
+        while len(data) < count:
+            at = address + len(data)
+            try:
+                data += read(at, min(count - len(data), 4096 - at % 4096))
+            except unreadable:
+                break
+        return data
+
     def read_memory(*, memoryReference: str, offset: int = 0, count: int, **extra):
         address = address_of(memoryReference, offset)
         count = max(0, min(count, most_bytes))
-        data = b''
-        try:
-            data = read(address, count)
-        except unreadable:
-            while len(data) < count:
-                at = address + len(data)
-                try:
-                    data += read(at, min(count - len(data), 4096 - at % 4096))
-                except unreadable:
-                    break
+        data = readable(address, count)
         return {
             'address': hex(address),
             'data': base64.b64encode(data).decode('ASCII'),
             'unreadableBytes': count - len(data),
         }
+
+    def write_memory(*, memoryReference: str, offset: int = 0, data: str, allowPartial: bool = False, **extra):
+        address = address_of(memoryReference, offset)
+        try:
+            given = base64.b64decode(data, validate=True)
+        except ValueError:
+            raise DAPException('`data` is not in base64') from None
+        count = len(readable(address, len(given)))
+        if count < len(given) and not allowPartial:
+            raise DAPException('there is no memory at ' + hex(address + count) + ': nothing is written')
+        if count:
+            gdb.selected_inferior().write_memory(address, given[:count])
+        return {'bytesWritten': count}
 
     set_one = breakpoints._set_one_breakpoint
 
@@ -131,7 +150,9 @@ def tandem():
         return one
 
     breakpoints._set_one_breakpoint = set_where_memory_is
-    for name, function in (('disassemble', disassemble), ('readMemory', read_memory)):
+    for name, function in (
+        ('disassemble', disassemble), ('readMemory', read_memory), ('writeMemory', write_memory),
+    ):
         own = server._commands.pop(name)
         try:
             server.request(name)(function)
