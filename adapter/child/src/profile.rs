@@ -204,6 +204,12 @@ pub(super) trait Profile: ConditionProfile {
         None
     }
 
+    /// The console command by which it forgets the steps of a thread that stops have interrupted, for an
+    /// adapter that otherwise completes them: after a `continue` the program would stop where the step ends.
+    fn discard_of_steps(&self) -> Option<&'static str> {
+        None
+    }
+
     /// An expression for the version of the program's language, for an adapter that may crash when it assigns
     /// the string that this expression evaluates to, in a program of a newer version than its own.
     fn version_of_language(&self, _value: &str) -> Option<&'static str> {

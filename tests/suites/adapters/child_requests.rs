@@ -116,6 +116,28 @@ async fn a_global_is_watched_without_a_frame_and_a_step_is_of_one_instruction() 
     editor.finish().await
 }
 
+/// lldb keeps a step that a breakpoint has interrupted, and stopped where it ends after the next `continue`.
+#[tokio::test]
+async fn a_step_that_a_breakpoint_has_interrupted_under_lldb_ends_with_a_continue() -> anyhow::Result<()> {
+    let (source, mut editor) = (Subject::Lldb.source(), editor()?);
+    editor.launch_child(Subject::Lldb.launch(), &source, &[Subject::Lldb.line("handle")]).await?;
+    editor.ok("processWriteInput", json!({ "data": "x\nyy\n", "closeAfter": true })).await?;
+    let (thread, _) = editor.stop().await?;
+    editor.ok("stepOut", json!({ "threadId": thread })).await?;
+    let mut steps = 0;
+    // Over the lines of the loop, to the breakpoint in the function that it calls.
+    while editor.event("stopped").await?["reason"] == "step" {
+        anyhow::ensure!(steps < 9, "no step reached the breakpoint");
+        steps += 1;
+        editor.ok("next", json!({ "threadId": thread })).await?;
+    }
+    editor.break_on(&source, &[]).await?;
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    let (event, body) = editor.any_event(&["stopped", "exited"]).await?;
+    assert_eq!((event.as_str(), &body["exitCode"]), ("exited", &json!(7)), "{body}");
+    editor.finish().await
+}
+
 /// gdb did not return how many bytes it wrote, and a write that reached the end of memory failed after its
 /// first part.
 async fn write_total(editor: &mut DapClient, frame: &Value) -> anyhow::Result<()> {

@@ -162,6 +162,11 @@ impl Profile for Lldb {
         true
     }
 
+    /// The first plan of a thread is lldb's own.
+    fn discard_of_steps(&self) -> Option<&'static str> {
+        Some("`thread plan discard 1")
+    }
+
     fn is_native(&self) -> bool {
         true
     }

@@ -107,6 +107,7 @@ impl AdapterSession {
         arguments: Value,
         cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
+        self.discard_kept_steps(cancel).await;
         if !self.state(ChildState::is_stop_unreported) {
             return self.ask("continue", arguments, cancel).await;
         }

@@ -1,13 +1,14 @@
 //! Threads that the adapter has reported. A step of an unknown thread is refused here: debugpy's request
 //! thread crashes on thread 0, and the session with it. Other adapters answer such a step with success and do
-//! nothing. A step that the adapter cannot make because it keeps another one is refused, too.
+//! nothing. A step that the adapter cannot make because it keeps another one is refused, too. Steps that it
+//! would complete in a `continue` are discarded.
 //!
 //! Not here: the list of known threads (`state::knowledge`).
 
 use serde_json::Value;
 use tandem_wire::Failure;
 use tandem_wire::command::{Execution, execution};
-use tandem_wire::types::{self, ThreadRequestArguments};
+use tandem_wire::types::{self, EvaluateArguments, StackTraceResponseBody, ThreadRequestArguments};
 use tokio_util::sync::CancellationToken;
 
 use super::AdapterSession;
@@ -26,6 +27,26 @@ impl AdapterSession {
         match self.profile.refusal_of_step(thread, stepping) {
             Some(failure) if thread != stepping => Err(failure),
             refusal => Ok(refusal.is_some()),
+        }
+    }
+
+    /// Has the adapter forget the steps that stops have interrupted, before the program resumes without one.
+    pub(super) async fn discard_kept_steps(&self, cancel: &CancellationToken) {
+        let Some(command) = self.profile.discard_of_steps() else { return };
+        for thread in self.learn(|known| known.step.take_interrupted()) {
+            // A thread that has ended has no frame and no step.
+            let stack = self.ask("stackTrace", types::top_frames(Some(thread), 1), cancel).await;
+            let stack: StackTraceResponseBody = types::read(&stack.unwrap_or_default());
+            let Some(frame) = stack.stack_frames.first() else { continue };
+            let arguments = EvaluateArguments {
+                expression: command.to_owned(),
+                frame_id: Some(frame.id),
+                context: Some("repl".into()),
+                ..EvaluateArguments::default()
+            };
+            if let Err(failure) = self.ask("evaluate", types::body(&arguments), cancel).await {
+                tracing::debug!(%failure, thread, "the adapter may complete an interrupted step");
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! Threads and values as the adapter has reported them. Nothing follows from them by itself, and nothing
 //! waits for them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -110,28 +110,39 @@ impl Scopes {
     }
 }
 
-/// The last step that was requested of the adapter, until it ends.
+/// The last step that was requested of the adapter, until it ends, and the threads of those that stops have
+/// interrupted.
 #[derive(Debug, Default)]
 pub(in super::super) struct KeptStep {
     thread: Option<i64>,
     is_interrupted: bool,
+    /// Threads whose steps a stop has interrupted since the program was last resumed without a step.
+    interrupted_threads: BTreeSet<i64>,
 }
 
 impl KeptStep {
     /// Records the thread of a step request.
     pub(in super::super) fn begin(&mut self, arguments: &Value) {
         let OfThread { thread_id } = types::read(arguments);
-        *self = Self { thread: thread_id, is_interrupted: false };
+        (self.thread, self.is_interrupted) = (thread_id, false);
     }
 
     /// The adapter reports a stop: a breakpoint in another thread interrupts the step,
     /// any other stop ends it.
     pub(in super::super) fn stop(&mut self, stop: &StoppedEventBody) {
+        if stop.reason != "step" {
+            self.interrupted_threads.extend(self.thread);
+        }
         if stop.reason.ends_with("breakpoint") && stop.thread_id != self.thread {
             self.is_interrupted = true;
         } else {
-            *self = Self::default();
+            (self.thread, self.is_interrupted) = (None, false);
         }
+    }
+
+    /// The threads whose steps any stop has interrupted, for an adapter that is to forget these steps.
+    pub(in super::super) fn take_interrupted(&mut self) -> BTreeSet<i64> {
+        std::mem::take(self).interrupted_threads
     }
 
     /// The thread whose step a breakpoint in another thread has interrupted.
@@ -302,6 +313,28 @@ mod tests {
             assert_eq!(step.interrupted(), Some(1));
             step.stop(&end);
             assert_eq!(step.interrupted(), None, "{end:?}");
+        }
+    }
+
+    #[test]
+    fn a_step_that_a_stop_has_interrupted_is_named_once() {
+        let mut step = KeptStep::default();
+        let stop =
+            |reason: &str| StoppedEventBody { thread_id: Some(1), ..StoppedEventBody::because(reason) };
+        step.stop(&stop("breakpoint"));
+        step.begin(&json!({ "threadId": 1 }));
+        step.stop(&stop("step"));
+        assert!(step.take_interrupted().is_empty());
+        for reason in ["pause", "breakpoint", "exception", "data breakpoint"] {
+            step.begin(&json!({ "threadId": 1 }));
+            step.stop(&stop(reason));
+            // A step within it ends, and another is interrupted.
+            step.begin(&json!({ "threadId": 1 }));
+            step.stop(&stop("step"));
+            step.begin(&json!({ "threadId": 2 }));
+            step.stop(&stop(reason));
+            assert_eq!(step.take_interrupted(), BTreeSet::from([1, 2]), "{reason}");
+            assert!(step.take_interrupted().is_empty());
         }
     }
 
