@@ -210,6 +210,17 @@ pub(super) trait Profile: ConditionProfile {
         None
     }
 
+    /// The console command that shows where the data is that a `dataBreakpointInfo` names, for an adapter
+    /// that answers with the address of a copy if a register holds the data.
+    fn location_query(&self, _arguments: &Value) -> Option<String> {
+        None
+    }
+
+    /// The register in the answer to that command.
+    fn location_outside_memory<'a>(&self, _answer: &'a str) -> Option<&'a str> {
+        None
+    }
+
     /// An expression for the version of the program's language, for an adapter that may crash when it assigns
     /// the string that this expression evaluates to, in a program of a newer version than its own.
     fn version_of_language(&self, _value: &str) -> Option<&'static str> {

@@ -19,6 +19,7 @@ mod assigning;
 mod conditions;
 mod correcting;
 mod data;
+mod data_locations;
 mod disassembly;
 mod ending;
 mod exec_shim;

@@ -143,6 +143,14 @@ impl Profile for Lldb {
         }
     }
 
+    fn location_query(&self, arguments: &Value) -> Option<String> {
+        data_names::location_query(&types::read(arguments))
+    }
+
+    fn location_outside_memory<'a>(&self, answer: &'a str) -> Option<&'a str> {
+        data_names::location_outside_memory(answer)
+    }
+
     /// It does not name the function.
     fn result_names(&self) -> ResultNames {
         ResultNames::new([ResultName::Unnamed("(Return Value)")])

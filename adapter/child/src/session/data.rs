@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::translate;
 use super::AdapterSession;
+use super::data_locations::describe_data;
 
 /// Frames among which the outermost one is searched for.
 const MAX_FRAMES: usize = 1000;
@@ -48,7 +49,7 @@ pub(super) async fn find(
         (data.name, data.frame_id) = (global, Some(frame));
         arguments = types::body(&data);
     }
-    session.ask("dataBreakpointInfo", arguments, cancel).await
+    describe_data(session, arguments, cancel).await
 }
 
 /// The outermost frame of a thread, which has no local variables of the user's: in a function of C, a name

@@ -1,5 +1,6 @@
 //! Expressions for data breakpoints. lldb takes the value of one for an address, and would watch the target
-//! of a pointer, or the memory at the address 5 for a variable that is 5.
+//! of a pointer, or the memory at the address 5 for a variable that is 5. Of a variable in a register it has
+//! the address of a copy.
 //!
 //! Not here: data that a row of variables names, which lldb finds by itself.
 
@@ -26,6 +27,23 @@ pub(super) fn ask_for_address(query: &mut DataQuery) {
     if !is_of_row && query.as_address != Some(true) && names_data(&query.name) {
         query.name = format!("&({})", query.name);
     }
+}
+
+/// lldb's command that shows where a variable is, or a part of one.
+pub(super) fn location_query(query: &DataQuery) -> Option<String> {
+    let is_path = |c: char| c.is_alphanumeric() || matches!(c, '_' | ':' | '.' | '-' | '>' | '[' | ']' | '*');
+    let is_of_row = query.variables_reference.unwrap_or_default() != 0;
+    let name = query.name.trim();
+    let is_variable = !is_of_row && query.as_address != Some(true) && names_data(name);
+    (is_variable && name.chars().all(is_path)).then(|| format!("`frame variable -L -- {name}"))
+}
+
+/// The register in an answer such as `rbx: (int) r = 5`.
+pub(super) fn location_outside_memory(answer: &str) -> Option<&str> {
+    let (location, _) = answer.lines().find_map(|line| line.split_once(": ("))?;
+    let is_register =
+        location.starts_with(char::is_alphabetic) && location.chars().all(char::is_alphanumeric);
+    is_register.then_some(location)
 }
 
 /// Describes data by its name, not by the expression for its address.
@@ -94,6 +112,34 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(in_global_scope(expression).as_deref(), expected, "{expression}");
+        }
+    }
+
+    #[test]
+    fn lldb_shows_the_location_of_variables_and_their_parts() {
+        let query = |arguments: Value| location_query(&types::read(&arguments));
+        for name in ["r", "p->list[2].n", "*p", "::total"] {
+            assert_eq!(
+                query(json!({ "name": name, "frameId": 1 })),
+                Some(format!("`frame variable -L -- {name}"))
+            );
+        }
+        for name in ["&total", "0x1000", "f(x)", "a + b", "r\nquit", ""] {
+            assert_eq!(query(json!({ "name": name, "frameId": 1 })), None, "{name}");
+        }
+        assert_eq!(query(json!({ "name": "r", "variablesReference": 7 })), None);
+    }
+
+    #[test]
+    fn a_register_is_a_location_outside_memory() {
+        for (answer, register) in [
+            ("(lldb) frame variable -L -- r\nrbx: (int) r = 5\n", Some("rbx")),
+            ("0x00007ffe01: (int) local = 5\n", None),
+            ("0x00007ffe01: (S *) p = 0x10 {a = \"rax: (int)\"}\n", None),
+            ("(lldb) frame variable -L -- n\nerror: no variable named 'n' found in this frame\n", None),
+            ("", None),
+        ] {
+            assert_eq!(location_outside_memory(answer), register, "{answer}");
         }
     }
 
