@@ -17,6 +17,8 @@ use tandem_process_tree::command_guard::CommandGuard;
 const QUERY_TIMEOUT: Duration = Duration::from_secs(20);
 /// Time that an interrupted command has to end by itself.
 const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a query may run without a watchdog, which costs a process.
+const UNGUARDED_TIME: Duration = Duration::from_secs(1);
 /// Interval between two checks of a command without output.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Most bytes of a line; a longer one is split.
@@ -69,12 +71,13 @@ fn follow(
 ) -> Result<ExitStatus, Failure> {
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    // A shorter command ends by itself soon enough when this process is killed.
+    // A query ends at once; only one that takes long needs a watchdog.
     let mut guard = (limit > QUERY_TIMEOUT).then(CommandGuard::new);
     let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
     if let Some(guard) = &mut guard {
         guard.watch(child.id());
     }
+    let begin = Instant::now();
     let read = match lines_of(&mut child) {
         Ok(read) => read,
         Err(error) => {
@@ -88,6 +91,9 @@ fn follow(
             Ok(line) => each(&line),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
+        }
+        if guard.is_none() && begin.elapsed() > UNGUARDED_TIME {
+            guard.insert(CommandGuard::new()).watch(child.id());
         }
         let late = Instant::now() > deadline;
         if late || give_up() {
