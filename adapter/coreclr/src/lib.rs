@@ -110,6 +110,7 @@ pub const DESCRIPTION: Description = Description {
             ("*.vbproj", Evidence::Certain),
             ("*.sln", Evidence::Certain),
             ("*.slnx", Evidence::Certain),
+            ("*.slnf", Evidence::Certain),
         ],
         interpreters: &["dotnet"],
         loaded: &["libcoreclr.so"],

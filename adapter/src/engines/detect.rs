@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tandem_wire::types;
+use tandem_wire::{ErrorCode, Failure, types};
 
 use super::catalog;
 use tandem_engine::description::{Description, Evidence, matches};
@@ -33,14 +33,45 @@ struct ProgramLocation {
 /// The engine for `program` when the launch does not name one; the .NET engine, which reports what it
 /// needs, when no other fits.
 pub fn engine_for_launch(arguments: &Value) -> &'static str {
+    match program_of_launch(arguments) {
+        Some(path) => of_path(&path).unwrap_or(FALLBACK),
+        None => {
+            let named = |key: &&str| arguments[*key].is_string();
+            first(|engine| engine.recognition.launch_attributes.iter().any(&named))
+        }
+    }
+}
+
+/// Refuses a folder without a project of any engine.
+///
+/// # Errors
+/// `LAUNCH_FAILED` with the files that make a folder a project.
+pub fn check_folder(arguments: &Value) -> Result<(), Failure> {
+    let Some(folder) = program_of_launch(arguments).filter(|path| path.is_dir()) else { return Ok(()) };
+    if of_folder(&folder).is_some() {
+        return Ok(());
+    }
+    let mut files: Vec<String> = Vec::new();
+    for (pattern, _) in catalog::engines().flat_map(|engine| engine.recognition.project_files) {
+        let name = format!("`{pattern}`");
+        if !files.contains(&name) {
+            files.push(name);
+        }
+    }
+    let message = format!("`{}` has no project", folder.display());
+    Err(Failure::new(ErrorCode::LaunchFailed, message).hint(format!(
+        "name a program or source as `program`, or a folder with one of {}; or set `engine`",
+        files.join(", ")
+    )))
+}
+
+/// The file or folder that a launch names.
+fn program_of_launch(arguments: &Value) -> Option<PathBuf> {
     let text = |key: &str| arguments[key].as_str().filter(|text| !text.is_empty());
-    let Some(program) = text("program").or_else(|| text("project")) else {
-        let named = |key: &&str| arguments[*key].is_string();
-        return first(|engine| engine.recognition.launch_attributes.iter().any(&named));
-    };
+    let program = text("program").or_else(|| text("project"))?;
     let location = ProgramLocation { program: program.into(), ..types::read(arguments) };
-    let path = tandem_child::named_program(&types::body(&location)).unwrap_or_else(|| PathBuf::from(program));
-    of_path(&path).unwrap_or(FALLBACK)
+    let named = tandem_child::named_program(&types::body(&location));
+    Some(named.unwrap_or_else(|| PathBuf::from(program)))
 }
 
 /// The engine that attach attributes other than a process choose, if any.
@@ -170,7 +201,18 @@ mod tests {
         assert_eq!(engine_for_launch(&json!({ "program": own })), "lldb");
         assert_eq!(engine_for_launch(&json!({ "module": "http.server" })), "debugpy");
         assert_eq!(engine_for_launch(&json!({ "program": "/no/such" })), "coreclr");
+        let refused = check_folder(&json!({ "program": folder.path() })).unwrap_err();
+        assert_eq!(refused.code, ErrorCode::LaunchFailed);
+        for name in ["`*.csproj`", "`Cargo.toml`", "`go.mod`", "`package.json`"] {
+            assert!(refused.hint.as_deref().unwrap_or_default().contains(name), "{refused:?}");
+        }
+        for fine in
+            [json!({ "program": "a.py", "cwd": folder.path() }), json!({ "program": "/no/such" }), json!({})]
+        {
+            assert_eq!(check_folder(&fine), Ok(()));
+        }
         file("Cargo.toml", b"");
+        assert_eq!(check_folder(&json!({ "program": folder.path() })), Ok(()));
         assert_eq!(engine_for_launch(&json!({ "program": folder.path() })), "lldb");
         assert_eq!(engine_for_launch(&json!({ "project": folder.path() })), "lldb");
         assert_eq!(engine_for_launch(&file("all.slnx", b"<Solution />")), "coreclr");

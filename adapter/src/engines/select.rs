@@ -20,7 +20,7 @@ use tandem_process::Broker;
 /// Makes the engine the attributes ask for. It starts nothing yet; the `launch` or `attach` request does.
 ///
 /// # Errors
-/// `INVALID_PARAMETER` for an unknown `engine`.
+/// `INVALID_PARAMETER` for an unknown `engine`, and those of [`engine_for`].
 pub fn start(
     arguments: &Value,
     broker: Broker,
@@ -66,7 +66,7 @@ fn built_in() -> StartedEngine {
 /// adapter. It need not exist.
 ///
 /// # Errors
-/// `INVALID_PARAMETER` for an `engine` that is neither.
+/// `INVALID_PARAMETER` for an `engine` that is neither; `LAUNCH_FAILED` for a folder without a project.
 pub fn engine_for(arguments: &Value) -> Result<Value, Failure> {
     let engine = match &arguments["engine"] {
         Value::Null => "auto".into(),
@@ -92,7 +92,10 @@ pub fn engine_for(arguments: &Value) -> Result<Value, Failure> {
         (true, Some(pid)) => detect::engine_for_process(pid).into(),
         (true, None) => match detect::engine_for_attach(arguments) {
             Some(found) => found.into(),
-            None => detect::engine_for_launch(arguments).into(),
+            None => {
+                detect::check_folder(arguments)?;
+                detect::engine_for_launch(arguments).into()
+            }
         },
     })
 }
