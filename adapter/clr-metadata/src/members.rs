@@ -210,9 +210,13 @@ impl Metadata {
 
     /// Whether a method's parameter (from 0) is a `params` array or another `params` collection.
     pub fn is_params(&self, method: u32, position: u32) -> bool {
-        self.parameter_row(method, position).is_some_and(|parameter| {
-            self.attributes(0x0800_0000 | parameter).any(|(name, _)| PARAMS.contains(&name.as_str()))
-        })
+        self.parameter_attributes(method, position).any(|name| PARAMS.contains(&name.as_str()))
+    }
+
+    /// The full names of the attributes of a method's parameter (from 0).
+    pub fn parameter_attributes(&self, method: u32, position: u32) -> impl Iterator<Item = String> {
+        let parameter = self.parameter_row(method, position).into_iter();
+        parameter.flat_map(|parameter| self.attributes(0x0800_0000 | parameter).map(|(name, _)| name))
     }
 
     /// The default value of a method's parameter (from 0), as element type and bytes; `None` if the

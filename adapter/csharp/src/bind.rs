@@ -71,10 +71,10 @@ pub use effects::Effects;
 #[cfg(any(test, feature = "fuzzing"))]
 pub use fake::bind_any;
 pub use relations::TypeRelations;
-pub use scope::{Scope, UsingDirectives, Variable};
+pub use scope::{Caller, Scope, UsingDirectives, Variable};
 pub use system::{
-    ContiguousElements, Field, GenericParameter, Member, Method, Parameter, PassMode, Property, TypeInfo,
-    TypeKind, TypeProvider, Variance,
+    CallerPart, ContiguousElements, Field, GenericParameter, Member, Method, Parameter, PassMode, Property,
+    TypeInfo, TypeKind, TypeProvider, Variance,
 };
 pub use typed::{FieldRef, MethodRef, PropertyRef, Typed};
 

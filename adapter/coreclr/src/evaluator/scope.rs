@@ -6,13 +6,14 @@ use std::rc::Rc;
 use clr_metadata::imports::Imports;
 use clr_metadata::metadata::Metadata;
 use clr_metadata::signature::Signature;
-use tandem_csharp::bind::{UsingDirectives, Variable};
+use tandem_csharp::bind::{Caller, UsingDirectives, Variable};
 use tandem_wire::Failure;
 
 use super::ValueLocation;
 use crate::bare_value::bare;
 use crate::expression_binding::ResolvedScope;
 use crate::func_eval::EvalContext;
+use crate::methods::find_source_name;
 use crate::modules::LoadedModule;
 use crate::names::is_generated;
 use crate::stop_context::StopContext;
@@ -99,11 +100,27 @@ impl StopContext<'_> {
         sight.scope.type_parameters = self.type_parameters_at(thread, frame);
         sight.scope.constraints = self.constraints_at(thread, frame);
         sight.scope.imports = self.imports_for(thread, frame);
+        if text.contains(['(', '[']) {
+            sight.scope.caller = self.caller_at(thread, frame);
+        }
         if text.contains("$exception") {
             let path = Path::new(PathRoot::Exception { thread }, "$exception");
             sight.scope.exception = self.fetch(&path).ok().map(|value| self.types.actual_ty(&value));
         }
         Ok(sight)
+    }
+
+    /// The member that a frame runs, and its line.
+    fn caller_at(&self, thread: u32, frame: usize) -> Option<Caller> {
+        let (loaded, method, il) = self.place_at(thread, frame)?;
+        let metadata = &loaded.image()?.metadata;
+        let pdb = loaded.pdb.as_ref().ok();
+        let written = find_source_name(metadata, pdb, method).method;
+        let position = pdb.and_then(|pdb| {
+            let point = pdb.point_at(method, il).filter(|point| !point.is_hidden())?;
+            Some((i32::try_from(point.line).ok()?, pdb.document(point.document).into()))
+        });
+        Some(Caller { member: caller_name(metadata.method_name(written)).into(), position })
     }
 
     /// The type a variable was declared with, and whether that was `dynamic`.
@@ -189,6 +206,21 @@ fn mentions(text: &str, name: &str) -> bool {
     text.is_empty() || text.contains(name)
 }
 
+/// The name that a method passes as `CallerMemberName`: a lambda that of its member, an accessor that of its
+/// property.
+fn caller_name(method: &str) -> &str {
+    let inside = method.strip_prefix('<').and_then(|inside| {
+        // The outermost one is the last.
+        let end = inside.rfind(">b__").max(inside.rfind(">g__"))?;
+        inside.get(..end)
+    });
+    if let Some(inside) = inside {
+        return caller_name(inside);
+    }
+    let accessor = ["get_", "set_", "add_", "remove_"].iter().find_map(|prefix| method.strip_prefix(prefix));
+    accessor.filter(|name| !name.is_empty()).unwrap_or(method)
+}
+
 /// The method that runs in a frame.
 struct FrameCode {
     loaded: Rc<LoadedModule>,
@@ -230,5 +262,27 @@ impl FrameCode {
             Some(is_reference && metadata.parameter_flags(self.method, position) & 3 == 1)
         };
         self.metadata().and_then(is_in).unwrap_or(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::caller_name;
+
+    #[test]
+    fn a_lambda_has_the_name_of_its_member_and_an_accessor_that_of_its_property() {
+        for (method, name) in [
+            ("Main", "Main"),
+            (".ctor", ".ctor"),
+            ("<Main>$", "<Main>$"),
+            ("<Main>b__0_1", "Main"),
+            ("<<Main>$>b__0_1", "<Main>$"),
+            ("<<Main>b__1>g__Local|0_0", "Main"),
+            ("get_Total", "Total"),
+            ("<set_Total>b__0", "Total"),
+            ("get_", "get_"),
+        ] {
+            assert_eq!(caller_name(method), name, "{method}");
+        }
     }
 }

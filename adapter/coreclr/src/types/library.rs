@@ -15,7 +15,7 @@ use tandem_csharp::bind::{
 use tandem_csharp::types::{Def, Ty};
 
 use super::ClrTypeSystem;
-use super::members::is_readonly_method;
+use super::members::{caller_part, is_readonly_method};
 use crate::modules::LoadedModule;
 
 const BY_REF: &str = "System.Runtime.CompilerServices.IsByRefLikeAttribute";
@@ -260,6 +260,7 @@ impl ClrTypeSystem {
                 pass,
                 default: default.or_else(|| decimal_default(metadata, method, position)),
                 is_params: at + 1 == types.len() && metadata.is_params(method, position),
+                caller: caller_part(metadata, method, position),
             }
         };
         types.iter().zip(names).enumerate().map(one).collect()

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use clr_metadata::members::PropertyInfo;
 use clr_metadata::metadata::Metadata;
+use tandem_csharp::bind::CallerPart;
 
 use super::Ty;
 use super::ty::OBJECT;
@@ -43,6 +44,18 @@ impl MethodInstance {
         !self.loaded.is_framework()
             && !metadata.is_some_and(|metadata| is_readonly_method(metadata, self.token))
     }
+}
+
+/// The part of a call's location that a parameter gets.
+pub(super) fn caller_part(metadata: &Metadata, method: u32, position: u32) -> Option<CallerPart> {
+    metadata.parameter_attributes(method, position).find_map(|name| {
+        match name.strip_prefix("System.Runtime.CompilerServices.")? {
+            "CallerMemberNameAttribute" => Some(CallerPart::Member),
+            "CallerLineNumberAttribute" => Some(CallerPart::Line),
+            "CallerFilePathAttribute" => Some(CallerPart::File),
+            _ => None,
+        }
+    })
 }
 
 /// Whether a method, or the struct that declares it, is `readonly`.

@@ -8,7 +8,7 @@ use super::candidates::{OverloadCandidate, ParameterSource};
 use super::classification::Classification;
 use super::receivers::Receivers;
 use super::source_argument::{SourceArgument, SourceArgumentValue};
-use super::system::{Parameter, PassMode};
+use super::system::{CallerPart, Parameter, PassMode};
 use super::typed::{ConversionKind, MethodRef, PassedArgument, Typed, TypedArgument, TypedKind};
 use crate::constant::Constant;
 use crate::syntax::Span;
@@ -120,8 +120,10 @@ impl Binder<'_> {
                     (self.pass_argument(argument, &ty, span)?, *from)
                 }
                 ParameterSource::Default => {
-                    let constant =
-                        method.method.parameters.get(at).and_then(|parameter| parameter.default.clone());
+                    let parameter = method.method.parameters.get(at);
+                    let constant = parameter.and_then(|parameter| {
+                        parameter.caller.and_then(|part| self.caller(part)).or(parameter.default.clone())
+                    });
                     (TypedArgument::Value(self.default_argument(constant, &ty, span)), usize::MAX)
                 }
                 ParameterSource::Rest(..) if !matches!(ty, Ty::Vector(_)) => {
@@ -187,6 +189,17 @@ impl Binder<'_> {
             }
             SourceArgumentValue::Declared(..) => TypedArgument::New(self.slot(), ty.clone()),
         })
+    }
+
+    /// A part of the location of the code, as the compiler passes it.
+    fn caller(&self, part: CallerPart) -> Option<Constant> {
+        let caller = self.scope.caller.as_ref()?;
+        let (line, file) = caller.position.clone().unzip();
+        match part {
+            CallerPart::Member => Some(Constant::Text(caller.member.as_ref().into())),
+            CallerPart::Line => line.map(Constant::int),
+            CallerPart::File => file.map(|file| Constant::Text(file.as_ref().into())),
+        }
     }
 
     fn default_argument(&self, constant: Option<Constant>, ty: &Ty, span: Span) -> Typed {

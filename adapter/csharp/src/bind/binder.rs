@@ -38,6 +38,8 @@ pub(super) struct Binder<'a> {
     pub(super) overflow: Overflow,
     /// The receivers of the enclosing `?.`, outermost first.
     pub(super) receivers: Vec<Typed>,
+    /// Slots with inputs of patterns that the compiler copies into a variable of its own.
+    pub(super) pattern_copies: Vec<u32>,
     /// Number of parts that were bound, up to [`MAX_STEPS`], because parts may be bound repeatedly.
     steps: usize,
     /// The names for completions, once the cursor was reached.
@@ -62,6 +64,7 @@ impl<'a> Binder<'a> {
             slots: 0,
             overflow: Overflow::Wraps,
             receivers: Vec::new(),
+            pattern_copies: Vec::new(),
             steps: 0,
             completion_scope: None,
         }

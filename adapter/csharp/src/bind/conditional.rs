@@ -140,8 +140,7 @@ impl Binder<'_> {
         span: Span,
     ) -> Bind<Typed> {
         let of = self.value(of)?;
-        let slot = self.slot();
-        let input = Typed::new(TypedKind::Slot(slot), of.ty.clone(), of.span);
+        let (slot, input) = self.pattern_input(&of);
         let ty = match target {
             Some(ty) => ty.clone(),
             None => {

@@ -339,6 +339,12 @@ impl FakeTypes {
                 None => false,
             };
             take("this ");
+            let caller = match () {
+                () if take("member ") => Some(CallerPart::Member),
+                () if take("line ") => Some(CallerPart::Line),
+                () if take("file ") => Some(CallerPart::File),
+                () => None,
+            };
             let is_params = take("params ");
             let pass = if take("ref ") {
                 PassMode::Ref
@@ -350,7 +356,7 @@ impl FakeTypes {
                 PassMode::Value
             };
             let (ty, name) = words.rsplit_once(' ').unwrap_or_else(|| panic!("{words}"));
-            Parameter { name: name.into(), ty: self.ty(ty, class, method), pass, default, is_params }
+            Parameter { name: name.into(), ty: self.ty(ty, class, method), pass, default, is_params, caller }
         };
         split(list).into_iter().map(one).collect()
     }

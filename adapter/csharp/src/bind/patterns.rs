@@ -5,6 +5,7 @@
 use super::binder::{Bind, Binder, reject};
 use super::classification::Classification;
 use super::deconstruction::Deconstruction;
+use super::receivers::Receivers;
 use super::source_argument::{SourceArgument, SourceArgumentValue};
 use super::typed::{ConversionKind, Typed, TypedKind, TypedPattern};
 use crate::constant::Constant;
@@ -19,8 +20,7 @@ impl Binder<'_> {
     /// Binds the expression `of is pattern`.
     pub(super) fn is(&mut self, of: &Expr, pattern: &Pattern, span: Span) -> Bind<Typed> {
         let of = self.value(of)?;
-        let slot = self.slot();
-        let input = Typed::new(TypedKind::Slot(slot), of.ty.clone(), of.span);
+        let (slot, input) = self.pattern_input(&of);
         let (test, _) = self.pattern(pattern, &input)?;
         Ok(Typed::new(TypedKind::Is(of.boxed(), slot, Box::new(test)), BOOL, span))
     }
@@ -124,8 +124,19 @@ impl Binder<'_> {
         }
     }
 
+    /// The slot of the input of patterns, and the input as the patterns use it. A local variable or parameter
+    /// is used in its place, anything else is copied.
+    pub(super) fn pattern_input(&mut self, of: &Typed) -> (u32, Typed) {
+        let slot = self.slot();
+        if !(Receivers { binder: self }).is_writable_local(of) {
+            self.pattern_copies.push(slot);
+        }
+        (slot, Typed::new(TypedKind::Slot(slot), of.ty.clone(), of.span))
+    }
+
     fn keep_part(&mut self, part: &Typed) -> (u32, Typed) {
         let slot = self.slot();
+        self.pattern_copies.push(slot);
         (slot, Typed::new(TypedKind::Slot(slot), part.ty.clone(), part.span))
     }
 
@@ -162,6 +173,7 @@ impl Binder<'_> {
             );
         }
         let slot = self.slot();
+        self.pattern_copies.push(slot);
         // `is int?` tests for an int.
         let inner = self.types.inside(&ty);
         Ok((TypedPattern::Type(inner.clone(), slot), Typed::new(TypedKind::Slot(slot), inner, input.span)))

@@ -58,6 +58,12 @@ impl Receivers<'_, '_> {
         self.may_change(&of.ty) && self.storage(of) != ReceiverStorage::Writable
     }
 
+    /// Whether a value is a local variable or a parameter that may be written to.
+    pub(super) fn is_writable_local(&self, of: &Typed) -> bool {
+        matches!(of.kind, TypedKind::Variable(_) | TypedKind::Slot(_))
+            && self.storage(of) != ReceiverStorage::Shared
+    }
+
     /// A place in a variable of the expression, for a write: the variable first gets a copy of the struct
     /// that it was assigned. Other places stay as they are.
     pub(super) fn own_place(&self, place: Typed) -> Typed {
@@ -137,7 +143,9 @@ impl Receivers<'_, '_> {
             // `nullable?.Member` has the value of the nullable in a slot.
             TypedKind::Slot(slot) => match self.is_declared(*slot) {
                 true => ReceiverStorage::Declared,
-                false => shared_if(self.is_unwrapped_receiver(*slot)),
+                false => {
+                    shared_if(self.is_unwrapped_receiver(*slot) || self.binder.pattern_copies.contains(slot))
+                }
             },
             TypedKind::Field(inner, field) => self.storage_of_field(inner.as_deref(), field),
             TypedKind::TupleElement(inner, _) => self.storage(inner),

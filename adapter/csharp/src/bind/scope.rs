@@ -35,6 +35,15 @@ pub struct UsingDirectives {
     pub statics: Vec<Ty>,
 }
 
+/// The location of the code around an expression.
+#[derive(Debug, Clone, Default)]
+pub struct Caller {
+    /// The member that contains the code.
+    pub member: Rc<str>,
+    /// The line of its statement and the path of its file; `None` if symbols do not have them.
+    pub position: Option<(i32, Rc<str>)>,
+}
+
 /// The names in scope at an expression.
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
@@ -55,6 +64,8 @@ pub struct Scope {
     pub constraints: Vec<(Ty, Vec<Ty>)>,
     /// `using` directives around the code.
     pub imports: UsingDirectives,
+    /// The location of the code, for parameters that get it.
+    pub caller: Option<Caller>,
     /// The type of the exception that the thread throws.
     pub exception: Option<Ty>,
 }

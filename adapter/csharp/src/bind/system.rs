@@ -148,6 +148,19 @@ pub struct Parameter {
     pub default: Option<Constant>,
     /// Whether it is a `params` array or another `params` collection.
     pub is_params: bool,
+    /// The part of the caller that it gets instead of its default value.
+    pub caller: Option<CallerPart>,
+}
+
+/// A part of a call's location that a parameter gets, by its attribute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallerPart {
+    /// The name of the member, for `CallerMemberName`.
+    Member,
+    /// The number of the line in the file, for `CallerLineNumber`.
+    Line,
+    /// The path of the source, for `CallerFilePath`.
+    File,
 }
 
 /// A generic parameter of a method, with its constraints.

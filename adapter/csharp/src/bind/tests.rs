@@ -2,6 +2,7 @@
 
 use super::fake::FakeTypes;
 use super::*;
+use crate::constant::Constant;
 use crate::syntax::parse;
 
 const VARIABLES: &[(&str, &str)] = &[
@@ -749,4 +750,23 @@ fn internals_of_another_assembly_hide_no_type_of_their_name() {
         let bound = bind(&parse(text).unwrap(), &scope, None, &world);
         assert_eq!(shown(&world, &bound), expected, "{text}");
     }
+}
+
+#[test]
+fn a_call_passes_the_location_of_the_code() {
+    let world = FakeTypes::new();
+    let mut scope = world.scope_of(VARIABLES, None, false);
+    let passed = |scope: &Scope, text: &str| {
+        let bound = bind(&parse(text).unwrap(), scope, None, &world).unwrap();
+        let Meaning::Value(value) = bound.meaning else { panic!("{text}") };
+        let mut constants = Vec::new();
+        value.visit(&mut |part| constants.extend(part.constant().map(Constant::invariant_text)));
+        constants
+    };
+    assert_eq!(passed(&scope, "Calls.Where()"), ["", "1"]);
+    scope.caller = Some(Caller { member: "Main".into(), position: Some((7, "/a.cs".into())) });
+    assert_eq!(passed(&scope, "Calls.Where()"), ["Main", "/a.cs", "7"]);
+    assert_eq!(passed(&scope, "Calls.Where(\"own\", at: 3)"), ["own", "/a.cs", "3"]);
+    scope.caller = Some(Caller { member: "Main".into(), position: None });
+    assert_eq!(passed(&scope, "Calls.Where()"), ["Main", "", "1"]);
 }
