@@ -23,8 +23,8 @@ pub(super) fn list(target: &Target, panics: bool) -> Vec<String> {
 /// and the caller is missing on the stack there.
 const NOT_INTO_LIBC: &str = "?settings append target.process.thread.step-avoid-libraries libc.so.6";
 
-/// lldb indexes the debug information of each library anew in each session, unless it keeps the indexes in
-/// the user's cache folder. In bytes; it removes those that were not used for a week.
+/// Without them, lldb indexes the debug information of each library in each session. It keeps the indexes in
+/// the user's cache folder (size in bytes) and removes those that were not used for a week.
 const INDEX_CACHE: [&str; 2] = [
     "?settings set symbols.lldb-index-cache-max-byte-size 2147483648",
     "?settings set symbols.enable-lldb-index-cache true",
