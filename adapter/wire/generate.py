@@ -42,7 +42,7 @@ def declarations():
 
 
 def interfaces(text):
-    """Name -> fields (name, optional, TypeScript type), with bodies as interfaces of their own."""
+    """Name -> fields (name, optional, TypeScript type), with bodies as separate interfaces."""
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     found, bases = {}, {}
     for match in re.finditer(r"^\t(?:export )?interface (\w+)(?: extends (\w+))? \{\n(.*?)^\t\}", text, re.S | re.M):

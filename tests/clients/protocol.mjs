@@ -1,5 +1,5 @@
 // Drives tandem-mcp with the inspector's command line over both transports, and with the scenarios of the protocol's
-// conformance suite that need no tools of its own. `cargo build --workspace && node protocol.mjs TANDEM_MCP`; needs Node 22 (the suite
+// conformance suite that need no special tools. `cargo build --workspace && node protocol.mjs TANDEM_MCP`; needs Node 22 (the suite
 // does).
 import { spawn, execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -304,7 +304,7 @@ pub(super) trait Profile: ConditionProfile {
     fn correct_stop(&self, _stop: &mut StoppedEventBody, _pausing: bool) {}
 
     /// The statement of the language at which this `stopped` event reports a stop, if the adapter may report
-    /// a stop of its own so.
+    /// an unrequested stop so.
     fn statement_of_stop(&self, _stop: &StoppedEventBody) -> Option<&'static str> {
         None
     }

@@ -1,7 +1,7 @@
-//! The order of requests. Each request has a task of its own, and a client may send the next one without
-//! waiting for the answer: it takes its turn when it comes, and begins when the requests before it are as
-//! far as it needs. Several messages to an adapter may be one request of a client; an adapter keeps the order
-//! of messages itself.
+//! The order of requests. Each request runs in its own task, and a client may send the next one without
+//! waiting for the answer: a request takes its turn on arrival, and begins when the earlier requests have
+//! made the progress that it needs. Several messages to an adapter may be one request of a client; an adapter
+//! keeps the order of messages itself.
 //!
 //! Not here: `configurationDone` and two lists of breakpoints for one source, whose order the hub keeps.
 
@@ -25,7 +25,7 @@ enum Role {
     Assignment,
     /// Evaluates an expression, which may have effects.
     Evaluation,
-    /// Reads what the program's stop shows, or is a request of the adapter's own.
+    /// Reads what the program's stop shows, or is a request that only this adapter has.
     Read,
     /// Resumes or moves the program.
     Resume,

@@ -138,7 +138,7 @@ pub(super) struct ChildState {
     reverse_requests: AdapterRequests,
     end_reports: EndReports,
     phase: EndProgress,
-    /// Processes with a session of their own that the program has started.
+    /// Processes with separate sessions that the program has started.
     subprocesses: Vec<DebuggeeProcess>,
     pub(super) knowledge: Knowledge,
 }

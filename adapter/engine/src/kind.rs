@@ -25,7 +25,7 @@ pub fn remark_on_native_dotnet(path: &Path, engine: &str) -> Option<String> {
     let names = section_names(&File::open(path).ok()?)?;
     has(&names, MANAGED_CODE).then_some(())?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    // Its linker puts them into a file of their own, which debuggers look for beside the program.
+    // Its linker puts them into a separate file, which debuggers look for beside the program.
     let symbols = PathBuf::from(format!("{}.dbg", path.display()));
     let missing = match DWARF.iter().any(|name| has(&names, name)) || symbols.is_file() {
         true => String::new(),

@@ -142,7 +142,7 @@ pub fn read<T: JsonSchema + DeserializeOwned>(given: Map<String, Value>) -> Resu
     ToolArguments::new(Some(given)).read_as()
 }
 
-/// The arguments of a tool that takes none of its own.
+/// The arguments of a tool that takes none.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct NoArguments {}
 

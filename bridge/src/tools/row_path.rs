@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn a_path_is_stated_where_parent_and_name_do_not_lead_to_the_row() {
         for (parent, name, expression, path, is_obvious) in [
-            // .NET: a field, an element, elements that have an expression of their own, a group.
+            // .NET: a field, an element, elements with an `evaluateName`, a group.
             ("person", "Age", Some("person.Age"), "person.Age", true),
             ("list", "[0]", Some("list[0]"), "list[0]", true),
             ("queue", "[0]", Some("queue._array[0]"), "queue._array[0]", false),

@@ -62,7 +62,7 @@ def find_only(folder, pattern):
 def check_archives(out, scratch, platforms):
     with tarfile.open(find_only(out, "tandem-*-linux-x64.tar.gz")) as tar:
         names = {name.split("/", 1)[1] for name in tar.getnames()}
-        check({member.mtime for member in tar} == {1577836800}, "the archive has times of its own")
+        check({member.mtime for member in tar} == {1577836800}, "the archive has times of the build")
     wanted = {"bin/tandem-dap", "bin/tandem-mcp", "share/man/man1/tandem-mcp.1", "share/bash-completion/completions/tandem-dap",
               "LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY.txt"}
     check(wanted <= names, f"the archive lacks {wanted - names}")

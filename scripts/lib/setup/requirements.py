@@ -101,7 +101,7 @@ def check_pip():
         from importlib import metadata, util
         if util.find_spec("pip"):
             return metadata.version("pip"), os.path.dirname(util.find_spec("pip").origin), None
-    except Exception:  # An interpreter that is too old is a problem of its own.
+    except Exception:  # An interpreter that is too old is reported elsewhere.
         pass
     return None, None, format_problem("pip (of %s)" % sys.executable, None, "any version",
                                "install the package `python3-pip`, or run `python3 -m ensurepip`")

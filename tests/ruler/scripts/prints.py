@@ -252,7 +252,7 @@ def go_request(tool):
 
     old = "\tstrength := "
     rows = tool.printed(old, '\tfmt.Println("@", mixture)\n' + old, meanwhile=request)
-    # The request is a command of its own.
+    # The request is a separate command.
     tool.count({"command": f"curl -s http://{tool.question.args[0]}/dose?grain=9"}, "ok\n")
     return [rows[0][0].strip("[]")]
 

@@ -130,7 +130,7 @@ async fn conditions_on_one_line_of_javascript_stop_only_where_one_holds() -> any
             editor.ok("continue", json!({ "threadId": thread })).await?;
         }
     }
-    // js-debug numbers breakpoints from the start once the program runs: a new one needs an id of its own.
+    // js-debug numbers breakpoints from the start once the program runs: a new one needs another id.
     let last = json!({ "source": { "path": script }, "breakpoints": [{ "line": 3, "condition": "false" },
         { "line": 5 }] });
     let set = editor.ok("setBreakpoints", last).await?["breakpoints"].clone();

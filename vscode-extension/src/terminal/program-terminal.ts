@@ -100,7 +100,7 @@ export class ProgramTerminal implements vscode.Disposable {
     }
   }
 
-  /** The program lays out its output for this terminal's size, if it has a terminal of its own. */
+  /** The program lays out its output for this terminal's size, if it has a terminal. */
   private handleResize(size: vscode.TerminalDimensions): void {
     if (this.isRaw && !this.isEnded) {
       this.enqueue(() => this.program.resize(size.columns, size.rows));

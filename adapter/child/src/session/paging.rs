@@ -113,7 +113,7 @@ impl PageRequest<'_> {
         Ok(page.of_children((elements, others)))
     }
 
-    /// Elements that are below a row of their own, or below one row for each range. Rows of elements before
+    /// Elements that are below a separate row, or below one row for each range. Rows of elements before
     /// the page are not read, and the page begins that much earlier in those that are.
     async fn read_further(
         &self,

@@ -57,7 +57,7 @@ impl AdapterSession {
     pub(super) async fn wait_for_replacement(self: &Arc<Self>) -> bool {
         let Some(process) = self.process_of_launch().filter(|_| self.is_replaced()) else { return false };
         let text = "The program has become another one (exec), which keeps its input and output. \
-                    If its debugger connects, it has a session of its own.";
+                    If its debugger connects, it has a separate session.";
         let details = OutputDetails { debugger_ended: Some(true), ..OutputDetails::default() };
         let line = OutputEventBody { rest: types::fields(&details), ..OutputEventBody::console_line(text) };
         self.send_event("output", types::body(&line));

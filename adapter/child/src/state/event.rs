@@ -48,7 +48,7 @@ pub(crate) enum ChildEvent {
     SignalOwed,
     /// The program that was resumed had time to leave the debugger; it may have stopped `again`.
     LeftDebugger { again: bool },
-    /// The program has started a process that is debugged in a session of its own; these of the earlier ones
+    /// The program has started a process that is debugged in a separate session; these of the earlier ones
     /// have ended.
     SubprocessStarted { process: DebuggeeProcess, ended: Vec<DebuggeeProcess> },
     /// The processes that the program has started end with it.

@@ -138,7 +138,7 @@ impl ChildState {
         self.end_reports.replaced
     }
 
-    /// Processes with a session of their own that the program has started.
+    /// Processes with separate sessions that the program has started.
     pub(in super::super) fn subprocesses(&self) -> &[DebuggeeProcess] {
         &self.subprocesses
     }

@@ -1,7 +1,7 @@
 //! The reason of a fail-fast: the runtime prints it to stderr before it notifies the debugger, and stores it
 //! nowhere that a debugger can read. Not for exceptions, which carry their message.
 
-/// The beginning of the runtime's message, for `FailFast` and for a fatal error of its own; and the
+/// The beginning of the runtime's message, for `FailFast` and for an error of the runtime itself; and the
 /// beginning of its stack trace.
 const BEGINS: [&str; 2] = ["Process terminated.", "Fatal error."];
 const STACK: &str = "\n   at ";

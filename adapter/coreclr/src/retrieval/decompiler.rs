@@ -255,7 +255,7 @@ fn read(folder: &Path, assembly: &Path, identity: &PdbIdentity) -> Result<(Pdb, 
     let file = std::fs::read(path).map_err(|_| "its PDB cannot be read")?;
     match identity.read_unchecked(&file) {
         None => Err("it wrote a PDB that is not this assembly's"),
-        Some(pdb) if !has_sources(&pdb) => Err("it wrote a PDB without sources of its own"),
+        Some(pdb) if !has_sources(&pdb) => Err("it wrote a PDB without embedded sources"),
         Some(pdb) => Ok((pdb, file)),
     }
 }

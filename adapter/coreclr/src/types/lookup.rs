@@ -63,8 +63,8 @@ impl ClrTypeSystem {
         visible.or(first).or(Some(anywhere))
     }
 
-    /// Whether code of a module may name a type of a module: one of its own, a public one, or one of an
-    /// assembly that makes its internals visible to the code's (`InternalsVisibleTo`).
+    /// Whether code of a module may name a type of a module: one of the same module, a public one, or one of
+    /// an assembly that makes its internals visible to the code's (`InternalsVisibleTo`).
     pub(crate) fn is_visible_from(&self, from: usize, module: usize, token: u32) -> bool {
         if from == module {
             return true;

@@ -38,7 +38,7 @@ pub(super) struct Binder<'a> {
     pub(super) overflow: Overflow,
     /// The receivers of the enclosing `?.`, outermost first.
     pub(super) receivers: Vec<Typed>,
-    /// Slots with inputs of patterns that the compiler copies into a variable of its own.
+    /// Slots with inputs of patterns that the compiler copies into a variable.
     pub(super) pattern_copies: Vec<u32>,
     /// Number of parts that were bound, up to [`MAX_STEPS`], because parts may be bound repeatedly.
     steps: usize,

@@ -226,7 +226,7 @@ impl Member {
         }
     }
 
-    /// Whether it has no code of its own.
+    /// Whether it has no code.
     pub(super) fn is_abstract(&self) -> bool {
         match self {
             Self::Field(_) => false,

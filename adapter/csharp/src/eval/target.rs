@@ -201,7 +201,7 @@ pub trait EvaluationTarget: TypeProvider {
     fn exception_error(&self, val: &TypedValue<Self::Location>) -> Self::Error;
 
     /// The first items of a sequence, at most `most`, and whether there are more.
-    #[allow(clippy::type_complexity, reason = "items, and a flag of its own")]
+    #[allow(clippy::type_complexity, reason = "items, and an unrelated flag")]
     fn items(
         &self,
         of: &TypedValue<Self::Location>,

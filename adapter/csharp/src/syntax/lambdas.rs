@@ -80,7 +80,7 @@ impl Parser<'_> {
     }
 
     /// Parses `x`, `int x`, `ref int x` or `int x = 1`: the name and type, and whether it needs the compiler.
-    #[allow(clippy::type_complexity, reason = "a parameter, and a flag of its own")]
+    #[allow(clippy::type_complexity, reason = "a parameter, and an unrelated flag")]
     fn parameter(&mut self) -> Parsed<((Rc<str>, Option<TypeName>), bool)> {
         let mut is_special = false;
         while ["ref", "out", "in", "params", "scoped", "readonly"]

@@ -290,7 +290,7 @@ namespace Tandem.Compiler
 
         public bool NextIsDynamic() => flag < dynamics.Length && dynamics[flag++] != 0;
 
-        /// The names of a tuple's elements; none where it has none, or so many that a part of it is a tuple of its own.
+        /// The names of a tuple's elements; none where it has none, or so many that a part of it is another tuple.
         public ImmutableArray<string> NextNames(int arity)
         {
             if (arity > 7 || name + arity > names.Count) return default;

@@ -99,7 +99,7 @@ impl ScopeBreakpoints {
             let covered = mirror.lines.iter().any(|line| own_lines.contains(line));
             match (is_back, covered) {
                 (true, _) => left.push(mirror),
-                // The user made it a breakpoint of its own; the other client's stays.
+                // The user took the breakpoint over; the other client's stays.
                 (false, true) => {}
                 (false, false) if mirror.confirmed || keeps => missing.push(mirror),
                 (false, false) => left.push(mirror),
