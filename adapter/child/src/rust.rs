@@ -4,21 +4,17 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
 
 use super::find;
 use super::target::Target;
 use tandem_engine::ExceptionFilter;
+use tandem_engine::builds::command;
 
 /// The prefix of the standard library's source paths in each program that rustc made: its panics name them.
 const MARK: &[u8] = b"/rustc/";
 /// How much of a program is searched for the prefix, bytes.
 const MAX_SEARCHED_BYTES: u64 = 256 << 20;
-/// How long `rustc` may take to print its folder.
-const TIMEOUT: Duration = Duration::from_secs(5);
-/// Interval between two checks whether `rustc` has ended.
-const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The function that each panic calls after printing its message and before unwinding.
 pub(super) const PANIC: &str = "rust_panic";
@@ -93,28 +89,12 @@ pub(super) fn formatters(target: &Target) -> Option<PathBuf> {
     let home = target.variable("HOME").map(|home| PathBuf::from(home).join(".cargo/bin/rustc"));
     let path = target.variable("PATH").unwrap_or_default();
     let rustc = find::on_path(&path, "rustc").or(home.filter(|file| find::is_executable(file)))?;
-    let mut command = Command::new(rustc);
+    let mut query = Command::new(rustc);
     // A toolchain that a project names and that is not there is not to be fetched for this.
-    command.args(["--print", "sysroot"]).env("RUSTUP_AUTO_INSTALL", "0");
-    command.current_dir(target.program.parent().filter(|folder| folder.is_dir()).unwrap_or(Path::new("/")));
-    let folder = PathBuf::from(first_line(&mut command)?).join("lib/rustlib/etc");
+    query.args(["--print", "sysroot"]).env("RUSTUP_AUTO_INSTALL", "0");
+    query.current_dir(target.program.parent().filter(|folder| folder.is_dir()).unwrap_or(Path::new("/")));
+    let folder = PathBuf::from(command::first_line(query)?).join("lib/rustlib/etc");
     folder.join("lldb_lookup.py").is_file().then_some(folder)
-}
-
-fn first_line(command: &mut Command) -> Option<String> {
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
-    let until = Instant::now() + TIMEOUT;
-    while child.try_wait().ok()?.is_none() {
-        if Instant::now() > until {
-            // It ends now, or has ended.
-            child.kill().and_then(|()| child.wait()).map(drop).unwrap_or_default();
-            return None;
-        }
-        std::thread::sleep(POLL_INTERVAL);
-    }
-    let mut text = String::new();
-    child.stdout.take()?.take(4096).read_to_string(&mut text).ok()?;
-    text.lines().next().map(str::to_owned)
 }
 
 #[cfg(test)]

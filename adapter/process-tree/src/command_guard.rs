@@ -56,6 +56,11 @@ pub fn enable() {
     }
 }
 
+/// Whether the process `leader` is guarded, or would be if this process had a program for the watchdog.
+pub fn is_watched(leader: u32) -> bool {
+    Commands::lock().leaders.contains(&leader)
+}
+
 /// Keeps its command from outliving this process.
 #[derive(Debug, Default)]
 pub struct CommandGuard(Option<u32>);

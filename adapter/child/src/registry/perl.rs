@@ -7,7 +7,7 @@
 //! version 2.5; each says why. [`crate::terminal`] answers `runInTerminal`.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde_json::{Value, json};
 use tandem_wire::Failure;
@@ -17,6 +17,7 @@ use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
 use super::super::profile::{ConditionProfile, ExpressionAssignment, IdlePause, Profile};
 use super::super::target::Target;
 use tandem_engine::LookOnlyRequests;
+use tandem_engine::builds::command;
 use tandem_engine::condition_language::{ConditionLanguage, either};
 use tandem_engine::description::{Description, EditorLanguage, Recognition};
 use tandem_process::SpawnSpec;
@@ -210,12 +211,12 @@ fn find_perl(target: &Target) -> Result<std::path::PathBuf, Failure> {
 /// Looks in the folders of modules; loading the module would take a second.
 fn has_module(perl: &Path, target: &Target) -> bool {
     let look = "for (@INC) { exit 0 if -e \"$_/Perl/LanguageServer.pm\" } exit 1";
-    let mut command = Command::new(perl);
-    command.args(["-e", look]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut query = Command::new(perl);
+    query.args(["-e", look]);
     if let Some(library) = target.variable("PERL5LIB") {
-        command.env("PERL5LIB", library);
+        query.env("PERL5LIB", library);
     }
-    command.status().is_ok_and(|status| status.success())
+    command::succeeds(query)
 }
 
 #[cfg(test)]

@@ -21,6 +21,8 @@ const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(1);
 const UNGUARDED_TIME: Duration = Duration::from_secs(1);
 /// Interval between two checks of a command without output.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// The first such interval after a command has closed its outputs, which most do as they end. It doubles.
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// Most bytes of a line; a longer one is split.
 const MAX_LINE_LEN: u64 = 64 << 10;
 /// Lines in the queue; the command waits when there are more.
@@ -86,10 +88,16 @@ fn follow(
         }
     };
     let deadline = Instant::now() + limit;
+    let mut pause = MIN_POLL_INTERVAL;
     loop {
         match read.recv_timeout(POLL_INTERVAL) {
             Ok(line) => each(&line),
             Err(RecvTimeoutError::Timeout) => {}
+            // It may close its outputs long before it ends.
+            Err(RecvTimeoutError::Disconnected) if is_running(&child) => {
+                std::thread::sleep(pause);
+                pause = (pause * 2).min(POLL_INTERVAL);
+            }
             Err(RecvTimeoutError::Disconnected) => break,
         }
         if guard.is_none() && begin.elapsed() > UNGUARDED_TIME {
@@ -117,6 +125,7 @@ fn end(child: &mut Child) {
     drop(child.wait());
 }
 
+/// Whether it has not ended. It is not reaped.
 fn is_running(child: &Child) -> bool {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     waitid(WaitId::Pid(Pid::from_child(child)), options).is_ok_and(|status| status.is_none())
@@ -147,6 +156,8 @@ fn lines_of(child: &mut Child) -> std::io::Result<Receiver<String>> {
 
 #[cfg(test)]
 mod tests {
+    use tandem_process_tree::command_guard;
+
     use super::*;
 
     fn run_script(script: &str) -> (Result<bool, String>, Vec<String>) {
@@ -182,6 +193,25 @@ mod tests {
         );
         assert_eq!(first_line_of("exit 0"), None);
         assert_eq!(first_line(Command::new("/nowhere/at/all")), None);
+    }
+
+    #[test]
+    fn a_query_is_guarded_after_a_second_also_without_its_outputs() {
+        for script in ["echo $$; exec sleep 30", "echo $$; exec sleep 30 >&- 2>&-"] {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]).stderr(Stdio::null());
+            let pid = std::cell::Cell::new(None);
+            let begin = Instant::now();
+            let is_guarded = || pid.get().is_some_and(command_guard::is_watched);
+            let failed = |reason: String| Failure::invalid(reason);
+            let failure = follow(command, QUERY_TIMEOUT, &is_guarded, &failed, &mut |line| {
+                pid.set(line.parse().ok());
+            })
+            .unwrap_err();
+            assert_eq!(failure.code, Failure::cancelled().code, "{script}: {failure:?}");
+            assert!(begin.elapsed() >= UNGUARDED_TIME, "{script}");
+            assert!(!is_guarded(), "{script}: its guard is left");
+        }
     }
 
     #[test]
