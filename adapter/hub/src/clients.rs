@@ -76,6 +76,20 @@ pub struct ClientIdentity {
     pub initialize_arguments: Value,
 }
 
+/// The author of something that outlives its client: what others see of one.
+#[derive(Debug, Clone)]
+pub struct Author {
+    pub id: ClientId,
+    pub name: String,
+    pub kind: ClientKind,
+}
+
+impl Author {
+    pub fn of(client: &Client) -> Self {
+        Self { id: client.id, name: client.identity.name.clone(), kind: client.identity.kind }
+    }
+}
+
 impl ClientIdentity {
     /// Reads `initialize`. Without a name in it, the client keeps its own.
     fn introduce(&mut self, initialize: &InitializeRequestArguments, arguments: &Value) {

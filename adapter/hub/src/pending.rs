@@ -7,6 +7,7 @@ use serde_json::Value;
 use tandem_wire::types::{MemoryEventBody, StoppedEventBody};
 
 use super::breakpoints::BreakpointScope;
+use super::clients::Author;
 use super::event::{ClientId, ClientRequest, Ticket};
 
 /// The effect of an answered request on the program, for all other clients.
@@ -19,17 +20,26 @@ pub enum SideEffect {
     Memory(MemoryEventBody),
 }
 
+/// Input that a client sends to the program's stdin. The client may leave before the program has it.
+#[derive(Debug, Clone)]
+pub struct ClientInput {
+    pub author: Author,
+    /// The part that others see.
+    pub text: String,
+    pub size: usize,
+    /// Whether stdin closes after it.
+    pub closes: bool,
+}
+
 /// The use of a reply when it arrives.
 #[derive(Debug, Clone)]
 pub enum ReplyAction {
     /// Send the broker's reply to the client as it is.
     Io(ClientRequest),
-    /// The same for input to the program: the part of the text that others see, and whether
-    /// stdin closes after it.
+    /// The same for input to the program.
     Write {
         request: ClientRequest,
-        text: String,
-        closes: bool,
+        input: ClientInput,
     },
     /// Send the engine's reply to the client with the client's ids. `stop` is the stop it belongs to,
     /// if it belongs to one.
@@ -145,9 +155,10 @@ impl PendingRequests {
         self.tickets_where(is_it).first().copied()
     }
 
-    /// Tickets of all requests of a client.
-    pub fn of_client(&self, client: ClientId) -> Vec<Ticket> {
-        self.tickets_where(|action| action.is_of(client))
+    /// Tickets of the requests that nobody needs when this client has left. Input that it sent is not among
+    /// them: a part of it would be in the program's stdin, and what the next client writes would follow it.
+    pub fn of_left_client(&self, client: ClientId) -> Vec<Ticket> {
+        self.tickets_where(|action| action.is_of(client) && !matches!(action, ReplyAction::Write { .. }))
     }
 
     /// Removes and returns all requests to the engine, except the one that ends the session: a host whose

@@ -54,6 +54,7 @@ use bodies::{invalidated, output_line, unset_show_user};
 use condition_check::ConditionChecks;
 use follow_call::Following;
 use program::{Phase, SessionProgram};
+use session_changes::client_input;
 use session_engine::{HeldRequest, SessionEngine};
 use start_up::{Configuration, StartUp};
 use tandem_engine::{EngineAnswer, EngineRequest};
@@ -329,11 +330,12 @@ impl State {
     fn request_io(&mut self, request: ClientRequest, io: IoRequest) {
         let client = request.client;
         let ticket = self.engine.pending.add(match &io {
-            IoRequest::Write { data, close } => ReplyAction::Write {
-                request,
-                text: session_changes::excerpt(&String::from_utf8_lossy(data)),
-                closes: *close,
-            },
+            IoRequest::Write { data, close } => {
+                let Some(input) = self.clients.get(client).map(|by| client_input(by, data, *close)) else {
+                    return;
+                };
+                ReplyAction::Write { request, input }
+            }
             IoRequest::Read(_) | IoRequest::ReadInput | IoRequest::Resize(_) => ReplyAction::Io(request),
         });
         self.effects.push(HubEffect::Io { ticket, client, request: io });

@@ -277,11 +277,12 @@ pub(super) fn bytes_written(written: usize) -> serde_json::Value {
     serde_json::to_value(InputProgress { bytes_written: written }).unwrap_or_default()
 }
 
-/// `data` of input that was written only in part.
-#[derive(Debug, serde::Serialize)]
-#[serde(rename_all = "camelCase")]
-struct InputProgress {
-    bytes_written: usize,
+/// `data` of the failure of a write that may have written a part.
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct InputProgress {
+    /// The number of bytes that the program's stdin took.
+    pub bytes_written: usize,
 }
 
 pub(super) fn closed_failure(why: &str) -> Failure {

@@ -187,7 +187,7 @@ impl State {
     /// Removes a client whose connection ended.
     pub(super) fn remove_client(&mut self, id: ClientId, reason: Option<&str>) {
         let Some(client) = self.clients.remove(id) else { return };
-        self.cancel_all(self.engine.pending.of_client(id));
+        self.cancel_all(self.engine.pending.of_left_client(id));
         self.pass_on_reverse_requests_of(id);
         self.cancel_following(id, None);
         // A client that only looked whether the session lives never joined it.

@@ -12,11 +12,11 @@ use tandem_wire::types::{
     self, EvaluateArguments, InputClosedBody, InputWaitBody, ReadInputBody, ReadOutputBody, WriteInputBody,
 };
 
-use super::State;
+use super::{State, output_line};
 use crate::event::{ClientRequest, IoAnswer, IoRequest, Ticket};
-use crate::pending::ReplyAction;
+use crate::pending::{ClientInput, ReplyAction};
 use tandem_process::input_wait::InputWaitKind;
-use tandem_process::stdin::InputRecord;
+use tandem_process::stdin::{InputProgress, InputRecord};
 use tandem_process::terminal_size::TerminalSize;
 use tandem_process::{OutputRead, ReadRequest, WaitPattern, WriteOutcome};
 
@@ -70,18 +70,42 @@ impl State {
 
     /// Sends the broker's reply to the client; reports input to the others.
     pub(super) fn receive_io_reply(&mut self, ticket: Ticket, result: Result<IoAnswer, Failure>) {
-        let action = self.engine.pending.take(ticket);
-        if let (Some(ReplyAction::Write { request, text, closes }), Ok(IoAnswer::Written(written))) =
-            (&action, &result)
-        {
-            self.report_input(request, text, *closes, written.bytes_written);
+        match self.engine.pending.take(ticket) {
+            Some(ReplyAction::Write { request, input }) => {
+                self.report_written(&input, &result);
+                self.respond(&request, result.map(body_of));
+            }
+            Some(ReplyAction::Io(request)) => self.respond(&request, result.map(body_of)),
+            _ => {}
         }
-        let Some(ReplyAction::Io(request) | ReplyAction::Write { request, .. }) = action else { return };
-        if matches!(&result, Ok(IoAnswer::Written(written)) if written.stdin_closed) {
-            let body = InputClosedBody { client: self.name_of(request.client) };
-            self.broadcast("inputClosed", &types::body(&body));
+    }
+
+    /// Reports how much of a client's input the program's stdin took. A client that has left does not get the
+    /// response, and cannot write the rest.
+    fn report_written(&mut self, input: &ClientInput, result: &Result<IoAnswer, Failure>) {
+        let InputProgress { bytes_written } = match result {
+            Ok(IoAnswer::Written(written)) => {
+                self.report_input(input, written.bytes_written, input.closes);
+                if written.stdin_closed {
+                    let body = InputClosedBody { client: input.author.name.clone() };
+                    self.broadcast("inputClosed", &types::body(&body));
+                }
+                return;
+            }
+            Ok(_) => return,
+            Err(failure) => types::read(&failure.data),
+        };
+        if bytes_written > 0 {
+            self.report_input(input, bytes_written, false);
         }
-        self.respond(&request, result.map(body_of));
+        if self.clients.get(input.author.id).is_none() && self.program.is_live() {
+            let ClientInput { author, size, .. } = input;
+            let line = format!(
+                "{} left while it wrote to the program's stdin, which took {bytes_written} of {size} bytes",
+                author.name
+            );
+            self.broadcast_to_joined("output", &output_line("console", &line));
+        }
     }
 }
 

@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use tandem_wire::{Failure, Message, Request};
 
 use super::State;
-use crate::event::{ClientId, ClientOrigin, HubEffect, HubEvent, Ticket, Timer};
+use crate::event::{ClientId, ClientOrigin, HubEffect, HubEvent, IoAnswer, Ticket, Timer};
 use tandem_engine::{EngineAnswer, EngineEvent, EngineRequest};
+use tandem_process::WriteOutcome;
 
 pub(super) const EDITOR: ClientId = ClientId(1);
 pub(super) const AGENT: ClientId = ClientId(2);
@@ -149,6 +150,9 @@ impl TwoClients {
                             }
                             "output" => format!("output {}", event.body["output"]),
                             "memory" => format!("memory {}", event.body["count"]),
+                            "sessionChanged" if event.body["change"] == "input" => {
+                                format!("input {}", event.body["bytes"])
+                            }
                             other => other.to_owned(),
                         },
                         Message::Request(request) => request.command,
@@ -482,6 +486,38 @@ fn console_input_and_memory_writes_of_a_client_are_reported_to_the_others() {
         session.reply("writeMemory", Ok(body));
         let memory = format!("editor: memory {count}");
         assert_eq!(session.take_received(), ["agent: ok writeMemory", &memory, "editor: invalidated"]);
+    }
+}
+
+/// A part of it would be in the program's stdin, and the input of the next client would follow it.
+#[test]
+fn input_of_a_client_that_leaves_is_written_and_reported() {
+    let taken = |bytes_written| WriteOutcome { bytes_written, stdin_closed: false };
+    let cut = || Failure::cancelled().data(json!({ "bytesWritten": 2 }));
+    let line = "output tandem-mcp left while it wrote to the program's stdin, which took";
+    let cases = [
+        (Ok(IoAnswer::Written(taken(5))), vec!["input 5".to_owned()]),
+        (Err(cut()), vec!["input 2".to_owned(), format!("{line} 2 of 5 bytes\\n")]),
+        (Err(Failure::cancelled()), vec![format!("{line} 0 of 5 bytes\\n")]),
+    ];
+    for (result, expected) in cases {
+        let mut session = TwoClients::launched(true);
+        session.request(EDITOR, "sessionInfo", json!({ "subscribe": true }));
+        let arguments = json!({ "data": "hello" });
+        let request = Request { seq: 100, command: "processWriteInput".into(), arguments };
+        let message = Message::Request(request);
+        let effects = session.state.handle(HubEvent::ClientMessage { client: AGENT, message });
+        let written = |effect: &HubEffect| match effect {
+            HubEffect::Io { ticket, .. } => Some(*ticket),
+            _ => None,
+        };
+        let ticket = effects.iter().find_map(written).expect("nothing is written");
+        let effects = session.state.handle(HubEvent::ClientLeft { client: AGENT });
+        assert!(!effects.iter().any(|effect| matches!(effect, HubEffect::Cancel { .. })));
+        session.take_received();
+        session.feed(HubEvent::IoReplied { ticket, result });
+        let expected: Vec<_> = expected.into_iter().map(|line| format!("editor: {line}")).collect();
+        assert_eq!(session.take_received(), expected);
     }
 }
 

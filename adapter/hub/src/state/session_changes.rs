@@ -11,8 +11,9 @@ use tandem_wire::types::{self, SessionChangedBody};
 use super::{State, output_line};
 use crate::access::AgentAccess;
 use crate::breakpoints::BreakpointChanges;
-use crate::clients::{Client, ClientKind, HandshakeStage};
+use crate::clients::{Author, Client, ClientKind, HandshakeStage};
 use crate::event::{ClientId, ClientRequest};
+use crate::pending::ClientInput;
 
 /// Maximum length of a text in a report, characters.
 const MAX_TEXT: usize = 500;
@@ -28,15 +29,26 @@ pub(super) fn excerpt(text: &str) -> String {
     if letters.next().is_some() { format!("{start}…") } else { start }
 }
 
+/// Input that a client sends, with the part of its text that others see.
+pub(super) fn client_input(by: &Client, data: &[u8], closes: bool) -> ClientInput {
+    let text = excerpt(&String::from_utf8_lossy(data));
+    ClientInput { author: Author::of(by), text, size: data.len(), closes }
+}
+
 /// The body of a `sessionChanged` event about a client.
 pub(super) fn change<T: Serialize>(session: &str, change: &str, by: &Client, details: &T) -> Value {
+    change_of(session, change, &Author::of(by), details)
+}
+
+/// The same about a client that may have left.
+fn change_of<T: Serialize>(session: &str, change: &str, by: &Author, details: &T) -> Value {
     debug_assert!(extensions::find_change(change).is_some(), "undocumented change `{change}`");
     types::body(&SessionChangedBody {
         session: Some(session.to_owned()),
         change: change.to_owned(),
-        client: Some(by.identity.name.clone()),
+        client: Some(by.name.clone()),
         client_id: Some(by.id.0),
-        kind: Some(by.identity.kind.as_str().to_owned()),
+        kind: Some(by.kind.as_str().to_owned()),
         rest: types::fields(details),
         ..SessionChangedBody::default()
     })
@@ -126,14 +138,13 @@ impl State {
         self.broadcast("sessionChanged", &body);
     }
 
-    /// Reports input to the program's stdin. A person's input may be a password: agents
-    /// learn only its length.
-    pub(super) fn report_input(&mut self, request: &ClientRequest, text: &str, closes: bool, bytes: usize) {
-        let Some(client) = self.clients.get(request.client) else { return };
-        let by_person = client.identity.kind == ClientKind::Editor;
+    /// Reports the part of a client's input that the program's stdin took. A person's input may be a
+    /// password: agents learn only its length.
+    pub(super) fn report_input(&mut self, input: &ClientInput, bytes: usize, closed: bool) {
+        let by_person = input.author.kind == ClientKind::Editor;
         let body_with =
-            |text| change(&self.session, "input", client, &InputWritten { bytes, closed: closes, text });
-        let (whole, without_text) = (body_with(Some(text)), body_with(None));
+            |text| change_of(&self.session, "input", &input.author, &InputWritten { bytes, closed, text });
+        let (whole, without_text) = (body_with(Some(input.text.as_str())), body_with(None));
         for id in self.clients.ready() {
             let is_agent =
                 self.clients.get(id).is_some_and(|client| client.identity.kind == ClientKind::Agent);
