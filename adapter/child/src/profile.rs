@@ -2,6 +2,7 @@
 //! in [`super::registry`] implement it, mostly as data; [`super::session`] acts on it.
 
 mod conditions;
+mod console;
 
 use std::path::Path;
 use std::process::Command;
@@ -11,6 +12,7 @@ use tandem_wire::Failure;
 use tandem_wire::types::{DapVariable, StoppedEventBody};
 
 pub(super) use self::conditions::ConditionProfile;
+pub(super) use self::console::ConsoleProfile;
 pub(super) use super::differences::{AttachCorrection, ExpressionAssignment, IdlePause, KeptValue};
 use super::launch_plan::LaunchPlan;
 use super::target::Target;
@@ -132,9 +134,8 @@ pub(super) trait Profile: ConditionProfile {
         None
     }
 
-    /// The commands in the adapter's console that select a thread and step it, `alone` or with others, by one
-    /// instruction, for an adapter that may have no request for it.
-    fn instruction_step(&self, _command: &str, _thread: i64, _alone: bool) -> Option<[String; 2]> {
+    /// The commands of the adapter's console, for an adapter that lacks requests.
+    fn console(&self) -> Option<&dyn ConsoleProfile> {
         None
     }
 
@@ -201,23 +202,6 @@ pub(super) trait Profile: ConditionProfile {
     /// breakpoint in another thread has interrupted, here that of the thread `stepping`. A `continue`
     /// resumes the kept step.
     fn refusal_of_step(&self, _thread: i64, _stepping: i64) -> Option<Failure> {
-        None
-    }
-
-    /// The console command by which it forgets the steps of a thread that stops have interrupted, for an
-    /// adapter that otherwise completes them: after a `continue` the program would stop where the step ends.
-    fn discard_of_steps(&self) -> Option<&'static str> {
-        None
-    }
-
-    /// The console command that shows where the data is that a `dataBreakpointInfo` names, for an adapter
-    /// that answers with the address of a copy if a register holds the data.
-    fn location_query(&self, _arguments: &Value) -> Option<String> {
-        None
-    }
-
-    /// The register in the answer to that command.
-    fn location_outside_memory<'a>(&self, _answer: &'a str) -> Option<&'a str> {
         None
     }
 

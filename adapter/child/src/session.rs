@@ -17,6 +17,7 @@
 mod adapter_events;
 mod assigning;
 mod conditions;
+mod console;
 mod correcting;
 mod data;
 mod data_locations;
@@ -309,17 +310,7 @@ impl AdapterSession {
                 Box::pin(self.disconnect(terminate_debuggee == Some(true))).await;
                 Ok(Value::Null)
             }
-            "setExceptionBreakpoints" => {
-                let capabilities = self.capabilities();
-                let mut filters = types::read(&arguments);
-                translate::exception_filters(&mut filters, &capabilities);
-                Box::pin(self.choose_panics(&mut filters, &cancel)).await;
-                let capabilities = self.adapters_own(&capabilities);
-                if translate::announced_filters(&capabilities).is_empty() {
-                    return Ok(Value::Null);
-                }
-                self.ask(&command, types::body(&filters), &cancel).await
-            }
+            "setExceptionBreakpoints" => Box::pin(self.set_exception_filters(&arguments, &cancel)).await,
             "setFunctionBreakpoints" if !self.can("supportsFunctionBreakpoints") => {
                 Ok(translate::refuse_breakpoints(&arguments, self.profile.name()))
             }

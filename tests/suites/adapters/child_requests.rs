@@ -62,7 +62,7 @@ async fn a_request_right_after_a_resume_is_answered_while_the_program_runs() -> 
 #[tokio::test]
 async fn a_data_breakpoint_the_adapter_would_not_survive_is_refused_alone() -> anyhow::Result<()> {
     let (source, mut editor) = (Subject::Lldb.source(), editor()?);
-    editor.launch_child(Subject::Lldb.launch(), &source, &[Subject::Lldb.line("handle")]).await?;
+    editor.launch_child(with_own_prefix(), &source, &[Subject::Lldb.line("handle")]).await?;
     editor.ok("processWriteInput", json!({ "data": "x\n" })).await?;
     let (thread, frame) = editor.stop().await?;
     let scopes = editor.ok("scopes", json!({ "frameId": frame["id"] })).await?;
@@ -71,7 +71,7 @@ async fn a_data_breakpoint_the_adapter_would_not_survive_is_refused_alone() -> a
     let info = json!({ "variablesReference": locals, "name": rows["variables"][0]["name"] });
     let id = editor.ok("dataBreakpointInfo", info).await?["dataId"].clone();
     let requests =
-        json!({ "breakpoints": [{ "dataId": "no such" }, { "dataId": id, "accessType": "write" }] });
+        json!({ "breakpoints": [{ "dataId": "no such" }, { "dataId": &id, "accessType": "write" }] });
     let body = editor.ok("setDataBreakpoints", requests).await?;
     assert_eq!(body["breakpoints"][0]["verified"], false, "{body}");
     assert!(body["breakpoints"][0]["message"].as_str().is_some_and(|why| why.contains("no such")), "{body}");
@@ -80,8 +80,10 @@ async fn a_data_breakpoint_the_adapter_would_not_survive_is_refused_alone() -> a
     let frame_id = &frame["id"];
     let info = editor.ok("dataBreakpointInfo", json!({ "frameId": frame_id, "name": "total" })).await?;
     assert!(info["description"].as_str().is_some_and(|text| text.ends_with(" total")), "{info}");
-    let watch = json!({ "breakpoints": [{ "dataId": info["dataId"], "accessType": "write" }] });
-    let watched = editor.ok("setDataBreakpoints", watch).await?["breakpoints"][0].clone();
+    // lldb names none of several by itself.
+    let both = [&id, &info["dataId"]].map(|id| json!({ "dataId": id, "accessType": "write" }));
+    let watched =
+        editor.ok("setDataBreakpoints", json!({ "breakpoints": both })).await?["breakpoints"][1].clone();
     let line = json!([{ "line": Subject::Lldb.line("handle"), "hitCondition": "9" }]);
     editor.ok("setBreakpoints", json!({ "source": { "path": source }, "breakpoints": line })).await?;
     editor.ok("continue", json!({ "threadId": thread })).await?;
@@ -91,11 +93,18 @@ async fn a_data_breakpoint_the_adapter_would_not_survive_is_refused_alone() -> a
     editor.finish().await
 }
 
+/// A launch whose user marks commands in the console in another way: Tandem's own are marked so, too.
+fn with_own_prefix() -> Value {
+    let mut launch = Subject::Lldb.launch();
+    launch["commandEscapePrefix"] = json!(":");
+    launch
+}
+
 /// lldb-dap 19 found data in frames only, and stepped a line for an instruction.
 #[tokio::test]
 async fn a_global_is_watched_without_a_frame_and_a_step_is_of_one_instruction() -> anyhow::Result<()> {
     let (source, mut editor) = (Subject::Lldb.source(), editor()?);
-    editor.launch_child(Subject::Lldb.launch(), &source, &[Subject::Lldb.line("handle")]).await?;
+    editor.launch_child(with_own_prefix(), &source, &[Subject::Lldb.line("handle")]).await?;
     editor.ok("processWriteInput", json!({ "data": "x\n" })).await?;
     let (thread, frame) = editor.stop().await?;
     let local = editor.ok("dataBreakpointInfo", json!({ "name": "length" })).await?;

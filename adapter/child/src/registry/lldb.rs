@@ -1,6 +1,7 @@
 //! C, C++, Rust and other native code through lldb-dap (LLVM 18 and later): it asks us to start the program.
 //! Not here: Rust's formatters ([`crate::rust`]), and one-line summaries of values ([`crate::summaries`]).
 
+mod console;
 mod data_names;
 mod evaluate_names;
 mod init_commands;
@@ -16,7 +17,7 @@ use self::literals::{is_literal, number_of};
 use super::super::adapter_attributes::AdapterAttributes;
 use super::super::find::{self, AdapterSearch};
 use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
-use super::super::profile::{ConditionProfile, ExpressionAssignment, Profile};
+use super::super::profile::{ConditionProfile, ConsoleProfile, ExpressionAssignment, Profile};
 use super::super::rust;
 use super::super::target::Target;
 use tandem_engine::condition_language::ConditionLanguage;
@@ -143,12 +144,8 @@ impl Profile for Lldb {
         }
     }
 
-    fn location_query(&self, arguments: &Value) -> Option<String> {
-        data_names::location_query(&types::read(arguments))
-    }
-
-    fn location_outside_memory<'a>(&self, answer: &'a str) -> Option<&'a str> {
-        data_names::location_outside_memory(answer)
+    fn console(&self) -> Option<&dyn ConsoleProfile> {
+        Some(self)
     }
 
     /// It does not name the function.
@@ -168,11 +165,6 @@ impl Profile for Lldb {
     /// `configurationDone` is answered before the program runs, and what does not run is not interrupted.
     fn misses_pauses(&self) -> bool {
         true
-    }
-
-    /// The first plan of a thread is lldb's own.
-    fn discard_of_steps(&self) -> Option<&'static str> {
-        Some("`thread plan discard 1")
     }
 
     fn is_native(&self) -> bool {
@@ -207,12 +199,6 @@ impl Profile for Lldb {
         types::set(capabilities, "supportsSteppingGranularity", true);
     }
 
-    fn instruction_step(&self, command: &str, thread: i64, alone: bool) -> Option<[String; 2]> {
-        let step = if command == "next" { "step-inst-over" } else { "step-inst" };
-        let others = if alone { "this-thread" } else { "while-stepping" };
-        Some([format!("`thread select -t {thread}"), format!("`thread {step} -m {others}")])
-    }
-
     /// Before version 21 it counts bytes to go back, not instructions.
     fn disassembles_forward_only(&self) -> bool {
         true
@@ -226,6 +212,7 @@ impl Profile for Lldb {
     /// lldb, which has a negative number (where the loader reports a library), and lldb reports that one.
     /// Version 19 reports a data breakpoint with the reason of others.
     fn correct_stop(&self, stop: &mut StoppedEventBody, pausing: bool) {
+        console::name_watchpoint(stop);
         let text = stop.description.as_deref().or(stop.text.as_deref()).unwrap_or_default();
         if stop.reason == "breakpoint" && text.starts_with("watchpoint ") {
             stop.reason = "data breakpoint".into();

@@ -1,16 +1,17 @@
-//! Data breakpoints: what an expression names without a frame, and ids that the adapter must not see.
+//! Data breakpoints: what an expression names without a frame, ids that the adapter must not see, and the
+//! breakpoint of a stop.
 //!
 //! Not here: what an id means, and how long it is valid, which the hub decides.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tandem_wire::Failure;
-use tandem_wire::types::{self, StackTraceResponseBody, ThreadsResponseBody};
+use tandem_wire::types::{self, Breakpoint, BreakpointTarget, StackTraceResponseBody, ThreadsResponseBody};
 use tokio_util::sync::CancellationToken;
 
 use super::super::translate;
-use super::AdapterSession;
 use super::data_locations::describe_data;
+use super::{AdapterSession, console};
 
 /// Frames among which the outermost one is searched for.
 const MAX_FRAMES: usize = 1000;
@@ -68,7 +69,29 @@ pub(super) async fn set_breakpoints(
     cancel: &CancellationToken,
 ) -> Result<Value, Failure> {
     let taken = translate::take_data_breakpoints(&mut arguments, |id| session.profile.accepts_data_id(id));
+    let requested = types::list_mut(&mut arguments, "breakpoints").cloned().unwrap_or_default();
     let mut answer = session.ask("setDataBreakpoints", arguments, cancel).await?;
+    if let Some(console) = session.profile.console()
+        && let Some(breakpoints) = types::list_mut(&mut answer, "breakpoints")
+        && breakpoints.iter().any(has_no_id)
+    {
+        let listed = console::run(session, console, console.list_of_watched(), None, cancel).await;
+        let listed = listed.unwrap_or_default();
+        for (breakpoint, request) in breakpoints.iter_mut().zip(requested) {
+            let BreakpointTarget { data_id, .. } = types::read(&request);
+            if has_no_id(breakpoint)
+                && let Some(id) = data_id.and_then(|data_id| console.watched_id(&listed, &data_id))
+            {
+                types::set(breakpoint, "id", id);
+            }
+        }
+    }
     translate::insert_answers(&mut answer, taken);
     Ok(answer)
+}
+
+/// Whether the adapter has set a breakpoint and not numbered it: no stop would name it.
+fn has_no_id(breakpoint: &Value) -> bool {
+    let Breakpoint { id, verified, .. } = types::read(breakpoint);
+    verified && id.is_none()
 }

@@ -5,12 +5,10 @@
 use serde::Deserialize;
 use serde_json::Value;
 use tandem_wire::Failure;
-use tandem_wire::types::{
-    self, DataBreakpointInfoResponseBody, EvaluateArguments, EvaluateResponseBody, optional,
-};
+use tandem_wire::types::{self, DataBreakpointInfoResponseBody, optional};
 use tokio_util::sync::CancellationToken;
 
-use super::AdapterSession;
+use super::{AdapterSession, console};
 
 /// The data that a `dataBreakpointInfo` names in a frame.
 #[derive(Debug, Default, Deserialize)]
@@ -27,18 +25,13 @@ pub(super) async fn describe_data(
     arguments: Value,
     cancel: &CancellationToken,
 ) -> Result<Value, Failure> {
-    if let Some(query) = session.profile.location_query(&arguments) {
+    if let Some(console) = session.profile.console()
+        && let Some(query) = console.location_query(&arguments)
+    {
         let DataInFrame { name, frame_id } = types::read(&arguments);
-        let query = EvaluateArguments {
-            expression: query,
-            frame_id,
-            context: Some("repl".into()),
-            ..EvaluateArguments::default()
-        };
-        let answer = session.ask("evaluate", types::body(&query), cancel).await;
         // A name that the command does not find may be an expression.
-        let answer: EvaluateResponseBody = types::read(&answer.unwrap_or_default());
-        if let Some(location) = session.profile.location_outside_memory(&answer.result) {
+        let answer = console::run(session, console, &query, frame_id, cancel).await.unwrap_or_default();
+        if let Some(location) = console.location_outside_memory(&answer) {
             return Ok(types::body(&DataBreakpointInfoResponseBody {
                 description: format!("`{name}` is in `{location}`; only memory can be watched"),
                 ..DataBreakpointInfoResponseBody::default()

@@ -5,12 +5,13 @@
 use serde::Deserialize;
 use serde_json::Value;
 use tandem_wire::command::Execution;
-use tandem_wire::types::{self, EvaluateArguments, EvaluateResponseBody};
+use tandem_wire::types;
 use tandem_wire::{ErrorCode, Failure};
 use tokio_util::sync::CancellationToken;
 
+use super::super::profile::ConsoleProfile;
 use super::super::state::ChildEvent;
-use super::AdapterSession;
+use super::{AdapterSession, console};
 
 /// The arguments of `next` and `stepIn` (DAP), as far as a step of one instruction needs them.
 #[derive(Debug, Default, Deserialize)]
@@ -41,26 +42,25 @@ pub(super) async fn step(
 ) -> Result<Value, Failure> {
     let step: StepToMake = types::read(&arguments);
     let alone = step.single_thread == Some(true);
-    let Some([select, make]) = session.profile.instruction_step(command, step.thread_id, alone) else {
+    let Some(console) = session.profile.console() else {
         return session.ask(command, arguments, cancel).await;
     };
-    run_command(session, select, cancel).await?;
+    let [select, make] = console.instruction_step(command, step.thread_id, alone);
+    run_command(session, console, &select, cancel).await?;
     session.learn(|known| known.step.begin(&arguments));
     drop(session.decide(ChildEvent::RequestSent(Execution::Step)));
-    run_command(session, make, cancel).await?;
+    run_command(session, console, &make, cancel).await?;
     Ok(Value::Null)
 }
 
 async fn run_command(
     session: &AdapterSession,
-    command: String,
+    console: &dyn ConsoleProfile,
+    command: &str,
     cancel: &CancellationToken,
 ) -> Result<(), Failure> {
-    let context = Some("repl".to_owned());
-    let arguments = EvaluateArguments { expression: command, context, ..EvaluateArguments::default() };
-    let answer = session.ask("evaluate", types::body(&arguments), cancel).await?;
-    let EvaluateResponseBody { result, .. } = types::read(&answer);
-    match result.split_once("error: ") {
+    let printed = console::run(session, console, command, None, cancel).await?;
+    match printed.split_once("error: ") {
         Some((_, reason)) => {
             let message = format!("cannot step by one instruction: {}", reason.trim());
             Err(Failure::new(ErrorCode::EngineFailed, message).hint("step by lines"))

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::rust::{PANIC, PANIC_FILTER};
 use super::super::signals::{GO_FAULT_FRAMES, go_fault};
-use super::super::translate::AnnouncedFilter;
+use super::super::translate::{self, AnnouncedFilter};
 use super::AdapterSession;
 use super::conditions::QUERY_TIMEOUT;
 use tandem_engine::ExceptionFilter;
@@ -51,7 +51,7 @@ impl AdapterSession {
     }
 
     /// The capabilities without the panic filter.
-    pub(super) fn adapters_own(&self, capabilities: &Value) -> Value {
+    fn adapters_own(&self, capabilities: &Value) -> Value {
         let mut own = capabilities.clone();
         if let Some(filters) = types::list_mut(&mut own, FILTERS) {
             filters.retain(|filter| !is_of_panics(filter));
@@ -59,8 +59,24 @@ impl AdapterSession {
         own
     }
 
+    /// Sets exception filters, those for panics by a breakpoint.
+    pub(super) async fn set_exception_filters(
+        self: &Arc<Self>,
+        arguments: &Value,
+        cancel: &CancellationToken,
+    ) -> Result<Value, Failure> {
+        let capabilities = self.capabilities();
+        let mut filters = types::read(arguments);
+        translate::exception_filters(&mut filters, &capabilities);
+        self.choose_panics(&mut filters, cancel).await;
+        if translate::announced_filters(&self.adapters_own(&capabilities)).is_empty() {
+            return Ok(Value::Null);
+        }
+        self.ask("setExceptionBreakpoints", types::body(&filters), cancel).await
+    }
+
     /// Removes the filter from the adapter's request, and sets or removes the stop at panics.
-    pub(super) async fn choose_panics(
+    async fn choose_panics(
         self: &Arc<Self>,
         arguments: &mut SetExceptionBreakpointsArguments,
         cancel: &CancellationToken,

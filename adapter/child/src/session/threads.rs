@@ -8,10 +8,10 @@
 use serde_json::Value;
 use tandem_wire::Failure;
 use tandem_wire::command::{Execution, execution};
-use tandem_wire::types::{self, EvaluateArguments, StackTraceResponseBody, ThreadRequestArguments};
+use tandem_wire::types::{self, StackTraceResponseBody, ThreadRequestArguments};
 use tokio_util::sync::CancellationToken;
 
-use super::AdapterSession;
+use super::{AdapterSession, console};
 
 impl AdapterSession {
     /// Whether the adapter keeps an interrupted step of the thread that this request steps, so that
@@ -32,19 +32,14 @@ impl AdapterSession {
 
     /// Has the adapter forget the steps that stops have interrupted, before the program resumes without one.
     pub(super) async fn discard_kept_steps(&self, cancel: &CancellationToken) {
-        let Some(command) = self.profile.discard_of_steps() else { return };
+        let Some(console) = self.profile.console() else { return };
         for thread in self.learn(|known| known.step.take_interrupted()) {
             // A thread that has ended has no frame and no step.
             let stack = self.ask("stackTrace", types::top_frames(Some(thread), 1), cancel).await;
             let stack: StackTraceResponseBody = types::read(&stack.unwrap_or_default());
             let Some(frame) = stack.stack_frames.first() else { continue };
-            let arguments = EvaluateArguments {
-                expression: command.to_owned(),
-                frame_id: Some(frame.id),
-                context: Some("repl".into()),
-                ..EvaluateArguments::default()
-            };
-            if let Err(failure) = self.ask("evaluate", types::body(&arguments), cancel).await {
+            let discarded = console::run(self, console, console.discard_of_steps(), Some(frame.id), cancel);
+            if let Err(failure) = discarded.await {
                 tracing::debug!(%failure, thread, "the adapter may complete an interrupted step");
             }
         }

@@ -35,7 +35,7 @@ pub(super) fn location_query(query: &DataQuery) -> Option<String> {
     let is_of_row = query.variables_reference.unwrap_or_default() != 0;
     let name = query.name.trim();
     let is_variable = !is_of_row && query.as_address != Some(true) && names_data(name);
-    (is_variable && name.chars().all(is_path)).then(|| format!("`frame variable -L -- {name}"))
+    (is_variable && name.chars().all(is_path)).then(|| format!("frame variable -L -- {name}"))
 }
 
 /// The register in an answer such as `rbx: (int) r = 5`.
@@ -121,7 +121,7 @@ mod tests {
         for name in ["r", "p->list[2].n", "*p", "::total"] {
             assert_eq!(
                 query(json!({ "name": name, "frameId": 1 })),
-                Some(format!("`frame variable -L -- {name}"))
+                Some(format!("frame variable -L -- {name}"))
             );
         }
         for name in ["&total", "0x1000", "f(x)", "a + b", "r\nquit", ""] {

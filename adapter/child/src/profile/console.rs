@@ -1,0 +1,31 @@
+//! The part of an adapter's profile that is about commands of its console, for what Tandem finds no request
+//! for. [`crate::session`] sends them. Not here: commands that users type.
+
+use serde_json::Value;
+
+/// The commands of an adapter's console that Tandem sends, without what marks a command there.
+pub(crate) trait ConsoleProfile: Send + Sync {
+    /// The text that marks an expression as a command in a session with these attributes.
+    fn command_prefix(&self, attributes: &Value) -> String;
+
+    /// The commands that select a thread and step it, `alone` or with others, by one instruction.
+    fn instruction_step(&self, command: &str, thread: i64, alone: bool) -> [String; 2];
+
+    /// The command by which it forgets the steps of a thread that stops have interrupted. It would complete
+    /// them: after a `continue` the program would stop where the step ends.
+    fn discard_of_steps(&self) -> &'static str;
+
+    /// The command that shows where the data is that a `dataBreakpointInfo` names: the adapter answers with
+    /// the address of a copy if a register holds the data.
+    fn location_query(&self, arguments: &Value) -> Option<String>;
+
+    /// The register in the answer to that command.
+    fn location_outside_memory<'a>(&self, answer: &'a str) -> Option<&'a str>;
+
+    /// The command that lists the data that is watched: some versions do not number data breakpoints.
+    fn list_of_watched(&self) -> &'static str;
+
+    /// The id of the data breakpoint with this `dataId` in the answer to that command. A stop there has the
+    /// same id, which no breakpoint of another kind has.
+    fn watched_id(&self, answer: &str, data_id: &str) -> Option<i64>;
+}

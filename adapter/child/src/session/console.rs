@@ -1,0 +1,35 @@
+//! Commands in the adapter's console, for what it has no request for.
+//!
+//! Not here: the commands, which are in the adapter's profile.
+
+use serde_json::Value;
+use tandem_wire::Failure;
+use tandem_wire::types::{self, EvaluateArguments, EvaluateResponseBody};
+use tokio_util::sync::CancellationToken;
+
+use super::super::profile::ConsoleProfile;
+use super::AdapterSession;
+
+/// Runs a command, in a frame if there is one; returns what it prints.
+///
+/// # Errors
+/// The adapter's own. A command that fails may only print why.
+pub(super) async fn run(
+    session: &AdapterSession,
+    console: &dyn ConsoleProfile,
+    command: &str,
+    frame_id: Option<i64>,
+    cancel: &CancellationToken,
+) -> Result<String, Failure> {
+    let attributes = session.live().as_ref().map(|live| Value::clone(&live.plan.arguments));
+    let prefix = console.command_prefix(attributes.as_ref().unwrap_or(&Value::Null));
+    let arguments = EvaluateArguments {
+        expression: format!("{prefix}{command}"),
+        frame_id,
+        context: Some("repl".to_owned()),
+        ..EvaluateArguments::default()
+    };
+    let answer = session.ask("evaluate", types::body(&arguments), cancel).await?;
+    let EvaluateResponseBody { result, .. } = types::read(&answer);
+    Ok(result)
+}
