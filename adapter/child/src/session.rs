@@ -277,6 +277,9 @@ impl AdapterSession {
                 (command, arguments, joined)
             }
         };
+        if command == "dataBreakpointInfo" {
+            return Box::pin(data::find(self, arguments, &cancel)).await;
+        }
         self.handle_command(command, arguments, &joined, cancel).await.map(EngineAnswer::from)
     }
 
@@ -371,7 +374,9 @@ impl AdapterSession {
                     "next" | "stepIn" if instruction_steps::need_command(&self, &arguments) => {
                         return Box::pin(instruction_steps::step(&self, &command, arguments, &cancel)).await;
                     }
-                    "dataBreakpointInfo" => return Box::pin(data::find(&self, arguments, &cancel)).await,
+                    "dataBreakpointInfo" => {
+                        return data_locations::describe_data(&self, arguments, &cancel).await;
+                    }
                     "setDataBreakpoints" => {
                         return Box::pin(data::set_breakpoints(&self, arguments, &cancel)).await;
                     }

@@ -99,6 +99,9 @@ impl EngineRequest {
 pub enum EngineAnswer {
     /// The body of the DAP response, with the engine's ids.
     Body(Value),
+    /// The body of the response to `dataBreakpointInfo` about data in a scope that is the same at each stop
+    /// of this session. DAP's `canPersist` means later sessions, too.
+    LastingData(Value),
     /// The answer to [`EngineRequest::Terminate`] if the program got a signal, which a stopped program
     /// handles when it resumes.
     SignalPending,
@@ -108,7 +111,7 @@ impl EngineAnswer {
     /// The body of the DAP response.
     pub fn into_body(self) -> Value {
         match self {
-            Self::Body(body) => body,
+            Self::Body(body) | Self::LastingData(body) => body,
             Self::SignalPending => Value::Null,
         }
     }

@@ -267,11 +267,12 @@ impl State {
     fn receive_engine_reply(&mut self, ticket: Ticket, result: Result<EngineAnswer, Failure>) {
         let action = self.engine.pending.take(ticket);
         let is_signal_pending = matches!(result, Ok(EngineAnswer::SignalPending));
+        let is_lasting = matches!(result, Ok(EngineAnswer::LastingData(_)));
         let result = result.map(EngineAnswer::into_body);
         match action {
             None | Some(ReplyAction::Ignore) => {}
             Some(ReplyAction::Inspect { request, stop, effect }) => {
-                self.receive_inspect_reply(&request, stop, effect, result);
+                self.receive_inspect_reply(&request, stop.filter(|_| !is_lasting), effect, result);
             }
             Some(ReplyAction::Launch(request)) => self.receive_launch_reply(&request, result),
             // The broker replies elsewhere.

@@ -110,6 +110,8 @@ async fn a_global_is_watched_without_a_frame_and_a_step_is_of_one_instruction() 
     let local = editor.ok("dataBreakpointInfo", json!({ "name": "length" })).await?;
     assert_eq!(local["dataId"], Value::Null, "{local}");
     let info = editor.ok("dataBreakpointInfo", json!({ "name": "total" })).await?;
+    let named = json!({ "name": "total", "frameId": frame["id"] });
+    assert_eq!(editor.ok("dataBreakpointInfo", named).await?["dataId"], info["dataId"]);
     let next = addresses(&mut editor, &frame["instructionPointerReference"], 1, 1).await?.remove(0);
     editor.ok("next", json!({ "threadId": thread, "granularity": "instruction" })).await?;
     assert_eq!(editor.event("stopped").await?["reason"], "step");

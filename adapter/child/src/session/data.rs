@@ -1,17 +1,23 @@
-//! Data breakpoints: what an expression names without a frame, ids that the adapter must not see, and the
+//! Data breakpoints: what an expression names in the global scope, ids that the adapter must not see, and the
 //! breakpoint of a stop.
 //!
 //! Not here: what an id means, and how long it is valid, which the hub decides.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tandem_wire::Failure;
-use tandem_wire::types::{self, Breakpoint, BreakpointTarget, StackTraceResponseBody, ThreadsResponseBody};
+use tandem_wire::types::{
+    self, Breakpoint, BreakpointTarget, DataBreakpointInfoResponseBody, StackTraceResponseBody,
+    ThreadsResponseBody,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::super::translate;
 use super::data_locations::describe_data;
 use super::{AdapterSession, console};
+use tandem_engine::EngineAnswer;
 
 /// Frames among which the outermost one is searched for.
 const MAX_FRAMES: usize = 1000;
@@ -36,21 +42,61 @@ impl DataInScope {
 }
 
 /// Answers `dataBreakpointInfo`. Without a frame, an expression means what it does in the global scope,
-/// also for an adapter that finds nothing without one.
+/// also for an adapter that finds nothing without one. In a scope, it may mean that too.
 pub(super) async fn find(
-    session: &AdapterSession,
+    session: Arc<AdapterSession>,
     mut arguments: Value,
     cancel: &CancellationToken,
-) -> Result<Value, Failure> {
-    let mut data: DataInScope = types::read(&arguments);
+) -> Result<EngineAnswer, Failure> {
+    let data: DataInScope = types::read(&arguments);
     if !data.has_scope()
-        && let Some(global) = session.profile.global_expression(&data.name)
-        && let Some(frame) = outermost_frame(session, cancel).await
+        && let Some(global) = in_outermost_frame(&session, &data, cancel).await
     {
-        (data.name, data.frame_id) = (global, Some(frame));
-        arguments = types::body(&data);
+        arguments = global;
     }
-    describe_data(session, arguments, cancel).await
+    let answer =
+        session.clone().handle_command("dataBreakpointInfo".to_owned(), arguments, &[], cancel.clone());
+    let answer = answer.await?;
+    match data.has_scope() && is_global(&session, &data, &answer, cancel).await {
+        true => Ok(EngineAnswer::LastingData(answer)),
+        false => Ok(EngineAnswer::Body(answer)),
+    }
+}
+
+/// Whether the data that was found in a scope is that of a global variable: its name is that of the same data
+/// in the global scope.
+async fn is_global(
+    session: &AdapterSession,
+    data: &DataInScope,
+    answer: &Value,
+    cancel: &CancellationToken,
+) -> bool {
+    let found: DataBreakpointInfoResponseBody = types::read(answer);
+    if found.data_id.is_null() || !is_path(&data.name) {
+        return false;
+    }
+    let Some(arguments) = in_outermost_frame(session, data, cancel).await else { return false };
+    let global = describe_data(session, arguments, cancel).await.unwrap_or_default();
+    types::read::<DataBreakpointInfoResponseBody>(&global).data_id == found.data_id
+}
+
+/// Whether a name can be evaluated once more: it calls and assigns nothing.
+fn is_path(name: &str) -> bool {
+    let is_of_path = |c: char| c.is_alphanumeric() || matches!(c, '_' | ':' | '.' | '[' | ']' | '*' | '&');
+    name.replace("->", ".").chars().all(is_of_path)
+}
+
+/// The arguments for what the name means in the global scope; `None` if the adapter finds that by itself, or
+/// nothing is stopped.
+async fn in_outermost_frame(
+    session: &AdapterSession,
+    data: &DataInScope,
+    cancel: &CancellationToken,
+) -> Option<Value> {
+    let name = session.profile.global_expression(&data.name)?;
+    let frame_id = Some(outermost_frame(session, cancel).await?);
+    let rest = data.rest.clone();
+    Some(types::body(&DataInScope { name, frame_id, variables_reference: None, rest }))
 }
 
 /// The outermost frame of a thread, which has no local variables of the user's: in a function of C, a name
@@ -94,4 +140,19 @@ pub(super) async fn set_breakpoints(
 fn has_no_id(breakpoint: &Value) -> bool {
     let Breakpoint { id, verified, .. } = types::read(breakpoint);
     verified && id.is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_path;
+
+    #[test]
+    fn only_a_path_to_data_is_looked_up_again() {
+        for name in ["total", "a::total", "*first", "&total", "list[2].next", "p->next"] {
+            assert!(is_path(name), "{name}");
+        }
+        for name in ["i = 5", "list[i++]", "list[i--]", "f(x)", "a, b", "i -= 1"] {
+            assert!(!is_path(name), "{name}");
+        }
+    }
 }

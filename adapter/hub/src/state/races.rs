@@ -530,17 +530,21 @@ fn a_data_id_means_nothing_at_the_next_stop_unless_the_engine_holds_it() {
     let State { clients, counter, .. } = &mut session.state;
     clients.get_mut(EDITOR).expect("no editor").protocol.ids.to_client(counter, "stackTrace", &mut stack);
     let frame = &stack["stackFrames"][0]["id"];
-    // Without a frame it is global, also if it was bound to a stop before.
-    let frames = [Some(frame), Some(frame), Some(frame), None];
-    for (id, frame) in ["held", "stale", "global", "global"].into_iter().zip(frames) {
+    // Without a frame it is global, also if it was bound to a stop before; in a frame the engine knows.
+    let frames = [Some(frame), Some(frame), Some(frame), None, Some(frame)];
+    for (id, frame) in ["held", "stale", "global", "global", "global in a frame"].into_iter().zip(frames) {
         session.request(EDITOR, "dataBreakpointInfo", json!({ "name": id, "frameId": frame }));
-        session.reply("dataBreakpointInfo", Ok(json!({ "dataId": id, "description": id })));
+        let body = json!({ "dataId": id, "description": id });
+        let is_lasting = id == "global in a frame";
+        let answer = if is_lasting { EngineAnswer::LastingData(body) } else { EngineAnswer::Body(body) };
+        session.answer("dataBreakpointInfo", Ok(answer));
     }
     session.request(EDITOR, "setDataBreakpoints", json!({ "breakpoints": [{ "dataId": "held" }] }));
     session.reply("setDataBreakpoints", Ok(json!({ "breakpoints": [{ "id": 1, "verified": true }] })));
     session.request(EDITOR, "continue", json!({ "threadId": 1 }));
     session.reply("continue", Ok(Value::Null));
-    let kept = json!([{ "dataId": "held" }, { "dataId": "global" }, { "dataId": "of an earlier session" }]);
+    let kept = json!([{ "dataId": "held" }, { "dataId": "global" }, { "dataId": "global in a frame" },
+        { "dataId": "of an earlier session" }]);
     let mut all = kept.clone();
     all.as_array_mut().expect("a list").insert(0, json!({ "dataId": "stale" }));
     session.request(EDITOR, "setDataBreakpoints", json!({ "breakpoints": all }));

@@ -127,7 +127,7 @@ impl<H: Host> Actor<H> {
             self.advise(info);
         }
         match &result {
-            Ok(EngineAnswer::Body(body)) => {
+            Ok(EngineAnswer::Body(body) | EngineAnswer::LastingData(body)) => {
                 tracing::trace!(number, command, body = message_structure(body), "reply of the engine")
             }
             Ok(EngineAnswer::SignalPending) => {
