@@ -110,13 +110,15 @@ pub(super) fn for_gdb() -> Vec<String> {
     let real_time: Vec<_> = REAL_TIME.map(|number| format!("SIG{number}")).collect();
     // gdb knows no SIGSTKFLT.
     let faults: Vec<_> = names(Stop).filter(|name| *name != "SIGSTKFLT").collect();
-    vec![
-        format!("handle {} nostop noprint pass", others.join(" ")),
-        format!("handle {} nostop noprint pass", real_time.join(" ")),
-        format!("handle {GDB_PAUSE} stop print pass"),
-        format!("handle {} stop print pass", faults.join(" ")),
-        GDB_STOPS.replace('\n', "\\n"),
-    ]
+    let rules = [
+        format!("{} nostop noprint pass", others.join(" ")),
+        format!("{} nostop noprint pass", real_time.join(" ")),
+        format!("{GDB_PAUSE} stop print pass"),
+        format!("{} stop print pass", faults.join(" ")),
+    ];
+    // `handle` prints a table of the signals, which users did not ask for.
+    let quiet = |rule: String| format!("python gdb.execute('handle {rule}', to_string=True)");
+    rules.into_iter().map(quiet).chain([GDB_STOPS.replace('\n', "\\n")]).collect()
 }
 
 /// Commands for lldb-dap's `initCommands`.
@@ -276,8 +278,13 @@ mod tests {
         assert_eq!(known.len(), RULES.len());
         let rule = |name: &str| RULES.iter().find(|(of, _)| *of == name).map(|(_, rule)| *rule);
         let gdb = |name: &str| {
-            let mut lines = for_gdb().into_iter().filter(|line| line.starts_with("handle"));
-            lines.find(|line| line.split(' ').any(|word| word == name))
+            // What gdb prints about it stays there.
+            let rule = |line: &str| {
+                let rule = line.strip_prefix("python gdb.execute('handle ")?;
+                rule.strip_suffix("', to_string=True)").map(str::to_owned)
+            };
+            let mut rules = for_gdb().into_iter().filter_map(|line| rule(&line));
+            rules.find(|rule| rule.split(' ').any(|word| word == name))
         };
         let lldb = |name: &str| for_lldb().into_iter().find(|line| line.split(' ').any(|word| word == name));
         for name in known {
