@@ -197,6 +197,28 @@ async fn an_adapter_that_hangs_does_not_keep_anybody() -> anyhow::Result<()> {
     wait_until_gone(&pid).await
 }
 
+/// gdb reports a call that it gave up as an unknown command.
+#[tokio::test]
+async fn a_cancelled_evaluation_that_the_adapter_fails_is_cancelled() -> anyhow::Result<()> {
+    let mut steps = running();
+    steps[1]["m"]["body"]["supportsCancelRequest"] = json!(true);
+    steps.push(event("stopped", &json!({ "reason": "pause", "threadId": 1 })));
+    steps.push(wait_for("evaluate", 5));
+    steps.push(wait_for("cancel", 6));
+    let mut failure = answer("evaluate", 5, &Value::Null);
+    (failure["m"]["success"], failure["m"]["message"]) = (json!(false), json!("Undefined command"));
+    steps.extend([failure, json!({ "do": "hang" })]);
+    let fake = ScriptedAdapter::new(&steps)?;
+    let (mut editor, pid) = start(&fake).await?;
+    editor.event("stopped").await?;
+    let evaluation = editor.send("evaluate", json!({ "expression": "slow()" })).await?;
+    editor.ok("cancel", json!({ "requestId": evaluation })).await?;
+    let cancelled = editor.response(evaluation).await?;
+    assert_eq!(cancelled.body["error"]["variables"]["code"], "CANCELLED", "{}", cancelled.body);
+    editor.finish().await?;
+    wait_until_gone(&pid).await
+}
+
 #[tokio::test]
 async fn an_adapter_that_does_not_even_start_says_why() -> anyhow::Result<()> {
     let steps = [

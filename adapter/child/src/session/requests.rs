@@ -100,6 +100,7 @@ impl AdapterSession {
         match outcome {
             // The program resumed, and the adapter ended before it could answer.
             Err(_) if silent && peer.is_closed() && resumes(command) => Ok(Value::Null),
+            Err(failure) if cancel.is_cancelled() && !resumes(command) => Err(given_up(failure, command)),
             Err(failure) if peer.is_closed() && failure.code == ErrorCode::EngineFailed => {
                 let when = format!("before it answered `{command}`");
                 Err(match context {
@@ -265,6 +266,13 @@ impl ExitContext {
         };
         with_stderr_tail(format!("the debug adapter `{name}` {how} {when}"), &words)
     }
+}
+
+/// The failure of a cancelled request. An adapter that gives one up says so in its own way, or only how that
+/// failed.
+fn given_up(failure: Failure, command: &str) -> Failure {
+    tracing::debug!(%failure, command, "the adapter gave up a cancelled request");
+    Failure::cancelled()
 }
 
 /// An adapter's refusal of something typed.

@@ -219,6 +219,7 @@ impl State {
         self.end.is_ending = true;
         self.abandon_restart();
         self.abandon_reverse_requests();
+        self.cancel_all(self.engine.pending.inspections());
         let arguments = types::body(&DisconnectArguments {
             terminate_debuggee: Some(kill),
             ..DisconnectArguments::default()

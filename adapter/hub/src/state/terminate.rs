@@ -184,6 +184,8 @@ impl State {
         if let Some(terminating) = &mut self.end.terminating {
             terminating.forced = true;
         }
+        // The engine would answer how the end of the program made them fail.
+        self.cancel_all(self.engine.pending.inspections());
         self.send_to_engine(action, EngineRequest::Terminate(TerminateMode::Force), ENDING_TIMEOUT);
     }
 
@@ -195,6 +197,8 @@ impl State {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+
+    use tandem_wire::{Message, Request};
 
     use super::*;
     use crate::event::HubEvent;
@@ -299,6 +303,20 @@ mod tests {
         session.emit("stopped", json!({ "reason": "step", "threadId": 1 }));
         session.request(EDITOR, "terminate", json!({}));
         assert_eq!(session.accept_list(&[2]), json!([{ "line": 6 }]));
+    }
+
+    #[test]
+    fn a_program_that_is_killed_cancels_what_inspects_it() {
+        let mut session = TwoClients::started_with("launch", true, json!({ TERMINATE_TIMEOUT: 0 }));
+        session.emit("stopped", json!({ "reason": "breakpoint", "threadId": 1 }));
+        session.request(AGENT, "evaluate", json!({ "expression": "slow()" }));
+        let evaluation = session.state.engine.pending.last_ticket();
+        let request = Request { seq: 100, command: "terminate".into(), arguments: Value::Null };
+        let message = Message::Request(request);
+        let effects = session.state.handle(HubEvent::ClientMessage { client: EDITOR, message });
+        let cancels =
+            |effect: &HubEffect| matches!(effect, HubEffect::Cancel { ticket } if *ticket == evaluation);
+        assert!(effects.iter().any(cancels));
     }
 
     #[test]
