@@ -26,9 +26,14 @@ export interface LiveSession {
  * temporary folder, and the state folder, in case another user created the previous one. */
 export function listSessionFolders(environment: NodeJS.ProcessEnv = process.env): string[] {
   const variable = (name: string) => environment[name] || undefined;
-  const runtime = variable("XDG_RUNTIME_DIR");
-  const home = variable("HOME");
-  const state = variable("XDG_STATE_HOME") ?? (home === undefined ? undefined : path.join(home, ".local/state"));
+  // The XDG Base Directory Specification has programs ignore relative folders.
+  const folder = (name: string) => {
+    const value = variable(name);
+    return value !== undefined && path.isAbsolute(value) ? value : undefined;
+  };
+  const runtime = folder("XDG_RUNTIME_DIR");
+  const home = folder("HOME");
+  const state = folder("XDG_STATE_HOME") ?? (home === undefined ? undefined : path.join(home, ".local/state"));
   return [
     ...(runtime === undefined ? [] : [path.join(runtime, "tandem")]),
     path.join(variable("TMPDIR") ?? os.tmpdir(), `tandem-${process.getuid?.() ?? 0}`),

@@ -26,6 +26,7 @@ test("live sessions have a running host and a private folder", async (t) => {
   assert.deepEqual(listSessionFolders({ XDG_RUNTIME_DIR: "/run/me", TMPDIR: "/t", HOME: "/home/me" }),
     ["/run/me/tandem", `/t/tandem-${uid}`, "/home/me/.local/state/tandem/sessions"]);
   assert.deepEqual(listSessionFolders({ TMPDIR: "/t", XDG_STATE_HOME: "/s" }), [`/t/tandem-${uid}`, "/s/tandem/sessions"]);
+  assert.deepEqual(listSessionFolders({ XDG_RUNTIME_DIR: "run", TMPDIR: "/t", XDG_STATE_HOME: "state" }), [`/t/tandem-${uid}`]);
   const scratch = mkdtempSync(path.join(os.tmpdir(), "tandem-sessions-"));
   t.after(() => {
     rmSync(scratch, { recursive: true, force: true });

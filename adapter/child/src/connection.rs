@@ -21,6 +21,7 @@ use super::chunked_reader::ChunkedReader;
 use super::debuggee;
 use super::launch_plan::{LaunchPlan, ProgramIo, Transport};
 use super::socket::{self, Endpoint};
+use super::user_folders;
 use tandem_process::child::ChildPipes;
 use tandem_process::{Broker, Child, ExitInfo};
 
@@ -220,6 +221,10 @@ pub(super) async fn start(
         child.release()?;
         (AdapterProcess::Program(child), None)
     } else {
+        if !matches!(plan.program_io, ProgramIo::ExecShim(_)) {
+            // The program does not get its environment from this process.
+            spec.env.extend(user_folders::without_relative(|name| std::env::var_os(name)));
+        }
         let (mut child, ChildPipes { stdin, stdout, stderr, .. }) = broker.spawn_helper(&spec)?;
         child.release()?;
         let lines = LastLines::default();

@@ -44,6 +44,7 @@ mod terminal;
 mod test_files;
 mod translate;
 mod typescript;
+mod user_folders;
 
 use std::sync::Arc;
 

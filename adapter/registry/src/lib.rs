@@ -118,8 +118,10 @@ fn last_folder() -> Option<PathBuf> {
     Some(state.join("tandem").join("sessions"))
 }
 
+/// The folder that a variable names. A relative one is invalid (XDG Base Directory Specification): it would
+/// be another one for each process.
 fn variable(name: &str) -> Option<PathBuf> {
-    std::env::var_os(name).filter(|folder| !folder.is_empty()).map(PathBuf::from)
+    std::env::var_os(name).map(PathBuf::from).filter(|folder| folder.is_absolute())
 }
 
 /// The folder of this user's next session: the first one that exists and is safe, otherwise the best one.

@@ -102,7 +102,7 @@ impl BearerToken {
 
 /// `$XDG_STATE_HOME/tandem/mcp-token`, else in `~/.local/state`.
 fn default_file() -> anyhow::Result<PathBuf> {
-    let folder = |name: &str| std::env::var_os(name).filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|folder| folder.is_absolute());
     let state = folder("XDG_STATE_HOME").or_else(|| Some(folder("HOME")?.join(".local/state")));
     match state {
         Some(state) => Ok(state.join("tandem/mcp-token")),

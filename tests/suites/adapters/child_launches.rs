@@ -74,20 +74,18 @@ async fn has_our_variables(subject: Subject) -> anyhow::Result<()> {
         int main(void) { show("KEPT"); show("CHANGED"); show("TAKEN"); show("NEW"); show("SHELL"); return 0; }
     "#;
     let cache = folder.path().join("cache").display().to_string();
-    let outer = [
-        ("KEPT", "é \"1\""),
-        ("CHANGED", "old"),
-        ("TAKEN", "x"),
-        ("SHELL", "/bin/false"),
-        ("XDG_CACHE_HOME", &*cache),
-    ];
+    let outer = [("KEPT", "é \"1\""), ("CHANGED", "old"), ("TAKEN", "x"), ("SHELL", "/bin/false")];
     let outer = outer.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let given = [json!({ "CHANGED": "new", "TAKEN": null, "NEW": "a b" }), json!({})];
     let seen = [["new", "(unset)", "a b"], ["old", "x", "(unset)"]];
-    for (env, [changed, taken, new]) in given.into_iter().zip(seen) {
+    // A relative one is invalid, and would be below the folder in which the adapter runs.
+    let caches = [cache, "relative".to_owned()];
+    for ((env, [changed, taken, new]), cache) in given.into_iter().zip(seen).zip(caches) {
         let mut launch = c_program(subject, folder.path(), text)?;
-        launch["env"] = env;
-        let mut editor = DapClient::start_in("editor", HashMap::from(outer.clone()), &Transcript::default())?;
+        (launch["env"], launch["cwd"]) = (env, json!(folder.path()));
+        let mut outer = HashMap::from(outer.clone());
+        outer.insert("XDG_CACHE_HOME".to_owned(), cache);
+        let mut editor = DapClient::start_in("editor", outer, &Transcript::default())?;
         editor.launch_child(launch, folder.path(), &[]).await?;
         assert_eq!(run_to_end(&mut editor).await?, 0);
         let expected =
@@ -98,6 +96,7 @@ async fn has_our_variables(subject: Subject) -> anyhow::Result<()> {
     if matches!(subject, Subject::Lldb) {
         // The libraries are not indexed again in the next session.
         assert!(std::fs::read_dir(folder.path().join("cache/lldb/IndexCache"))?.count() > 1);
+        assert!(!folder.path().join("relative").exists());
     }
     Ok(())
 }

@@ -29,7 +29,9 @@ pub fn go_command(project: &Project, scratch: &Path) -> ProcessCommand {
 /// Whether the environment names a folder for temporary files, or the file that `go env -w` writes.
 fn has_own_folder(variable: &dyn Fn(&str) -> Option<OsString>) -> bool {
     let path = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    // Go accepts no relative one, and then has no file.
     let configuration = path("XDG_CONFIG_HOME").or_else(|| Some(path("HOME")?.join(".config")));
+    let configuration = configuration.filter(|folder| folder.is_absolute());
     let settings = path("GOENV").or_else(|| Some(configuration?.join("go/env")));
     let text = settings.and_then(|file| bounded::read(&file, MAX_SETTINGS_BYTES).ok()).unwrap_or_default();
     let prefix = format!("{TEMPORARY_FOLDER}=");
@@ -68,6 +70,7 @@ mod tests {
         assert!(has(&[("HOME", home)]));
         assert!(has(&[("XDG_CONFIG_HOME", &home.join(".config"))]) && has(&[("GOENV", &file)]));
         assert!(!has(&[("HOME", home), ("GOENV", Path::new("off"))]));
+        assert!(!has(&[("HOME", home), ("XDG_CONFIG_HOME", Path::new(".config"))]));
         std::fs::write(&file, "GOFLAGS=-mod=mod\n#GOTMPDIR=/big\n").unwrap();
         assert!(!has(&[("HOME", home)]));
     }
