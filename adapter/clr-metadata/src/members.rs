@@ -3,6 +3,7 @@
 //!
 //! Not here: the parser of signatures ([`crate::signature`]), attributes ([`crate::metadata::attributes`]).
 
+use crate::attribute_argument::AttributeArgument;
 use crate::metadata::{Metadata, row};
 use crate::signature::{
     MethodSignature, Signature, field_signature, local_signature, method_signature, type_signature,
@@ -217,6 +218,15 @@ impl Metadata {
     pub fn parameter_attributes(&self, method: u32, position: u32) -> impl Iterator<Item = String> {
         let parameter = self.parameter_row(method, position).into_iter();
         parameter.flat_map(|parameter| self.attributes(0x0800_0000 | parameter).map(|(name, _)| name))
+    }
+
+    /// The string that is the argument of an attribute of a method's parameter (from 0).
+    pub fn parameter_attribute_text(&self, method: u32, position: u32, name: &str) -> Option<String> {
+        let parameter = self.parameter_row(method, position)?;
+        match self.attribute_text(0x0800_0000 | parameter, name)?.0 {
+            AttributeArgument::Text(text) => text,
+            _ => None,
+        }
     }
 
     /// The default value of a method's parameter (from 0), as element type and bytes; `None` if the

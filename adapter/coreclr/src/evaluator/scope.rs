@@ -102,6 +102,7 @@ impl StopContext<'_> {
         sight.scope.imports = self.imports_for(thread, frame);
         if text.contains(['(', '[']) {
             sight.scope.caller = self.caller_at(thread, frame);
+            sight.scope.text = Some(text.into());
         }
         if text.contains("$exception") {
             let path = Path::new(PathRoot::Exception { thread }, "$exception");

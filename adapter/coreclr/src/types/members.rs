@@ -46,10 +46,14 @@ impl MethodInstance {
     }
 }
 
-/// The part of a call's location that a parameter gets.
+/// The part of a call's location or text that a parameter gets.
 pub(super) fn caller_part(metadata: &Metadata, method: u32, position: u32) -> Option<CallerPart> {
     metadata.parameter_attributes(method, position).find_map(|name| {
         match name.strip_prefix("System.Runtime.CompilerServices.")? {
+            "CallerArgumentExpressionAttribute" => {
+                let argument = metadata.parameter_attribute_text(method, position, &name)?;
+                Some(CallerPart::Argument(argument.into()))
+            }
             "CallerMemberNameAttribute" => Some(CallerPart::Member),
             "CallerLineNumberAttribute" => Some(CallerPart::Line),
             "CallerFilePathAttribute" => Some(CallerPart::File),

@@ -122,7 +122,9 @@ impl Binder<'_> {
                 ParameterSource::Default => {
                     let parameter = method.method.parameters.get(at);
                     let constant = parameter.and_then(|parameter| {
-                        parameter.caller.and_then(|part| self.caller(part)).or(parameter.default.clone())
+                        let caller = parameter.caller.as_ref();
+                        let caller = caller.and_then(|part| self.caller(part, candidate, given));
+                        caller.or(parameter.default.clone())
                     });
                     (TypedArgument::Value(self.default_argument(constant, &ty, span)), usize::MAX)
                 }
@@ -191,14 +193,27 @@ impl Binder<'_> {
         })
     }
 
-    /// A part of the location of the code, as the compiler passes it.
-    fn caller(&self, part: CallerPart) -> Option<Constant> {
-        let caller = self.scope.caller.as_ref()?;
-        let (line, file) = caller.position.clone().unzip();
+    /// A part of the location or the text of a call, as the compiler passes it.
+    fn caller(
+        &self,
+        part: &CallerPart,
+        candidate: &OverloadCandidate,
+        given: &[SourceArgument<'_>],
+    ) -> Option<Constant> {
+        let text = |text: &str| Constant::Text(text.into());
+        let caller = self.scope.caller.as_ref();
+        let position = caller.and_then(|caller| caller.position.as_ref());
         match part {
-            CallerPart::Member => Some(Constant::Text(caller.member.as_ref().into())),
-            CallerPart::Line => line.map(Constant::int),
-            CallerPart::File => file.map(|file| Constant::Text(file.as_ref().into())),
+            CallerPart::Member => caller.map(|caller| text(&caller.member)),
+            CallerPart::Line => position.map(|(line, _)| Constant::int(*line)),
+            CallerPart::File => position.map(|(_, file)| text(file)),
+            CallerPart::Argument(name) => {
+                let mut parameters = candidate.method.method.parameters.iter();
+                let at = parameters.position(|parameter| parameter.name == *name)?;
+                let Some(ParameterSource::Argument(from)) = candidate.places.get(at) else { return None };
+                let span = given.get(*from)?.span;
+                self.scope.text.as_ref()?.get(span.start..span.end).map(text)
+            }
         }
     }
 

@@ -355,6 +355,9 @@ impl FakeTypes {
             } else {
                 PassMode::Value
             };
+            let argument = words.strip_prefix("text of ").and_then(|words| words.split_once(' '));
+            let caller = caller.or(argument.map(|(name, _)| CallerPart::Argument(name.into())));
+            let words = argument.map_or(words, |(_, words)| words);
             let (ty, name) = words.rsplit_once(' ').unwrap_or_else(|| panic!("{words}"));
             Parameter { name: name.into(), ty: self.ty(ty, class, method), pass, default, is_params, caller }
         };

@@ -66,6 +66,8 @@ pub struct Scope {
     pub imports: UsingDirectives,
     /// The location of the code, for parameters that get it.
     pub caller: Option<Caller>,
+    /// The text of the expression, for parameters that get a part of it.
+    pub text: Option<Rc<str>>,
     /// The type of the exception that the thread throws.
     pub exception: Option<Ty>,
 }

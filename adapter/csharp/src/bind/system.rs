@@ -152,8 +152,8 @@ pub struct Parameter {
     pub caller: Option<CallerPart>,
 }
 
-/// A part of a call's location that a parameter gets, by its attribute.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A part of a call's location or text that a parameter gets, by its attribute.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallerPart {
     /// The name of the member, for `CallerMemberName`.
     Member,
@@ -161,6 +161,8 @@ pub enum CallerPart {
     Line,
     /// The path of the source, for `CallerFilePath`.
     File,
+    /// The text of the argument for the parameter with this name, for `CallerArgumentExpression`.
+    Argument(Rc<str>),
 }
 
 /// A generic parameter of a method, with its constraints.

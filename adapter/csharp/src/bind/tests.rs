@@ -769,4 +769,13 @@ fn a_call_passes_the_location_of_the_code() {
     assert_eq!(passed(&scope, "Calls.Where(\"own\", at: 3)"), ["own", "/a.cs", "3"]);
     scope.caller = Some(Caller { member: "Main".into(), position: None });
     assert_eq!(passed(&scope, "Calls.Where()"), ["Main", "", "1"]);
+    for (text, expected) in [
+        ("Calls.Text( \"é\" + 1, b: 1 + 1)", ["\"é\" + 1", "1 + 1"]),
+        ("Calls.Text(b: 2, a: null)", ["null", "2"]),
+        ("Calls.Text(7)", ["7", ""]),
+        ("Calls.Text(7, 8, \"own\")", ["own", "8"]),
+    ] {
+        scope.text = Some(text.into());
+        assert!(passed(&scope, text).ends_with(&expected.map(str::to_owned)), "{text}");
+    }
 }
