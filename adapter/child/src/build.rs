@@ -15,7 +15,7 @@ use serde_json::Value;
 use tandem_wire::{ErrorCode, Failure, types};
 
 use super::find;
-use super::target::Target;
+use super::target::{Target, is_project_file};
 use readers::{CompilerOutput, Reader, gnu, go, rustc};
 use tandem_engine::builds::{self, BuildProgress, EventSink, OutputTail};
 
@@ -46,7 +46,7 @@ pub(super) fn build_target(
     }
     let program = &target.program;
     let ending = program.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    let built = if program.is_dir() || program.file_name().is_some_and(|name| name == "Cargo.toml") {
+    let built = if program.is_dir() || is_project_file(program) {
         match build.project(program)? {
             Some(built) => Some(built),
             None => return Err(unknown_program_failure(program)),

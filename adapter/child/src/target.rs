@@ -355,12 +355,16 @@ fn absolute_in(base: &Path, path: &str) -> PathBuf {
 
 /// The folder of a project that is built before it runs.
 fn project_folder(project: &Path) -> Option<PathBuf> {
-    let is_file = project.file_name().is_some_and(|name| PROJECT_FILES.iter().any(|known| name == *known));
     let ending = project.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    match is_file || DOTNET_PROJECTS.contains(&ending) {
+    match is_project_file(project) || DOTNET_PROJECTS.contains(&ending) {
         true => project.parent().map(Path::to_path_buf),
         false => project.is_dir().then(|| project.to_path_buf()),
     }
+}
+
+/// Whether it is a file that names the project of its folder.
+pub(super) fn is_project_file(file: &Path) -> bool {
+    file.file_name().is_some_and(|name| PROJECT_FILES.iter().any(|known| name == *known))
 }
 
 fn as_attribute(env: &environment::Variables) -> Value {

@@ -34,7 +34,10 @@ struct ProgramLocation {
 /// needs, when no other fits.
 pub fn engine_for_launch(arguments: &Value) -> &'static str {
     match program_of_launch(arguments) {
-        Some(path) => of_path(&path).unwrap_or(FALLBACK),
+        // A program that the build of `project` has yet to write.
+        Some(path) => of_path(&path)
+            .or_else(|| of_path(&located(arguments, "project").filter(|_| !path.exists())?))
+            .unwrap_or(FALLBACK),
         None => {
             let named = |key: &&str| arguments[*key].is_string();
             first(|engine| engine.recognition.launch_attributes.iter().any(&named))
@@ -67,8 +70,12 @@ pub fn check_folder(arguments: &Value) -> Result<(), Failure> {
 
 /// The file or folder that a launch names.
 fn program_of_launch(arguments: &Value) -> Option<PathBuf> {
-    let text = |key: &str| arguments[key].as_str().filter(|text| !text.is_empty());
-    let program = text("program").or_else(|| text("project"))?;
+    located(arguments, "program").or_else(|| located(arguments, "project"))
+}
+
+/// The path that an attribute names.
+fn located(arguments: &Value, attribute: &str) -> Option<PathBuf> {
+    let program = arguments[attribute].as_str().filter(|text| !text.is_empty())?;
     let location = ProgramLocation { program: program.into(), ..types::read(arguments) };
     let named = tandem_child::named_program(&types::body(&location));
     Some(named.unwrap_or_else(|| PathBuf::from(program)))
@@ -105,9 +112,11 @@ fn of_path(path: &Path) -> Option<&'static str> {
     let name = path.file_name()?.to_str()?;
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     let is_project = |engine: &&Description| {
-        let certain =
-            |(pattern, evidence): &(&str, Evidence)| *evidence == Evidence::Certain && matches(pattern, name);
-        engine.recognition.project_files.iter().any(certain)
+        // The file of a makefile's project is meant if it is named, although any language may have it.
+        let means = |(pattern, evidence): &(&str, Evidence)| {
+            matches!(evidence, Evidence::Certain | Evidence::Any) && matches(pattern, name)
+        };
+        engine.recognition.project_files.iter().any(means)
     };
     let is_file = |engine: &&Description| engine.recognition.extensions.contains(&ending);
     catalog::engines()
@@ -186,6 +195,8 @@ mod tests {
             ("a.rb", b"", "rdbg"),
             ("a.sh", b"", "bash"),
             ("a.c", b"", "lldb"),
+            ("CMakeLists.txt", b"", "lldb"),
+            ("Makefile", b"", "lldb"),
             ("tool", b"#!/usr/bin/env -S python3.11 -u\n", "debugpy"),
             ("script", b"#! /bin/bash -e\n", "bash"),
             ("hello.cs", b"#!/usr/bin/env dotnet\n", "coreclr"),
@@ -201,6 +212,11 @@ mod tests {
         assert_eq!(engine_for_launch(&json!({ "program": own })), "lldb");
         assert_eq!(engine_for_launch(&json!({ "module": "http.server" })), "debugpy");
         assert_eq!(engine_for_launch(&json!({ "program": "/no/such" })), "coreclr");
+        // A package of a module that lies above.
+        assert_eq!(engine_for_launch(&json!({ "program": folder.path() })), "delve");
+        for name in ["a.go", "CMakeLists.txt", "Makefile"] {
+            std::fs::remove_file(folder.path().join(name)).unwrap();
+        }
         let refused = check_folder(&json!({ "program": folder.path() })).unwrap_err();
         assert_eq!(refused.code, ErrorCode::LaunchFailed);
         for name in ["`*.csproj`", "`Cargo.toml`", "`go.mod`", "`package.json`"] {
@@ -215,6 +231,8 @@ mod tests {
         assert_eq!(check_folder(&json!({ "program": folder.path() })), Ok(()));
         assert_eq!(engine_for_launch(&json!({ "program": folder.path() })), "lldb");
         assert_eq!(engine_for_launch(&json!({ "project": folder.path() })), "lldb");
+        let unbuilt = json!({ "project": ".", "program": "build/a", "cwd": folder.path() });
+        assert_eq!(engine_for_launch(&unbuilt), "lldb");
         assert_eq!(engine_for_launch(&file("all.slnx", b"<Solution />")), "coreclr");
         assert_eq!(engine_for_launch(&json!({ "program": folder.path() })), "coreclr");
     }

@@ -29,7 +29,12 @@ const DESCRIPTION: Description = Description {
     stdio: "Tandem starts dlv with its pipes, which the program inherits",
     recognition: Recognition {
         extensions: &["go"],
-        project_files: &[("go.mod", Evidence::Certain), ("main.go", Evidence::Certain)],
+        project_files: &[
+            ("go.mod", Evidence::Certain),
+            ("main.go", Evidence::Certain),
+            // A package below the module's folder.
+            ("*.go", Evidence::EntryPoint),
+        ],
         sections: &[(".go.buildinfo", Evidence::Certain), (".note.go.buildid", Evidence::Certain)],
         ..Recognition::NONE
     },
