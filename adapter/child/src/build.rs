@@ -1,9 +1,10 @@
 //! The build before a launch: a Cargo package, example, binary or test; a Go package or file; one C, C++ or
 //! Rust file; a folder with a CMakeLists.txt or (`project`) a Makefile. The compiler's errors are returned as
-//! diagnostics with locations ([`readers`]). Not here: running the commands ([`tandem_engine::builds`]), and
-//! .NET projects (`tandem-dotnet-launch`).
+//! diagnostics with locations ([`readers`]). Not here: running the commands ([`tandem_engine::builds`]),
+//! CMake ([`cmake`]), Go ([`go`]), and .NET projects (`tandem-dotnet-launch`).
 
 mod cmake;
+mod go;
 mod readers;
 
 use std::path::{Path, PathBuf};
@@ -16,13 +17,11 @@ use tandem_wire::{ErrorCode, Failure, types};
 
 use super::find;
 use super::target::{Target, is_project_file};
-use readers::{CompilerOutput, Reader, gnu, go, rustc};
+use readers::{CompilerOutput, Reader, gnu, rustc};
 use tandem_engine::builds::{self, BuildProgress, EventSink, OutputTail};
 
 /// The arguments that a program of Rust's tests takes, for messages.
 const LIBTEST: &str = "libtest (`NAME`, `--exact`)";
-/// The arguments that a program of Go's tests takes, for messages.
-const GO_TEST: &str = "`go test` (`-test.run=NAME`)";
 /// How long a build may take.
 const BUILD_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
@@ -40,7 +39,7 @@ pub(super) fn build_target(
         let built = build.project(&target.cwd.join(project))?;
         return match built {
             _ if !target.program.as_os_str().is_empty() => Ok(target),
-            Some(program) => Ok(target.with_program(program)),
+            Some(program) => Ok(program.launched_as(target)),
             None => Err(unknown_program_failure(&target.cwd.join(project))),
         };
     }
@@ -55,18 +54,43 @@ pub(super) fn build_target(
         match ending {
             "rs" if program.is_file() => match manifest_above(program) {
                 Some(manifest) => Some(build.cargo(&manifest, cargo_target(&manifest, program))?),
-                None => Some(build.single("rustc", &["-g"])?),
+                None => Some(build.single("rustc", &["-g"])?.into()),
             },
-            "c" if program.is_file() => Some(build.single("cc", &["-g", "-O0"])?),
+            "c" if program.is_file() => Some(build.single("cc", &["-g", "-O0"])?.into()),
             "go" if program.is_file() => Some(build.go(program)?),
-            "cc" | "cpp" | "cxx" if program.is_file() => Some(build.single("c++", &["-g", "-O0"])?),
+            "cc" | "cpp" | "cxx" if program.is_file() => Some(build.single("c++", &["-g", "-O0"])?.into()),
             _ => None,
         }
     };
     Ok(match built {
-        Some(program) => target.with_program(program),
+        Some(program) => program.launched_as(target),
         None => target,
     })
+}
+
+/// A program that was built.
+struct BuiltProgram {
+    path: PathBuf,
+    /// The folder in which their runner runs its tests, for a program of tests.
+    test_folder: Option<PathBuf>,
+}
+
+impl From<PathBuf> for BuiltProgram {
+    fn from(path: PathBuf) -> Self {
+        Self { path, test_folder: None }
+    }
+}
+
+impl BuiltProgram {
+    /// The target with this program. Tests find their data in the runner's folder, also where the client has
+    /// another one open.
+    fn launched_as(self, target: Target) -> Target {
+        let mut target = target.with_program(self.path);
+        if let Some(folder) = self.test_folder.filter(|_| target.text("cwd") == Ok(None)) {
+            target.cwd = folder;
+        }
+        target
+    }
 }
 
 /// The failure of a launch that has built a project and does not know which program to run.
@@ -84,14 +108,14 @@ struct Build<'a> {
 
 impl Build<'_> {
     /// A folder, or a `Cargo.toml`; returns the program where the build says which it is.
-    fn project(&self, project: &Path) -> Result<Option<PathBuf>, Failure> {
+    fn project(&self, project: &Path) -> Result<Option<BuiltProgram>, Failure> {
         let folder = if project.is_dir() { project } else { project.parent().unwrap_or(project) };
         let has = |name: &str| folder.join(name).is_file();
         if has("Cargo.toml") {
             return self.cargo(&folder.join("Cargo.toml"), Vec::new()).map(Some);
         }
         if has("CMakeLists.txt") {
-            return self.cmake(folder);
+            return Ok(self.cmake(folder)?.map(BuiltProgram::from));
         }
         if has("go.mod") || find::any_file(folder, "go") {
             return self.go(folder).map(Some);
@@ -108,7 +132,7 @@ impl Build<'_> {
         Err(Failure::new(ErrorCode::BuildFailed, message).hint("name an executable as `program`"))
     }
 
-    fn cargo(&self, manifest: &Path, chosen: Vec<String>) -> Result<PathBuf, Failure> {
+    fn cargo(&self, manifest: &Path, chosen: Vec<String>) -> Result<BuiltProgram, Failure> {
         let folder = manifest.parent().unwrap_or(manifest);
         let mut cargo = self.command("cargo", folder)?;
         let CargoAttribute { args } = types::read(self.target.attribute("cargo"));
@@ -122,7 +146,7 @@ impl Build<'_> {
         };
         cargo.args(&words).arg("--message-format=json").arg("--manifest-path").arg(manifest);
         let mut compiler_output = self.run(cargo, folder, rustc)?;
-        let is_test = words.first().is_some_and(|word| word == "test");
+        let mut is_test = words.first().is_some_and(|word| word == "test");
         if is_test {
             self.announce_tests(&self.target.program, LIBTEST);
         } else if compiler_output.executables.is_empty() && !is_chosen {
@@ -134,6 +158,7 @@ impl Build<'_> {
             compiler_output = self.run(cargo, folder, rustc)?;
             if !compiler_output.executables.is_empty() {
                 self.announce_tests(manifest, LIBTEST);
+                is_test = true;
             }
         }
         if compiler_output.executables.is_empty() {
@@ -141,59 +166,18 @@ impl Build<'_> {
             return Err(Failure::new(ErrorCode::LaunchFailed, message)
                 .hint("name an example (`examples/x.rs`) or a test (`tests/x.rs`) as `program`"));
         }
-        single_program(
+        let path = single_program(
             folder,
             &compiler_output.executables,
             "choose one: `cargo: { \"args\": [\"build\", \"--bin\", \"NAME\"] }`",
-        )
+        )?;
+        Ok(BuiltProgram { path, test_folder: is_test.then(|| folder.to_owned()) })
     }
 
     /// Says that tests are debugged; `runner`: whose arguments choose them.
     fn announce_tests(&self, what: &Path, runner: &str) {
         let name = what.file_name().unwrap_or_default().to_string_lossy();
         builds::print_line(self.tell, &format!("{name}: debugging its tests; `args` are those of {runner}"));
-    }
-
-    /// A Go package, one file, or the tests of a package, which one of their files or `mode: "test"` asks
-    /// for; without optimisation, as `dlv` would build it.
-    fn go(&self, program: &Path) -> Result<PathBuf, Failure> {
-        let folder = if program.is_dir() { program } else { program.parent().unwrap_or(program) };
-        let tests = is_go_test(program) || self.target.attribute("mode") == "test";
-        let mut name =
-            program.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        if tests && !is_go_test(program) {
-            // Beside the program of the same package.
-            name.push_str(".test");
-        }
-        let out = own_folder(folder)?.join(name);
-        let mut build = self.command("go", folder)?;
-        build.args(if tests { ["test", "-c"].as_slice() } else { &["build"] });
-        build.args(["-gcflags=all=-N -l", "-o"]).arg(&out);
-        if tests {
-            // Without a test in it nothing is built, and what is there is of another time.
-            drop(std::fs::remove_file(&out));
-        }
-        match self.target.attribute("buildFlags") {
-            Value::String(flags) => drop(build.args(flags.split_ascii_whitespace())),
-            Value::Array(flags) => drop(build.args(flags.iter().filter_map(Value::as_str))),
-            _ => {}
-        }
-        build.arg(if program.is_dir() || tests { Path::new(".") } else { program });
-        self.run(build, folder, go)?;
-        if find::is_executable(&out) {
-            if tests {
-                self.announce_tests(program, GO_TEST);
-            }
-            return Ok(out);
-        }
-        if tests {
-            let message = format!("`{}` was built, but it has no tests", folder.display());
-            return Err(Failure::new(ErrorCode::LaunchFailed, message)
-                .hint("check the files' build constraints: `buildFlags: \"-tags=…\"`"));
-        }
-        let message = format!("`{}` was built, but it has no `package main`", folder.display());
-        Err(Failure::new(ErrorCode::LaunchFailed, message)
-            .hint("name the folder of a command as `program`, or a `_test.go` file"))
     }
 
     /// Builds one source file into our folder next to it.
@@ -300,11 +284,6 @@ fn crate_name(stem: &str) -> String {
     if name.starts_with(|first: char| first.is_ascii_digit()) { format!("_{name}") } else { name }
 }
 
-/// Whether it is a file of a Go package's tests: what is run is all of them.
-fn is_go_test(program: &Path) -> bool {
-    program.file_name().is_some_and(|name| name.to_string_lossy().ends_with("_test.go"))
-}
-
 /// The package a source belongs to.
 fn manifest_above(source: &Path) -> Option<PathBuf> {
     source.ancestors().skip(1).map(|folder| folder.join("Cargo.toml")).find(|manifest| manifest.is_file())
@@ -344,6 +323,20 @@ mod tests {
         assert_eq!(target("src/bin/tool.rs"), "build --bin tool");
         assert_eq!(target("examples/shown/main.rs"), "build --example shown");
         assert_eq!(target("tests/it.rs"), "test --no-run --test it");
+    }
+
+    #[test]
+    fn tests_run_in_the_folder_of_their_runner_unless_the_launch_names_one() {
+        let cwd = |attributes: serde_json::Value, test_folder: Option<&str>| {
+            let built =
+                BuiltProgram { path: "/w/a/.tandem/a.test".into(), test_folder: test_folder.map(Into::into) };
+            built.launched_as(Target::parse(&attributes).unwrap()).cwd
+        };
+        let open = serde_json::json!({ "program": "/w/a/a_test.go", "__workspaceFolder": "/w" });
+        let named = serde_json::json!({ "program": "/w/a/a_test.go", "__workspaceFolder": "/w", "cwd": "b" });
+        assert_eq!(cwd(open.clone(), Some("/w/a")), Path::new("/w/a"));
+        assert_eq!(cwd(named, Some("/w/a")), Path::new("/w/b"));
+        assert_eq!(cwd(open, None), Path::new("/w"));
     }
 
     #[test]
