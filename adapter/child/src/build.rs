@@ -245,6 +245,9 @@ impl Build<'_> {
         if status.success() {
             return Ok(compiler_output);
         }
+        if let Some(reason) = &compiler_output.reason {
+            printed.set_reason(reason);
+        }
         Err(builds::build_failure(folder, &compiler_output.diagnostics, &printed))
     }
 }

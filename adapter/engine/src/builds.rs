@@ -120,8 +120,9 @@ struct BuildFailureData<'a> {
 #[derive(Debug, Default)]
 pub struct OutputTail {
     lines: VecDeque<String>,
-    /// The first line that begins with `error`, or else the last one.
+    /// The first line that begins with `error`, or else the last one, unless a reader knows better.
     reason: String,
+    is_reason_set: bool,
 }
 
 impl OutputTail {
@@ -133,11 +134,17 @@ impl OutputTail {
             }
             let line: String = line.chars().take(MAX_TAIL_LINE_LEN).collect();
             // Compilers end with a count of errors.
-            if !self.reason.starts_with("error") {
+            if !self.is_reason_set && !self.reason.starts_with("error") {
                 line.trim().clone_into(&mut self.reason);
             }
             self.lines.push_back(line);
         }
+    }
+
+    /// Sets the line that says why the build failed.
+    pub fn set_reason(&mut self, reason: &str) {
+        self.reason = reason.trim().chars().take(MAX_TAIL_LINE_LEN).collect();
+        self.is_reason_set = true;
     }
 
     fn text(&self) -> String {
@@ -222,6 +229,9 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!((lines.len(), lines[0]), (MAX_TAIL_LINES, "line 74"));
         assert_eq!(lines[lines.len() - 2].len(), MAX_TAIL_LINE_LEN);
+        printed.set_reason(" no Go files in /p ");
+        printed.push("error: another");
+        assert_eq!(printed.reason, "no Go files in /p");
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub(super) struct CompilerOutput {
     pub(super) diagnostics: Vec<CompilerDiagnostic>,
     /// Programs that were built: name and path.
     pub(super) executables: Vec<(String, PathBuf)>,
+    /// The line that says why the build failed, where that is not the last one.
+    pub(super) reason: Option<String>,
     /// The last diagnostic is CMake's, and its message continues on the next line.
     continues: bool,
 }
@@ -67,6 +69,14 @@ pub(super) fn gnu(line: &str, folder: &Path, compiler_output: &mut CompilerOutpu
     {
         compiler_output.diagnostics.push(found);
     }
+    // The errors of a linker have no place, and make ends with its own.
+    let is_linker_error =
+        ["undefined reference to ", "multiple definition of ", "ld: cannot find ", "ld.lld: error: "]
+            .iter()
+            .any(|part| line.contains(part));
+    if is_linker_error && compiler_output.reason.is_none() {
+        compiler_output.reason = Some(line.to_owned());
+    }
     Some(line.to_owned())
 }
 
@@ -99,6 +109,13 @@ pub(super) fn go(line: &str, folder: &Path, compiler_output: &mut CompilerOutput
     {
         last.message.push('\n');
         last.message.push_str(more);
+    }
+    // The first line is the reason, apart from headings and downloads.
+    if compiler_output.reason.is_none()
+        && !line.trim().is_empty()
+        && !["# ", "FAIL", "go: downloading ", "go: finding "].iter().any(|start| line.starts_with(start))
+    {
+        compiler_output.reason = Some(line.to_owned());
     }
     Some(line.to_owned())
 }
@@ -174,6 +191,31 @@ mod tests {
             "cmake_minimum_required: Compatibility with CMake < 3.5 has been removed from CMake. Update it.";
         let expected = diagnostic("/p/CMakeLists.txt".into(), (1, 1), "error", message);
         assert_eq!(compiler_output.diagnostics, [expected]);
+    }
+
+    #[test]
+    fn the_linkers_error_is_the_reason_and_not_that_of_make() {
+        let mut compiler_output = CompilerOutput::default();
+        let error = "main.c:(.text+0xd): undefined reference to `nosuch'";
+        for line in ["/usr/bin/ld: a.o: in function `twice':", error, "gmake: *** [Makefile:91: all] Error 2"]
+        {
+            drop(cmake(line, Path::new("/p"), &mut compiler_output));
+        }
+        assert_eq!(compiler_output.reason.as_deref(), Some(error));
+    }
+
+    #[test]
+    fn the_first_line_of_go_is_the_reason() {
+        let reason = |text: &str| {
+            let mut compiler_output = CompilerOutput::default();
+            text.lines().for_each(|line| drop(go(line, Path::new("/p"), &mut compiler_output)));
+            compiler_output.reason
+        };
+        let expected = Some("no Go files in /p".to_owned());
+        assert_eq!(reason("FAIL\t. [setup failed]\n# .\nno Go files in /p\nFAIL\n"), expected);
+        let flags = "invalid value \"x\" for flag -tags\nusage: go test\nRun 'go help test' for details.";
+        assert_eq!(reason(flags).as_deref(), flags.lines().next());
+        assert_eq!(reason("go: downloading x v1\n"), None);
     }
 
     #[test]
