@@ -1,6 +1,8 @@
 //! Go through `dlv dap`, which dials our port. It passes its stdio, which are our pipes, on to the program.
 //! Not here: building the program, which Tandem does first ([`crate::build`]).
 
+mod addresses;
+
 use std::process::Command;
 
 use serde_json::Value;
@@ -118,6 +120,10 @@ impl Profile for Delve {
             Failure::new(ErrorCode::Unsupported, message)
                 .hint(format!("update Delve (`{INSTALL}`), or assign a string variable of the program")),
         )
+    }
+
+    fn adapt_request(&self, command: &str, arguments: &mut Value) {
+        addresses::adapt(command, arguments);
     }
 
     fn explain_failure(&self, failure: Failure) -> Failure {
