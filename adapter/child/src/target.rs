@@ -253,6 +253,16 @@ impl Target {
         Ok(pid)
     }
 
+    /// The same, of a process that no debugger holds: for adapters that trace it.
+    ///
+    /// # Errors
+    /// `ALREADY_ATTACHED`, and those of [`Self::process_id`].
+    pub(super) fn untraced_process_id(&self) -> Result<u32, Failure> {
+        let pid = self.process_id()?;
+        running_process::refuse_traced(pid)?;
+        Ok(pid)
+    }
+
     /// Whether the attributes name the target of an attach with one of the adapter's own `keys`.
     pub(super) fn names_any(&self, keys: &[&str]) -> bool {
         keys.iter().any(|key| !self.attribute(key).is_null())
@@ -353,6 +363,11 @@ fn absolute_in(base: &Path, path: &str) -> PathBuf {
     std::path::absolute(&whole).unwrap_or(whole)
 }
 
+/// Whether it is a file that names the project of its folder.
+pub(super) fn is_project_file(file: &Path) -> bool {
+    file.file_name().is_some_and(|name| PROJECT_FILES.iter().any(|known| name == *known))
+}
+
 /// The folder of a project that is built before it runs.
 fn project_folder(project: &Path) -> Option<PathBuf> {
     let ending = project.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
@@ -360,11 +375,6 @@ fn project_folder(project: &Path) -> Option<PathBuf> {
         true => project.parent().map(Path::to_path_buf),
         false => project.is_dir().then(|| project.to_path_buf()),
     }
-}
-
-/// Whether it is a file that names the project of its folder.
-pub(super) fn is_project_file(file: &Path) -> bool {
-    file.file_name().is_some_and(|name| PROJECT_FILES.iter().any(|known| name == *known))
 }
 
 fn as_attribute(env: &environment::Variables) -> Value {

@@ -1,7 +1,14 @@
 //! The process that an attach names, as the system sees it: whether it can be attached to at all, whatever
 //! the engine. Not here: its name ([`super::process_name`]), and what only one engine needs.
 
+use std::time::{Duration, Instant};
+
 use tandem_wire::{ErrorCode, Failure};
+
+/// How long a debugger that leaves a process has time to detach.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(1);
+/// Interval of the looks at the process meanwhile.
+const RELEASE_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Refuses a process that does not exist or has ended.
 ///
@@ -30,9 +37,43 @@ pub fn check(pid: u64) -> Result<(), Failure> {
     Err(missing(reason).hint("attach to a process that runs, or launch the program"))
 }
 
+/// Refuses a process that another debugger holds: the kernel allows one (`PTRACE_ATTACH` of ptrace(2)).
+///
+/// # Errors
+/// `ALREADY_ATTACHED`, with that debugger.
+pub fn refuse_traced(pid: u32) -> Result<(), Failure> {
+    let deadline = Instant::now() + RELEASE_TIMEOUT;
+    while let Some(tracer) = tracer_of(pid) {
+        if Instant::now() < deadline {
+            std::thread::sleep(RELEASE_INTERVAL);
+            continue;
+        }
+        let name = std::fs::read_to_string(format!("/proc/{tracer}/comm")).unwrap_or_default();
+        let message =
+            format!("another debugger is attached to process {pid}: process {tracer} (`{}`)", name.trim());
+        return Err(Failure::new(ErrorCode::AlreadyAttached, message)
+            .hint("detach it first; if it is a session of Tandem, join that (`tandem-dap sessions`)"));
+    }
+    Ok(())
+}
+
+/// The process that traces this one (`TracerPid` of proc_pid_status(5)).
+fn tracer_of(pid: u32) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"))?;
+    tracer.trim().parse().ok().filter(|tracer| *tracer != 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_without_a_debugger_is_not_refused() {
+        assert_eq!(tracer_of(std::process::id()), None);
+        assert_eq!(refuse_traced(std::process::id()), Ok(()));
+        assert_eq!(tracer_of(u32::MAX), None);
+    }
 
     #[test]
     fn a_process_that_has_ended_is_refused_with_its_parent() {

@@ -280,7 +280,7 @@ impl Profile for Debugpy {
             map_paths(target, &mut plan.arguments)?;
             return Ok(plan);
         }
-        target.process_id()?;
+        target.untraced_process_id()?;
         let python = interpreter::find_python(target)?;
         let path = injection::path(&python.interpreter)?;
         let mut plan = through_adapter(target, &python, "attach", usual_attributes(target))?;

@@ -210,7 +210,7 @@ impl Profile for Delve {
             map_paths(target, &mut plan.arguments)?;
             return Ok(LaunchPlan { quirks: Quirks { forwards_stdio: true, ..Quirks::default() }, ..plan });
         }
-        let process_id = Some(target.process_id()?);
+        let process_id = Some(target.untraced_process_id()?);
         plan(
             target,
             "attach",

@@ -139,7 +139,7 @@ impl Profile for Gdb {
     fn attach(&self, target: &Target) -> Result<LaunchPlan, Failure> {
         // It knows more ways than by number: they reach it as they are.
         let otherwise = !target.names_any(&["processId"]) && target.names_any(&["target", "coreFile"]);
-        let ours = if otherwise { json!({}) } else { json!({ "pid": target.process_id()? }) };
+        let ours = if otherwise { json!({}) } else { json!({ "pid": target.untraced_process_id()? }) };
         let mut plan = plan(target, "attach", ours)?;
         plan.spec.ends_by_itself = true;
         Ok(plan)

@@ -257,7 +257,7 @@ impl Profile for Lldb {
         // It knows more ways than by number: they reach it as they are.
         let otherwise = !target.names_any(&["processId"])
             && target.names_any(&["program", "coreFile", "attachCommands", "gdb-remote-port", "waitFor"]);
-        let pid = if otherwise { None } else { Some(target.process_id()?) };
+        let pid = if otherwise { None } else { Some(target.untraced_process_id()?) };
         let mut plan = plan(target, "attach", AdapterAttributes { pid, ..AdapterAttributes::default() })?;
         plan.spec.ends_by_itself = true;
         Ok(plan)
