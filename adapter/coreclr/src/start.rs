@@ -191,7 +191,10 @@ impl ClrSession {
                 ErrorCode::NotDebuggable,
                 "the program ran to its end without starting a .NET runtime: it is not a .NET program",
             )
-            .hint("the .NET engine debugs .dll files, app hosts, .csproj files and project folders"),
+            .hint(
+                "the .NET engine debugs .dll files, app hosts, .csproj files and project folders; build a \
+                    native program with debug information (`-g`), or set `engine`",
+            ),
             (_, Some(info)) => {
                 let quoted =
                     if words.is_empty() { String::new() } else { format!("; end of its stderr: {words}") };
