@@ -203,8 +203,18 @@ impl GoTestEvents {
         (result.compared.expected, result.compared.actual) = (value(&EXPECTED), value(&ACTUAL));
     }
 
-    /// A package has ended, and some of its tests have not: its process did.
-    fn end_package(&mut self, package: &str, results: &TestResults) {
+    /// A package has ended, and some of its tests have not: its process did. Of a benchmark, Go reports only
+    /// the failure.
+    fn end_package(&mut self, package: &str, has_passed: bool, results: &TestResults) {
+        let measured = |test: &String, output: &[String]| {
+            test.starts_with("Benchmark") && (has_passed || output.iter().any(|line| line.contains(" ns/op")))
+        };
+        for test in self.running.get(package).cloned().unwrap_or_default() {
+            let output = self.output.get(&(package.to_owned(), test.clone()));
+            if measured(&test, output.map_or(&[], Vec::as_slice)) {
+                self.end_test(package, &test, TestStatus::Passed, None, results);
+            }
+        }
         let lost = self.running.remove(package).unwrap_or_default();
         let package_output = self.output.remove(&(package.to_owned(), String::new())).unwrap_or_default();
         // A test with subtests is not the one that ran.
@@ -251,13 +261,19 @@ impl GoTestEvents {
                 };
                 self.end_test(package, test, how, *elapsed, results);
             }
-            "pass" | "fail" => self.end_package(package, results),
+            action @ ("pass" | "fail") => self.end_package(package, action == "pass", results),
             _ => {}
         }
     }
 
-    /// A line of a program that runs by itself.
+    /// A line of a program that runs by itself. A test that prints no line break leaves its output before the
+    /// program's lines.
     fn program_line(&mut self, package: &str, line: &str, results: &TestResults) {
+        let (before, line) = line.split_at(self.line_start(package, line));
+        if !before.trim().is_empty() {
+            let current = self.current.clone();
+            self.keep(package, &current, before);
+        }
         if let Some(found) = BEGAN.captures(line) {
             let name = found["name"].to_owned();
             if &found["what"] == "RUN" {
@@ -276,6 +292,23 @@ impl GoTestEvents {
             let current = self.current.clone();
             self.keep(package, &current, line);
         }
+    }
+
+    /// Where the words of the test program begin in a line; 0 if they are the whole line, or none of it.
+    fn line_start(&self, package: &str, line: &str) -> usize {
+        let running = self.running.get(package).map_or(&[][..], Vec::as_slice);
+        let is_own = |at: usize| {
+            let rest = line.get(at..).unwrap_or_default();
+            let ended = || {
+                ENDED.captures(rest).is_some_and(|found| running.iter().any(|test| *test == found["name"]))
+            };
+            let printed = || MESSAGE.captures(rest).is_some_and(|found| found["file"].ends_with("_test.go"));
+            BEGAN.is_match(rest)
+                || rest.starts_with("--- ") && ended()
+                || rest.starts_with("    ") && printed()
+        };
+        let starts = ["=== ", "--- ", "    "].iter().flat_map(|mark| line.match_indices(mark));
+        starts.map(|(at, _)| at).filter(|at| is_own(*at)).min().unwrap_or_default()
     }
 }
 
@@ -300,87 +333,10 @@ impl OutputReader for GoTestEvents {
 
     fn end(&mut self, results: &TestResults) {
         if let Some((package, _)) = self.program.clone() {
-            self.end_package(&package, results);
+            self.end_package(&package, false, results);
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn events(lines: &[&str], program: bool) -> TestResults {
-        let (results, mut report) = (TestResults::default(), BuildReport::new(Path::new("/w"), 1000));
-        let mut reader = match program {
-            true => GoTestEvents::of_program(Path::new("/w"), "shop", Path::new("/w")),
-            false => GoTestEvents::new(Path::new("/w")),
-        };
-        for line in lines {
-            reader.line(OutputStream::Out, line, &mut report, &results);
-        }
-        reader.end(&results);
-        results
-    }
-
-    #[test]
-    fn events_become_results_with_places() {
-        let results = events(
-            &[
-                r#"{"Action":"run","Package":"shop","Test":"TestBad"}"#,
-                r#"{"Action":"output","Package":"shop","Test":"TestBad","Output":"=== RUN   TestBad\n"}"#,
-                r#"{"Action":"output","Package":"shop","Test":"TestBad","Output":"printed\n"}"#,
-                r#"{"Action":"output","Package":"shop","Test":"TestBad",
-                    "Output":"    add_test.go:9: got 3,\n"}"#,
-                r#"{"Action":"output","Package":"shop","Test":"TestBad","Output":"        want 4\n"}"#,
-                r#"{"Action":"output","Package":"shop","Test":"TestBad",
-                    "Output":"--- FAIL: TestBad (0.01s)\n"}"#,
-                r#"{"Action":"fail","Package":"shop","Test":"TestBad","Elapsed":0.01}"#,
-                r#"{"Action":"run","Package":"shop","Test":"TestCrash"}"#,
-                r#"{"Action":"output","Package":"shop","Output":"SIGABRT: abort\n"}"#,
-                r#"{"Action":"fail","Package":"shop","Elapsed":0.2}"#,
-            ],
-            false,
-        );
-        let failed = results.stored_results().failures;
-        assert_eq!((failed[0].message.as_str(), failed[0].line), ("got 3,\nwant 4", Some(9)));
-        assert_eq!((failed[0].output.as_str(), failed[0].duration_ms), ("printed", Some(10)));
-        assert_eq!((failed[1].id.as_str(), failed[1].output.as_str()), ("shop TestCrash", "SIGABRT: abort"));
-    }
-
-    #[test]
-    fn plain_output_of_a_test_program_parses_to_the_same_results() {
-        let results = events(
-            &[
-                "=== RUN   TestRows",
-                "=== RUN   TestRows/a_(x)",
-                "    add_test.go:9: got 1",
-                "=== NAME  TestRows",
-                "--- FAIL: TestRows (0.00s)",
-                "    --- FAIL: TestRows/a_(x) (0.00s)",
-                "FAIL",
-            ],
-            true,
-        );
-        let failed = results.stored_results().failures;
-        assert_eq!(failed.len(), 2);
-        assert_eq!((failed[1].id.as_str(), failed[1].message.as_str()), ("shop TestRows/a_(x)", "got 1"));
-    }
-
-    #[test]
-    fn a_panic_is_placed_in_the_module() {
-        let results = events(
-            &[
-                "=== RUN   TestThrows",
-                "--- FAIL: TestThrows (0.00s)",
-                "panic: no price [recovered]",
-                "goroutine 7 [running]:",
-                "testing.tRunner.func1.2({0x1, 0x2})",
-                "\t/usr/lib/go/src/testing/testing.go:1632 +0x3fc",
-                "shop.price(...)",
-                "\t/w/cart.go:12",
-            ],
-            true,
-        );
-        assert_eq!(results.counts().failed, 1);
-    }
-}
+mod tests;
