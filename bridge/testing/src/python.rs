@@ -16,6 +16,9 @@ use crate::model::TestItem;
 use crate::reports::{ReportPipe, VARIABLE};
 use crate::run::output::NullReader;
 use crate::run::{FrameworkRun, ProcessPurpose};
+use refusal::{installation, refusal};
+
+mod refusal;
 
 /// More ids do not fit on a command line.
 const MAX_IDS: usize = 200;
@@ -29,6 +32,10 @@ const HELPERS: [(&str, &str); 4] = [
     ("tandem_pytest.py", include_str!("python/tandem_pytest.py")),
     ("tandem_unittest.py", include_str!("python/tandem_unittest.py")),
 ];
+
+/// Exit codes of pytest: it does not take its arguments, or does not know an id; no test was selected.
+const USAGE_ERROR: i32 = 4;
+const NO_TESTS: i32 = 5;
 
 /// The debug adapter of such programs.
 const ENGINE: &str = "debugpy";
@@ -146,15 +153,6 @@ fn is_not_installed(run: &FrameworkRun<'_>) -> bool {
     run.report.output.text().contains("No module named pytest")
 }
 
-/// The command that installs pytest. An environment that uv has made has no pip.
-fn installation(python: &Path) -> String {
-    let shown = python.display();
-    match python.is_absolute() && !python.with_file_name("pip").exists() {
-        true => format!("uv pip install --python {shown} pytest"),
-        false => format!("{shown} -m pip install pytest"),
-    }
-}
-
 impl Pytest {
     fn command(run: &FrameworkRun<'_>) -> ProcessCommand {
         ProcessCommand::new(python(run), &run.project.folder).args([
@@ -233,8 +231,11 @@ impl TestFramework for Pytest {
             if ended.code >= 128 {
                 run.fail_crashed_test(chosen.tests(), ended, |test| test.id.clone());
             }
-            // 4: an unknown id; 5: no tests to run. Neither is a broken build.
-            if matches!(ended.code, 4 | 5) && !run.status.broken {
+            if ended.code == USAGE_ERROR {
+                run.status.refusal = refusal(&run.report.output.text());
+            }
+            // Neither an unknown id nor a run without tests is a broken build.
+            if matches!(ended.code, USAGE_ERROR | NO_TESTS) && !run.status.broken {
                 (run.status.code, run.status.first_code) = (0, None);
             }
             Ok(())
@@ -250,8 +251,8 @@ impl TestFramework for Pytest {
     }
 }
 
-/// The id of a test (`tests/test_a.py::test_b`); also of the dotted name that JUnit files have for it
-/// (`tests.test_a.test_b`).
+/// The id of a test (`tests/test_a.py::test_b`) or of a source (`tests/test_a.py`); also of the dotted name
+/// that JUnit files have for a test (`tests.test_a.test_b`).
 fn id_of(project: &Project, text: &str) -> Option<String> {
     if let Some((file, rest)) = text.split_once("::") {
         // An id is relative to where pytest runs, or to the folder that was named.
@@ -260,6 +261,12 @@ fn id_of(project: &Project, text: &str) -> Option<String> {
             Some(file) => format!("{}::{rest}", file.display()),
             None => text.to_owned(),
         });
+    }
+    if text.ends_with(".py") {
+        let named = project.file.as_ref().map(|folder| folder.join(text));
+        let source =
+            [Some(project.folder.join(text)), named].into_iter().flatten().find(|file| file.is_file())?;
+        return Some(source.strip_prefix(&project.folder).unwrap_or(&source).display().to_string());
     }
     let dotted = text.split('[').next().unwrap_or_default();
     dotted.match_indices('.').find_map(|(at, _)| {

@@ -177,6 +177,9 @@ impl TestRequest {
         if run.status.code == 0 {
             run.status.code = run.status.first_code.unwrap_or(if ran.failed > 0 { FAILED } else { 0 });
         }
+        if let Some(reason) = run.status.refusal.take() {
+            return Ok(self.refused(run, &chosen, &reason, results).await);
+        }
         let is_quiet = !run.status.broken && run.status.code == 0;
         if is_quiet && ran.total() == 0 && self.framework.plans() && !results.is_planned() {
             let message =
@@ -286,6 +289,28 @@ impl TestRequest {
             answer = answer.with_error(failure);
         }
         Ok(TestRunOutcome { answer, results })
+    }
+
+    /// The runner did not take the filter or the arguments: its reason, and for a filter the nearest names.
+    async fn refused(
+        &self,
+        mut run: FrameworkRun<'_>,
+        chosen: &ChosenTests,
+        reason: &str,
+        results: TestResults,
+    ) -> TestRunOutcome {
+        let name = self.framework.name();
+        let failure = match chosen {
+            ChosenTests::Filter(filter) => {
+                let tests = self.framework.list(&mut run).await.unwrap_or_default();
+                let message = format!("{name} does not take the filter `{filter}`: {reason}");
+                let hint = none("", filter, &tests).hint.unwrap_or_default();
+                Failure::invalid(message).hint(format!("correct it, or pass an id in `tests`; {hint}"))
+            }
+            _ => Failure::invalid(format!("{name} does not take its arguments: {reason}"))
+                .hint("correct `args`; the configuration of the project may have arguments, too"),
+        };
+        TestRunOutcome { answer: self.answer(run, &results).with_error(failure), results }
     }
 
     fn answer(&self, run: FrameworkRun<'_>, results: &TestResults) -> TestRunAnswer {

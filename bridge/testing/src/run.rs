@@ -53,6 +53,8 @@ pub struct RunStatus {
     pub first_code: Option<i32>,
     /// Whether a build or a source is broken.
     pub broken: bool,
+    /// Why the runner did not take its arguments.
+    pub refusal: Option<String>,
 }
 
 /// A run of tests and its state.

@@ -16,6 +16,24 @@ fn a_name_from_the_results_is_an_id() {
     assert_eq!(id("tests/test_a.py::test_b"), is("tests/test_a.py::test_b"));
     assert!(id("test_a.py::test_b").unwrap().ends_with("/tests/test_a.py::test_b"));
     assert_eq!(id("test_b and not slow"), None);
+    for named in ["tests/test_a.py", "test_a.py"] {
+        assert_eq!(id(named), is("tests/test_a.py"));
+    }
+    assert_eq!(id("test_b.py"), None);
+}
+
+#[test]
+fn pytest_says_why_it_does_not_take_its_arguments() {
+    let printed =
+        "collected 15 items\n\nERROR: Wrong expression passed to '-k': (: at column 2: expected x\n\n";
+    assert_eq!(
+        refusal(printed).as_deref(),
+        Some("Wrong expression passed to '-k': (: at column 2: expected x")
+    );
+    let printed =
+        "ERROR: usage: python -m pytest [options]\npython -m pytest: error: unrecognized arguments: -n\n";
+    assert_eq!(refusal(printed).as_deref(), Some("unrecognized arguments: -n"));
+    assert_eq!(refusal("ERROR: not found: /w/test_a.py::test_z\n(no match in any of [])\n"), None);
 }
 
 #[test]

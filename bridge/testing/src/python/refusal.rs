@@ -1,0 +1,22 @@
+//! Why pytest does not run: what it prints, and the command that installs it. Not here: results of tests
+//! ([`crate::reports`]).
+
+use std::path::Path;
+
+/// Why pytest does not take its arguments; `None` if it only does not find a test.
+pub(super) fn refusal(printed: &str) -> Option<String> {
+    let reason = printed.lines().find_map(|line| {
+        let text = line.split_once("-m pytest: error: ").map(|(_, text)| text);
+        text.or_else(|| line.strip_prefix("ERROR: ").filter(|text| text.starts_with("Wrong expression ")))
+    });
+    reason.map(|reason| reason.trim().to_owned())
+}
+
+/// The command that installs pytest. An environment that uv has made has no pip.
+pub(super) fn installation(python: &Path) -> String {
+    let shown = python.display();
+    match python.is_absolute() && !python.with_file_name("pip").exists() {
+        true => format!("uv pip install --python {shown} pytest"),
+        false => format!("{shown} -m pip install pytest"),
+    }
+}
