@@ -1,5 +1,6 @@
-//! The filters of `dotnet test`: `FullyQualifiedName~Cart&(TestCategory=slow|Priority!=1)`, compared with the
-//! list of tests, so that they mean the same on both platforms. Any other text is a part of a name.
+//! The filters of `dotnet test`: `FullyQualifiedName~Cart&(TestCategory=slow|Priority!=1)`, `Cart|Order`,
+//! compared with the list of tests, so that they mean the same on both platforms. Any other text is a part of
+//! a name.
 //!
 //! Not here: selections that all frameworks share ([`crate::select`]).
 
@@ -38,14 +39,14 @@ impl TestCaseFilter {
     /// Parses a filter; text that is not an expression becomes [`Self::Part`].
     pub(super) fn parse(text: &str) -> Self {
         let mut rest = text;
-        let whole = if text.contains(['=', '~']) { parse_or(&mut rest, 0) } else { None };
+        let whole = if text.contains(['=', '~', '|', '&']) { parse_or(&mut rest, 0) } else { None };
         whole.filter(|_| rest.trim().is_empty()).unwrap_or_else(|| Self::Part(text.to_owned()))
     }
 
     /// Whether a test matches the filter.
     pub(super) fn holds(&self, test: &TestItem) -> bool {
         match self {
-            Self::Part(part) => test.id.contains(part.as_str()),
+            Self::Part(part) => test.id.to_lowercase().contains(&part.to_lowercase()),
             Self::And(left, right) => left.holds(test) && right.holds(test),
             Self::Or(left, right) => left.holds(test) || right.holds(test),
             Self::Compare(name, operator, value) => {
@@ -68,9 +69,15 @@ impl TestCaseFilter {
 fn values(test: &TestItem, name: &str) -> Vec<String> {
     let (class, method) = super::names::split(&test.id);
     let bare = method.split(['(', ':']).next().unwrap_or_default();
+    // The name that the framework shows, where it is not made of the method's.
+    let shown = method.split_once(": ").filter(|(name, _)| *name == bare).map(|(_, shown)| shown.to_owned());
     match name.to_lowercase().as_str() {
         "fullyqualifiedname" => vec![test.id.clone(), format!("{class}.{bare}")],
-        "name" | "displayname" => vec![test.id.clone(), method.to_owned(), bare.to_owned()],
+        "name" | "displayname" => {
+            let mut names = vec![test.id.clone(), method.to_owned(), bare.to_owned()];
+            names.extend(shown);
+            names
+        }
         "classname" => vec![test.class.clone(), test.class.rsplit('.').next().unwrap_or_default().to_owned()],
         "testcategory" | "category" => test
             .traits
@@ -115,7 +122,12 @@ fn parse_one(rest: &mut &str, depth: usize) -> Option<TestCaseFilter> {
         let inside = parse_or(rest, depth + 1)?;
         return take(rest, ')').then_some(inside);
     }
-    let name_end = rest.find(['=', '~', '!'])?;
+    let Some(name_end) = rest.find(['=', '~', '!', '|', '&', '(', ')']).filter(|end| is_operator(rest, *end))
+    else {
+        // Without an operator it is a part of a name.
+        let part = value(rest);
+        return (!part.is_empty()).then_some(TestCaseFilter::Part(part));
+    };
     let name = rest.get(..name_end)?.trim();
     if name.is_empty() || !name.chars().all(|letter| letter.is_alphanumeric() || "._- ".contains(letter)) {
         return None;
@@ -130,6 +142,10 @@ fn parse_one(rest: &mut &str, depth: usize) -> Option<TestCaseFilter> {
     let (sign, operator) = known.into_iter().find(|(sign, _)| rest.starts_with(sign))?;
     *rest = rest.get(sign.len()..)?;
     Some(TestCaseFilter::Compare(name.to_owned(), operator, value(rest)))
+}
+
+fn is_operator(text: &str, at: usize) -> bool {
+    text.get(at..).is_some_and(|rest| rest.starts_with(['=', '~', '!']))
 }
 
 /// Parses a value; a backslash escapes the next character.
@@ -185,6 +201,26 @@ mod tests {
             (r#"DisplayName=Rows\(\"a,b\"\)"#, true),
             ("(Name=Rows", false),
             ("Adds", false),
+            ("carttests", true),
+            ("Adds|Rows", true),
+            ("Adds|TestCategory=night", true),
+            ("Rows&TestCategory!=night", false),
+            ("Shop&(Adds|Rows)", true),
+        ] {
+            assert_eq!(TestCaseFilter::parse(filter).holds(&test), expected, "{filter}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_a_framework_shows_is_a_display_name() {
+        let id = "Shop.CartTests.Rows: adds v1.2, \"quoted\"".to_owned();
+        let test = TestItem { id, class: "Shop.CartTests".into(), ..TestItem::default() };
+        for (filter, expected) in [
+            (r#"DisplayName=adds v1.2, "quoted""#, true),
+            ("DisplayName~v1.2", true),
+            ("FullyQualifiedName=Shop.CartTests.Rows", true),
+            ("Name=Rows", true),
+            ("DisplayName=adds", false),
         ] {
             assert_eq!(TestCaseFilter::parse(filter).holds(&test), expected, "{filter}");
         }

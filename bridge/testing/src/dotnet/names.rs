@@ -44,10 +44,31 @@ pub(super) fn id(class: &str, method: &str, shown: &str) -> String {
     }
 }
 
-/// Class and method of a fully qualified name, which may end in arguments.
+/// Class and method of a fully qualified name, which may end in arguments or in the name that is shown. A
+/// class may have arguments, too: those of NUnit's fixture.
 pub(super) fn split(qualified: &str) -> (&str, &str) {
-    let end = qualified.find('(').unwrap_or(qualified.len());
-    match qualified.get(..end).unwrap_or_default().rfind('.') {
+    let (mut dot, mut depth, mut is_quoted, mut is_escaped) = (None, 0_u32, false, false);
+    let mut letters = qualified.char_indices().peekable();
+    while let Some((at, letter)) = letters.next() {
+        match letter {
+            _ if is_escaped => is_escaped = false,
+            '\\' if is_quoted => is_escaped = true,
+            '"' if depth > 0 => is_quoted = !is_quoted,
+            _ if is_quoted => {}
+            '(' => depth += 1,
+            ')' => {
+                depth = depth.saturating_sub(1);
+                // After the arguments of a method, nothing belongs to a name.
+                if depth == 0 && letters.peek().is_some_and(|(_, next)| *next != '.') {
+                    break;
+                }
+            }
+            '.' if depth == 0 => dot = Some(at),
+            ':' if depth == 0 && letters.peek().is_some_and(|(_, next)| *next == ' ') => break,
+            _ => {}
+        }
+    }
+    match dot {
         Some(at) => (qualified.get(..at).unwrap_or_default(), qualified.get(at + 1..).unwrap_or_default()),
         None => ("", qualified),
     }
@@ -103,6 +124,11 @@ mod tests {
         assert_eq!(of("", "", "anything"), "anything");
         assert_eq!(split("Shop.Cart.Rows(\"a.b\",1)"), ("Shop.Cart", "Rows(\"a.b\",1)"));
         assert_eq!(split("Adds"), ("", "Adds"));
+        let shown = "Rows: adds v1.2 (a.b)";
+        assert_eq!(split(&format!("Shop.Cart.{shown}")), ("Shop.Cart", shown));
+        assert_eq!(split("Shop.Cart(1.5,\"a).b\").Adds"), ("Shop.Cart(1.5,\"a).b\")", "Adds"));
+        assert_eq!(split("Shop.Cart(1).Rows(\"x: \\\"y.z\")"), ("Shop.Cart(1)", "Rows(\"x: \\\"y.z\")"));
+        assert_eq!(split("Shop.Cart.Rows(text: \"a.b"), ("Shop.Cart", "Rows(text: \"a.b"));
     }
 
     #[test]

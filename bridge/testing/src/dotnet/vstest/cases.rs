@@ -25,7 +25,8 @@ pub(super) fn test_of(case: &Value, project: &TestProject) -> TestItem {
         ["MSTestDiscoverer.TestCategory", "NUnit.TestCategory"].map(|id| object.texts(id)).concat()
     {
         // NUnit lists them as traits, too.
-        if !traits.iter().any(|one| one.ends_with(category)) {
+        if !traits.iter().any(|one| one.split_once('=').map_or(one.as_str(), |(_, value)| value) == category)
+        {
             traits.push(category.to_owned());
         }
     }
@@ -93,7 +94,19 @@ fn milliseconds(span: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn a_category_that_ends_like_another_is_kept() {
+        let case = json!({ "FullyQualifiedName": "A.B", "Properties": [
+            { "Key": { "Id": "TestObject.Traits" }, "Value": [{ "Key": "Category", "Value": "night" }] },
+            { "Key": { "Id": "MSTestDiscoverer.TestCategory" }, "Value": ["very slow", "slow", "night"] },
+        ] });
+        let test = test_of(&case, &TestProject::default());
+        assert_eq!(test.traits, ["Category=night", "very slow", "slow"]);
+    }
 
     #[test]
     fn a_duration_is_read_in_milliseconds() {
