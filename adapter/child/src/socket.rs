@@ -4,13 +4,13 @@
 //! An adapter that speaks DAP with us may ask us to start programs. A TCP port of this machine is open to all
 //! its users, so [`tandem_peers`] finds the user at the other end; only our own user and root are accepted.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use tandem_peers::tcp::{self, TcpTableRow};
+use tandem_peers::tcp::{self, TcpSocket};
 use tandem_wire::peer::{Incoming, Peer};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::tcp::OwnedReadHalf;
@@ -29,11 +29,10 @@ pub(super) async fn accept(listener: &TcpListener) -> std::io::Result<(PeerConne
     loop {
         let (socket, theirs) = listener.accept().await?;
         let ours = socket.local_addr()?;
-        let found: Vec<(u32, u64)> =
-            tcp::rows_with_retry(|row| row.is(theirs, ours).then_some((row.user, row.inode)));
-        let owners = SocketOwners(found.iter().map(|(user, _)| *user).collect());
-        if let (true, Some((_, inode))) = (owners.is_trusted(), found.first()) {
-            return Ok((over_tcp(socket), *inode));
+        let found = tcp::find_with_retry(|socket| socket.is(theirs, ours));
+        let owners = SocketOwners::of(&found);
+        if let (true, Some(found)) = (owners.is_trusted(), found.first()) {
+            return Ok((over_tcp(socket), found.inode));
         }
         tracing::warn!(%theirs, "a connection of another user was refused");
     }
@@ -75,7 +74,7 @@ impl Endpoint {
         match self {
             Self::Port(port) => {
                 let socket = TcpStream::connect((Ipv4Addr::LOCALHOST, *port)).await?;
-                if !owners(|row| row.listens() && row.local_port() == Some(*port)).is_trusted() {
+                if !owners(|socket| socket.listens() && socket.local.port() == *port).is_trusted() {
                     return Err(std::io::Error::other(format!("port {port} belongs to another user")));
                 }
                 Ok(over_tcp(socket))
@@ -102,27 +101,31 @@ fn over_tcp(socket: TcpStream) -> PeerConnection {
 struct SocketOwners(Vec<u32>);
 
 impl SocketOwners {
+    fn of(sockets: &[TcpSocket]) -> Self {
+        Self(sockets.iter().map(|socket| socket.user).collect())
+    }
+
     /// All owners are this user or root, who may do anything anyway; and there is at least one.
     fn is_trusted(&self) -> bool {
         !self.0.is_empty() && self.0.iter().all(|user| tandem_peers::is_trusted(*user))
     }
 }
 
-fn owners(is_wanted: impl Fn(&TcpTableRow<'_>) -> bool) -> SocketOwners {
-    SocketOwners(tcp::rows_with_retry(|row| is_wanted(row).then_some(row.user)))
+fn owners(is_wanted: impl Fn(&TcpSocket) -> bool) -> SocketOwners {
+    SocketOwners::of(&tcp::find_with_retry(is_wanted))
 }
 
 /// The ports that the sockets with these inodes listen on.
 pub(super) fn listening(is_wanted: impl Fn(u64) -> bool) -> HashSet<u16> {
-    tcp::rows(|row| row.local_port().filter(|_| row.listens() && is_wanted(row.inode)))
+    let found = tcp::find(|socket| socket.listens() && is_wanted(socket.inode));
+    found.iter().map(|socket| socket.local.port()).collect()
 }
 
 /// Whether another socket is connected to this port of the sockets with these inodes.
 pub(super) fn is_connected(port: u16, is_wanted: impl Fn(u64) -> bool) -> bool {
-    let end =
-        |row: &TcpTableRow<'_>| row.is_connected() && row.local_port() == Some(port) && is_wanted(row.inode);
-    let found: Vec<()> = tcp::rows(|row| end(row).then_some(()));
-    !found.is_empty()
+    let is_end =
+        |socket: &TcpSocket| socket.is_connected() && socket.local.port() == port && is_wanted(socket.inode);
+    !tcp::find(is_end).is_empty()
 }
 
 /// The connections within this machine that have one end among `ours` and the other among `theirs`,
@@ -131,25 +134,11 @@ pub(super) fn connections_between(
     ours: impl Fn(u64) -> bool,
     theirs: impl Fn(u64) -> bool,
 ) -> Vec<(u64, u64)> {
-    let end = |row: &TcpTableRow<'_>| {
-        (row.is_connected() && (ours(row.inode) || theirs(row.inode)))
-            .then(|| (plain(row.local), plain(row.remote), row.inode))
-    };
-    // A row may come twice.
-    let ends: BTreeSet<(String, String, u64)> = tcp::rows(end);
-    let other = |local: &str, remote: &str| {
-        ends.iter().find(|(from, to, inode)| from == remote && to == local && theirs(*inode))
-    };
-    let ours = ends.iter().filter(|(_, _, inode)| ours(*inode));
-    ours.filter_map(|(local, remote, inode)| Some((*inode, other(local, remote)?.2))).collect()
-}
-
-/// An address as the table has it; an IPv4 one of a socket for IPv6 as the IPv4 one.
-fn plain(address: &str) -> String {
-    match address.split_once("FFFF0000") {
-        Some((zeros, rest)) if zeros.len() == 16 && zeros.bytes().all(|byte| byte == b'0') => rest.to_owned(),
-        _ => address.to_owned(),
-    }
+    let is_end = |socket: &TcpSocket| socket.is_connected() && (ours(socket.inode) || theirs(socket.inode));
+    let ends = tcp::find(is_end);
+    let other = |own: &TcpSocket| ends.iter().find(|end| end.is(own.remote, own.local) && theirs(end.inode));
+    let own_ends = ends.iter().filter(|end| ours(end.inode));
+    own_ends.filter_map(|own| Some((own.inode, other(own)?.inode))).collect()
 }
 
 /// A socket that acknowledges at once; the kernel resets the option with each read.
@@ -181,9 +170,9 @@ mod tests {
         let theirs = client.local_addr().unwrap();
         let (_socket, _) = listener.accept().await.unwrap();
         let own = rustix::process::geteuid().as_raw();
-        assert_eq!(owners(|row| row.is(theirs, ours)).0, [own]);
-        assert_eq!(owners(|row| row.listens() && row.local_port() == Some(ours.port())).0, [own]);
-        assert!(owners(|row| row.is(theirs, ours)).is_trusted());
+        assert_eq!(owners(|socket| socket.is(theirs, ours)).0, [own]);
+        assert_eq!(owners(|socket| socket.listens() && socket.local.port() == ours.port()).0, [own]);
+        assert!(owners(|socket| socket.is(theirs, ours)).is_trusted());
     }
 
     #[test]

@@ -1,69 +1,61 @@
-//! `/proc/net/tcp` and `/proc/net/tcp6` (proc(5)): the sockets in this network namespace, with their users.
+//! The TCP sockets of this network namespace, with their users. The kernel's diagnostics list them
+//! ([`diagnostics`]); where they are missing, such as in a sandbox, the files of proc(5) do ([`proc_files`]).
 //!
 //! A socket that its process has closed is still listed until its last bytes are sent, with inode 0 and user
-//! 0 instead of its user. Here it has no user; it does not count as root's.
+//! 0 instead of its user. Such sockets are left out: they do not count as root's.
+
+mod diagnostics;
+mod proc_files;
 
 use std::net::{IpAddr, SocketAddr};
 
-/// Column `st` of a listening socket.
-const LISTENING: &str = "0A";
-/// Column `st` of a connected socket.
-const CONNECTED: &str = "01";
+/// `TCP_ESTABLISHED` and `TCP_LISTEN` (include/net/tcp_states.h).
+const CONNECTED: u8 = 1;
+const LISTENING: u8 = 10;
 
-/// One socket. Addresses are in hexadecimal, each word in the byte order of the machine.
-#[derive(Debug, PartialEq, Eq)]
-pub struct TcpTableRow<'a> {
-    /// The local address and port, as the kernel writes them.
-    pub local: &'a str,
-    /// The remote address and port, as the kernel writes them.
-    pub remote: &'a str,
-    state: &'a str,
+/// A socket that a process holds. An IPv4 address in an IPv6 socket is an IPv4 address here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TcpSocket {
+    /// The local address and port.
+    pub local: SocketAddr,
+    /// The remote address and port; zeros if the socket listens.
+    pub remote: SocketAddr,
+    state: u8,
     /// User id of the socket's owner.
     pub user: u32,
     /// The socket's inode; never 0.
     pub inode: u64,
 }
 
-/// Collects the results of `take` for each socket that a process holds. The kernel returns the
-/// table in pieces: if a socket is opened or closed in between, the row of another one may appear
-/// twice, or be missing.
-pub fn rows<T, C: Default + Extend<T>>(take: impl Fn(&TcpTableRow<'_>) -> Option<T>) -> C {
-    let mut found = C::default();
-    for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
-        // A machine without IPv6 has only one of them.
-        let text = std::fs::read_to_string(table).unwrap_or_default();
-        found.extend(text.lines().filter_map(TcpTableRow::parse).filter_map(|row| take(&row)));
-    }
-    found
+/// The sockets that `is_wanted` selects, each once. The kernel returns the list in pieces: if a socket is
+/// opened or closed in between, another one may be missing.
+pub fn find(is_wanted: impl Fn(&TcpSocket) -> bool) -> Vec<TcpSocket> {
+    let mut sockets = diagnostics::list().unwrap_or_else(|_| proc_files::list());
+    sockets.retain(|socket| socket.inode != 0 && is_wanted(socket));
+    // For the same reason, the kernel may list a socket several times.
+    sockets.sort();
+    sockets.dedup();
+    sockets
 }
 
-/// The same for sockets that must exist: if none is found, reads the tables once more.
-pub fn rows_with_retry<T>(take: impl Fn(&TcpTableRow<'_>) -> Option<T>) -> Vec<T> {
-    let found: Vec<T> = rows(&take);
-    if found.is_empty() { rows(take) } else { found }
+/// The same for sockets that must exist: if none is found, searches once more.
+pub fn find_with_retry(is_wanted: impl Fn(&TcpSocket) -> bool) -> Vec<TcpSocket> {
+    let found = find(&is_wanted);
+    if found.is_empty() { find(is_wanted) } else { found }
 }
 
 /// The user of the process that holds the end `local` of the connection to `remote`. `None` if it is not on
-/// this machine, is closed, or the table has several users.
+/// this machine, is closed, or the list has several users.
 pub fn user_of(local: SocketAddr, remote: SocketAddr) -> Option<u32> {
-    let found = rows_with_retry(|row| row.is(local, remote).then_some(row.user));
+    let found = find_with_retry(|socket| socket.is(local, remote));
     let (first, others) = found.split_first()?;
-    others.iter().all(|other| other == first).then_some(*first)
+    others.iter().all(|other| other.user == first.user).then_some(first.user)
 }
 
-impl<'a> TcpTableRow<'a> {
-    fn parse(line: &'a str) -> Option<Self> {
-        let mut words = line.split_ascii_whitespace().skip(1);
-        let (local, remote, state) = (words.next()?, words.next()?, words.next()?);
-        // Queues, timer and retransmissions are before the user; a time-out is between user and inode.
-        let (user, inode) = (words.nth(3)?.parse().ok()?, words.nth(1)?.parse().ok()?);
-        Some(Self { local, remote, state, user, inode }).filter(|row| row.inode != 0)
-    }
-
+impl TcpSocket {
     /// Whether the socket is the end `local` of the connection to `remote`.
     pub fn is(&self, local: SocketAddr, remote: SocketAddr) -> bool {
-        let same = |shown: &str, address| spell_address(address).iter().flatten().any(|way| way == shown);
-        same(self.local, local) && same(self.remote, remote)
+        self.local == plain(local.ip(), local.port()) && self.remote == plain(remote.ip(), remote.port())
     }
 
     /// Whether the socket waits for connections.
@@ -75,84 +67,78 @@ impl<'a> TcpTableRow<'a> {
     pub fn is_connected(&self) -> bool {
         self.state == CONNECTED
     }
-
-    /// The port of the local end.
-    pub fn local_port(&self) -> Option<u16> {
-        u16::from_str_radix(self.local.rsplit_once(':')?.1, 16).ok()
-    }
 }
 
-/// Formats an address as in the tables. An IPv4 address has two forms, because an IPv6 socket contains
-/// it as an IPv6 address.
-fn spell_address(address: SocketAddr) -> [Option<String>; 2] {
-    let port = address.port();
-    let word = |bytes: [u8; 4]| format!("{:08X}", u32::from_ne_bytes(bytes));
-    let long = |bytes: [u8; 16]| {
-        let (words, _) = bytes.as_chunks::<4>();
-        let words: String = words.iter().map(|bytes| word(*bytes)).collect();
-        format!("{words}:{port:04X}")
-    };
-    match address.ip().to_canonical() {
-        IpAddr::V4(ip) => {
-            [Some(format!("{}:{port:04X}", word(ip.octets()))), Some(long(ip.to_ipv6_mapped().octets()))]
-        }
-        IpAddr::V6(ip) => [Some(long(ip.octets())), None],
-    }
+/// An address without what the kernel's lists do not have: a scope, and the IPv6 form of an IPv4 address.
+fn plain(ip: IpAddr, port: u16) -> SocketAddr {
+    SocketAddr::new(ip.to_canonical(), port)
 }
 
 #[cfg(test)]
 mod tests {
     use std::io::Write;
-    use std::net::{Ipv4Addr, TcpListener, TcpStream};
+    use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
 
     use super::*;
 
-    fn connected(to: IpAddr) -> (TcpStream, TcpStream) {
-        let listener = TcpListener::bind((to, 0)).unwrap();
-        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        (client, listener.accept().unwrap().0)
+    /// A connection to one of the machine's own addresses. `None` on a machine without IPv6.
+    fn connected(listens_at: IpAddr, to: IpAddr) -> Option<(TcpListener, TcpStream, TcpStream)> {
+        let listener = TcpListener::bind((listens_at, 0)).ok()?;
+        let client = TcpStream::connect((to, listener.local_addr().unwrap().port())).unwrap();
+        let (server, _) = listener.accept().unwrap();
+        Some((listener, client, server))
     }
+
+    const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
+    const ANY: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
 
     #[test]
     fn user_of_a_connection_is_known() {
-        for to in [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(std::net::Ipv6Addr::LOCALHOST)] {
-            // A machine without IPv6 has no such address.
-            if TcpListener::bind((to, 0)).is_err() {
-                continue;
-            }
-            let (client, server) = connected(to);
+        // The last server is an IPv6 socket with an IPv4 client.
+        for (listens_at, to) in [(V4, V4), (V6, V6), (ANY, V4)] {
+            let Some((_listener, client, server)) = connected(listens_at, to) else { continue };
             let (theirs, ours) = (client.local_addr().unwrap(), server.local_addr().unwrap());
             let own = rustix::process::geteuid().as_raw();
             assert_eq!(user_of(theirs, ours), Some(own), "{to}");
+            assert_eq!(user_of(ours, server.peer_addr().unwrap()), Some(own), "{to}");
             assert_eq!(user_of("127.0.0.2:9".parse().unwrap(), ours), None);
         }
     }
 
     #[test]
     fn client_that_wrote_and_closed_has_no_user() {
-        let (mut client, server) = connected(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        let (_listener, mut client, server) = connected(V4, V4).unwrap();
         let (theirs, ours) = (client.local_addr().unwrap(), server.local_addr().unwrap());
         client.write_all(b"Content-Length: 2\r\n\r\n{}").unwrap();
         drop(client);
-        // Its socket is still in the tables, with user 0.
+        // Its socket is still in the lists, with user 0.
         assert_eq!(user_of(theirs, ours), None);
     }
 
     #[test]
-    fn a_line_is_read_and_a_heading_is_not() {
-        let line =
-            "   1: 0100007F:A1B2 0100007F:1F90 01 00000000:00000000 00:00000000 00000000  4321        0 77 1";
-        let row = TcpTableRow::parse(line).unwrap();
-        assert_eq!((row.user, row.inode), (4321, 77));
-        if cfg!(target_endian = "little") {
-            assert!(row.is("127.0.0.1:41394".parse().unwrap(), "127.0.0.1:8080".parse().unwrap()));
-            assert!(!row.is("127.0.0.1:8080".parse().unwrap(), "127.0.0.1:41394".parse().unwrap()));
-            let mapped = "0000000000000000FFFF00000100007F:1F90".to_owned();
-            assert_eq!(spell_address("127.0.0.1:8080".parse().unwrap())[1], Some(mapped));
-            let own = "00000000000000000000000001000000:1F90".to_owned();
-            assert_eq!(spell_address("[::1]:8080".parse().unwrap())[0], Some(own));
+    fn both_lists_have_the_same_sockets() {
+        for (listens_at, to) in [(V4, V4), (V6, V6), (ANY, V4)] {
+            let Some((listener, client, server)) = connected(listens_at, to) else { continue };
+            let port = listener.local_addr().unwrap().port();
+            let of_port = |mut sockets: Vec<TcpSocket>| {
+                sockets.retain(|socket| [socket.local.port(), socket.remote.port()].contains(&port));
+                sockets.sort();
+                sockets.dedup();
+                sockets
+            };
+            // Sockets of other processes come and go.
+            let complete = |list: &dyn Fn() -> Vec<TcpSocket>| {
+                (0..100).map(|_| of_port(list())).find(|sockets| sockets.len() == 3).expect("three sockets")
+            };
+            let read = complete(&proc_files::list);
+            assert_eq!(read.iter().filter(|socket| socket.listens()).count(), 1, "{read:?}");
+            assert_eq!(read.iter().filter(|socket| socket.is_connected()).count(), 2, "{read:?}");
+            // A sandbox may lack the diagnostics.
+            if diagnostics::list().is_ok() {
+                assert_eq!(complete(&|| diagnostics::list().unwrap_or_default()), read);
+            }
+            drop((client, server));
         }
-        assert_eq!(TcpTableRow::parse("  sl  local_address rem_address   st tx_queue rx_queue"), None);
-        assert_eq!(TcpTableRow::parse(&line.replace(" 77 1", " 0 1")), None);
     }
 }
