@@ -643,3 +643,16 @@ fn a_resume_that_was_refused_while_it_waited_is_not_sent() {
     let answers = answers.iter().filter(|one| one.ends_with("continue") || one.contains("continue:"));
     assert_eq!(answers.count(), 1);
 }
+
+#[test]
+fn a_pause_does_not_wait_for_a_resume_that_a_restart_has_refused() {
+    let mut session = TwoClients::launched(true);
+    session.emit("stopped", json!({ "reason": "entry", "threadId": 1 }));
+    session.set(EDITOR, json!([{ "line": 2 }]));
+    session.set(EDITOR, json!([{ "line": 3 }]));
+    session.request(EDITOR, "continue", json!({ "threadId": 1 }));
+    session.request(EDITOR, "restart", Value::Null);
+    assert!(session.take_received().contains(&"editor: no continue: CANCELLED".to_owned()));
+    session.request(AGENT, "pause", json!({ "threadId": 1 }));
+    assert!(session.requested().contains(&"pause"), "{:?}", session.requested());
+}

@@ -97,6 +97,7 @@ impl State {
     /// Refuses all requests in flight after `happened`: the engine that they were sent to
     /// replies to nothing any more.
     pub(super) fn refuse_engine_requests(&mut self, happened: &str) {
+        self.engine.held.clear();
         for (ticket, action) in self.engine.pending.take_engine_requests() {
             self.effects.push(HubEffect::Cancel { ticket });
             match action {
