@@ -1,8 +1,10 @@
 //! Records how child processes ended, even if another caller has taken their status.
 //!
 //! The debugging library's platform layer calls `waitpid` on its debuggee every few milliseconds; the second
-//! caller gets nothing. The kernel sends SIGCHLD with the status before any caller can take it, so a handler
-//! records it. Not for waiting: a thread in `waitid` is quicker, and uses this if it was too late.
+//! caller gets nothing. [`crate::imports`] makes it leave the status, unless a library lacks that import. For
+//! such a library a handler of SIGCHLD records the status. The kernel keeps one pending SIGCHLD, so of two
+//! children that end together one may be missing. Not for waiting: a thread in `waitid` is quicker, and uses
+//! this if it was too late.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

@@ -335,7 +335,7 @@ fn wait_for_exit(pid: u32) -> ExitInfo {
                 };
             }
             Ok(None) | Err(rustix::io::Errno::INTR) => {}
-            // The PAL was quicker, as it is now and then on a busy machine.
+            // The PAL of a library whose `waitpid` could not be replaced was quicker.
             Err(rustix::io::Errno::CHILD) => {
                 return match exit_status::await_exit(
                     pid.as_raw_nonzero().get().unsigned_abs(),

@@ -129,13 +129,17 @@ pub(super) unsafe extern "C" fn kill(pid: libc::pid_t, signal: i32) -> i32 {
     unsafe { libc::kill(pid, signal) }
 }
 
-/// waitpid(2), for the data access library.
+/// waitpid(2), for the data access library. It leaves the exit status to the thread that started the process:
+/// only the first caller that reaps a child learns how it ended.
 ///
 /// # Safety
 /// The same as for the system call.
 pub(super) unsafe extern "C" fn waitpid(pid: libc::pid_t, status: *mut i32, options: i32) -> libc::pid_t {
+    let peeks = pid > 0 && options & !libc::WNOHANG == 0;
     // SAFETY: the caller's own request.
-    let found = unsafe { libc::waitpid(pid, status, options) };
+    let found = unsafe {
+        if peeks { peek(pid.cast_unsigned(), status, options) } else { libc::waitpid(pid, status, options) }
+    };
     // SAFETY: the calling thread's own error number.
     let error = unsafe { *libc::__errno_location() };
     // Another waiter may have reaped it first.
@@ -149,8 +153,38 @@ pub(super) unsafe extern "C" fn waitpid(pid: libc::pid_t, status: *mut i32, opti
     found
 }
 
+/// waitpid(2) for one process, which stays a zombie.
+///
+/// # Safety
+/// `status` must be null or have room for a status.
+unsafe fn peek(process: u32, status: *mut i32, options: i32) -> libc::pid_t {
+    // SAFETY: a structure of numbers, which waitid(2) leaves as it is when no process has ended.
+    let (failed, info) = unsafe {
+        let mut info: libc::siginfo_t = core::mem::zeroed();
+        let how = libc::WEXITED | libc::WNOWAIT | options;
+        (libc::waitid(libc::P_PID, process, &raw mut info, how) < 0, info)
+    };
+    if failed {
+        return -1;
+    }
+    // SAFETY: waitid(2) sets these two, or leaves them 0.
+    let (found, value) = unsafe { (info.si_pid(), info.si_status()) };
+    if found > 0 && !status.is_null() {
+        // As WIFEXITED, WTERMSIG and WCOREDUMP of <sys/wait.h> read it.
+        let encoded = match info.si_code {
+            libc::CLD_EXITED => (value & 0xff) << 8,
+            libc::CLD_DUMPED => value | 0x80,
+            _ => value,
+        };
+        // SAFETY: the caller's promise.
+        unsafe { *status = encoded };
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::ExitStatusExt;
     use std::process::{Child, Command};
 
     use super::*;
@@ -196,8 +230,10 @@ mod tests {
         assert_eq!(unsafe { waitpid(pid, core::ptr::null_mut(), libc::WNOHANG) }, 0);
         assert!(!knows_end());
         end(&mut debugged);
-        // SAFETY: no status is wanted.
-        assert_eq!(unsafe { waitpid(pid, core::ptr::null_mut(), libc::WNOHANG) }, pid);
+        let mut status = 0;
+        // SAFETY: the status has room.
+        assert_eq!(unsafe { waitpid(pid, &raw mut status, libc::WNOHANG) }, pid);
+        assert_eq!(status, libc::SIGKILL);
         assert!(knows_end());
         let call = LibraryCall::begin(&"ICorDebug::Initialize");
         await_calls();
@@ -211,7 +247,26 @@ mod tests {
         std::thread::sleep(20 * POLL_INTERVAL);
         drop(call);
         assert!(!held.join().unwrap(), "it comes back when the call has");
+        assert_eq!(debugged.wait().unwrap().signal(), Some(libc::SIGKILL), "the library took the status");
         set_debugged(1);
         assert!(!knows_end(), "the next program is another");
+    }
+
+    #[test]
+    fn an_exit_code_reaches_the_library_and_the_thread_that_started_the_process() {
+        for (script, expected, encoded) in [("exit 7", Some(7), 7 << 8), ("kill -9 $$", None, libc::SIGKILL)]
+        {
+            let mut child = Command::new("sh").args(["-c", script]).spawn().unwrap();
+            let pid = child.id().cast_signed();
+            for _ in 0..2 {
+                let mut status = -1;
+                // SAFETY: the status has room.
+                assert_eq!(unsafe { waitpid(pid, &raw mut status, 0) }, pid);
+                assert_eq!(status, encoded, "{script}");
+            }
+            assert_eq!(child.wait().unwrap().code(), expected, "{script}");
+            // SAFETY: no status is wanted.
+            assert_eq!(unsafe { waitpid(pid, core::ptr::null_mut(), 0) }, -1);
+        }
     }
 }
