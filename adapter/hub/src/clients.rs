@@ -237,6 +237,11 @@ impl Client {
         }
     }
 
+    /// Whether it launched, attached or joined, configured or not, and has not disconnected.
+    pub fn has_joined(&self) -> bool {
+        (HandshakeStage::Joined..=HandshakeStage::Ready).contains(&self.stage)
+    }
+
     /// Takes the arguments of `initialize`. Absent fields have DAP's defaults.
     ///
     /// # Errors
@@ -359,7 +364,7 @@ impl Clients {
 
     /// The ids of the clients that launched, attached or joined, whether they have configured or not.
     pub fn joined(&self) -> Vec<ClientId> {
-        self.ids_where(|client| (HandshakeStage::Joined..=HandshakeStage::Ready).contains(&client.stage))
+        self.ids_where(Client::has_joined)
     }
 
     /// The ids of the clients for which this holds.

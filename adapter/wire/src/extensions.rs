@@ -56,10 +56,10 @@ pub static REQUESTS: [TandemRequest; 8] = [
         command: "sessionInfo",
         arguments: "`subscribe`?; `noticesChildren`? (true): with `subscribe`, whether this client shows its \
                     user the sessions of child processes",
-        body: "`id`, `engine`, `state`, `reason`, `threadId`, `place`, `process`, `clients` (with their \
-               breakpoints; `you` is true for the client that asks), `agentAccess`, `exitCode`, `signal` \
-               (that ended it), `children` (the newest programs that this one started: `name`, and \
-               `session`, or `processId` if it is not debugged)",
+        body: "`id`, `engine`, `state`, `reason`, `threadId`, `place`, `process`, `clients` (those that \
+               joined, with their breakpoints, and the one that asks: there `you` is true), `agentAccess`, \
+               `exitCode`, `signal` (that ended it), `children` (the newest programs that this one started: \
+               `name`, and `session`, or `processId` if it is not debugged)",
     },
     TandemRequest {
         command: "setSourceLinkOptions",

@@ -52,9 +52,8 @@ impl State {
         let clients = self
             .clients
             .iter()
-            .filter(|client| {
-                client.stage > HandshakeStage::Connected && client.stage < HandshakeStage::Leaving
-            })
+            // Others do not see a client that only inspects the session, here or in `sessionChanged`.
+            .filter(|client| client.id == request.client || client.has_joined())
             .map(|client| SessionClient {
                 id: client.id.0,
                 name: client.identity.name.clone(),

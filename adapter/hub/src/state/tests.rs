@@ -497,6 +497,25 @@ fn child_sessions_are_noticed_by_clients_that_open_them_or_subscribe() {
 }
 
 #[test]
+fn a_client_that_only_inspects_the_session_is_not_among_its_clients() {
+    let mut scenario = Scenario::launched();
+    let inspector = ClientId(2);
+    let clients = |scenario: &mut Scenario, asking| {
+        scenario.request(asking, "sessionInfo", json!({}));
+        let Some((_, Message::Response(info))) = scenario.received.last() else { panic!("no response") };
+        let clients = info.body["clients"].as_array().cloned().unwrap_or_default();
+        clients.iter().map(|client| client["id"].as_u64().unwrap_or_default()).collect::<Vec<_>>()
+    };
+    scenario.join(inspector, ClientOrigin::Socket);
+    scenario.request(inspector, "initialize", json!({}));
+    assert_eq!(clients(&mut scenario, FIRST), [1]);
+    // It learns which of the clients it is itself.
+    assert_eq!(clients(&mut scenario, inspector), [1, 2]);
+    scenario.request(inspector, "attach", json!({}));
+    assert_eq!(clients(&mut scenario, FIRST), [1, 2]);
+}
+
+#[test]
 fn a_client_that_never_answers_a_reverse_request_is_timed_out() {
     let mut scenario = asked_for_a_terminal();
     scenario.feed(HubEvent::TimerFired(scenario.reverse_request_timer()));
