@@ -45,6 +45,16 @@ impl TwoClients {
         session
     }
 
+    /// Stopped, with an editor's `continue` that waits until the engine has its second list of breakpoints.
+    fn with_waiting_resume() -> Self {
+        let mut session = Self::launched(true);
+        session.emit("stopped", json!({ "reason": "entry", "threadId": 1 }));
+        session.set(EDITOR, json!([{ "line": 2 }]));
+        session.set(EDITOR, json!([{ "line": 3 }]));
+        session.request(EDITOR, "continue", json!({ "threadId": 1 }));
+        session
+    }
+
     /// An editor that may configure.
     fn initialized(command: &str, several: bool, attributes: Value) -> Self {
         let mut session = Self {
@@ -612,11 +622,7 @@ fn a_stop_at_data_or_an_instruction_never_checks_the_breakpoints_of_lines() {
 
 #[test]
 fn a_resume_and_the_pause_after_it_wait_for_a_list_that_the_engine_does_not_have() {
-    let mut session = TwoClients::launched(true);
-    session.emit("stopped", json!({ "reason": "entry", "threadId": 1 }));
-    session.set(EDITOR, json!([{ "line": 2 }]));
-    session.set(EDITOR, json!([{ "line": 3 }]));
-    session.request(EDITOR, "continue", json!({ "threadId": 1 }));
+    let mut session = TwoClients::with_waiting_resume();
     session.request(AGENT, "pause", json!({ "threadId": 1 }));
     assert_eq!(session.requested(), ["setBreakpoints"]);
     session.take_received();
@@ -630,11 +636,7 @@ fn a_resume_and_the_pause_after_it_wait_for_a_list_that_the_engine_does_not_have
 
 #[test]
 fn a_resume_that_was_refused_while_it_waited_is_not_sent() {
-    let mut session = TwoClients::launched(true);
-    session.emit("stopped", json!({ "reason": "entry", "threadId": 1 }));
-    session.set(EDITOR, json!([{ "line": 2 }]));
-    session.set(EDITOR, json!([{ "line": 3 }]));
-    session.request(EDITOR, "continue", json!({ "threadId": 1 }));
+    let mut session = TwoClients::with_waiting_resume();
     session.emit("exited", json!({ "exitCode": 0 }));
     session.emit("terminated", Value::Null);
     session.accept_list(&[1]);
@@ -646,11 +648,7 @@ fn a_resume_that_was_refused_while_it_waited_is_not_sent() {
 
 #[test]
 fn a_pause_does_not_wait_for_a_resume_that_a_restart_has_refused() {
-    let mut session = TwoClients::launched(true);
-    session.emit("stopped", json!({ "reason": "entry", "threadId": 1 }));
-    session.set(EDITOR, json!([{ "line": 2 }]));
-    session.set(EDITOR, json!([{ "line": 3 }]));
-    session.request(EDITOR, "continue", json!({ "threadId": 1 }));
+    let mut session = TwoClients::with_waiting_resume();
     session.request(EDITOR, "restart", Value::Null);
     assert!(session.take_received().contains(&"editor: no continue: CANCELLED".to_owned()));
     session.request(AGENT, "pause", json!({ "threadId": 1 }));
