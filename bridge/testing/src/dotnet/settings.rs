@@ -98,17 +98,39 @@ fn merge_settings(own: &str, configuration: &str, others: &str) -> String {
 }
 
 /// NUnit's own filter for these tests. Its runner does not find ids of tests with a quote in their arguments.
+/// The filter drops spaces from the names that it compares, so a pattern names a test with spaces.
 pub(super) fn nunit_where(tests: &[TestItem]) -> String {
     let quoted = |test: &TestItem| {
         let uid = test.handle.get::<DotnetTest>().and_then(|handle| match &handle.key {
             DotnetTestKey::Platform { uid, .. } => uid.as_str(),
             DotnetTestKey::Vstest(_) => None,
         });
-        let name = uid.unwrap_or_default().replace('\\', "\\\\").replace('\'', "\\'");
-        format!("test == '{name}'")
+        let uid = uid.unwrap_or_default();
+        let quoted = |text: &str| text.replace('\\', "\\\\").replace('\'', "\\'");
+        match uid.contains(char::is_whitespace) {
+            true => format!("test =~ '{}'", quoted(&exact_pattern(uid))),
+            false => format!("test == '{}'", quoted(uid)),
+        }
     };
     let names: Vec<String> = tests.iter().map(quoted).collect();
     format!("<NUnit><Where>{}</Where></NUnit>", escape(names.join(" or ")))
+}
+
+/// A regular expression of .NET that matches this text only, and has no space.
+fn exact_pattern(text: &str) -> String {
+    let mut pattern = String::from("^");
+    for letter in text.chars() {
+        if letter.is_alphanumeric() || letter == '_' {
+            pattern.push(letter);
+        } else {
+            let mut units = [0; 2];
+            letter
+                .encode_utf16(&mut units)
+                .iter()
+                .for_each(|unit| pattern.push_str(&format!("\\u{unit:04x}")));
+        }
+    }
+    pattern + r"\z"
 }
 
 #[cfg(test)]
@@ -133,11 +155,16 @@ mod tests {
     }
 
     #[test]
-    fn names_with_quotes_are_quoted_for_nunit() {
-        let key = DotnetTestKey::Platform { uid: r#"R("a\"b", 'c')"#.into(), shown: String::new() };
-        let handle = TestHandle::new(DotnetTest { project: TestProject::default(), key });
-        let test = TestItem { handle, ..TestItem::default() };
-        let expected = r#"test == 'R(&quot;a\\&quot;b&quot;, \&apos;c\&apos;)'"#;
-        assert!(nunit_where(&[test]).contains(&expected.replace("'R", "&apos;R").replace(")'", ")&apos;")));
+    fn names_with_quotes_and_spaces_are_exact_in_nunit_s_filter() {
+        let test = |uid: &str| {
+            let key = DotnetTestKey::Platform { uid: uid.into(), shown: String::new() };
+            let handle = TestHandle::new(DotnetTest { project: TestProject::default(), key });
+            TestItem { handle, ..TestItem::default() }
+        };
+        let expected = r#"test == 'R(&quot;a\\&quot;b&quot;,\&apos;c\&apos;)'"#;
+        let filter = nunit_where(&[test(r#"R("a\"b",'c')"#), test("A.it's \"é\"")]);
+        assert!(filter.contains(&expected.replace("'R", "&apos;R").replace(")'", ")&apos;")), "{filter}");
+        let spaces = r"^A\\u002eit\\u0027s\\u0020\\u0022é\\u0022\\z";
+        assert!(filter.contains(&format!(" or test =~ &apos;{spaces}&apos;")), "{filter}");
     }
 }
