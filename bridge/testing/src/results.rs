@@ -174,6 +174,11 @@ impl TestResults {
         });
     }
 
+    /// A test has ended without a result, because those of its rows are its results.
+    pub(crate) fn end_theory(&self, id: &str) {
+        self.with(|inner| inner.running.retain(|running| running.id != id));
+    }
+
     /// Returns the counts so far.
     pub fn counts(&self) -> Counts {
         self.with(|inner| inner.counts)

@@ -2,6 +2,8 @@
 //!
 //! Not here: the messages ([`super::messages`]), the start of the console program ([`super`]).
 
+use std::collections::HashSet;
+
 use serde::Serialize;
 use serde_json::Value;
 use tandem_wire::{ErrorCode, Failure, types};
@@ -60,6 +62,8 @@ pub(super) struct VstestConnection<'a> {
     hosted: Option<HostedProcess<'a>>,
     cancel: CancellationToken,
     env: Vec<(String, Option<String>)>,
+    /// Tests whose rows the framework discovers only during the run; VSTest reports no result of the test.
+    theories: HashSet<String>,
     known: Option<KnownException>,
 }
 
@@ -84,6 +88,7 @@ impl<'a> VstestConnection<'a> {
             hosted: None,
             cancel: run.cancel.child_token(),
             env: run.options.env.clone(),
+            theories: HashSet::new(),
             known: run.options.known.clone(),
         }
     }
@@ -197,6 +202,8 @@ impl<'a> VstestConnection<'a> {
                     self.answer
                         .aborted
                         .get_or_insert_with(|| why.unwrap_or_else(|| "the run was aborted".into()));
+                } else {
+                    self.theories.iter().for_each(|theory| results.end_theory(theory));
                 }
             }
             "TestSession.Message" => {
@@ -216,13 +223,29 @@ impl<'a> VstestConnection<'a> {
         self.answer.listed.extend(cases.iter().map(|case| test_of(case, self.project)));
     }
 
-    fn stats(&self, statistics: &RunStatistics, results: &TestResults) {
-        for case in &statistics.active_tests {
-            results.start_test(&test_of(case, self.project).id);
+    fn stats(&mut self, statistics: &RunStatistics, results: &TestResults) {
+        record(statistics, self.project, results, &mut self.theories);
+    }
+}
+
+/// Records the tests that run, and those that have ended. `theories` remembers the tests that have only
+/// results of rows.
+fn record(
+    statistics: &RunStatistics,
+    project: &TestProject,
+    results: &TestResults,
+    theories: &mut HashSet<String>,
+) {
+    for case in &statistics.active_tests {
+        results.start_test(&test_of(case, project).id);
+    }
+    for result in &statistics.new_test_results {
+        let (theory, result) = (test_of(&result.test_case, project).id, result_of(result, project));
+        if result.id != theory {
+            results.end_theory(&theory);
+            theories.insert(theory);
         }
-        for result in &statistics.new_test_results {
-            results.finish_test(result_of(result, self.project));
-        }
+        results.finish_test(result);
     }
 }
 
@@ -274,5 +297,32 @@ impl ResultSource for VstestConnection<'_> {
 
     fn reason(&self) -> Option<&str> {
         self.answer.aborted.as_deref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_theory_whose_rows_have_results_has_ended() {
+        let case = json!({ "FullyQualifiedName": "A.Row", "DisplayName": "A.Row" });
+        let row = json!({ "TestCase": case, "DisplayName": "A.Row(x: Cart { })", "Outcome": 1 });
+        let statistics = |active: &[&Value], new: &[&Value]| -> RunStatistics {
+            types::read(&json!({ "ActiveTests": active, "NewTestResults": new }))
+        };
+        let (results, mut theories) = (TestResults::default(), HashSet::new());
+        let project = TestProject::default();
+        for news in [statistics(&[&case], &[]), statistics(&[&case], &[&row])] {
+            record(&news, &project, &results, &mut theories);
+        }
+        assert_eq!((results.running().len(), results.counts().passed), (0, 1));
+        // Another test may have a result while the theory counts as running.
+        record(&statistics(&[&case], &[]), &project, &results, &mut theories);
+        theories.iter().for_each(|theory| results.end_theory(theory));
+        results.fail_running("the process ended", "");
+        assert_eq!(results.counts().failed, 0);
     }
 }
