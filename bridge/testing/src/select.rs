@@ -69,17 +69,25 @@ impl TestSelection {
         tests: Vec<TestItem>,
         matches: impl Fn(&str, &TestItem) -> bool,
     ) -> Result<Vec<TestItem>, Failure> {
+        let mut ids = Vec::new();
         for id in &self.ids {
-            if !tests.iter().any(|test| is_named(test, id)) {
-                return Err(none(&format!("there is no test `{id}`"), id, &tests));
-            }
+            let known = if tests.iter().any(|test| is_named(test, id)) {
+                Some(id.as_str())
+            } else {
+                theory_of(&tests, id)
+            };
+            ids.push(known.ok_or_else(|| none(&format!("there is no test `{id}`"), id, &tests))?);
         }
         // A filter that equals an id selects that test only, even if other names contain it.
-        let exact =
-            self.filter.as_ref().is_some_and(|filter| tests.iter().any(|test| is_named(test, filter)));
+        let is_exact = |filter: &str| tests.iter().any(|test| is_named(test, filter));
+        let filter = self.filter.as_deref().map(|filter| match theory_of(&tests, filter) {
+            Some(theory) if !is_exact(filter) && !tests.iter().any(|test| matches(filter, test)) => theory,
+            _ => filter,
+        });
+        let exact = filter.is_some_and(is_exact);
         let holds = |test: &TestItem| {
-            (self.ids.is_empty() || self.ids.iter().any(|id| is_named(test, id)))
-                && self.filter.as_ref().is_none_or(|filter| match exact {
+            (ids.is_empty() || ids.iter().any(|id| is_named(test, id)))
+                && filter.is_none_or(|filter| match exact {
                     true => is_named(test, filter),
                     false => matches(filter, test),
                 })
@@ -104,6 +112,13 @@ impl TestSelection {
 /// An id, or the name where that names one.
 fn is_named(test: &TestItem, name: &str) -> bool {
     test.id == name || test.name.as_deref() == Some(name)
+}
+
+/// The id of the test that has this row. A framework that discovers rows only during the run lists just their
+/// test, and runs all of them.
+fn theory_of<'a>(tests: &'a [TestItem], row: &str) -> Option<&'a str> {
+    let ids = tests.iter().map(|test| test.id.as_str());
+    ids.filter(|id| row.strip_prefix(id).is_some_and(|rest| rest.starts_with('('))).max_by_key(|id| id.len())
 }
 
 fn is_in(test: &TestItem, file: &str) -> bool {
@@ -200,6 +215,9 @@ mod tests {
             (TestSelection { traits: vec!["slow".into()], ..all.clone() }, 2),
             (TestSelection { traits: vec!["speed=slow".into()], ..all.clone() }, 1),
             (TestSelection { ids: vec!["Shop.CartTests.Rows(\"a,b\")".into()], ..all.clone() }, 1),
+            // A row that is not listed: its test is, and has all its rows.
+            (TestSelection { ids: vec!["Shop.OrderTests.Adds(order: Order { })".into()], ..all.clone() }, 1),
+            (TestSelection { filter: Some("Shop.OrderTests.Adds(order: 2)".into()), ..all.clone() }, 1),
             (TestSelection { changed: Some(vec!["/w/tests/CartTests.cs".into()]), ..all.clone() }, 3),
         ] {
             assert_eq!(pick(&selection).unwrap().len(), count, "{selection:?}");
