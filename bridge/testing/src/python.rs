@@ -229,7 +229,7 @@ impl TestFramework for Pytest {
             command = command.args(&run.options.arguments);
             let (ended, _) = Self::pytest(run, command, &shown, ProcessPurpose::Run).await?;
             if ended.code >= 128 {
-                run.fail_crashed_test(chosen.tests(), ended, |test| test.id.clone());
+                run.fail_crashed_test(chosen.tests(), Some(ended), |test| test.id.clone());
             }
             if ended.code == USAGE_ERROR {
                 run.status.refusal = refusal(&run.report.output.text());
@@ -344,7 +344,7 @@ impl Unittest {
         let shown = "python -m unittest";
         let ended = run.process(purpose, launch, shown, &mut NullReader, &mut reports).await?;
         if ended.code >= 128 {
-            run.fail_crashed_test(tests, ended, |test| test.id.clone());
+            run.fail_crashed_test(tests, Some(ended), |test| test.id.clone());
         }
         Ok(run.collect(&mut reports, "unittest"))
     }

@@ -162,7 +162,7 @@ async fn rerun_after_crash(
         }
     }
     left.retain(|test| !run.results.has_result(test));
-    run.fail_crashed_test(&left, ended, |test| test.id.clone());
+    run.fail_crashed_test(&left, Some(ended), |test| test.id.clone());
     run.status.code = ended.code;
     Ok(())
 }

@@ -137,7 +137,7 @@ async fn run_request(
         && !tests.is_empty()
         && run.results.running().is_empty()
     {
-        run.fail_crashed_test(tests, ended, super::call_of);
+        run.fail_crashed_test(tests, Some(ended), super::call_of);
     } else if ended.code == INVALID_COMMAND_LINE && !talk.done {
         return Err(arguments_failure(&run.report.output.text(), project));
     } else if !talk.done && run.results.counts().total() == 0 {

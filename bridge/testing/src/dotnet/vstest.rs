@@ -6,7 +6,7 @@
 
 use serde_json::json;
 use tandem_wire::{ErrorCode, Failure};
-use tandem_workspace::process::{ProcessCommand, ProcessExit};
+use tandem_workspace::process::ProcessCommand;
 
 use super::build::{DotnetArguments, DotnetTest, DotnetTestKey, TestProject};
 use super::wire::{Framing, Wire};
@@ -53,7 +53,7 @@ pub(super) async fn run(
     let cases = cases.collect();
     run_request(run, project, VstestRequest::Run(cases)).await?;
     if run.status.code == CRASHED {
-        run.fail_crashed_test(tests, ProcessExit { code: 134 }, super::call_of);
+        run.fail_crashed_test(tests, None, super::call_of);
     }
     Ok(())
 }

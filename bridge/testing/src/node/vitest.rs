@@ -65,7 +65,7 @@ async fn vitest(
     run.collect(&mut reports, "vitest");
     // A worker that has ended had no time to report which test it began.
     if let Some(tests) = selected.filter(|_| ended.code != 0 && !run.status.broken && !debugs) {
-        run.fail_crashed_test(tests, ended, |test| test.id.clone());
+        run.fail_crashed_test(tests, Some(ended), |test| test.id.clone());
     }
     Ok(())
 }

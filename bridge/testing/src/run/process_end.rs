@@ -58,13 +58,14 @@ impl FrameworkRun<'_> {
     }
 
     /// The process failed without reporting which test it ran. Of these tests, the one that has no result, or
-    /// whose call is in the output, has failed.
+    /// whose call is in the output, has failed. `ended` is its exit code, if that is known.
     pub fn fail_crashed_test(
         &self,
         tests: &[TestItem],
-        ended: ProcessExit,
+        ended: Option<ProcessExit>,
         calls: impl Fn(&TestItem) -> String,
     ) {
+        let ended = ended.map_or_else(|| "ended".to_owned(), |ended| format!("ended with {ended}"));
         let left: Vec<&TestItem> = tests.iter().filter(|test| !self.results.has_result(test)).collect();
         let printed = self.report.output.text();
         let called = left.iter().filter_map(|test| Some((printed.find(&calls(test))?, *test)));
@@ -74,10 +75,8 @@ impl FrameworkRun<'_> {
         match guilty.or(only) {
             Some(test) => {
                 self.results.start_test(&test.id);
-                let what = format!(
-                    "the process of the tests ended with {ended} while this test ran{}",
-                    reason(&printed)
-                );
+                let what =
+                    format!("the process of the tests {ended} while this test ran{}", reason(&printed));
                 self.results.fail_running(&what, &words);
             }
             None if left.is_empty() => {}
@@ -86,7 +85,7 @@ impl FrameworkRun<'_> {
                     left.iter().take(MAX_CANDIDATES).map(|test| test.id.as_str()).collect();
                 let more = if left.len() > names.len() { ", …" } else { "" };
                 let message = format!(
-                    "the process of the tests ended with {ended}; {} tests had not ended: {}{more}",
+                    "the process of the tests {ended}; {} tests had not ended: {}{more}",
                     left.len(),
                     names.join(", ")
                 );
@@ -107,8 +106,12 @@ impl FrameworkRun<'_> {
 fn reason(printed: &str) -> String {
     let is_call = |line: &&str| line.trim_start().starts_with("at ") && line.starts_with(' ');
     let Some(stack) = printed.lines().position(|line| is_call(&line)) else { return String::new() };
-    let before: Vec<&str> =
-        printed.lines().take(stack).map(str::trim).filter(|line| !line.is_empty()).collect();
+    let before: Vec<&str> = printed
+        .lines()
+        .take(stack)
+        .map(str::trim)
+        .filter(|line| !line.trim_matches('-').is_empty())
+        .collect();
     let last = before.get(before.len().saturating_sub(MAX_REASON)..).unwrap_or_default();
     format!(": {}", last.join(" "))
 }
@@ -123,5 +126,8 @@ mod tests {
             "adds\nUnhandled exception.\n\nSystem.Exception: no price\n   at Shop.Cart.Add()\nend\n";
         assert_eq!(reason(printed), ": Unhandled exception. System.Exception: no price");
         assert_eq!(reason("at the end\nno stack\n"), "");
+        let overflow =
+            "Stack overflow.\nRepeated 9 times:\n------\n   at Shop.Cart.Add()\n------\n   at Main()\n";
+        assert_eq!(reason(overflow), ": Stack overflow. Repeated 9 times:");
     }
 }
