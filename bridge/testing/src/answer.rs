@@ -195,7 +195,9 @@ fn error(ran: &RunSummary<'_>, (errors, warnings): (u64, u64), results: &TestRes
     let counts = results.counts();
     let ended = ProcessExit { code: ran.exit_code };
     let (code, what, hint) = if counts.failed > 0 {
-        let what = format!("{} of {} tests failed", counts.failed, counts.total());
+        let missing = Some(results.missing_counts().0).filter(|missing| *missing > 0 && !ran.debugged);
+        let left = missing.map(|missing| format!("; {missing} others did not run")).unwrap_or_default();
+        let what = format!("{} of {} tests failed{left}", counts.failed, counts.total());
         (ErrorCode::TestsFailed, what, "debug_launch_test stops where one fails")
     } else if ran.broken {
         let what = match ran.command.as_str() {
@@ -355,6 +357,26 @@ mod tests {
         assert_eq!((error(-1, true, 0, 2), error(0, true, 3, 2)), (None, None));
         let before = "BUILD_FAILED: `pytest` failed with exit code 3 before any test ran";
         assert_eq!(error(3, false, 0, 0).as_deref(), Some(before));
+    }
+
+    #[test]
+    fn a_runner_that_ends_at_the_first_failure_leaves_tests_that_did_not_run() {
+        for (planned, debugged, expected) in [
+            (3, false, "1 of 1 tests failed; 2 others did not run"),
+            (3, true, "1 of 1 tests failed"),
+            (1, false, "1 of 1 tests failed"),
+        ] {
+            let results = TestResults::default();
+            results.plan(planned);
+            let outcome = TestStatus::Failed;
+            results.finish_test(TestResult { id: "a".into(), outcome, ..TestResult::default() });
+            let command = "pytest -x".to_owned();
+            let (tool, folder, duration_ms, broken, exit_code) = ("pytest", "/w", 1, false, 1);
+            let ran = RunSummary { tool, command, folder, exit_code, duration_ms, broken, debugged };
+            let report = tandem_workspace::build::report::BuildReport::new(std::path::Path::new("/w"), 100);
+            let error = of(&ran, report.finish(), &results).error.unwrap();
+            assert_eq!(error.message, expected);
+        }
     }
 
     #[test]
