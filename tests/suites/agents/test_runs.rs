@@ -30,6 +30,12 @@ async fn switches_of_the_runner_such_as_those_for_coverage_are_passed_through() 
     let report =
         std::fs::read_to_string(project.path().join("report.xml")).context("no report was written")?;
     ensure!(report.contains("test_adds") && !report.contains("test_fails"), "{report}");
+    // Ids begin at the folder of pytest's configuration, which may be above the project.
+    let name = project.path().file_name().context("no name")?.to_string_lossy();
+    let id = format!("{name}/tests/test_cart.py::test_adds");
+    let arguments = json!({ "tests": [id], "args": ["--rootdir=.."] });
+    let passed = finished(&mut agent, "run_tests", arguments).await?;
+    ensure!(passed["tests"]["passed"] == 1, "{passed:#}");
     agent.finish().await
 }
 

@@ -14,6 +14,16 @@ def is_worker(config):
     return hasattr(config, "workerinput")
 
 
+@pytest.hookimpl
+def pytest_configure(config):
+    """Names sources by their paths: ids begin at the folder of pytest's configuration, arguments at the current one."""
+    for number, argument in enumerate(config.args):
+        file, separator, rest = str(argument).partition("::")
+        path = os.path.join(str(config.rootpath), file)
+        if file.endswith(".py") and not os.path.exists(file) and os.path.exists(path):
+            config.args[number] = path + separator + rest
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
     ids = read_selected_ids()
