@@ -95,7 +95,7 @@ fn with_environment(mut command: ProcessCommand, run: &FrameworkRun<'_>) -> Proc
 
 /// The call of a test's method as .NET prints it in a stack.
 fn call_of(test: &TestItem) -> String {
-    let (class, method) = names::split(&test.id);
+    let (class, method) = names::of_test(test);
     format!("{class}.{}(", method.split(['(', ':', '#']).next().unwrap_or_default())
 }
 

@@ -67,7 +67,7 @@ impl TestCaseFilter {
 
 /// The values of a property.
 fn values(test: &TestItem, name: &str) -> Vec<String> {
-    let (class, method) = super::names::split(&test.id);
+    let (class, method) = super::names::of_test(test);
     let bare = method.split(['(', ':']).next().unwrap_or_default();
     // The name that the framework shows, where it is not made of the method's.
     let shown = method.split_once(": ").filter(|(name, _)| *name == bare).map(|(_, shown)| shown.to_owned());

@@ -285,7 +285,11 @@ fn test_of(node: &TestNode, project: &TestProject) -> TestItem {
         None => name.clone(),
     });
     let (location, shown) = (&node.location, node.display_name.clone());
-    let id = names::id(&location.class, &location.method, &shown);
+    // The runner of NUnit splits a name at its last dot, wherever that is.
+    let split = node.uid.as_str().map(|uid| names::split_shown(uid, &shown).0);
+    let class = split.filter(|class| location.class.starts_with(class) && !class.is_empty());
+    let class = class.unwrap_or(&location.class).to_owned();
+    let id = names::id(&class, &location.method, &shown);
     TestItem {
         file: Some(location.file.clone()).filter(|file| !file.is_empty()),
         line: location.line_start.filter(|line| *line > 0),
@@ -295,7 +299,7 @@ fn test_of(node: &TestNode, project: &TestProject) -> TestItem {
             project: project.clone(),
             key: DotnetTestKey::Platform { uid: node.uid.clone(), shown },
         }),
-        class: location.class.clone(),
+        class,
         id,
         ..TestItem::default()
     }

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::model::ComparedValues;
+use crate::model::{ComparedValues, TestItem};
 
 static PLACE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r" in (?P<file>.+?):line (?P<line>\d+)").expect("the pattern is a constant, and tested")
@@ -74,6 +74,24 @@ pub(super) fn split(qualified: &str) -> (&str, &str) {
     }
 }
 
+/// Class and method of a test. `shown` is the name that its framework shows, which may have dots; NUnit's
+/// qualified names end in it.
+pub(super) fn split_shown<'a>(qualified: &'a str, shown: &str) -> (&'a str, &'a str) {
+    let class = qualified.strip_suffix(shown).and_then(|rest| rest.strip_suffix('.'));
+    let class = class.filter(|class| !class.is_empty() && !shown.is_empty());
+    let named = class.and_then(|class| Some((class, qualified.get(class.len() + 1..)?)));
+    named.unwrap_or_else(|| split(qualified))
+}
+
+/// Class and method of a listed test.
+pub(super) fn of_test(test: &TestItem) -> (&str, &str) {
+    let method = test.id.strip_prefix(&test.class).and_then(|rest| rest.strip_prefix('.'));
+    match method.filter(|_| !test.class.is_empty()) {
+        Some(method) => (&test.class, method),
+        None => split(&test.id),
+    }
+}
+
 /// The values that a message compares.
 pub(super) fn compared_values(message: &str) -> ComparedValues {
     if let Some(found) = IN_LINE.captures(message) {
@@ -129,6 +147,16 @@ mod tests {
         assert_eq!(split("Shop.Cart(1.5,\"a).b\").Adds"), ("Shop.Cart(1.5,\"a).b\")", "Adds"));
         assert_eq!(split("Shop.Cart(1).Rows(\"x: \\\"y.z\")"), ("Shop.Cart(1)", "Rows(\"x: \\\"y.z\")"));
         assert_eq!(split("Shop.Cart.Rows(text: \"a.b"), ("Shop.Cart", "Rows(text: \"a.b"));
+        let shown = "v1.2 works. Really (a.b)";
+        assert_eq!(split_shown("Shop.Cart(1.5).v1.2 works. Really (a.b)", shown), ("Shop.Cart(1.5)", shown));
+        assert_eq!(split_shown("Shop.Cart.Adds", "Shop.Cart.Adds"), ("Shop.Cart", "Adds"));
+        assert_eq!(split_shown("Shop.Cart.Rows", "Rows (1.5)"), ("Shop.Cart", "Rows"));
+        let id = of("Shop.Cart", shown, shown);
+        let test = TestItem { id: id.clone(), class: "Shop.Cart".into(), ..TestItem::default() };
+        assert_eq!(
+            (id.as_str(), of_test(&test)),
+            ("Shop.Cart.v1.2 works. Really (a.b)", ("Shop.Cart", shown))
+        );
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub(super) fn test_of(case: &Value, project: &TestProject) -> TestItem {
     let object: VstestObject = types::read(case);
     let qualified = object.text("FullyQualifiedName", "TestCase.FullyQualifiedName");
     let shown = object.text("DisplayName", "TestCase.DisplayName");
-    let (class, method) = names::split(&qualified);
+    let (class, method) = names::split_shown(&qualified, &shown);
     let line = object.number("LineNumber", "TestCase.LineNumber");
     let mut traits: Vec<String> = Vec::new();
     for (name, value) in object.traits() {
