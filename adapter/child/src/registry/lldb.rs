@@ -293,7 +293,7 @@ fn plan(target: &Target, command: &'static str, ours: AdapterAttributes<'_>) -> 
         .in_extensions("llvm-vs-code-extensions.lldb-dap-", "bin/lldb-dap")
         .end()?;
     // `env` reaches the program through `runInTerminal`; versions differ in how they spell it.
-    let mut arguments = without(target.for_adapter(ours.into_value()), "env");
+    let mut arguments = console::with_prefix(without(target.for_adapter(ours.into_value()), "env"));
     target.map_paths(&mut arguments, "sourceMap", |there, here| vec![there, here].into())?;
     // Structs show their fields.
     if arguments["enableAutoVariableSummaries"].is_null() {

@@ -11,6 +11,9 @@ use crate::profile::ConsoleProfile;
 
 /// What marks a command unless a configuration says otherwise (`commandEscapePrefix`).
 const DEFAULT_PREFIX: &str = "`";
+/// What marks Tandem's commands for users who want no mark: no user types it. Without one, lldb-dap takes a
+/// command for an expression where a variable has the name of its first word.
+const UNTYPED_PREFIX: &str = "\u{1}";
 /// The ids of data breakpoints follow it: lldb numbers watchpoints for themselves, from 1 as breakpoints.
 const FIRST_WATCHPOINT_ID: i64 = 1 << 32;
 
@@ -22,8 +25,15 @@ struct ConsoleAttributes {
     command_escape_prefix: Option<String>,
 }
 
+/// The arguments of a launch or attach, in which the mark of commands is not empty.
+pub(super) fn with_prefix(mut arguments: Value) -> Value {
+    if types::read::<ConsoleAttributes>(&arguments).command_escape_prefix.as_deref() == Some("") {
+        types::set(&mut arguments, "commandEscapePrefix", UNTYPED_PREFIX);
+    }
+    arguments
+}
+
 impl ConsoleProfile for Lldb {
-    /// With an empty prefix it takes each expression for a command that is one.
     fn command_prefix(&self, attributes: &Value) -> String {
         let ConsoleAttributes { command_escape_prefix } = types::read(attributes);
         command_escape_prefix.unwrap_or_else(|| DEFAULT_PREFIX.to_owned())
@@ -112,10 +122,11 @@ mod tests {
         for (attributes, prefix) in [
             (json!({}), "`"),
             (json!({ "commandEscapePrefix": ":" }), ":"),
-            (json!({ "commandEscapePrefix": "" }), ""),
+            (json!({ "commandEscapePrefix": "" }), UNTYPED_PREFIX),
             (json!({ "commandEscapePrefix": 7 }), "`"),
         ] {
-            assert_eq!(Lldb.command_prefix(&attributes), prefix, "{attributes}");
+            let sent = with_prefix(attributes.clone());
+            assert_eq!(Lldb.command_prefix(&sent), prefix, "{attributes}");
         }
     }
 
