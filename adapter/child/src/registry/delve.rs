@@ -2,6 +2,7 @@
 //! Not here: building the program, which Tandem does first ([`crate::build`]).
 
 mod addresses;
+mod settings;
 
 use std::process::Command;
 
@@ -257,13 +258,15 @@ fn plan(target: &Target, command: &'static str, ours: AdapterAttributes<'_>) -> 
     args.extend(flags.filter_map(|flag| flag.as_str().map(Into::into)));
     let mut arguments = target.for_adapter(ours.into_value());
     map_paths(target, &mut arguments)?;
+    // dlv starts the program, and `go` to build it, with its own environment.
+    let mut env = target.env.clone();
+    settings::withhold_relative_folders(target, &mut env, &mut arguments);
     Ok(LaunchPlan {
-        // dlv starts the program, and `go` to build it, with its own environment.
         spec: SpawnSpec {
             program: adapter,
             args,
             cwd: target.cwd.clone(),
-            env: target.env.clone(),
+            env,
             pty: target.pty,
             ends_by_itself: false,
         },
