@@ -4,8 +4,13 @@
 //!
 //! Not what an adapter does once it runs: that is its `Profile`.
 
+use std::fs::File;
+use std::path::Path;
+
 use serde_json::Value;
 use tandem_wire::{ErrorCode, Failure};
+
+use super::kind;
 
 #[derive(Debug)]
 pub struct Description {
@@ -65,6 +70,26 @@ impl Description {
         }
         Ok(())
     }
+
+    /// Refuses a running process of another language, which the engine would harm or show wrongly.
+    ///
+    /// # Errors
+    /// `NOT_DEBUGGABLE`, naming the program.
+    pub fn check_process(&self, pid: u64) -> Result<(), Failure> {
+        let process = Path::new("/proc").join(pid.to_string());
+        // Engines report other reasons why it cannot be read.
+        let Ok(executable) = std::fs::read_link(process.join("exe")) else { return Ok(()) };
+        if self.recognition.fits(&process, &executable) {
+            return Ok(());
+        }
+        let program = executable.display();
+        let message = format!(
+            "process {pid} runs `{program}`, which is not a program for the engine `{}` ({})",
+            self.name, self.languages
+        );
+        Err(Failure::new(ErrorCode::NotDebuggable, message)
+            .hint("check the process id, or omit `engine`: Tandem then chooses one by the program"))
+    }
 }
 
 /// How a program is recognised as one for an engine.
@@ -80,6 +105,8 @@ pub struct Recognition {
     pub processes: &'static [&'static str],
     /// Parts of the paths of what a running process has loaded.
     pub loaded: &'static [&'static str],
+    /// The same for programs of other languages that have its language inside.
+    pub embedded: &'static [&'static str],
     /// Sections of an ELF executable.
     pub sections: &'static [(&'static str, Evidence)],
     /// Launch attributes that replace `program`.
@@ -96,10 +123,28 @@ impl Recognition {
         interpreters: &[],
         processes: &[],
         loaded: &[],
+        embedded: &[],
         sections: &[],
         launch_attributes: &[],
         attach_attributes: &[],
     };
+
+    /// Whether a running process may be one for the engine: any, if nothing distinguishes its processes.
+    fn fits(&self, process: &Path, executable: &Path) -> bool {
+        let certain = || self.sections.iter().filter(|(_, evidence)| *evidence == Evidence::Certain);
+        if self.processes.is_empty() && self.loaded.is_empty() && certain().next().is_none() {
+            return true;
+        }
+        let name = executable.file_name().unwrap_or_default().to_string_lossy();
+        if self.processes.iter().any(|one| matches(one, &name)) {
+            return true;
+        }
+        let file = File::open(process.join("exe")).ok();
+        let sections = file.and_then(|file| kind::section_names(&file)).unwrap_or_default();
+        let maps = std::fs::read_to_string(process.join("maps")).unwrap_or_default();
+        certain().any(|(section, _)| kind::has(&sections, section))
+            || self.loaded.iter().chain(self.embedded).any(|part| maps.contains(part))
+    }
 }
 
 /// The strength of a sign; if signs of several engines are found, the strongest counts.
@@ -150,6 +195,39 @@ mod tests {
         assert!(matches("python*", "python3.11") && !matches("python*", "ruby"));
         assert!(matches("*.csproj", "a.csproj") && !matches("*.csproj", "a.cs"));
         assert!(matches("node", "node") && !matches("node", "nodejs"));
+    }
+
+    #[test]
+    fn a_process_of_another_language_is_refused() {
+        let own = u64::from(std::process::id());
+        let with = |recognition: Recognition| Description {
+            name: "delve",
+            languages: "Go",
+            recognition,
+            ..Description::NONE
+        };
+        let refused = [
+            Recognition { processes: &["python*"], embedded: &["/libpython"], ..Recognition::NONE },
+            Recognition { sections: &[(".go.buildinfo", Evidence::Certain)], ..Recognition::NONE },
+            Recognition { loaded: &["libcoreclr.so"], ..Recognition::NONE },
+        ];
+        for recognition in refused {
+            let failure = with(recognition).check_process(own).unwrap_err();
+            assert_eq!(failure.code, ErrorCode::NotDebuggable);
+            assert!(failure.message.ends_with("is not a program for the engine `delve` (Go)"), "{failure}");
+        }
+        let fitting = [
+            Recognition::NONE,
+            Recognition { sections: &[(".debug_info", Evidence::Any)], ..Recognition::NONE },
+            Recognition { sections: &[(".text", Evidence::Certain)], ..Recognition::NONE },
+            Recognition { processes: &["tandem_engine*"], ..Recognition::NONE },
+            Recognition { processes: &["python*"], embedded: &["/libc."], ..Recognition::NONE },
+        ];
+        for recognition in fitting {
+            assert_eq!(with(recognition).check_process(own), Ok(()));
+        }
+        let other = Recognition { processes: &["python*"], ..Recognition::NONE };
+        assert_eq!(with(other).check_process(u64::MAX), Ok(()), "no such process");
     }
 
     #[test]

@@ -411,7 +411,7 @@ async fn impossible_attach_requests_are_refused_with_the_reason() -> anyhow::Res
         (json!({ "engine": "debugpy", "connect": { "host": "x" } }), "INVALID_PARAMETER", "connect"),
         (json!({ "engine": "debugpy", "processId": 999_999_999 }), "PROCESS_NOT_FOUND", "999999999"),
         (Subject::Lldb.with(json!({})), "INVALID_PARAMETER", "processId"),
-        (Subject::Js.with(json!({ "processId": asleep.0.id() })), "NOT_DEBUGGABLE", "not Node"),
+        (Subject::Js.with(json!({ "processId": asleep.0.id() })), "NOT_DEBUGGABLE", "JavaScript"),
         (json!({ "engine": "bash", "processId": asleep.0.id() }), "UNSUPPORTED", "attach"),
         (json!({ "engine": "rdbg", "processId": asleep.0.id() }), "INVALID_PARAMETER", "connect"),
         (json!({ "engine": "rdbg", "connect": { "socket": "/nowhere" } }), "PROCESS_NOT_FOUND", "/nowhere"),

@@ -47,6 +47,7 @@ const DESCRIPTION: Description = Description {
         project_files: &[("__main__.py", Evidence::EntryPoint)],
         interpreters: &["python*"],
         processes: &["python*"],
+        embedded: &["/libpython", ".cpython-"],
         launch_attributes: &["module", "code"],
         attach_attributes: &["connect"],
         ..Recognition::NONE

@@ -65,6 +65,7 @@ impl AdapterSession {
                     set_listen_attributes(&*self.profile, &mut attributes);
                     if let Some(pid) = types::read::<ProcessAttributes>(&attributes).pid() {
                         running_process::check(pid)?;
+                        self.profile.description().check_process(pid)?;
                     }
                 }
                 let target = Target::parse(&attributes)?;
