@@ -15,6 +15,7 @@ pub(super) use self::closing::OpenedPort;
 pub(super) use self::listener::await_listener;
 use super::debuggee::{self, DebuggeeProcess};
 use super::socket;
+use tandem_engine::running_process;
 
 /// The port at which Node listens by default.
 const USUAL: u16 = 9229;
@@ -31,6 +32,7 @@ pub(super) fn port_of(pid: u32) -> Result<(u16, Option<OpenedPort>), Failure> {
         Failure::new(ErrorCode::NotDebuggable, format!("process {pid} {what}"))
             .hint("start it with `node --inspect` and set `port` to the port that it shows")
     };
+    running_process::refuse_hidden(pid.into())?;
     // Any other program would end by the signal.
     let executable = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
     let name = executable.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();

@@ -266,6 +266,7 @@ impl ClrSession {
             return Err(Failure::invalid(format!("`processId` must be a process id, not {given}")));
         };
         running_process::check(pid.into())?;
+        running_process::refuse_hidden(pid.into())?;
         let follow = Attributes(arguments).flag("followChildren", false)?;
         let child: ChildAttachAttributes = types::read(arguments);
         let hold = match child.is_held {

@@ -30,6 +30,7 @@ use tandem_engine::console::Console;
 use tandem_engine::description::{Description, EditorLanguage, Evidence, Recognition};
 use tandem_engine::path_map::RootMapping;
 use tandem_engine::result_names::{ResultName, ResultNames};
+use tandem_engine::running_process;
 use tandem_engine::{ExceptionFilter, LookOnlyRequests};
 use tandem_process::SpawnSpec;
 use tandem_process::terminal::Pty;
@@ -281,7 +282,9 @@ impl Profile for Debugpy {
             map_paths(target, &mut plan.arguments)?;
             return Ok(plan);
         }
-        target.untraced_process_id()?;
+        let pid = target.untraced_process_id()?;
+        // debugpy would report its failure only after a minute.
+        running_process::refuse_hidden(pid.into())?;
         let python = interpreter::find_python(target)?;
         let path = injection::path(&python.interpreter)?;
         let mut plan = through_adapter(target, &python, "attach", usual_attributes(target))?;

@@ -43,7 +43,7 @@ impl AdapterSession {
             // An attach does not end the program.
             self.disconnect(!attach).await;
         }
-        outcome
+        outcome.map_err(|failure| if attach { explain_attach(failure, attributes) } else { failure })
     }
 
     async fn start(self: &Arc<Self>, attach: bool, attributes: &Value) -> Result<Value, Failure> {
@@ -272,6 +272,18 @@ impl AdapterSession {
         let message = format!("{}; it said: {words}", failure.message.trim_end_matches('.'));
         Failure::new(ErrorCode::LaunchFailed, message).data(failure.data)
     }
+}
+
+/// An adapter's failure to attach, with the reason why the kernel forbids it, which adapters often leave out.
+/// Not before the attempt: the user's adapter may have rights that Tandem lacks.
+fn explain_attach(failure: Failure, attributes: &Value) -> Failure {
+    if !matches!(failure.code, ErrorCode::LaunchFailed | ErrorCode::EngineFailed) {
+        return failure;
+    }
+    let pid = types::read::<ProcessAttributes>(attributes).pid();
+    let Some(obstacle) = pid.and_then(running_process::attach_obstacle) else { return failure };
+    let message = format!("{}; the debug adapter reports: {}", obstacle.message, failure.message);
+    Failure { message, data: failure.data, ..obstacle }
 }
 
 /// Sets the adapter's own attributes for the debugger that `connect` names by host and port; values
