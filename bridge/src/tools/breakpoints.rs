@@ -8,7 +8,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tandem_wire::types::{SessionInfoArguments, SetExceptionBreakpointsArguments};
+use tandem_wire::types::{self, SessionInfoArguments, SetExceptionBreakpointsArguments};
 use tandem_wire::{ErrorCode, Failure};
 
 use super::answer;
@@ -254,10 +254,10 @@ fn describe(
 
 /// Says why one that did not bind may not have, where the engine does not.
 fn explain(body: &mut BreakpointBody, file: &str) {
-    if !body.verified && body.message.is_none() {
+    if !body.verified && body.message.as_deref().is_none_or(|message| message == types::UNBOUND) {
         let there = file == FUNCTIONS || Path::new(file).exists();
         body.message = Some(if there {
-            "no loaded code is there yet; it binds when such code is loaded".to_owned()
+            types::UNBOUND.to_owned()
         } else {
             format!("there is no file `{file}` here; if the breakpoint does not bind, pass the full path")
         });

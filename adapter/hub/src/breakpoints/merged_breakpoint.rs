@@ -137,6 +137,10 @@ impl MergedBreakpoint {
         if let Some(source) = source {
             body.source = Some(source.clone());
         }
+        let names_code = self.request.line.is_some() || self.request.target.name.is_some();
+        if names_code && !body.verified && body.message.as_deref().is_none_or(str::is_empty) {
+            body.message = Some(types::UNBOUND.to_owned());
+        }
         body
     }
 
@@ -158,5 +162,31 @@ impl MergedBreakpoint {
             text.push_str(&format!("; traces {}", traced.join(", ")));
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_breakpoint_in_code_that_did_not_bind_says_why() {
+        let message = |request: BreakpointRequest, reported: Value| {
+            let mut breakpoint = MergedBreakpoint::new(1, request);
+            breakpoint.update(&reported);
+            breakpoint.body(None).message
+        };
+        let unbound = Some(types::UNBOUND.to_owned());
+        for request in [BreakpointRequest::at_line(3), BreakpointRequest::at_function("f")] {
+            assert_eq!(message(request.clone(), json!({ "verified": false })), unbound);
+            assert_eq!(message(request.clone(), json!({ "verified": false, "message": "" })), unbound);
+            let reason = json!({ "verified": false, "message": "no file" });
+            assert_eq!(message(request.clone(), reason).as_deref(), Some("no file"));
+            assert_eq!(message(request, json!({ "verified": true })), None);
+        }
+        let filter = BreakpointRequest::filter("raised");
+        assert_eq!(message(filter, json!({ "verified": false })), None);
     }
 }

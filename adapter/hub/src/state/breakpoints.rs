@@ -336,7 +336,8 @@ impl State {
     pub(super) fn send_mirrors(&mut self, client: ClientId) {
         for update in self.breakpoints.updates_for(client) {
             let mut body = update.body;
-            if update.reason == "new" && body.message.is_none() {
+            let explains_little = body.message.as_deref().is_none_or(|message| message == types::UNBOUND);
+            if update.reason == "new" && explains_little {
                 body.message = Some(self.describe_owners(update.id));
             }
             self.send_breakpoint(client, update.reason, body);

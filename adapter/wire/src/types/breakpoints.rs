@@ -6,6 +6,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+/// The message of a breakpoint in code that did not bind, if the engine does not say why.
+pub const UNBOUND: &str = "no loaded code is there yet; it binds when such code is loaded";
+
 /// One breakpoint that a client requests: DAP `SourceBreakpoint`, `FunctionBreakpoint`, `DataBreakpoint`,
 /// `InstructionBreakpoint`, `ExceptionFilterOptions` (a bare filter has only its id) or
 /// `ExceptionOptions` (all in `rest`).
