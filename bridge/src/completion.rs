@@ -55,9 +55,13 @@ fn paths(typed: &str, may_read: impl Fn(&str) -> bool) -> Vec<String> {
     found
 }
 
+/// How many entries of the temporary folder a completion looks at: other programs may fill it.
+const MAX_SEARCHED_ENTRIES: usize = 65_536;
+
 /// Processes of this user with a .NET runtime in them.
 fn processes() -> impl Iterator<Item = String> {
-    let sockets = std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
+    let entries = std::fs::read_dir(std::env::temp_dir()).into_iter().flatten();
+    let sockets = entries.take(MAX_SEARCHED_ENTRIES).flatten();
     sockets.filter_map(|entry| {
         // The runtime opens this socket for diagnostic tools.
         let name = entry.file_name().into_string().ok()?;

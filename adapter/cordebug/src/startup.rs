@@ -3,6 +3,7 @@
 //!
 //! Not here: the debugging library ([`crate::runtime`]).
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -26,6 +27,9 @@ const REPLACEMENT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Time between two looks at the open files of processes.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// How many entries of the temporary folder a sweep looks at, some 30 ms: other programs may fill it.
+const MAX_SWEPT_ENTRIES: usize = 65_536;
 
 /// What proc(5), `/proc/PID/fd`, adds to the name of a file that was removed.
 const REMOVED_SUFFIX: &str = " (deleted)";
@@ -59,16 +63,46 @@ fn start_time(stat: &str) -> Option<u64> {
 }
 
 /// Removes the files that crashed debuggers and killed runtimes of this user left, if their
-/// processes have ended.
-pub fn sweep_stale() {
+/// processes have ended. Returns those of the processes that live.
+pub fn sweep_stale() -> RuntimeFiles {
     sweep_semaphores();
-    sweep_pipes(&std::env::temp_dir());
+    RuntimeFiles::of_folder(&std::env::temp_dir()).sweep()
+}
+
+/// Debugging pipes and diagnostics sockets of runtimes of this user, by process.
+#[derive(Debug, Default)]
+pub struct RuntimeFiles(BTreeMap<StaleFile, Vec<PathBuf>>);
+
+impl RuntimeFiles {
+    /// Those among the first [`MAX_SWEPT_ENTRIES`] entries of a folder.
+    fn of_folder(folder: &Path) -> Self {
+        let mut files = Self::default();
+        for (file, runtime) in stale_files(folder, MAX_SWEPT_ENTRIES) {
+            files.0.entry(runtime).or_default().push(file);
+        }
+        files
+    }
+
+    /// Removes the files of the processes that have ended, and returns the others. Searches no folder.
+    #[must_use]
+    pub fn sweep(mut self) -> Self {
+        self.0.retain(|runtime, files| {
+            // A process that cannot be seen may run in another pid namespace that shares this folder. In this
+            // case a process listens on the socket.
+            let lives = runtime.is_process_alive() || files.iter().any(|file| accepts_connections(file));
+            if !lives {
+                files.iter().for_each(|file| release_and_remove(file));
+            }
+            lives
+        });
+        self
+    }
 }
 
 /// Removes the debugging pipes and the diagnostics socket of a process that has ended. A runtime that was
 /// killed leaves them in the temporary folder.
 pub fn remove_stale_files(pid: u32) {
-    for (file, left) in stale_files(&temporary_folder::folder_of(pid)) {
+    for (file, left) in stale_files(&temporary_folder::folder_of(pid), usize::MAX) {
         if left.pid == pid {
             release_and_remove(&file);
         }
@@ -79,8 +113,11 @@ pub fn remove_stale_files(pid: u32) {
 /// process's temporary folder.
 pub fn has_pipes(pid: u32) -> bool {
     temporary_folder::remember(pid);
-    let found = stale_files(&temporary_folder::folder_of(pid));
-    found.iter().any(|(file, left)| left.pid == pid && is_pipe(file))
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
+    // Callers poll, and the folder may be full of other files: it is not searched.
+    let name = start_time(&stat).map(|key| format!("clr-debug-pipe-{pid}-{key}-in"));
+    let found = name.and_then(|name| temporary_folder::folder_of(pid).join(name).symlink_metadata().ok());
+    found.is_some_and(|found| is_of_runtime(&found))
 }
 
 /// The path of a pipe that the debugging library looks for in the temporary folder of our process. The
@@ -130,7 +167,7 @@ fn is_connected(process: u32, runtime: u32) -> bool {
 }
 
 /// The process of a runtime's file: `clr-debug-pipe-PID-KEY-in`, `dotnet-diagnostic-PID-KEY-socket`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct StaleFile {
     pid: u32,
     /// Start time of the process, as in [`start_time`].
@@ -151,32 +188,23 @@ impl StaleFile {
     }
 }
 
-/// Files that runtimes of this user created. A symbolic link is not one.
-fn stale_files(folder: &Path) -> Vec<(PathBuf, StaleFile)> {
-    // SAFETY: only returns the id of the user.
-    let user = unsafe { libc::getuid() };
-    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+/// Files that runtimes of this user created, among so many entries of a folder.
+fn stale_files(folder: &Path, max_entries: usize) -> Vec<(PathBuf, StaleFile)> {
+    let files = std::fs::read_dir(folder).into_iter().flatten().take(max_entries).flatten();
     files
         .filter_map(|file| {
             let left = StaleFile::parse(file.file_name().to_str()?)?;
-            let found = file.metadata().ok()?;
-            let kind = found.file_type();
-            (found.uid() == user && (kind.is_fifo() || kind.is_socket())).then(|| (file.path(), left))
+            is_of_runtime(&file.metadata().ok()?).then(|| (file.path(), left))
         })
         .collect()
 }
 
-fn sweep_pipes(folder: &Path) {
-    let found = stale_files(folder);
-    // A process that cannot be seen may run in another pid namespace that shares this folder. In this case a
-    // process listens on the socket.
-    let answers =
-        |left: StaleFile| found.iter().any(|(file, other)| *other == left && accepts_connections(file));
-    for (file, left) in &found {
-        if !left.is_process_alive() && !answers(*left) {
-            release_and_remove(file);
-        }
-    }
+/// Whether it is a pipe or a socket of this user. A symbolic link is not one.
+fn is_of_runtime(found: &std::fs::Metadata) -> bool {
+    // SAFETY: only returns the id of the user.
+    let user = unsafe { libc::getuid() };
+    let kind = found.file_type();
+    found.uid() == user && (kind.is_fifo() || kind.is_socket())
 }
 
 /// Whether a process listens on this Unix socket. Does not wait for a suspended process whose queue of
@@ -290,7 +318,7 @@ mod tests {
         });
         opens.recv().unwrap();
         std::thread::sleep(Duration::from_millis(50));
-        sweep_pipes(&folder);
+        let kept = RuntimeFiles::of_folder(&folder).sweep();
         assert_eq!(waits.join().unwrap().unwrap_or_default(), b"");
         let mut left: Vec<_> =
             std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().file_name()).collect();
@@ -304,7 +332,13 @@ mod tests {
         let mut expected = expected.map(std::ffi::OsString::from);
         expected.sort();
         assert_eq!(left, expected);
+        // The other process ends later.
         drop(listens);
+        fifo("clr-debug-pipe-4194307-7-in");
+        let owners: Vec<u32> = kept.sweep().0.keys().map(|runtime| runtime.pid).collect();
+        assert_eq!(owners, [own]);
+        assert!(!folder.join("clr-debug-pipe-4194306-7-in").exists() && folder.join(&living).exists());
+        assert!(folder.join("clr-debug-pipe-4194307-7-in").exists(), "the folder was searched again");
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
@@ -330,13 +364,13 @@ mod tests {
         let (done, swept) = std::sync::mpsc::channel();
         let place = folder.clone();
         std::thread::spawn(move || {
-            sweep_pipes(&place);
+            drop(RuntimeFiles::of_folder(&place).sweep());
             done.send(()).unwrap_or_default();
         });
         swept.recv_timeout(Duration::from_secs(10)).expect("the sweep does not wait");
         assert!(socket.exists(), "it has a listener");
         drop(listener);
-        sweep_pipes(&folder);
+        drop(RuntimeFiles::of_folder(&folder).sweep());
         assert!(!socket.exists());
         std::fs::remove_dir_all(&folder).unwrap();
     }
@@ -355,14 +389,14 @@ mod tests {
         // SAFETY: the path ends with a zero.
         assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o600) }, 0);
         std::fs::write(&semaphore, "").unwrap();
-        sweep_pipes(&folder);
+        drop(RuntimeFiles::of_folder(&folder).sweep());
         sweep_semaphores();
         assert!(file.exists() && semaphore.exists(), "it lives");
         child.kill().unwrap();
         while !has_ended(&stat()) {
             std::thread::sleep(Duration::from_millis(5));
         }
-        sweep_pipes(&folder);
+        drop(RuntimeFiles::of_folder(&folder).sweep());
         sweep_semaphores();
         assert!(!file.exists() && !semaphore.exists(), "it is only waited for");
         child.wait().unwrap();

@@ -6,6 +6,8 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
+use cordebug::startup::RuntimeFiles;
+
 /// How long what a killed host had started may take to end before its files are removed, too.
 const DEATH_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long a host answers its first client before it looks for files: as long as the start of a program.
@@ -13,19 +15,19 @@ const SWEEP_DELAY: Duration = Duration::from_millis(300);
 /// Maximum time for which the end of a session waits for the files of crashed hosts to be removed.
 const SWEEP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Removes what crashed hosts left.
-fn sweep() {
+/// Removes what crashed hosts left; returns the files of running runtimes.
+fn sweep() -> RuntimeFiles {
     // Listing sweeps.
     drop(tandem_registry::all());
-    cordebug::startup::sweep_stale();
+    cordebug::startup::sweep_stale()
 }
 
 /// Removes what a host left that this process had started and that has died, and a little later what belonged
 /// to processes that were still ending.
 pub(super) fn sweep_after_death() {
-    sweep();
+    drop(sweep());
     std::thread::sleep(DEATH_TIMEOUT);
-    sweep();
+    drop(sweep());
 }
 
 /// The removal of what crashed hosts left, on a thread that begins when the first client has its answers:
@@ -33,7 +35,8 @@ pub(super) fn sweep_after_death() {
 pub(super) struct StaleFileSweep {
     /// Dropped when the removal is to begin at once.
     begin: Sender<()>,
-    done: Receiver<()>,
+    /// Gets the files of runtimes that lived.
+    done: Receiver<RuntimeFiles>,
 }
 
 impl StaleFileSweep {
@@ -43,9 +46,8 @@ impl StaleFileSweep {
         let work = move || {
             // Nothing is sent: this waits until the sender is dropped, or for the delay.
             wanted.recv_timeout(SWEEP_DELAY).unwrap_or_default();
-            sweep();
             // The receiver may have been dropped.
-            ended.send(()).unwrap_or_default();
+            drop(ended.send(sweep()));
         };
         if let Err(error) = std::thread::Builder::new().name("sweep".into()).spawn(work) {
             tracing::debug!(%error, "what crashed hosts left stays for the next one");
@@ -56,8 +58,8 @@ impl StaleFileSweep {
     /// Waits for the end of the removal, for [`SWEEP_TIMEOUT`] at most: a short session would end before it.
     pub(super) fn finish(self) {
         drop(self.begin);
-        self.done.recv_timeout(SWEEP_TIMEOUT).unwrap_or_default();
+        let living = self.done.recv_timeout(SWEEP_TIMEOUT).unwrap_or_default();
         // A process that was still exiting when this host started, and left its files, has ended by now.
-        cordebug::startup::sweep_stale();
+        drop(living.sweep());
     }
 }
