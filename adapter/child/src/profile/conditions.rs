@@ -4,6 +4,7 @@
 
 use std::process::Command;
 
+use tandem_wire::Failure;
 use tandem_wire::types::StoppedEventBody;
 
 use crate::target::Target;
@@ -66,6 +67,12 @@ pub(crate) trait ConditionProfile: Send + Sync {
 
     /// The condition that failed, if this `stopped` event reports that; corrects the event.
     fn failure_in_stop(&self, _stop: &mut StoppedEventBody) -> Option<FailedCondition> {
+        None
+    }
+
+    /// The stop that the adapter has not reported, for one that crashes in a condition: it then sends this
+    /// failure for a request that it has answered, and keeps the program stopped.
+    fn stop_in_late_failure(&self, _failure: &Failure) -> Option<StoppedEventBody> {
         None
     }
 }

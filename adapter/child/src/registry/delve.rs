@@ -67,6 +67,16 @@ const fn enabled(filter: &'static str, label: &'static str) -> ExceptionFilter {
     ExceptionFilter { default: Some(true), ..ExceptionFilter::new(filter, label) }
 }
 
+/// The beginning of a stop's text where a condition fails.
+const CONDITION_ERROR: &str = "error evaluating expression: ";
+
+/// The beginning of the failure of a request in which Delve crashed.
+const CRASH: &str = "Internal Error: ";
+
+/// The usual reason of such a crash.
+const CRASH_CAUSE: &str = "a Delve that is older than the program's Go cannot read its maps, nor the \
+    variables of a frame that has one";
+
 /// Delve's flag against the refusal of a Go that is newer than it knows.
 const VERSION_CHECK: &str = "--check-go-version=false";
 
@@ -132,11 +142,8 @@ impl Profile for Delve {
             let hint = format!("update Delve (`{INSTALL}`), or set `dlvFlags: [\"{VERSION_CHECK}\"]`");
             return Failure::new(ErrorCode::LaunchFailed, failure.message).hint(hint);
         }
-        let Some(reason) = failure.message.strip_prefix("Internal Error: ") else { return failure };
-        let message = format!(
-            "Delve failed while it read the program: {reason}; a Delve that is older than the program's Go \
-                cannot read its maps, nor the variables of a frame that has one"
-        );
+        let Some(reason) = failure.message.strip_prefix(CRASH) else { return failure };
+        let message = format!("Delve failed while it read the program: {reason}; {CRASH_CAUSE}");
         Failure::new(ErrorCode::Unsupported, message)
             .hint(format!("update Delve (`{INSTALL}`), or evaluate other variables by their names"))
     }
@@ -230,10 +237,20 @@ impl ConditionProfile for Delve {
     }
 
     fn failure_in_stop(&self, stop: &mut StoppedEventBody) -> Option<FailedCondition> {
-        let text = stop.text.as_ref().filter(|text| text.starts_with("error evaluating expression: "));
+        let text = stop.text.as_ref().filter(|text| text.starts_with(CONDITION_ERROR));
         let reason = text.filter(|_| stop.reason == "exception")?.clone();
         stop.reason = "breakpoint".into();
         Some(FailedCondition { condition: None, reason })
+    }
+
+    fn stop_in_late_failure(&self, failure: &Failure) -> Option<StoppedEventBody> {
+        let reason = failure.message.strip_prefix(CRASH)?;
+        let text = format!("{CONDITION_ERROR}{reason}; {CRASH_CAUSE}");
+        Some(StoppedEventBody {
+            text: Some(text),
+            all_threads_stopped: Some(true),
+            ..StoppedEventBody::because("exception")
+        })
     }
 }
 
@@ -353,6 +370,13 @@ mod tests {
         let failed = Delve.failure_in_stop(&mut stop);
         assert_eq!(failed.map(|failed| failed.condition), Some(None));
         assert_eq!(stop.reason, "breakpoint");
+        let crash = "Internal Error: runtime error: nil pointer dereference";
+        let mut stop = Delve.stop_in_late_failure(&Failure::new(ErrorCode::EngineFailed, crash)).unwrap();
+        let failed = Delve.failure_in_stop(&mut stop);
+        assert!(failed.is_some_and(|failed| failed.reason.contains("dereference; a Delve that is older")));
+        assert_eq!(stop.reason, "breakpoint");
+        let other = Failure::new(ErrorCode::EngineFailed, "unable to halt");
+        assert_eq!(Delve.stop_in_late_failure(&other), None);
         let mut panic = types::read(&json!({ "reason": "exception", "text": "index out of range" }));
         assert_eq!(Delve.failure_in_stop(&mut panic), None);
     }

@@ -7,14 +7,18 @@ use std::sync::Arc;
 use serde_json::Value;
 use tandem_wire::message::EXTRA_FIELDS;
 use tandem_wire::peer::{Incoming, Peer};
-use tandem_wire::types::{self, CapabilitiesEventBody, ProcessEventBody, StoppedEventBody};
+use tandem_wire::types::{
+    self, CapabilitiesEventBody, ProcessEventBody, StoppedEventBody, ThreadsResponseBody,
+};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use super::super::debuggee::{self, DebuggeeProcess};
 use super::super::launch_plan::ProgramIo;
 use super::super::plain_text;
 use super::super::state::{ChildEvent, ChildState, Link};
 use super::super::translate;
+use super::conditions::QUERY_TIMEOUT;
 use super::{
     AdapterSession, INITIALIZE_TIMEOUT, LAUNCH_TIMEOUT, POLL_INTERVAL, PROCESS_EVENT_GRACE, READY_TIMEOUT,
 };
@@ -31,13 +35,32 @@ impl AdapterSession {
     ) {
         while let Some(message) = incoming.recv().await {
             match message {
-                // It goes straight to its waiter.
-                Incoming::Response(_) => {}
+                Incoming::Response(response) => {
+                    if let Err(failure) = response.result()
+                        && let Some(stop) = self.profile.stop_in_late_failure(failure)
+                    {
+                        tokio::spawn(self.clone().report_lost_stop(stop));
+                    }
+                }
                 Incoming::Event(event) => self.handle_event(event).await,
                 Incoming::Request(request) => self.handle_reverse_request(link, &peer, request),
             }
         }
         self.handle(ChildEvent::HungUp);
+    }
+
+    /// Reports a stop that the adapter has not reported, in a thread that may have caused it.
+    async fn report_lost_stop(self: Arc<Self>, mut stop: StoppedEventBody) {
+        let (asked, never) = (Value::Null, CancellationToken::new());
+        let answer = tokio::time::timeout(QUERY_TIMEOUT, self.ask("threads", asked, &never)).await;
+        let ThreadsResponseBody { threads, .. } =
+            types::read(&answer.ok().and_then(Result::ok).unwrap_or_default());
+        // Delve names the thread of a goroutine that has one: others did not run.
+        let running = threads.iter().find(|thread| thread.name.contains("(Thread "));
+        stop.thread_id = running.or(threads.first()).map(|thread| thread.id);
+        if self.state(ChildState::is_running) {
+            self.handle_event(tandem_wire::Event::new("stopped", types::body(&stop))).await;
+        }
     }
 
     async fn handle_event(self: &Arc<Self>, tandem_wire::Event { event, mut body, .. }: tandem_wire::Event) {

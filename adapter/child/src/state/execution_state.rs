@@ -48,6 +48,10 @@ impl ExecutionState {
         (self.unreported, self.stopped) = (unreported, true);
     }
 
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+
     pub(super) fn is_stopped_unpaused(&self) -> bool {
         self.stopped && !self.pausing
     }

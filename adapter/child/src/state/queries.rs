@@ -52,6 +52,11 @@ impl ChildState {
         self.stops
     }
 
+    /// Whether no stop was reported since the program was resumed.
+    pub(in super::super) fn is_running(&self) -> bool {
+        !self.execution_state.is_stopped() && !self.is_over()
+    }
+
     /// Whether an unrequested pause only repeats a reported stop.
     pub(in super::super) fn has_reported(&self, stop: &StoppedEventBody) -> bool {
         stop.reason == "pause" && self.execution_state.is_stopped_unpaused()

@@ -9,7 +9,8 @@ use crate::message::{Event, Request};
 /// A message of the other side.
 #[derive(Debug)]
 pub enum Incoming {
-    /// A response to a request of this side. Only an [`super::IncomingStream`] has responses.
+    /// A response to a request of this side. Where responses are delivered at once, only a failure for which
+    /// no request waits any more.
     Response(ArrivedResponse),
     /// An event from the other side.
     Event(Event),

@@ -107,6 +107,10 @@ impl PeerState {
         }
         let response = ArrivedResponse { command, result, waiter };
         match self.delivery {
+            // A request that was answered with success may have failed later.
+            Delivery::AtOnce if response.waiter.is_none() && response.result.is_err() => {
+                drop(incoming.send(Incoming::Response(response)));
+            }
             Delivery::AtOnce => drop(response),
             // Without a receiver, the response is dropped, which wakes the waiter.
             Delivery::InOrder => drop(incoming.send(Incoming::Response(response))),

@@ -242,3 +242,20 @@ async fn the_response_to_a_waiter_that_gave_up_is_in_the_stream() {
     answer(&mut theirs, &request).await;
     assert_eq!(next_response(&mut stream).await.result(), &Ok(json!("done")));
 }
+
+#[tokio::test]
+async fn a_failure_after_the_answer_arrives_as_a_message() {
+    let (ours, theirs) = tokio::io::duplex(4096);
+    let (reader, writer) = tokio::io::split(ours);
+    let (peer, mut messages) = Peer::start(reader, writer);
+    let mut theirs = Framed::new(theirs, DapCodec::default());
+    let asked = peer.clone();
+    let asking = tokio::spawn(async move { asked.request("continue", json!({}), TEST_TIMEOUT).await });
+    let Some(Ok(Ok(Message::Request(request)))) = theirs.next().await else { panic!("no request") };
+    answer(&mut theirs, &request).await;
+    assert_eq!(asking.await.unwrap(), Ok(json!("done")));
+    let late = Response::to(request.seq, String::new(), Err(Failure::invalid("it crashed")));
+    theirs.send(&Message::Response(late)).await.unwrap();
+    let Some(Incoming::Response(response)) = messages.recv().await else { panic!("no failure") };
+    assert!(response.result().as_ref().is_err_and(|failure| failure.message.contains("it crashed")));
+}
