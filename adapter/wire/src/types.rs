@@ -61,6 +61,11 @@ impl Breakpoint {
     pub fn refused(message: impl Into<String>) -> Self {
         Self { message: Some(message.into()), reason: Some("failed".into()), ..Self::default() }
     }
+
+    /// Whether the engine has said something about it.
+    pub fn is_explained(&self) -> bool {
+        self.message.as_deref().is_some_and(|message| !matches!(message, "" | UNBOUND))
+    }
 }
 
 /// The body of an event, which determines the event's name.

@@ -138,7 +138,7 @@ impl MergedBreakpoint {
             body.source = Some(source.clone());
         }
         let names_code = self.request.line.is_some() || self.request.target.name.is_some();
-        if names_code && !body.verified && body.message.as_deref().is_none_or(str::is_empty) {
+        if names_code && !body.verified && !body.is_explained() {
             body.message = Some(types::UNBOUND.to_owned());
         }
         body

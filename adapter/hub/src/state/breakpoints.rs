@@ -336,8 +336,7 @@ impl State {
     pub(super) fn send_mirrors(&mut self, client: ClientId) {
         for update in self.breakpoints.updates_for(client) {
             let mut body = update.body;
-            let explains_little = body.message.as_deref().is_none_or(|message| message == types::UNBOUND);
-            if update.reason == "new" && explains_little {
+            if update.reason == "new" && !body.is_explained() {
                 body.message = Some(self.describe_owners(update.id));
             }
             self.send_breakpoint(client, update.reason, body);
