@@ -39,6 +39,26 @@ async fn switches_of_the_runner_such_as_those_for_coverage_are_passed_through() 
     agent.finish().await
 }
 
+/// RSpec describes such an example by its expectation, once it has run.
+#[tokio::test]
+async fn examples_of_rspec_without_a_description_have_one_id() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    std::fs::create_dir(folder.path().join("spec"))?;
+    let spec = "RSpec.describe \"Cart\" do\n  it { expect(1).to eq(1) }\n  it { expect(1).to eq(2) }\nend\n";
+    std::fs::write(folder.path().join("spec/cart_spec.rb"), spec)?;
+    let mut agent = agent(folder.path(), &[]).await?;
+    let all = finished(&mut agent, "run_tests", json!({})).await?;
+    ensure!(all["tests"]["passed"] == 1 && all["tests"]["failed"] == 1, "{all:#}");
+    let listed = finished(&mut agent, "list_tests", json!({})).await?;
+    let first = json!({ "tests": [listed["tests"][0]["id"]] });
+    let ran = finished(&mut agent, "run_tests", first).await?;
+    ensure!(ran["tests"]["passed"] == 1 && ran["tests"]["total"] == 1, "{ran:#}");
+    let failed = json!({ "filter": all["tests"]["failures"][0]["id"] });
+    let ran = finished(&mut agent, "run_tests", failed).await?;
+    ensure!(ran["tests"]["failed"] == 1 && ran["tests"]["total"] == 1, "{ran:#}");
+    agent.finish().await
+}
+
 #[tokio::test]
 async fn an_id_of_an_older_source_is_refused_with_what_is_near_it_now() -> anyhow::Result<()> {
     let folder = project("class Own(unittest.TestCase):\n    def test_total(self):\n        pass\n")?;

@@ -10,10 +10,20 @@ class TandemFormatter
 
   def initialize(_output)
     @broken = []
+    @names = {}
+  end
+
+  # RSpec describes an example without a description while it runs, so its name is the one it began with.
+  def name(example)
+    @names[example.id] ||= TandemFormatter.name_of(example.metadata)
+  end
+
+  def self.name_of(data)
+    data[:description].empty? ? "#{data[:full_description]}example at #{data[:location]}" : data[:full_description]
   end
 
   def id(example)
-    "#{example.metadata[:file_path].delete_prefix("./")}::#{example.full_description}"
+    "#{example.metadata[:file_path].delete_prefix("./")}::#{name(example)}"
   end
 
   def place(example)
@@ -36,7 +46,7 @@ class TandemFormatter
     data = example.metadata
     tags = data.select { |key, value| value == true && !OWN.include?(key) && key.is_a?(Symbol) }.keys.map(&:to_s)
     skipped = data[:skip] ? (data[:skip] == true ? "skipped" : data[:skip].to_s) : nil
-    TandemReports.report("test", id: id(example), name: example.full_description, file: file, line: line, traits: tags.sort,
+    TandemReports.report("test", id: id(example), name: name(example), file: file, line: line, traits: tags.sort,
                          skipped: skipped, class: example.example_group.description_chain_of_tandem)
   end
 
@@ -86,6 +96,6 @@ end
 if ENV["TANDEM_TEST_NAMES"]
   names = JSON.parse(File.read(ENV["TANDEM_TEST_NAMES"]))
   RSpec.configure do |config|
-    config.full_description = names.map { |name| "\\A#{Regexp.escape(name)}\\z" }
+    config.filter_run_including(full_description: ->(_, data) { names.include?(TandemFormatter.name_of(data)) })
   end
 end
