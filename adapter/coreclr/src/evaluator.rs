@@ -5,10 +5,12 @@
 //! In reading order: [`request`] (requests of clients) and [`prepared_expression`] (expressions that are
 //! evaluated repeatedly), [`compiler_fallback`] (to a compiler), [`scope`] (names in scope), [`evaluation`]
 //! (both sides of the crate's traits). Its parts: [`member_access`],
-//! [`getters`], [`statics`] and [`memory`], [`method_calls`], [`object_creation`] and [`marshal_in`] (values
-//! into the program), [`type_objects`], [`sequence_items`] and [`key_operations`] (items, and the program's
-//! own order); [`object_context`] (for the rows of the variables view), [`completions`].
+//! [`getters`], [`statics`] and [`memory`], [`method_calls`] and [`base_calls`], [`object_creation`] and
+//! [`marshal_in`] (values into the program), [`type_objects`], [`sequence_items`] and
+//! [`key_operations`] (items, and the program's own order); [`object_context`] (for the rows of the variables
+//! view), [`completions`].
 
+mod base_calls;
 mod compiler_fallback;
 mod completions;
 mod evaluation;

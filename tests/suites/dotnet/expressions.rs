@@ -19,7 +19,7 @@ dotnet_tests! {
     showing_statics_does_not_spoil_their_values,
     an_overridden_property_is_shown_as_it_is_now,
     ref_and_out_arguments_are_the_programs_variables,
-    calls_in_a_readonly_method_change_nothing,
+    calls_have_the_receivers_of_csharp,
 }
 
 net8_tests! {
@@ -38,6 +38,23 @@ fn expressions() -> anyhow::Result<Vec<String>> {
     let source = std::fs::read_to_string(fixture::source("expressions"))?;
     let of = |line: &str| Some(line.trim().strip_prefix("Check(")?.strip_suffix(");")?.to_owned());
     Ok(source.lines().filter_map(of).collect())
+}
+
+/// Launches a program up to a marker, and evaluates expressions there, each with its result.
+async fn evaluate_at(
+    runtime: Runtime,
+    (program, marker): (&str, &str),
+    attributes: serde_json::Value,
+    all: &[(&str, &str)],
+) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch(program, &[marker], attributes).await?;
+    let (_, frame) = editor.stop().await?;
+    for (expression, result) in all {
+        let arguments = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
+        assert_eq!(editor.ok("evaluate", arguments).await?["result"], *result, "{expression}");
+    }
+    editor.finish().await
 }
 
 async fn expressions_have_the_values_of_the_compiler(runtime: Runtime) -> anyhow::Result<()> {
@@ -216,30 +233,33 @@ async fn unsupported_expressions_are_refused_by_name(runtime: Runtime) -> anyhow
     editor.finish().await
 }
 
-/// `this` of a `readonly` method and an `in` parameter are copied for a call that may change them.
-async fn calls_in_a_readonly_method_change_nothing(runtime: Runtime) -> anyhow::Result<()> {
-    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
-    editor.launch("expressions", &["look"], without_compiler()).await?;
-    let (_, frame) = editor.stop().await?;
-    for (expression, result) in [
+/// `this` of a `readonly` method and an `in` parameter are copied for a call that may change them. `base` has the members of the base class, although the object's class overrides
+/// them.
+async fn calls_have_the_receivers_of_csharp(runtime: Runtime) -> anyhow::Result<()> {
+    let in_readonly = [
         ("Open.Bump()", "21"),
         ("Open.Next", "21"),
         ("this.Open.Bump() + Open.N", "41"),
         ("given.Bump() - given.N", "1"),
         ("own.Bump() - own.N", "0"),
-    ] {
-        let arguments = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
-        assert_eq!(editor.ok("evaluate", arguments).await?["result"], result, "{expression}");
-    }
-    editor.finish().await
+    ];
+    evaluate_at(runtime, ("expressions", "look"), without_compiler(), &in_readonly).await?;
+    let in_override = [
+        ("base.Tell(\"a\", 2)", "\"rack a2\""),
+        ("base[5]", "\"rack 5\""),
+        ("base.Level == null", "true"),
+        ("base.Level = \"set\"", "\"set\""),
+        ("base.Level + kept", "\"setset\""),
+        ("base.Keep(\"held\")", ""),
+        ("kept", "\"held\""),
+        ("base.ToString() == ToString()", "false"),
+    ];
+    evaluate_at(runtime, ("expressions", "base"), without_compiler(), &in_override).await
 }
 
 async fn ref_and_out_arguments_are_the_programs_variables(runtime: Runtime) -> anyhow::Result<()> {
-    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
-    editor.launch("threads", &["named"], json!({})).await?;
-    let (_, frame) = editor.stop().await?;
     // Locals, references among them; elements of arrays.
-    for (expression, result) in [
+    let rows = [
         ("int.TryParse(\"12\", out pool)", "true"),
         ("Interlocked.Increment(ref pool) + pool", "26"),
         ("Interlocked.Exchange(ref first, plain) == plain", "false"),
@@ -250,25 +270,16 @@ async fn ref_and_out_arguments_are_the_programs_variables(runtime: Runtime) -> a
         ("args.Length", "3"),
         ("Interlocked.Exchange(ref args[1], \"new\")", "null"),
         ("args[1]", "\"new\""),
-    ] {
-        let arguments = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
-        assert_eq!(editor.ok("evaluate", arguments).await?["result"], result, "{expression}");
-    }
-    editor.finish().await?;
+    ];
+    evaluate_at(runtime, ("threads", "named"), json!({}), &rows).await?;
     // A local of an async method is a field of an object that the collector may move in between.
-    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
-    editor.launch("waits", &["leaf"], json!({ "args": ["value"] })).await?;
-    let (_, frame) = editor.stop().await?;
-    for (expression, result) in [
+    let rows = [
         ("int.TryParse(\"40\", out number)", "true"),
         ("GC.Collect()", ""),
         ("Interlocked.Add(ref number, 2)", "42"),
         ("number", "42"),
-    ] {
-        let arguments = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
-        assert_eq!(editor.ok("evaluate", arguments).await?["result"], result, "{expression}");
-    }
-    editor.finish().await
+    ];
+    evaluate_at(runtime, ("waits", "leaf"), json!({ "args": ["value"] }), &rows).await
 }
 
 async fn expressions_that_the_compiler_refuses_are_refused(runtime: Runtime) -> anyhow::Result<()> {

@@ -7,6 +7,7 @@ use tandem_csharp::bind::{FieldRef, PropertyRef};
 use tandem_csharp::types::Def;
 use tandem_wire::Failure;
 
+use super::base_calls::BaseCall;
 use super::method_calls::with_call_name;
 use super::{Constant, TypedValue, failed};
 use crate::bare_value::bare;
@@ -86,7 +87,7 @@ impl ClrSession {
         let method = self.program.types.method(loaded, owner, getter);
         let method = method.ok_or_else(|| failed(format!("`{shown}` has a getter that cannot be read")))?;
         if is_base && self.at_stop().is_overridden(&method, on) {
-            return Err(overridden(name));
+            return BaseCall { method: &method, of: on, name, site }.run(self, &[]);
         }
         let on = if copies { &self.copy_struct_of(on, site)? } else { on };
         self.call(site, &method, Some(on), &[], &shown)
@@ -110,7 +111,7 @@ impl ClrSession {
         let getter = getter.ok_or_else(|| failed(format!("elements of `{name}` can only be written")))?;
         let method = self.program.types.method(&loaded, &property.owner, getter).ok_or_else(lost)?;
         if property.is_base && self.at_stop().is_overridden(&method, of) {
-            return Err(overridden("this[]"));
+            return BaseCall { method: &method, of, name: "this[]", site }.run(self, arguments);
         }
         let of = if property.copies_receiver { &self.copy_struct_of(of, site)? } else { of };
         self.call(site, &method, Some(of), arguments, &format!("{name}[…]"))
@@ -386,10 +387,4 @@ impl StopContext<'_> {
 fn write_only_failure(on: &TypedValue, name: &str) -> Failure {
     let of = on.path().map_or_else(String::new, |path| format!("{}.", path.name));
     failed(format!("`{of}{name}` can only be written"))
-}
-
-fn overridden(name: &str) -> Failure {
-    failed(format!(
-        "`base.{name}` is overridden in the object's class, and an evaluation can only call what overrides it"
-    ))
 }

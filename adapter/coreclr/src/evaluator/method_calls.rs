@@ -5,6 +5,7 @@
 use tandem_csharp::bind::MethodRef;
 use tandem_wire::Failure;
 
+use super::base_calls::{BaseCall, seen_by_base};
 use super::{Constant, TypedValue, ValueLocation, failed};
 use crate::func_eval::EvalContext;
 use crate::session::ClrSession;
@@ -33,13 +34,14 @@ impl ClrSession {
             let overrides = |own: &MethodInstance| !own.is_static && own.parameters == meant.parameters;
             meant = own.find(overrides).filter(|own| own.types.len() == meant.types.len()).unwrap_or(meant);
         }
+        if is_base {
+            meant = seen_by_base(&self.at_stop(), meant, site);
+        }
         if let Some(of) = of.filter(|_| is_base)
             && self.at_stop().is_overridden(&meant, of)
         {
-            return Err(failed(format!(
-                "`base.{name}` is overridden in the object's class, and an evaluation can only call what \
-                    overrides it"
-            )));
+            let val = BaseCall { method: &meant, of, name, site }.run(self, arguments)?;
+            return Ok((meant.result != VOID).then_some(val));
         }
         let before = match of {
             Some(TypedValue { data: ValueLocation::At(path), .. }) => format!("{}.", path.name),

@@ -37,11 +37,20 @@ impl Classification {
     pub(super) fn mark_base(self) -> Self {
         match self {
             Self::Group(group) => Self::Group(MethodGroup { is_base: true, ..group }),
-            Self::Value(Typed { kind: TypedKind::Property(of, property), ty, span }) => {
-                let property = Box::new(PropertyRef { is_base: true, ..*property });
-                Self::Value(Typed::new(TypedKind::Property(of, property), ty, span))
-            }
+            Self::Value(value) => Self::Value(mark_base(value)),
             other => other,
         }
     }
+}
+
+/// Marks a property or an indexer as accessed by `base`, without virtual dispatch.
+pub(super) fn mark_base(value: Typed) -> Typed {
+    let Typed { kind, ty, span } = value;
+    let of_base = |property: Box<PropertyRef>| Box::new(PropertyRef { is_base: true, ..*property });
+    let kind = match kind {
+        TypedKind::Property(of, property) => TypedKind::Property(of, of_base(property)),
+        TypedKind::Indexer(of, property, arguments) => TypedKind::Indexer(of, of_base(property), arguments),
+        other => other,
+    };
+    Typed::new(kind, ty, span)
 }

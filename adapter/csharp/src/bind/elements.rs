@@ -1,8 +1,8 @@
 //! Elements: by indexes, by indexes from the end and by ranges (language specification, 12.8.12, 12.9.6 and
 //! 12.10). Not here: indexers of types ([`super::indexers`]).
 
-use super::binder::{Bind, Binder, reject};
-use super::classification::Classification;
+use super::binder::{Bind, Binder, leave_to_compiler, reject};
+use super::classification::{Classification, mark_base};
 use super::indexers::{IndexerAccess, has_indexer};
 use super::operators::positional_arguments;
 use super::source_argument::{SourceArgument, SourceArgumentValue};
@@ -16,6 +16,7 @@ use crate::types::{BOOL, CHAR, INT, STRING, Ty, kind};
 impl Binder<'_> {
     /// Binds the element access `of[arguments]`.
     pub(super) fn index(&mut self, of: &Expr, arguments: &[Argument], span: Span) -> Bind<Typed> {
+        let is_base = matches!(of.kind, ExprKind::Base);
         let of = self.value(of)?;
         if of.is_null() {
             return reject("CS0021", "Cannot apply indexing with [] to an expression of type '<null>'", span);
@@ -24,13 +25,17 @@ impl Binder<'_> {
             && only.name.is_none()
         {
             match &super::equality::unparenthesized(&only.value).kind {
+                ExprKind::FromEnd(_) | ExprKind::Range(..) if is_base => {
+                    return leave_to_compiler("an index from the end, or a range, of `base`", span);
+                }
                 ExprKind::FromEnd(by) => return self.element_from_end(of, by, span),
                 ExprKind::Range(from, to) => return self.slice(of, from.as_deref(), to.as_deref(), span),
                 _ => {}
             }
         }
         let given = self.source_arguments(arguments)?;
-        self.element_access(of, &given, span)
+        let element = self.element_access(of, &given, span)?;
+        Ok(if is_base { mark_base(element) } else { element })
     }
 
     /// The element of a value at these indexes.

@@ -8,6 +8,7 @@ use tandem_csharp::eval::{EvaluationTarget, Grouping, NO_PLACE, SortKeys};
 use tandem_wire::{ErrorCode, Failure};
 
 use super::ExpressionEvaluation;
+use crate::evaluator::base_calls::BaseCall;
 use crate::evaluator::marshal_in::is_variable;
 use crate::evaluator::{Constant, TypedValue, failed};
 use crate::types::Ty;
@@ -268,6 +269,10 @@ impl EvaluationTarget for ExpressionEvaluation<'_> {
         let method = session.program.types.method(&loaded, &property.owner, setter).ok_or_else(lost)?;
         let mut given = arguments;
         given.push(value);
+        if let Some(of) = of.filter(|of| property.is_base && session.at_stop().is_overridden(&method, of)) {
+            let call = BaseCall { method: &method, of, name, site: &self.site() };
+            return call.run(&mut session, &given).map(drop);
+        }
         session.call(&self.site(), &method, of, &given, &format!("{name} = …")).map(drop)
     }
 
