@@ -1,5 +1,5 @@
-//! Calls and branches in IL (ECMA-335 III), by which a step knows where a statement may continue, and the
-//! `catch` clauses of a method.
+//! Calls and branches in IL (ECMA-335 III), by which a step knows where a statement may continue, the uses of
+//! a variable, and the `catch` clauses of a method.
 //!
 //! Not here: source lines ([`crate::pdb`]).
 
@@ -21,6 +21,15 @@ pub struct BranchInstruction {
     pub il: u32,
     /// IL offset of the instruction to which it branches.
     pub target: u32,
+}
+
+/// Where a method keeps a variable of its source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IlVariable {
+    /// A slot of the frame, by its number in the signature of the locals.
+    Local(u32),
+    /// A field of a closure or state machine: its token.
+    Field(u32),
 }
 
 /// A `catch` clause that catches exceptions of a type.
@@ -104,6 +113,56 @@ pub fn method_pointers(body: &[u8]) -> Vec<CallInstruction> {
         }
     });
     found
+}
+
+/// IL offsets of the instructions that assign a variable. Ends at the first byte that is not an instruction.
+pub fn stores(body: &[u8], variable: IlVariable) -> Vec<u32> {
+    let mut found = Vec::new();
+    instructions(body, |il, opcode, operand| {
+        let stored = match opcode {
+            // stloc.0 to stloc.3, stloc.s, stloc, stfld
+            0x0a..=0x0d => Some(IlVariable::Local(u32::from(opcode) - 0x0a)),
+            0x13 | 0xfe0e => slot(operand).map(IlVariable::Local),
+            0x7d => ByteReader::new(operand).u32().map(IlVariable::Field),
+            _ => None,
+        };
+        if stored == Some(variable) {
+            found.push(il);
+        }
+    });
+    found
+}
+
+/// Tokens of the methods of interfaces that a body calls on a struct in a variable, without arguments and
+/// without a box. Ends at the first byte that is not an instruction.
+pub fn constrained_calls(body: &[u8], variable: IlVariable) -> Vec<u32> {
+    let (mut found, mut loaded, mut is_constrained) = (Vec::new(), None, false);
+    instructions(body, |_, opcode, operand| match opcode {
+        // constrained. is a prefix of the call
+        0xfe16 => is_constrained = loaded == Some(variable),
+        _ => {
+            if let (true, 0x6f, Some(token)) = (is_constrained, opcode, ByteReader::new(operand).u32()) {
+                found.push(token);
+            }
+            is_constrained = false;
+            loaded = match opcode {
+                // ldloca.s, ldloca, ldflda
+                0x12 | 0xfe0d => slot(operand).map(IlVariable::Local),
+                0x7c => ByteReader::new(operand).u32().map(IlVariable::Field),
+                _ => None,
+            };
+        }
+    });
+    found
+}
+
+/// The slot in the operand of an instruction for a local variable.
+fn slot(operand: &[u8]) -> Option<u32> {
+    match operand {
+        [short] => Some(u32::from(*short)),
+        [low, high] => Some(u32::from(u16::from_le_bytes([*low, *high]))),
+        _ => None,
+    }
 }
 
 /// Whether the code from an offset up to `end` returns from the method, and branches to no other code.
@@ -229,6 +288,24 @@ mod tests {
         ];
         let call = |il, token| CallInstruction { il, token };
         assert_eq!(calls(&body), [call(12, 0x0a00_0001), call(22, 0x0600_0002), call(33, 0x0600_0003)]);
+    }
+
+    #[test]
+    fn stores_and_constrained_calls_of_a_variable_are_found() {
+        use IlVariable::{Field, Local};
+        // stloc.2; stloc.s 2; stloc 300; ldarg.0; ldloc.0; stfld 04000005
+        let body = [0x0c, 0x13, 2, 0xfe, 0x0e, 44, 1, 0x02, 0x06, 0x7d, 5, 0, 0, 4];
+        assert_eq!((stores(&body, Local(2)), stores(&body, Local(300))), (vec![0, 1], vec![3]));
+        assert_eq!((stores(&body, Field(0x0400_0005)), stores(&body, Local(5))), (vec![9], vec![]));
+        // ldloca.s 1; constrained. 02000002; callvirt 0A000001; ldloca.s 1; call 06000002; ldarg.0;
+        // ldflda 04000005; constrained. 02000002; callvirt 0A000003
+        let body = [
+            0x12, 1, 0xfe, 0x16, 2, 0, 0, 2, 0x6f, 1, 0, 0, 0x0a, 0x12, 1, 0x28, 2, 0, 0, 6, 0x02, 0x7c, 5,
+            0, 0, 4, 0xfe, 0x16, 2, 0, 0, 2, 0x6f, 3, 0, 0, 0x0a,
+        ];
+        assert_eq!(constrained_calls(&body, Local(1)), [0x0a00_0001]);
+        assert_eq!(constrained_calls(&body, Field(0x0400_0005)), [0x0a00_0003]);
+        assert!(constrained_calls(&body, Local(0)).is_empty());
     }
 
     #[test]

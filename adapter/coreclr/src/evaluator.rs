@@ -6,7 +6,7 @@
 //! evaluated repeatedly), [`compiler_fallback`] (to a compiler), [`scope`] (names in scope), [`evaluation`]
 //! (both sides of the crate's traits). Its parts: [`member_access`],
 //! [`getters`], [`statics`] and [`memory`], [`method_calls`] and [`base_calls`], [`object_creation`] and
-//! [`marshal_in`] (values into the program), [`type_objects`], [`sequence_items`] and
+//! [`marshal_in`] (values into the program), [`read_only_locals`], [`type_objects`], [`sequence_items`] and
 //! [`key_operations`] (items, and the program's own order); [`object_context`] (for the rows of the variables
 //! view), [`completions`].
 
@@ -23,6 +23,7 @@ mod method_calls;
 mod object_context;
 mod object_creation;
 mod prepared_expression;
+mod read_only_locals;
 mod request;
 mod scope;
 mod sequence_items;

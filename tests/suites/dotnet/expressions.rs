@@ -233,8 +233,9 @@ async fn unsupported_expressions_are_refused_by_name(runtime: Runtime) -> anyhow
     editor.finish().await
 }
 
-/// `this` of a `readonly` method and an `in` parameter are copied for a call that may change them. `base` has the members of the base class, although the object's class overrides
-/// them.
+/// `this` of a `readonly` method, an `in` parameter, and the variables of `foreach` and `using` are copied
+/// for a call that may change them. `base` has the members of the base class, although the object's class
+/// overrides them.
 async fn calls_have_the_receivers_of_csharp(runtime: Runtime) -> anyhow::Result<()> {
     let in_readonly = [
         ("Open.Bump()", "21"),
@@ -242,6 +243,9 @@ async fn calls_have_the_receivers_of_csharp(runtime: Runtime) -> anyhow::Result<
         ("this.Open.Bump() + Open.N", "41"),
         ("given.Bump() - given.N", "1"),
         ("own.Bump() - own.N", "0"),
+        ("each.Bump() - each.N", "1"),
+        ("each.Next - each.N", "1"),
+        ("held.Bump() + held.N", "61"),
     ];
     evaluate_at(runtime, ("expressions", "look"), without_compiler(), &in_readonly).await?;
     let in_override = [

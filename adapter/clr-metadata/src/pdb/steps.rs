@@ -39,6 +39,12 @@ impl Pdb {
         (start, points.iter().find(|point| point.il > start).map_or(code_size, |point| point.il))
     }
 
+    /// The IL ranges in which `foreach` statements assign their variables. The C# compiler marks the
+    /// declaration of the variables, and the word `in` behind it.
+    pub fn foreach_assignments(&self, method: u32, code_size: u32) -> Vec<(u32, u32)> {
+        foreach_assignments(&self.points(method), code_size)
+    }
+
     /// The IL range without source around an offset.
     pub fn hidden_range(&self, method: u32, il: u32, code_size: u32) -> Option<(u32, u32)> {
         let ranges = self.hidden_ranges(method, code_size);
@@ -95,5 +101,57 @@ impl Pdb {
             }
         }
         steps
+    }
+}
+
+fn foreach_assignments(points: &[SequencePoint], code_size: u32) -> Vec<(u32, u32)> {
+    let declaration_before = |word: &SequencePoint| {
+        let is_before = |point: &&SequencePoint| {
+            !point.is_hidden()
+                && (point.document, point.end_line) == (word.document, word.line)
+                && point.end_column < word.column
+        };
+        points.iter().filter(is_before).max_by_key(|point| point.end_column)
+    };
+    let is_in = |point: &&SequencePoint| {
+        !point.is_hidden() && point.line == point.end_line && point.end_column == point.column + 2
+    };
+    let end_of = |start: u32| points.iter().map(|point| point.il).filter(|il| *il > start).min();
+    points
+        .iter()
+        .filter(is_in)
+        .filter_map(declaration_before)
+        .map(|point| (point.il, end_of(point.il).unwrap_or(code_size)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_variables_of_a_foreach_are_assigned_before_the_word_in() {
+        let point = |il, column, end_column| SequencePoint {
+            il,
+            document: 1,
+            line: 7,
+            column,
+            end_line: 7,
+            end_column,
+        };
+        let hidden = SequencePoint { line: 0, ..point(20, 0, 0) };
+        // `int b = 1; foreach (var a in all) { Use(a); }`, in the order of the code
+        let points = [
+            point(0, 1, 11),
+            point(2, 12, 19),
+            point(5, 30, 33),
+            hidden,
+            point(21, 21, 26),
+            point(30, 35, 36),
+        ];
+        let with_in = |il| [points.as_slice(), &[point(il, 27, 29)]].concat();
+        assert_eq!(foreach_assignments(&with_in(40), 50), [(21, 30)]);
+        assert_eq!(foreach_assignments(&points, 50), []);
+        assert_eq!(foreach_assignments(&[point(3, 1, 6), point(1, 7, 9)], 50), [(3, 50)]);
     }
 }

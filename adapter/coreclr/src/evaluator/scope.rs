@@ -10,6 +10,7 @@ use tandem_csharp::bind::{Caller, UsingDirectives, Variable};
 use tandem_wire::Failure;
 
 use super::ValueLocation;
+use super::read_only_locals::MethodVariables;
 use crate::bare_value::bare;
 use crate::expression_binding::ResolvedScope;
 use crate::func_eval::EvalContext;
@@ -75,7 +76,9 @@ impl StopContext<'_> {
                 continue;
             }
             let (ty, is_dynamic) = self.static_type(&path)?;
-            let is_readonly = code.as_ref().is_some_and(|code| code.is_readonly_argument(&path));
+            let is_readonly = code.as_ref().is_some_and(|code| {
+                code.is_readonly_argument(&path) || (is_struct(&ty) && code.is_read_only_local(&path))
+            });
             let name = name.as_str().into();
             let variable = Variable { name, ty, constant: None, is_dynamic, is_readonly };
             sight.scope.variables.push(variable);
@@ -222,6 +225,11 @@ fn caller_name(method: &str) -> &str {
     accessor.filter(|name| !name.is_empty()).unwrap_or(method)
 }
 
+/// Whether a value has members that may change it: not a number, an enum is one.
+fn is_struct(ty: &Ty) -> bool {
+    matches!(ty, Ty::Named(_)) && ty.is_value()
+}
+
 /// The method that runs in a frame.
 struct FrameCode {
     loaded: Rc<LoadedModule>,
@@ -246,6 +254,10 @@ impl FrameCode {
     fn is_constructor(&self) -> bool {
         self.metadata()
             .is_some_and(|metadata| matches!(metadata.method_name(self.method), ".ctor" | ".cctor"))
+    }
+
+    fn is_read_only_local(&self, path: &Path) -> bool {
+        MethodVariables { loaded: &self.loaded, method: self.method }.is_read_only(path)
     }
 
     /// Whether a path is an `in` or `ref readonly` parameter.

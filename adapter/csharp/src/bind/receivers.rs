@@ -1,8 +1,8 @@
 //! Receivers of calls that may change a struct: C# calls a member that is not `readonly` on a copy unless the
 //! struct is a variable that may be written to (language specification, 12.8.10.2 and 9.7.2.6).
 //!
-//! A `foreach` or `using` variable and a `ref readonly` local are read-only as well, but neither metadata nor
-//! symbols tell them from other locals. Not here: which members exist ([`super::members`]), calls themselves
+//! A `ref readonly` local is read-only as well, but neither metadata nor symbols tell it from other locals.
+//! Not here: which members exist ([`super::members`]), calls themselves
 //! ([`super::calls`]).
 
 use std::rc::Rc;

@@ -18,7 +18,8 @@ pub struct Variable {
     pub constant: Option<Constant>,
     /// Whether it is declared as `dynamic`.
     pub is_dynamic: bool,
-    /// Whether it is an `in` or `ref readonly` parameter.
+    /// Whether it is an `in` or `ref readonly` parameter, or the variable of a `foreach` or `using`
+    /// statement.
     pub is_readonly: bool,
 }
 
