@@ -10,8 +10,8 @@ use tandem_wire::{ErrorCode, Failure};
 
 use super::debuggee::RunState;
 
-/// Most bytes one request reads.
-const MAX_READ: u32 = 1 << 20;
+/// Most bytes one request reads: its answer fits several times into the queue of a client.
+const MAX_READ: u32 = 8 << 20;
 
 /// DAP's memory reference of an address.
 pub(super) fn reference(address: u64) -> String {
@@ -36,7 +36,11 @@ impl ClrDebuggee {
         let memory: String = types::require(arguments, "memoryReference")?;
         let ReadMemoryArguments { offset, .. } = types::read(arguments);
         let address = address(&memory, offset)?;
-        let count = u32::try_from(count.clamp(0, MAX_READ.into())).unwrap_or(0);
+        // Clients take a shorter answer for the end of readable memory.
+        let count = u32::try_from(count).ok().filter(|count| *count <= MAX_READ).ok_or_else(|| {
+            Failure::invalid(format!("`count` is {count}; it must be from 0 to {MAX_READ}"))
+                .hint("read the memory in several requests")
+        })?;
         self.require_stop("memory can be read")?;
         let bytes = match count {
             0 => Vec::new(),

@@ -2,10 +2,11 @@
 //! makes of them.
 
 use serde_json::Value;
+use tandem_wire::types::{self, ReadMemoryArguments};
 use tandem_wire::{Failure, command};
 
-/// Refuses arguments that are not an object, that name a thread by anything but a number, or that lack what
-/// the command table requires.
+/// Refuses arguments that are not an object, that name a thread by anything but a number, that count below
+/// zero, or that lack what the command table requires.
 ///
 /// # Errors
 /// `INVALID_PARAMETER` with the argument that is wrong or missing.
@@ -16,6 +17,11 @@ pub fn validate(name: &str, arguments: &Value) -> Result<(), Failure> {
     let thread = &arguments["threadId"];
     if !thread.is_null() && !thread.is_i64() {
         return Err(Failure::invalid(format!("`threadId` is {thread}; it must be a whole number")));
+    }
+    // Adapters disagree: an empty answer, no answer, or all memory.
+    let ReadMemoryArguments { count, .. } = types::read(arguments);
+    if name == "readMemory" && count < 0 {
+        return Err(Failure::invalid(format!("`count` is {count}; it must not be negative")));
     }
     let mut required = command::find(name).into_iter().flat_map(|spec| spec.required());
     match required.find(|key| arguments[*key].is_null()) {
@@ -38,6 +44,13 @@ mod tests {
         for bad in [json!([]), json!(5), json!("x"), json!({ "threadId": "1" }), json!({ "threadId": 1.5 })] {
             assert!(validate("next", &bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn memory_is_not_read_backwards() {
+        let read = |count: i64| validate("readMemory", &json!({ "memoryReference": "0x1", "count": count }));
+        assert_eq!(read(-4).unwrap_err().message, "`count` is -4; it must not be negative");
+        assert_eq!((read(0), read(4)), (Ok(()), Ok(())));
     }
 
     #[test]

@@ -443,6 +443,10 @@ async fn memory_is_read_where_values_are(runtime: Runtime) -> anyhow::Result<()>
     assert_eq!(editor.refused("readMemory", bad).await?, "INVALID_PARAMETER");
     let nothing = editor.ok("readMemory", json!({ "memoryReference": "0x10", "count": 4 })).await?;
     assert_eq!((&nothing["data"], &nothing["unreadableBytes"]), (&json!(""), &json!(4)));
+    for count in [-1, 1 << 30] {
+        let wrong = json!({ "memoryReference": address, "count": count });
+        assert_eq!(editor.refused("readMemory", wrong).await?, "INVALID_PARAMETER", "{count}");
+    }
     editor.ok("continue", json!({ "threadId": thread })).await?;
     let (_, frame) = editor.stop().await?;
     let mut wrong = Vec::new();
