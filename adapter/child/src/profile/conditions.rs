@@ -5,7 +5,7 @@
 use std::process::Command;
 
 use tandem_wire::Failure;
-use tandem_wire::types::StoppedEventBody;
+use tandem_wire::types::{DapThread, StoppedEventBody};
 
 use crate::target::Target;
 use tandem_engine::FailedCondition;
@@ -74,5 +74,10 @@ pub(crate) trait ConditionProfile: Send + Sync {
     /// failure for a request that it has answered, and keeps the program stopped.
     fn stop_in_late_failure(&self, _failure: &Failure) -> Option<StoppedEventBody> {
         None
+    }
+
+    /// The thread that such a stop names, among those that the adapter lists.
+    fn thread_of_late_stop(&self, threads: &[DapThread]) -> Option<i64> {
+        threads.first().map(|thread| thread.id)
     }
 }

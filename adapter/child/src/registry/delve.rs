@@ -2,6 +2,7 @@
 //! Not here: building the program, which Tandem does first ([`crate::build`]).
 
 mod addresses;
+mod conditions;
 mod settings;
 
 use std::process::Command;
@@ -10,16 +11,16 @@ use serde_json::Value;
 use tandem_wire::types::{self, StoppedEventBody};
 use tandem_wire::{ErrorCode, Failure};
 
+use self::conditions::{CRASH, CRASH_CAUSE};
 use super::super::adapter_attributes::AdapterAttributes;
 use super::super::find::{self, AdapterSearch};
 use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
-use super::super::profile::{ConditionProfile, ExpressionAssignment, Profile};
+use super::super::profile::{ExpressionAssignment, Profile};
 use super::super::target::Target;
-use tandem_engine::condition_language::ConditionLanguage;
 use tandem_engine::description::{Description, EditorLanguage, Evidence, Recognition};
 use tandem_engine::path_map::PathSubstitution;
 use tandem_engine::result_names::{ResultName, ResultNames};
-use tandem_engine::{ExceptionFilter, FailedCondition, LookOnlyRequests};
+use tandem_engine::{ExceptionFilter, LookOnlyRequests};
 use tandem_process::SpawnSpec;
 
 /// Metadata of Delve, known without starting it. The notes of Go's linker next to the debug information
@@ -66,16 +67,6 @@ const LOST: &str = "the program has become another one (exec), whose symbols Del
 const fn enabled(filter: &'static str, label: &'static str) -> ExceptionFilter {
     ExceptionFilter { default: Some(true), ..ExceptionFilter::new(filter, label) }
 }
-
-/// The beginning of a stop's text where a condition fails.
-const CONDITION_ERROR: &str = "error evaluating expression: ";
-
-/// The beginning of the failure of a request in which Delve crashed.
-const CRASH: &str = "Internal Error: ";
-
-/// The usual reason of such a crash.
-const CRASH_CAUSE: &str = "a Delve that is older than the program's Go cannot read its maps, nor the \
-    variables of a frame that has one";
 
 /// Delve's flag against the refusal of a Go that is newer than it knows.
 const VERSION_CHECK: &str = "--check-go-version=false";
@@ -227,33 +218,6 @@ impl Profile for Delve {
     }
 }
 
-impl ConditionProfile for Delve {
-    fn condition_language(&self) -> ConditionLanguage {
-        ConditionLanguage::NATIVE
-    }
-
-    fn refuses_conditions(&self) -> bool {
-        true
-    }
-
-    fn failure_in_stop(&self, stop: &mut StoppedEventBody) -> Option<FailedCondition> {
-        let text = stop.text.as_ref().filter(|text| text.starts_with(CONDITION_ERROR));
-        let reason = text.filter(|_| stop.reason == "exception")?.clone();
-        stop.reason = "breakpoint".into();
-        Some(FailedCondition { condition: None, reason })
-    }
-
-    fn stop_in_late_failure(&self, failure: &Failure) -> Option<StoppedEventBody> {
-        let reason = failure.message.strip_prefix(CRASH)?;
-        let text = format!("{CONDITION_ERROR}{reason}; {CRASH_CAUSE}");
-        Some(StoppedEventBody {
-            text: Some(text),
-            all_threads_stopped: Some(true),
-            ..StoppedEventBody::because("exception")
-        })
-    }
-}
-
 fn map_paths(target: &Target, arguments: &mut Value) -> Result<(), Failure> {
     target.map_paths(arguments, "substitutePath", |there, here| {
         types::body(&PathSubstitution { from: here.to_owned(), to: there.to_owned() })
@@ -361,24 +325,6 @@ mod tests {
         assert!(explained.hint.is_some_and(|hint| hint.contains("dlvFlags")));
         let other = Delve.explain_failure(Failure::new(ErrorCode::EngineFailed, "no such frame"));
         assert_eq!((other.code, other.message.as_str()), (ErrorCode::EngineFailed, "no such frame"));
-    }
-
-    #[test]
-    fn a_condition_that_fails_is_a_stop_at_its_breakpoint() {
-        let mut stop = types::read(&json!({ "reason": "exception", "threadId": 1,
-            "text": "error evaluating expression: could not find symbol value for x" }));
-        let failed = Delve.failure_in_stop(&mut stop);
-        assert_eq!(failed.map(|failed| failed.condition), Some(None));
-        assert_eq!(stop.reason, "breakpoint");
-        let crash = "Internal Error: runtime error: nil pointer dereference";
-        let mut stop = Delve.stop_in_late_failure(&Failure::new(ErrorCode::EngineFailed, crash)).unwrap();
-        let failed = Delve.failure_in_stop(&mut stop);
-        assert!(failed.is_some_and(|failed| failed.reason.contains("dereference; a Delve that is older")));
-        assert_eq!(stop.reason, "breakpoint");
-        let other = Failure::new(ErrorCode::EngineFailed, "unable to halt");
-        assert_eq!(Delve.stop_in_late_failure(&other), None);
-        let mut panic = types::read(&json!({ "reason": "exception", "text": "index out of range" }));
-        assert_eq!(Delve.failure_in_stop(&mut panic), None);
     }
 
     #[test]

@@ -55,9 +55,7 @@ impl AdapterSession {
         let answer = tokio::time::timeout(QUERY_TIMEOUT, self.ask("threads", asked, &never)).await;
         let ThreadsResponseBody { threads, .. } =
             types::read(&answer.ok().and_then(Result::ok).unwrap_or_default());
-        // Delve names the thread of a goroutine that has one: others did not run.
-        let running = threads.iter().find(|thread| thread.name.contains("(Thread "));
-        stop.thread_id = running.or(threads.first()).map(|thread| thread.id);
+        stop.thread_id = self.profile.thread_of_late_stop(&threads);
         if self.state(ChildState::is_running) {
             self.handle_event(tandem_wire::Event::new("stopped", types::body(&stop))).await;
         }
