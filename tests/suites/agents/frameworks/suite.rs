@@ -245,6 +245,8 @@ impl Suite {
 
 pub(crate) async fn agent(folder: &Path, env: &[(&str, String)]) -> anyhow::Result<Agent> {
     let mut command = tokio::process::Command::new(fixture::binary("tandem-mcp"));
+    // A failing test of Rust would print a stack, which the limits of answers do not allow for.
+    command.env_remove("RUST_BACKTRACE");
     command.current_dir(folder).envs(env.iter().map(|(name, value)| (name, value)));
     Agent::spawn("agent", command, &Transcript::default()).await
 }
