@@ -44,6 +44,10 @@ pub(crate) struct RunSummary<'a> {
     pub broken: bool,
     /// A debugger started the tests: an adapter may not know how a program ended.
     pub debugged: bool,
+    /// Output of the tests that their framework does not assign to them.
+    pub printed: &'a str,
+    /// Why code that ran after tests failed, although no test did.
+    pub late_failure: Option<&'a str>,
 }
 
 /// The answer of a run of tests.
@@ -163,13 +167,19 @@ pub(crate) fn of(ran: &RunSummary<'_>, written: FinishedReport, results: &TestRe
     let quiet = counts.total() > 0 && counts.failed == 0 && !ran.broken && ran.exit_code == 0;
     let output = if quiet { end_of(&written.output, MAX_QUIET_BYTES) } else { written.output.as_str() };
     let is_output_shown = !output.is_empty() && (!explained || ran.broken);
+    // It may be that of a failed test.
+    let is_unassigned = || results.stored_results().failures.iter().any(|one| one.output.is_empty());
+    let printed = Some(ran.printed.trim_end()).filter(|printed| !printed.is_empty() && is_unassigned());
     TestRunAnswer {
         tool: ran.tool.to_owned(),
         command: ran.command.clone(),
         folder: ran.folder.to_owned(),
         exit_code: ran.exit_code,
         duration_ms: ran.duration_ms,
-        output: is_output_shown.then(|| output.to_owned()),
+        output: match is_output_shown {
+            true => Some(output.to_owned()),
+            false => printed.map(|printed| end_of(printed, MAX_OUTPUT_BYTES).to_owned()),
+        },
         tests: (counts.total() > 0).then(|| tests(ran.folder, results)),
         error: error(ran, (written.errors, written.warnings), results),
         runs: None,
@@ -197,7 +207,8 @@ fn error(ran: &RunSummary<'_>, (errors, warnings): (u64, u64), results: &TestRes
     let (code, what, hint) = if counts.failed > 0 {
         let missing = Some(results.missing_counts().0).filter(|missing| *missing > 0 && !ran.debugged);
         let left = missing.map(|missing| format!("; {missing} others did not run")).unwrap_or_default();
-        let what = format!("{} of {} tests failed{left}", counts.failed, counts.total());
+        let late = ran.late_failure.map(|late| format!("; {late}")).unwrap_or_default();
+        let what = format!("{} of {} tests failed{left}{late}", counts.failed, counts.total());
         (ErrorCode::TestsFailed, what, "debug_launch_test stops where one fails")
     } else if ran.broken {
         let what = match ran.command.as_str() {
@@ -210,6 +221,9 @@ fn error(ran: &RunSummary<'_>, (errors, warnings): (u64, u64), results: &TestRes
             _ => "`diagnostics` says what and where (LSP: lines from 0)",
         };
         (ErrorCode::BuildFailed, what, hint)
+    } else if let Some(late) = ran.late_failure {
+        let hint = "correct the code that runs once after all tests of the class";
+        (ErrorCode::CommandFailed, format!("no test failed, but {late}"), hint)
     } else if ran.exit_code != 0 && counts.total() == counts.skipped {
         let what = format!("`{}` failed with {ended} before any test ran", ran.command);
         (ErrorCode::BuildFailed, what, "`output` says why")
@@ -311,89 +325,4 @@ fn end_of(text: &str, most: usize) -> &str {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::TestStatus;
-
-    #[test]
-    fn many_long_failures_stay_bounded_and_are_counted() {
-        let results = TestResults::default();
-        for number in 0..1000 {
-            results.finish_test(TestResult {
-                id: format!("test {number}"),
-                outcome: TestStatus::Failed,
-                message: "é".repeat(20_000),
-                output: "x".repeat(50_000),
-                ..TestResult::default()
-            });
-        }
-        let tests = tests("/w", &results);
-        let size = serde_json::to_string(&tests).unwrap().len();
-        assert!(size < 120_000, "{size}");
-        assert_eq!((tests.failed, tests.failures_omitted), (1000, Some(950)));
-    }
-
-    #[test]
-    fn a_run_without_a_failure_succeeds_only_if_all_its_tests_ran() {
-        let error = |exit_code: i32, debugged: bool, planned: u64, passed: u64| {
-            let results = TestResults::default();
-            results.plan(planned);
-            for number in 0..passed {
-                results.finish_test(TestResult { id: format!("test {number}"), ..TestResult::default() });
-            }
-            let command = "pytest".to_owned();
-            let (tool, folder, duration_ms, broken) = ("pytest", "/w", 1, false);
-            let ran = RunSummary { tool, command, folder, exit_code, duration_ms, broken, debugged };
-            let report = tandem_workspace::build::report::BuildReport::new(std::path::Path::new("/w"), 100);
-            let error = of(&ran, report.finish(), &results).error;
-            error.map(|error| format!("{}: {}", error.code, error.message))
-        };
-        assert_eq!(error(0, false, 2, 2), None);
-        let expected = "COMMAND_FAILED: `pytest` ended with exit code 137 (SIGKILL), though no test failed";
-        assert_eq!(error(137, false, 0, 2).as_deref(), Some(expected));
-        let expected = "COMMAND_FAILED: 1 of 3 tests did not run: `pytest` ended before its last test";
-        assert_eq!(error(0, false, 3, 2).as_deref(), Some(expected));
-        // An adapter may not know the exit code, and a user may end the session.
-        assert_eq!((error(-1, true, 0, 2), error(0, true, 3, 2)), (None, None));
-        let before = "BUILD_FAILED: `pytest` failed with exit code 3 before any test ran";
-        assert_eq!(error(3, false, 0, 0).as_deref(), Some(before));
-    }
-
-    #[test]
-    fn a_runner_that_ends_at_the_first_failure_leaves_tests_that_did_not_run() {
-        for (planned, debugged, expected) in [
-            (3, false, "1 of 1 tests failed; 2 others did not run"),
-            (3, true, "1 of 1 tests failed"),
-            (1, false, "1 of 1 tests failed"),
-        ] {
-            let results = TestResults::default();
-            results.plan(planned);
-            let outcome = TestStatus::Failed;
-            results.finish_test(TestResult { id: "a".into(), outcome, ..TestResult::default() });
-            let command = "pytest -x".to_owned();
-            let (tool, folder, duration_ms, broken, exit_code) = ("pytest", "/w", 1, false, 1);
-            let ran = RunSummary { tool, command, folder, exit_code, duration_ms, broken, debugged };
-            let report = tandem_workspace::build::report::BuildReport::new(std::path::Path::new("/w"), 100);
-            let error = of(&ran, report.finish(), &results).error.unwrap();
-            assert_eq!(error.message, expected);
-        }
-    }
-
-    #[test]
-    fn details_in_the_message_are_not_repeated() {
-        let mut result = TestResult {
-            id: "a".into(),
-            message: "Expected: 4\nActual: 3".into(),
-            compared: ComparedValues { expected: Some("4".into()), actual: Some("3".into()) },
-            file: Some("/w/src/a.cs".into()),
-            stack: "at A() in /w/src/a.cs:line 3\nat B() in /lib/b.cs:line 4\nat C() in /w/c.cs:line 5"
-                .into(),
-            ..TestResult::default()
-        };
-        let shown = summarize_result(&result, "/w", 1000);
-        assert_eq!((shown.compared.expected, shown.file.as_deref()), (None, Some("src/a.cs")));
-        assert_eq!(shown.stack.as_deref(), Some("at A() in src/a.cs:line 3\nat C() in c.cs:line 5"));
-        result.message = "differs".into();
-        assert_eq!(summarize_result(&result, "/w", 1000).compared.expected.as_deref(), Some("4"));
-    }
-}
+mod tests;

@@ -3,6 +3,7 @@
 //!
 //! Speaks neither protocol itself, and parses no filter ([`filter`]).
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use tandem_wire::Failure;
@@ -15,12 +16,14 @@ use crate::model::TestItem;
 use crate::results::TestScope;
 use crate::run::FrameworkRun;
 use crate::run::options::KnownException;
-use build::{DotnetTest, TestProject};
+use build::{DotnetTest, DotnetTestKey, TestProject};
+use runner_lines::PREAMBLE;
 
 mod build;
 mod filter;
 mod mtp;
 mod names;
+mod runner_lines;
 mod settings;
 mod vstest;
 mod wire;
@@ -30,15 +33,6 @@ mod wire;
 const ASSERTIONS: &str = "Xunit.Sdk.*, NUnit.Framework.AssertionException, \
     NUnit.Framework.MultipleAssertException, \
     Microsoft.VisualStudio.TestTools.UnitTesting.*, TUnit.Assertions.*, FluentAssertions.*, Shouldly.*";
-
-/// Beginnings of the lines that Microsoft.Testing.Platform and xunit print before the tests.
-const PREAMBLE: &[&str] = &[
-    "Connecting to client host",
-    "* Note: Long running test detection",
-    "NUnit Adapter ",
-    "Debugging selected tests in ",
-    "NUnit3TestExecutor ",
-];
 
 /// The debug adapter of such programs.
 const ENGINE: &str = "coreclr";
@@ -115,7 +109,7 @@ async fn list_tests(run: &mut FrameworkRun<'_>) -> Result<Vec<TestItem>, Failure
 
 /// Tests that share an id are numbered, in their order.
 fn number_duplicates(mut tests: Vec<TestItem>) -> Vec<TestItem> {
-    let mut seen = std::collections::HashMap::new();
+    let mut seen = HashMap::new();
     for test in &mut tests {
         let key = (test.id.clone(), project_of(test).map(|project| project.target));
         let count = seen.entry(key).or_insert(0_u32);
@@ -125,6 +119,27 @@ fn number_duplicates(mut tests: Vec<TestItem>) -> Vec<TestItem> {
         }
     }
     tests
+}
+
+/// The ids that [`number_duplicates`] may have changed, by what the platform calls the tests.
+fn listed_ids(tests: &[TestItem]) -> HashMap<String, String> {
+    let key = |test: &TestItem| {
+        test.handle.get::<DotnetTest>().map(|handle| match &handle.key {
+            DotnetTestKey::Vstest(case) => vstest::identity(case),
+            DotnetTestKey::Platform { uid, .. } => uid.to_string(),
+        })
+    };
+    let numbered = tests.iter().filter(|test| test.id.contains('#'));
+    numbered.filter_map(|test| Some((key(test)?, test.id.clone()))).collect()
+}
+
+/// Gives a test of a result the id that the list has for it, if that differs in its number only. Rows that
+/// are discovered during the run have other names than their test.
+fn restore_number(test: &mut TestItem, listed: Option<&String>) {
+    let is_numbered = |id: &&String| id.strip_prefix(&test.id).is_some_and(|rest| rest.starts_with('#'));
+    if let Some(id) = listed.filter(is_numbered) {
+        test.id.clone_from(id);
+    }
 }
 
 /// The tests of each project, in their order.

@@ -17,7 +17,7 @@ use crate::answer::{self, RunSummary, TestRunAnswer};
 use crate::framework::{ChosenTests, TestFramework};
 use crate::host::{DirectLauncher, ProcessLauncher};
 use crate::model::{TestEvent, TestItem};
-use crate::results::{Counts, Listener, TestResults};
+use crate::results::{Counts, Listener, Locator, TestResults};
 use crate::run::FrameworkRun;
 use crate::run::options::TestRunOptions;
 use crate::select::{TestSelection, none};
@@ -120,7 +120,7 @@ impl TestRequest {
             test.file = test.file.map(|file| answer::relative(&file, &folder).to_owned());
             test
         };
-        let end = start + count;
+        let end = start.saturating_add(count);
         Ok(TestListing::Page(TestPage {
             tool: self.framework.name(),
             total: tests.len(),
@@ -170,8 +170,9 @@ impl TestRequest {
             Some(chosen) => chosen,
             None => return Ok(TestRunOutcome { answer: self.answer(run, &results), results }),
         };
-        // Listing the tests may have started processes, too: drop their exit code.
-        run.status.first_code = None;
+        run.results.locate_with(locator(chosen.tests()));
+        // Listing the tests may have started processes, too: drop their exit code and output.
+        (run.status.first_code, run.status.printed) = (None, String::new());
         self.framework.run(&mut run, &chosen).await?;
         let ran = results.counts();
         if run.status.code == 0 {
@@ -231,7 +232,7 @@ impl TestRequest {
     ) -> FrameworkRun<'a> {
         let output = (results, self.output_bytes);
         let mut run = FrameworkRun::new((&self.project, &self.options), scratch, host, (cancel, say), output);
-        run.framework = self.selection.framework.as_deref();
+        run.selection = self.selection.clone();
         run
     }
 
@@ -325,9 +326,22 @@ impl TestRequest {
             duration_ms,
             broken: run.status.broken,
             debugged: run.host.is_debugger(),
+            printed: &run.status.printed,
+            late_failure: run.status.late_failure.as_deref(),
         };
         answer::of(&ran, run.report.finish(), results)
     }
+}
+
+/// The places of listed tests, for failures that have none; of tests with one id only if they share it.
+fn locator(tests: &[TestItem]) -> Locator {
+    let mut places: HashMap<String, Option<(String, u32)>> = HashMap::new();
+    for test in tests {
+        let place = test.file.clone().zip(test.line);
+        let known = places.entry(test.id.clone()).or_insert_with(|| place.clone());
+        *known = known.take().filter(|known| Some(known) == place.as_ref());
+    }
+    Arc::new(move |id: &str| places.get(id).cloned().flatten())
 }
 
 /// Passes each event to the listener, and reports progress: counts, the test that started

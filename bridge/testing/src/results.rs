@@ -22,6 +22,9 @@ const MAX_TEXT: usize = 64 << 10;
 /// Receives the events of a run.
 pub type Listener = Arc<dyn Fn(&TestEvent<'_>) + Send + Sync>;
 
+/// The source and line of a test, by its id.
+pub(crate) type Locator = Arc<dyn Fn(&str) -> Option<(String, u32)> + Send + Sync>;
+
 /// Results of a run, shared by the tasks that read them from several pipes.
 #[derive(Clone, Default)]
 pub struct TestResults(Arc<Mutex<TestResultsState>>);
@@ -31,11 +34,15 @@ struct TestResultsState {
     listener: Option<Listener>,
     counts: Counts,
     outcomes: HashMap<String, TestStatus>,
+    /// How often a test has begun again after its end, because several tests have its id.
+    repeats: HashMap<String, u32>,
     /// Results that were reported, also several of one test.
     reported: u64,
     /// Number of tests that the runner announced, if it did.
     planned: Option<u64>,
     running: Vec<RunningTest>,
+    /// Places of tests whose failures have none, such as the end of their process.
+    locator: Option<Locator>,
     /// Target framework and project of the tests that start from now.
     place: TestScope,
     kept: StoredResults,
@@ -99,6 +106,16 @@ impl Counts {
     }
 }
 
+impl TestResultsState {
+    /// The key of the test that began last of those with a key.
+    fn numbered(&self, key: &str) -> String {
+        match self.repeats.get(key) {
+            Some(number) => format!("{key}\0{number}"),
+            None => key.to_owned(),
+        }
+    }
+}
+
 impl StoredResults {
     fn of(&mut self, outcome: TestStatus) -> (&mut Vec<TestResult>, usize) {
         match outcome {
@@ -124,13 +141,22 @@ impl TestResults {
         self.with(|inner| inner.place = place);
     }
 
-    /// Records that a test has begun.
+    /// A failure from now on that has no place gets that of its test.
+    pub(crate) fn locate_with(&self, locator: Locator) {
+        self.with(|inner| inner.locator = Some(locator));
+    }
+
+    /// Records that a test has begun. One that begins again after its end is another test with its id.
     pub(crate) fn start_test(&self, id: &str) {
         self.with(|inner| {
             if inner.running.iter().any(|running| running.id == id) {
                 return;
             }
             let (since, place) = (Instant::now(), inner.place.clone());
+            let key = key(id, &place.framework, &place.project);
+            if inner.outcomes.contains_key(&inner.numbered(&key)) {
+                *inner.repeats.entry(key).or_default() += 1;
+            }
             inner.running.push(RunningTest { id: id.to_owned(), since, place });
             if let Some(listener) = &inner.listener {
                 listener(&TestEvent::Started { id, framework: inner.place.framework.as_deref() });
@@ -144,10 +170,17 @@ impl TestResults {
         for text in [&mut result.message, &mut result.stack, &mut result.output] {
             shorten(text);
         }
+        let locator = self.with(|inner| inner.locator.clone());
+        if result.outcome == TestStatus::Failed
+            && result.file.is_none()
+            && let Some((file, line)) = locator.and_then(|locator| locator(&result.id))
+        {
+            (result.file, result.line) = (Some(file), Some(line));
+        }
         self.with(|inner| {
             inner.running.retain(|running| running.id != result.id);
             inner.reported += 1;
-            let key = key(&result.id, &result.framework, &result.project);
+            let key = inner.numbered(&key(&result.id, &result.framework, &result.project));
             if let Some(before) = inner.outcomes.get(&key).copied() {
                 if before == result.outcome || result.outcome != TestStatus::Failed {
                     return;
@@ -174,8 +207,8 @@ impl TestResults {
         });
     }
 
-    /// A test has ended without a result, because those of its rows are its results.
-    pub(crate) fn end_theory(&self, id: &str) {
+    /// A test has ended without a result: those of its rows are its results, or it will run again.
+    pub(crate) fn end_without_result(&self, id: &str) {
         self.with(|inner| inner.running.retain(|running| running.id != id));
     }
 
@@ -297,6 +330,21 @@ mod tests {
             results.finish_test(TestResult { project, ..result("a", TestStatus::Failed) });
         }
         assert_eq!((results.counts().failed, results.stored_results().failures.len()), (3, 3));
+    }
+
+    #[test]
+    fn tests_with_one_id_count_each() {
+        let results = TestResults::default();
+        for outcome in [TestStatus::Passed, TestStatus::Failed, TestStatus::Passed] {
+            results.start_test("a");
+            results.start_test("a");
+            results.finish_test(result("a", outcome));
+        }
+        // What cleans up after the last one fails.
+        results.finish_test(result("a", TestStatus::Failed));
+        assert_eq!(results.counts(), Counts { passed: 1, failed: 2, skipped: 0 });
+        assert_eq!(results.stored_results().failures.len(), 2);
+        assert!(results.has_any("a") && results.running().is_empty());
     }
 
     #[test]

@@ -20,6 +20,7 @@ use crate::host::{DirectLauncher, ProcessLaunch, ProcessLauncher};
 use crate::model::TestItem;
 use crate::reports::ReportPipe;
 use crate::results::TestResults;
+use crate::select::TestSelection;
 use options::TestRunOptions;
 use output::{OutputForwarder, OutputReader};
 use source::ResultSource;
@@ -53,6 +54,10 @@ pub struct RunStatus {
     pub first_code: Option<i32>,
     /// Whether a build or a source is broken.
     pub broken: bool,
+    /// Output of the tests that their framework does not assign to them.
+    pub printed: String,
+    /// Why code that ran after tests failed, although no test did.
+    pub late_failure: Option<String>,
     /// Why the runner did not take its arguments.
     pub refusal: Option<String>,
 }
@@ -63,8 +68,8 @@ pub struct FrameworkRun<'a> {
     pub project: &'a Project,
     /// Options of the call for this run.
     pub options: &'a TestRunOptions,
-    /// The only target framework to run, if the call names one.
-    pub framework: Option<&'a str>,
+    /// The tests that the call means.
+    pub selection: TestSelection,
     /// A folder for files of this run.
     pub scratch: &'a Path,
     /// Starts the processes with tests.
@@ -97,7 +102,7 @@ impl<'a> FrameworkRun<'a> {
         Self {
             project,
             options,
-            framework: None,
+            selection: TestSelection::default(),
             scratch,
             host,
             cancel,

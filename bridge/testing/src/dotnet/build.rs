@@ -179,7 +179,7 @@ pub(super) async fn projects(run: &mut FrameworkRun<'_>) -> Result<Vec<TestProje
     if !run.build(step, shown.trim_end()).await? {
         return Ok(Vec::new());
     }
-    let mut found = select_framework(read(&folder), run.framework)?;
+    let mut found = select_framework(read(&folder), run.selection.framework.as_deref())?;
     name_projects(&mut found, &run.project.folder);
     if let Some(missing) = found.iter().find(|one| !one.target.is_file()) {
         let message = format!(

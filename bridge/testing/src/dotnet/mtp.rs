@@ -5,6 +5,7 @@
 //!
 //! Not here: the socket and its frames ([`super::wire`]), run settings ([`super::settings`]).
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -12,17 +13,18 @@ use tandem_wire::{ErrorCode, Failure, types};
 use tandem_workspace::process::ProcessCommand;
 
 use super::build::{DotnetTest, DotnetTestKey, TestProject};
+use super::runner_lines::RunnerLines;
 use super::wire::{Framing, Wire};
 use super::{ENGINE, names, settings};
 use crate::host::{BoxFuture, ProcessLaunch};
 use crate::model::{TestHandle, TestItem, TestResult, TestStatus};
 use crate::results::TestResults;
-use crate::run::output::NullReader;
 use crate::run::source::ResultSource;
 use crate::run::{FrameworkRun, ProcessPurpose};
 use messages::{
     ClientInfo, InitializeParams, JsonRpcCall, JsonRpcRefusal, OfferedCapabilities, ProgramMessage,
-    RequestedNode, TestChange, TestFailure, TestNode, TestUpdates, TestingCapabilities, WorkParams,
+    RequestedNode, TestChange, TestFailure, TestLocation, TestNode, TestUpdates, TestingCapabilities,
+    WorkParams,
 };
 
 mod messages;
@@ -42,15 +44,15 @@ const WORK: u64 = 2;
 /// Request to the test program.
 enum MtpRequest {
     List,
-    /// Results of these tests; of all when there are none.
-    Run(Vec<TestItem>),
+    /// Results of these tests; of all when there are none. Their listed ids follow.
+    Run(Vec<TestItem>, HashMap<String, String>),
 }
 
 impl MtpRequest {
     fn purpose(&self) -> ProcessPurpose {
         match self {
             Self::List => ProcessPurpose::List,
-            Self::Run(_) => ProcessPurpose::Run,
+            Self::Run(..) => ProcessPurpose::Run,
         }
     }
 }
@@ -61,6 +63,8 @@ struct MtpConnection<'a> {
     ask: MtpRequest,
     /// The settings say which tests.
     by_where: bool,
+    /// All tests run, also those that the framework only runs if they are named.
+    is_everything: bool,
     project: &'a TestProject,
     listed: Vec<TestItem>,
     done: bool,
@@ -87,7 +91,8 @@ pub(super) async fn run(
     tests: Vec<TestItem>,
 ) -> Result<(), Failure> {
     let before = run.results.counts().failed;
-    run_request(run, project, MtpRequest::Run(tests)).await?;
+    let ids = super::listed_ids(&tests);
+    run_request(run, project, MtpRequest::Run(tests, ids)).await?;
     if run.results.counts().failed > before {
         run.status.first_code.get_or_insert(TESTS_FAILED);
     }
@@ -111,7 +116,9 @@ async fn run_request(
     if nunit {
         // Its runner reports places only to editors, and wraps a part of VSTest: it reads VSTest's settings.
         let filter = match &ask {
-            MtpRequest::Run(tests) if tests.iter().any(|test| test.id.contains('"')) => {
+            MtpRequest::Run(tests, _)
+                if !run.selection.is_everything() && tests.iter().any(|test| test.id.contains('"')) =>
+            {
                 settings::nunit_where(tests)
             }
             _ => String::new(),
@@ -131,9 +138,13 @@ async fn run_request(
     let arguments: Vec<String> = arguments.map(|word| word.to_string_lossy().into_owned()).collect();
     launch.set_attribute("args", &arguments);
     launch.stops = super::stops(run.options.known.as_ref());
-    let mut talk = MtpConnection { wire, ask, by_where, project, listed: Vec::new(), done: false };
-    let ended = run.process(purpose, launch, "dotnet test", &mut NullReader, &mut talk).await?;
-    if let (false, MtpRequest::Run(tests)) = (talk.done, &talk.ask)
+    let is_everything = run.selection.is_everything();
+    let mut talk =
+        MtpConnection { wire, ask, by_where, is_everything, project, listed: Vec::new(), done: false };
+    let mut reader = RunnerLines::new();
+    let ended = run.process(purpose, launch, "dotnet test", &mut reader, &mut talk).await?;
+    reader.report(&mut run.status);
+    if let (false, MtpRequest::Run(tests, _)) = (talk.done, &talk.ask)
         && !tests.is_empty()
         && run.results.running().is_empty()
     {
@@ -203,9 +214,11 @@ impl MtpConnection<'_> {
             Some(INITIALIZE) => {
                 let (method, tests) = match &self.ask {
                     MtpRequest::List => ("testing/discoverTests", None),
-                    MtpRequest::Run(tests) => {
-                        ("testing/runTests", Some(tests).filter(|tests| !tests.is_empty() && !self.by_where))
-                    }
+                    MtpRequest::Run(tests, _) => (
+                        "testing/runTests",
+                        Some(tests)
+                            .filter(|tests| !tests.is_empty() && !self.by_where && !self.is_everything),
+                    ),
                 };
                 let tests = tests.map(|tests| tests.iter().map(RequestedNode::of).collect());
                 let params = WorkParams { run_id: "3a4f5c0e-7f0b-4d8e-9a53-0d6b6c7f1a11", tests };
@@ -229,11 +242,16 @@ impl MtpConnection<'_> {
         if node.kind == "group" {
             return;
         }
-        let test = test_of(&node, self.project);
+        let mut test = test_of(&node, self.project);
+        if let MtpRequest::Run(_, ids) = &self.ask {
+            super::restore_number(&mut test, ids.get(&node.uid.to_string()));
+        }
         match node.execution_state.as_str() {
             "discovered" => self.listed.push(test),
             "in-progress" => results.start_test(&test.id),
             "passed" | "skipped" | "failed" | "error" | "timed-out" | "cancelled" => {
+                // Rows may share a name, and the platform counts what cleans up after a test, too.
+                results.start_test(&test.id);
                 results.finish_test(result_of(node, test, self.project));
             }
             _ => {}
@@ -285,11 +303,8 @@ fn test_of(node: &TestNode, project: &TestProject) -> TestItem {
         None => name.clone(),
     });
     let (location, shown) = (&node.location, node.display_name.clone());
-    // The runner of NUnit splits a name at its last dot, wherever that is.
-    let split = node.uid.as_str().map(|uid| names::split_shown(uid, &shown).0);
-    let class = split.filter(|class| location.class.starts_with(class) && !class.is_empty());
-    let class = class.unwrap_or(&location.class).to_owned();
-    let id = names::id(&class, &location.method, &shown);
+    let (class, method) = class_and_method(&node.uid, location, &shown);
+    let (class, id) = (class.to_owned(), names::id(class, method, &shown));
     TestItem {
         file: Some(location.file.clone()).filter(|file| !file.is_empty()),
         line: location.line_start.filter(|line| *line > 0),
@@ -302,6 +317,17 @@ fn test_of(node: &TestNode, project: &TestProject) -> TestItem {
         class,
         id,
         ..TestItem::default()
+    }
+}
+
+/// Class and method of a node. NUnit's runner splits a name at its last dot, wherever that is, and its ids
+/// end in the name that a test was given, which VSTest has in place of the method.
+fn class_and_method<'a>(uid: &'a Value, location: &'a TestLocation, shown: &str) -> (&'a str, &'a str) {
+    let (class, method) = names::split_shown(uid.as_str().unwrap_or_default(), shown);
+    match !class.is_empty() && location.class.starts_with(class) {
+        true if method == shown => (class, method),
+        true => (class, &location.method),
+        false => (&location.class, &location.method),
     }
 }
 
@@ -340,6 +366,19 @@ fn result_of(node: TestNode, test: TestItem, project: &TestProject) -> TestResul
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_a_test_of_nunit_was_given_takes_the_place_of_its_method() {
+        for (uid, shown, expected) in [
+            ("Shop.CartTests.adds v1.2", "adds v1.2", ("Shop.CartTests", "adds v1.2")),
+            ("Shop.CartTests.Rows(1)", "Rows(1)", ("Shop.CartTests", "Rows(1)")),
+            ("0b7d", "Rows (1)", ("Shop.CartTests", "Rows")),
+        ] {
+            let location =
+                TestLocation { class: "Shop.CartTests".into(), method: "Rows".into(), ..Default::default() };
+            assert_eq!(class_and_method(&uid.into(), &location, shown), expected);
+        }
+    }
 
     #[test]
     fn a_program_that_does_not_know_an_argument_says_which_and_not_all_that_it_knows() {

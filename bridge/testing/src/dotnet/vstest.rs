@@ -9,13 +9,15 @@ use tandem_wire::{ErrorCode, Failure};
 use tandem_workspace::process::ProcessCommand;
 
 use super::build::{DotnetArguments, DotnetTest, DotnetTestKey, TestProject};
+use super::runner_lines::RunnerLines;
 use super::wire::{Framing, Wire};
 use super::{ENGINE, settings};
 use crate::host::ProcessLaunch;
 use crate::model::TestItem;
-use crate::run::output::NullReader;
 use crate::run::{FrameworkRun, ProcessPurpose};
 use connection::{VstestAnswer, VstestConnection, VstestRequest};
+
+pub(super) use cases::identity;
 
 mod cases;
 mod connection;
@@ -51,7 +53,7 @@ pub(super) async fn run(
         DotnetTestKey::Platform { .. } => None,
     });
     let cases = cases.collect();
-    run_request(run, project, VstestRequest::Run(cases)).await?;
+    run_request(run, project, VstestRequest::Run(cases, super::listed_ids(tests))).await?;
     if run.status.code == CRASHED {
         run.fail_crashed_test(tests, None, super::call_of);
     }
@@ -73,7 +75,7 @@ async fn run_request(
         ));
     }
     let wire = Wire::listen(Framing::Counted).await?;
-    let is_run = matches!(ask, VstestRequest::Run(_));
+    let is_run = matches!(ask, VstestRequest::Run(..));
     let command = ProcessCommand::new(super::dotnet(), &project.folder)
         .arg(&project.console)
         .arg(format!("/port:{}", wire.port()))
@@ -86,11 +88,16 @@ async fn run_request(
     let mut talk = VstestConnection::new(wire, ask, (project, settings), host, run);
     // A debugger starts the process with the tests, not the console program.
     let purpose = if is_run { ProcessPurpose::RunDirectly } else { ProcessPurpose::List };
+    let mut reader = RunnerLines::new();
     let ended = run
-        .process(purpose, ProcessLaunch::new(command, ENGINE), "dotnet test", &mut NullReader, &mut talk)
+        .process(purpose, ProcessLaunch::new(command, ENGINE), "dotnet test", &mut reader, &mut talk)
         .await?;
     let VstestAnswer { listed, printed, aborted, is_complete } = talk.into_answer();
-    printed.iter().for_each(|line| run.report.say(line));
+    for text in &printed {
+        run.report.say(text);
+        text.lines().for_each(|line| reader.read(line));
+    }
+    reader.report(&mut run.status);
     if let Some(why) = &aborted {
         run.report.say(why);
         run.status.broken |= !is_run;

@@ -2,12 +2,14 @@
 //!
 //! Not here: their names ([`names`]).
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 use tandem_wire::types;
 
 use super::messages::{VstestObject, VstestResult};
 use crate::dotnet::build::{DotnetTest, DotnetTestKey, TestProject};
-use crate::dotnet::names;
+use crate::dotnet::{names, restore_number};
 use crate::model::{TestHandle, TestItem, TestResult, TestStatus};
 
 /// The test that a test case represents.
@@ -47,9 +49,25 @@ pub(super) fn test_of(case: &Value, project: &TestProject) -> TestItem {
     }
 }
 
+/// The id that VSTest has given to a test case.
+pub(in crate::dotnet) fn identity(case: &Value) -> String {
+    types::read::<VstestObject>(case).text("Id", "TestCase.Id")
+}
+
+/// The test of a result or of a running case, by its listed id where it has one.
+pub(super) fn listed_test_of(case: &Value, project: &TestProject, ids: &HashMap<String, String>) -> TestItem {
+    let mut test = test_of(case, project);
+    restore_number(&mut test, ids.get(&identity(case)));
+    test
+}
+
 /// A result as every framework reports it.
-pub(super) fn result_of(result: &VstestResult, project: &TestProject) -> TestResult {
-    let (test, object) = (test_of(&result.test_case, project), &result.object);
+pub(super) fn result_of(
+    result: &VstestResult,
+    project: &TestProject,
+    ids: &HashMap<String, String>,
+) -> TestResult {
+    let (test, object) = (listed_test_of(&result.test_case, project, ids), &result.object);
     let outcome = match object.number("Outcome", "TestResult.Outcome") {
         Some(1) => TestStatus::Passed,
         Some(2) => TestStatus::Failed,

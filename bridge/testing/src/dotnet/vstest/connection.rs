@@ -2,7 +2,7 @@
 //!
 //! Not here: the messages ([`super::messages`]), the start of the console program ([`super`]).
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use tandem_wire::{ErrorCode, Failure, types};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::cases::{result_of, test_of};
+use super::cases::{listed_test_of, result_of, test_of};
 use super::messages::{
     DiscoveryEnd, DiscoveryRequest, ExecutionEnd, ExecutionRequest, HostLaunch, HostLaunched,
     PlatformOptions, RunStatistics, UserMessage, VstestMessage,
@@ -32,8 +32,8 @@ const MAX_PROTOCOL_VERSION: u64 = 7;
 /// Request to VSTest's console program.
 pub(super) enum VstestRequest {
     List,
-    /// Results of these tests.
-    Run(Vec<Value>),
+    /// Results of these tests, whose listed ids follow.
+    Run(Vec<Value>, HashMap<String, String>),
 }
 
 /// The reports of the console program, apart from results of tests.
@@ -136,7 +136,7 @@ impl<'a> VstestConnection<'a> {
                 let payload = DiscoveryRequest { sources, run_settings, test_platform_options };
                 ("TestDiscovery.Start", types::body(&payload))
             }
-            VstestRequest::Run(test_cases) => {
+            VstestRequest::Run(test_cases, _) => {
                 let payload = ExecutionRequest {
                     test_cases,
                     run_settings,
@@ -203,7 +203,7 @@ impl<'a> VstestConnection<'a> {
                         .aborted
                         .get_or_insert_with(|| why.unwrap_or_else(|| "the run was aborted".into()));
                 } else {
-                    self.theories.iter().for_each(|theory| results.end_theory(theory));
+                    self.theories.iter().for_each(|theory| results.end_without_result(theory));
                 }
             }
             "TestSession.Message" => {
@@ -224,7 +224,9 @@ impl<'a> VstestConnection<'a> {
     }
 
     fn stats(&mut self, statistics: &RunStatistics, results: &TestResults) {
-        record(statistics, self.project, results, &mut self.theories);
+        let none = HashMap::new();
+        let ids = if let VstestRequest::Run(_, ids) = &self.ask { ids } else { &none };
+        record(statistics, (self.project, ids), results, &mut self.theories);
     }
 }
 
@@ -232,19 +234,22 @@ impl<'a> VstestConnection<'a> {
 /// results of rows.
 fn record(
     statistics: &RunStatistics,
-    project: &TestProject,
+    (project, ids): (&TestProject, &HashMap<String, String>),
     results: &TestResults,
     theories: &mut HashSet<String>,
 ) {
     for case in &statistics.active_tests {
-        results.start_test(&test_of(case, project).id);
+        results.start_test(&listed_test_of(case, project, ids).id);
     }
     for result in &statistics.new_test_results {
-        let (theory, result) = (test_of(&result.test_case, project).id, result_of(result, project));
+        let theory = listed_test_of(&result.test_case, project, ids).id;
+        let result = result_of(result, project, ids);
         if result.id != theory {
-            results.end_theory(&theory);
+            results.end_without_result(&theory);
             theories.insert(theory);
         }
+        // VSTest reports each test once, and not always its start: rows may share a name.
+        results.start_test(&result.id);
         results.finish_test(result);
     }
 }
@@ -314,15 +319,34 @@ mod tests {
             types::read(&json!({ "ActiveTests": active, "NewTestResults": new }))
         };
         let (results, mut theories) = (TestResults::default(), HashSet::new());
-        let project = TestProject::default();
+        let (project, ids) = (TestProject::default(), HashMap::new());
+        let tests = (&project, &ids);
         for news in [statistics(&[&case], &[]), statistics(&[&case], &[&row])] {
-            record(&news, &project, &results, &mut theories);
+            record(&news, tests, &results, &mut theories);
         }
         assert_eq!((results.running().len(), results.counts().passed), (0, 1));
         // Another test may have a result while the theory counts as running.
-        record(&statistics(&[&case], &[]), &project, &results, &mut theories);
-        theories.iter().for_each(|theory| results.end_theory(theory));
+        record(&statistics(&[&case], &[]), tests, &results, &mut theories);
+        theories.iter().for_each(|theory| results.end_without_result(theory));
         results.fail_running("the process ended", "");
         assert_eq!(results.counts().failed, 0);
+        // Another row of this name.
+        record(&statistics(&[], &[&row]), tests, &results, &mut theories);
+        assert_eq!(results.counts().passed, 2);
+    }
+
+    #[test]
+    fn tests_of_one_name_have_results_by_their_listed_ids() {
+        let case = |id: &str| json!({ "Id": id, "FullyQualifiedName": "A.Row", "DisplayName": "A.Row" });
+        let news: RunStatistics = types::read(&json!({ "NewTestResults": [
+            { "TestCase": case("x"), "Outcome": 1 }, { "TestCase": case("y"), "Outcome": 2 },
+        ] }));
+        let (results, project) = (TestResults::default(), TestProject::default());
+        let ids = [("x", "A.Row"), ("y", "A.Row#2")].map(|(key, id)| (key.to_owned(), id.to_owned()));
+        record(&news, (&project, &ids.into()), &results, &mut HashSet::new());
+        assert_eq!(
+            (results.counts().passed, results.stored_results().failures[0].id.as_str()),
+            (1, "A.Row#2")
+        );
     }
 }

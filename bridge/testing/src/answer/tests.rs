@@ -1,0 +1,132 @@
+//! Tests of answers of runs.
+
+use super::*;
+use crate::model::TestStatus;
+
+#[test]
+fn many_long_failures_stay_bounded_and_are_counted() {
+    let results = TestResults::default();
+    for number in 0..1000 {
+        results.finish_test(TestResult {
+            id: format!("test {number}"),
+            outcome: TestStatus::Failed,
+            message: "é".repeat(20_000),
+            output: "x".repeat(50_000),
+            ..TestResult::default()
+        });
+    }
+    let tests = tests("/w", &results);
+    let size = serde_json::to_string(&tests).unwrap().len();
+    assert!(size < 120_000, "{size}");
+    assert_eq!((tests.failed, tests.failures_omitted), (1000, Some(950)));
+}
+
+#[test]
+fn output_that_may_be_of_a_failed_test_is_shown() {
+    let shown = |own: &str| {
+        let results = TestResults::default();
+        let (message, output, outcome) = ("no".to_owned(), own.to_owned(), TestStatus::Failed);
+        results.finish_test(TestResult { id: "a".into(), outcome, message, output, ..TestResult::default() });
+        let (tool, folder, command) = ("dotnet", "/w", "dotnet test".to_owned());
+        let ran = RunSummary {
+            tool,
+            command,
+            folder,
+            exit_code: 2,
+            duration_ms: 1,
+            broken: false,
+            debugged: false,
+            printed: "printed\n",
+            late_failure: Some("the end failed"),
+        };
+        let report = tandem_workspace::build::report::BuildReport::new(std::path::Path::new("/w"), 100);
+        of(&ran, report.finish(), &results)
+    };
+    let answer = shown("");
+    assert_eq!(answer.output.as_deref(), Some("printed"));
+    assert_eq!(answer.error.unwrap().message, "1 of 1 tests failed; the end failed");
+    assert_eq!(shown("its own").output, None);
+}
+
+#[test]
+fn a_run_without_a_failure_succeeds_only_if_all_its_tests_ran() {
+    let error = |exit_code: i32, debugged: bool, planned: u64, passed: u64| {
+        let results = TestResults::default();
+        results.plan(planned);
+        for number in 0..passed {
+            results.finish_test(TestResult { id: format!("test {number}"), ..TestResult::default() });
+        }
+        let command = "pytest".to_owned();
+        let (tool, folder, duration_ms, broken) = ("pytest", "/w", 1, false);
+        let ran = RunSummary {
+            tool,
+            command,
+            folder,
+            exit_code,
+            duration_ms,
+            broken,
+            debugged,
+            printed: "",
+            late_failure: None,
+        };
+        let report = tandem_workspace::build::report::BuildReport::new(std::path::Path::new("/w"), 100);
+        let error = of(&ran, report.finish(), &results).error;
+        error.map(|error| format!("{}: {}", error.code, error.message))
+    };
+    assert_eq!(error(0, false, 2, 2), None);
+    let expected = "COMMAND_FAILED: `pytest` ended with exit code 137 (SIGKILL), though no test failed";
+    assert_eq!(error(137, false, 0, 2).as_deref(), Some(expected));
+    let expected = "COMMAND_FAILED: 1 of 3 tests did not run: `pytest` ended before its last test";
+    assert_eq!(error(0, false, 3, 2).as_deref(), Some(expected));
+    // An adapter may not know the exit code, and a user may end the session.
+    assert_eq!((error(-1, true, 0, 2), error(0, true, 3, 2)), (None, None));
+    let before = "BUILD_FAILED: `pytest` failed with exit code 3 before any test ran";
+    assert_eq!(error(3, false, 0, 0).as_deref(), Some(before));
+}
+
+#[test]
+fn a_runner_that_ends_at_the_first_failure_leaves_tests_that_did_not_run() {
+    for (planned, debugged, expected) in [
+        (3, false, "1 of 1 tests failed; 2 others did not run"),
+        (3, true, "1 of 1 tests failed"),
+        (1, false, "1 of 1 tests failed"),
+    ] {
+        let results = TestResults::default();
+        results.plan(planned);
+        let outcome = TestStatus::Failed;
+        results.finish_test(TestResult { id: "a".into(), outcome, ..TestResult::default() });
+        let command = "pytest -x".to_owned();
+        let (tool, folder, duration_ms, broken, exit_code) = ("pytest", "/w", 1, false, 1);
+        let ran = RunSummary {
+            tool,
+            command,
+            folder,
+            exit_code,
+            duration_ms,
+            broken,
+            debugged,
+            printed: "",
+            late_failure: None,
+        };
+        let report = tandem_workspace::build::report::BuildReport::new(std::path::Path::new("/w"), 100);
+        let error = of(&ran, report.finish(), &results).error.unwrap();
+        assert_eq!(error.message, expected);
+    }
+}
+
+#[test]
+fn details_in_the_message_are_not_repeated() {
+    let mut result = TestResult {
+        id: "a".into(),
+        message: "Expected: 4\nActual: 3".into(),
+        compared: ComparedValues { expected: Some("4".into()), actual: Some("3".into()) },
+        file: Some("/w/src/a.cs".into()),
+        stack: "at A() in /w/src/a.cs:line 3\nat B() in /lib/b.cs:line 4\nat C() in /w/c.cs:line 5".into(),
+        ..TestResult::default()
+    };
+    let shown = summarize_result(&result, "/w", 1000);
+    assert_eq!((shown.compared.expected, shown.file.as_deref()), (None, Some("src/a.cs")));
+    assert_eq!(shown.stack.as_deref(), Some("at A() in src/a.cs:line 3\nat C() in c.cs:line 5"));
+    result.message = "differs".into();
+    assert_eq!(summarize_result(&result, "/w", 1000).compared.expected.as_deref(), Some("4"));
+}
