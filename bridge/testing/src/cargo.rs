@@ -2,8 +2,8 @@
 //! options. So the process of each test is known, and a crash affects only the tests of its program.
 //! rustdoc runs documentation tests.
 //!
-//! Not here: Cargo's command ([`command`]), the programs ([`executable`]), the list of tests ([`listing`]),
-//! the processes with tests ([`execution`]) and their output ([`libtest`]).
+//! Not here: Cargo's command ([`command`]) and its arguments ([`arguments`]), the programs ([`executable`]),
+//! the list of tests ([`listing`]), the processes with tests ([`execution`]) and their output ([`libtest`]).
 
 use tandem_wire::Failure;
 use tandem_workspace::build::project::{BuildTool, Project};
@@ -13,6 +13,7 @@ use crate::host::BoxFuture;
 use crate::model::TestItem;
 use crate::run::FrameworkRun;
 
+mod arguments;
 mod command;
 mod executable;
 mod execution;

@@ -251,6 +251,14 @@ async fn cargo(extent: Extent) -> anyhow::Result<()> {
     // An example in the documentation, and an error that panics nowhere.
     let documented = suite.run(&mut agent, json!({ "tests": ["doc src/lib.rs - total (line 5)"] })).await?;
     ensure!(documented["tests"]["passed"] == 1, "{documented:#}");
+    for (args, total) in [("--doc", 1), ("--lib", 10), ("--test bad", 0), ("--test bad bad -- --skip s", 0)] {
+        let args: Vec<&str> = args.split(' ').collect();
+        let ran = suite.run(&mut agent, json!({ "args": args, "filter": "t" })).await?;
+        ensure!(ran["tests"]["total"].as_i64().unwrap_or(0) == total, "{args:?}: {ran:#}");
+    }
+    let failed = suite.run(&mut agent, json!({ "tests": ["cart tests::returns_an_error"] })).await?;
+    let failure = &failed["tests"]["failures"][0];
+    ensure!(failure["file"] == "src/lib.rs" && failure["line"].is_u64(), "{failure:#}");
     let returned = suite.debug(&mut agent, json!({ "filter": "cart tests::returns_an_error" })).await?;
     ensure!(returned["event"]["outcome"] == "failed", "{returned:#}");
     ensure!(returned["message"].as_str().is_some_and(|text| text.contains("does not panic")), "{returned:#}");

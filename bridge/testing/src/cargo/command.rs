@@ -1,6 +1,7 @@
-//! The command `cargo test` and the arguments of a call.
+//! The command `cargo test`.
 //!
-//! Not here: the commands of the test programs ([`super::executable`]).
+//! Not here: the arguments of a call ([`super::arguments`]), the commands of the test programs
+//! ([`super::executable`]).
 
 use std::path::Path;
 
@@ -12,15 +13,6 @@ use crate::run::FrameworkRun;
 /// The source that was named; a project can also be named by its manifest.
 pub(super) fn named_source(project: &Project) -> Option<&Path> {
     project.file.as_deref().filter(|file| file.extension().is_some_and(|ending| ending == "rs"))
-}
-
-/// Arguments for Cargo, and those for the programs.
-pub(super) fn arguments<'a>(run: &FrameworkRun<'a>) -> (&'a [String], &'a [String]) {
-    let all = run.options.arguments.as_slice();
-    match all.iter().position(|word| word == "--") {
-        Some(at) => (all.get(..at).unwrap_or_default(), all.get(at + 1..).unwrap_or_default()),
-        None => (all, &[]),
-    }
 }
 
 /// The command `cargo test` for what was named.

@@ -11,7 +11,8 @@ use tandem_workspace::build::report::CargoArtifact;
 use tandem_workspace::build::steps::BuildStep;
 use tandem_workspace::process::ProcessCommand;
 
-use super::command::{arguments, cargo};
+use super::arguments::CargoArguments;
+use super::command::cargo;
 use crate::run::FrameworkRun;
 
 /// A test executable that cargo built.
@@ -42,6 +43,16 @@ impl TestExecutable {
         Some(Self { name, file: PathBuf::from(executable?), folder, source: PathBuf::from(target.src_path) })
     }
 
+    /// The package's folder.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Whether it has the tests of a library, whose documentation may have tests, too.
+    pub(super) fn is_library(&self) -> bool {
+        !self.name.contains("::")
+    }
+
     /// The command with the environment that `cargo test` sets.
     pub(super) fn command(&self, run: &FrameworkRun<'_>) -> ProcessCommand {
         let mut command = ProcessCommand::new(&self.file, &self.folder)
@@ -70,10 +81,13 @@ fn package(id: &str, folder: &Path) -> String {
     }
 }
 
-/// Builds the programs of tests.
+/// Builds the programs of tests; none where only tests in documentation are meant.
 pub(super) async fn programs(run: &mut FrameworkRun<'_>) -> Result<Vec<TestExecutable>, Failure> {
-    let (own, _) = arguments(run);
-    let command = cargo(run).args(["--no-run", "--message-format=json"]).args(own);
+    let arguments = CargoArguments::of(run);
+    if arguments.is_documentation_only {
+        return Ok(Vec::new());
+    }
+    let command = cargo(run).args(["--no-run", "--message-format=json"]).args(&arguments.build);
     run.report.artifacts.clear();
     let step = BuildStep { command, reader: OutputParser::cargo(&run.project.folder) };
     if !run.build(step, "cargo test --no-run").await? {

@@ -3,16 +3,18 @@
 //! Not here: which tests there are ([`super::listing`]), the output of the processes ([`super::libtest`]).
 
 use tandem_wire::{ErrorCode, Failure};
-use tandem_workspace::process::ProcessExit;
+use tandem_workspace::process::{ProcessCommand, ProcessExit};
 
-use super::command::{arguments, cargo, named_source};
+use super::arguments::CargoArguments;
+use super::command::{cargo, named_source};
 use super::executable::{TestExecutable, programs};
 use super::libtest::Libtest;
 use super::listing::{
-    has_documentation, is_documentation, is_to_panic, matching_tests, name_of, program_of, unignored_tests,
+    has_documentation, is_documentation, is_to_panic, locator, matching_tests, matching_tests_to_run,
+    name_of, program_of,
 };
 use crate::host::{ProcessLaunch, Stops};
-use crate::model::TestItem;
+use crate::model::{TestItem, TestResult};
 use crate::run::source::NoResultSource;
 use crate::run::{FrameworkRun, ProcessPurpose};
 
@@ -31,8 +33,10 @@ pub(super) async fn run_all(run: &mut FrameworkRun<'_>, filter: Option<&str>) ->
     for program in &programs {
         run_program(run, program, &[], filter).await?;
     }
-    let are_examples_meant = named_source(run.project).is_none() && !run.host.is_debugger();
-    if are_examples_meant && !run.status.broken && has_documentation(&programs) {
+    let arguments = CargoArguments::of(run);
+    let are_examples_meant =
+        arguments.is_documentation_only || named_source(run.project).is_none() && !run.host.is_debugger();
+    if are_examples_meant && !run.status.broken && has_documentation(&arguments, &programs) {
         run_documentation(run, &[], filter).await?;
     }
     Ok(())
@@ -40,18 +44,22 @@ pub(super) async fn run_all(run: &mut FrameworkRun<'_>, filter: Option<&str>) ->
 
 /// Runs tests of the list, program by program.
 pub(super) async fn run_tests(run: &mut FrameworkRun<'_>, tests: &[TestItem]) -> Result<(), Failure> {
+    let filter = CargoArguments::of(run).filter.unwrap_or_default();
+    let tests: Vec<&TestItem> =
+        tests.iter().filter(|test| name_of(test).is_none_or(|name| name.contains(&filter))).collect();
     let mut programs: Vec<TestExecutable> = Vec::new();
-    for program in tests.iter().filter_map(program_of) {
+    for program in tests.iter().filter_map(|test| program_of(test)) {
         if !programs.contains(program) {
             programs.push(program.clone());
         }
     }
     for program in programs {
         let own: Vec<TestItem> =
-            tests.iter().filter(|test| program_of(test) == Some(&program)).cloned().collect();
+            tests.iter().filter(|test| program_of(test) == Some(&program)).copied().cloned().collect();
         run_program(run, &program, &own, None).await?;
     }
-    let documented: Vec<TestItem> = tests.iter().filter(|test| is_documentation(test)).cloned().collect();
+    let documented: Vec<TestItem> =
+        tests.into_iter().filter(|test| is_documentation(test)).cloned().collect();
     if !documented.is_empty() {
         run_documentation(run, &documented, None).await?;
     }
@@ -90,26 +98,11 @@ async fn run_process(
     tests: &[TestItem],
     filter: Option<&str>,
 ) -> Result<(), Failure> {
-    let (_, own) = arguments(run);
     let debugs = run.host.is_debugger();
-    let names = tests.iter().filter_map(name_of);
-    let mut command = program.command(run).args(filter);
-    if !tests.is_empty() {
-        command = command.arg("--exact").args(names);
-        // A test that is named alone runs even if it is marked `#[ignore]`.
-        if tests.len() == 1 && tests.iter().all(|test| test.skipped.is_some()) {
-            command = command.arg("--include-ignored");
-        }
-    }
     // Of tests side by side libtest does not say which have begun.
-    let alone = debugs || run.options.test_limit.is_some() || tests.len() == 1;
-    if debugs {
-        command = command.arg("--nocapture");
-    }
-    if alone && !own.iter().any(|word| word.starts_with("--test-threads")) {
-        command = command.arg("--test-threads=1");
-    }
-    let command = command.args(own);
+    let is_alone = debugs || run.options.test_limit.is_some() || tests.len() == 1;
+    let command = test_command(run, program, (tests, filter), is_alone);
+    run.results.locate_with(locator(Some(program), &run.project.folder));
     let mut launch = ProcessLaunch::new(command, ENGINE);
     launch.stops = stops(!tests.is_empty() && tests.iter().all(is_to_panic), run.options.known.is_some());
     let shown = match (filter, tests) {
@@ -118,35 +111,75 @@ async fn run_process(
         (None, [one]) => format!("cargo test {}", one.name.as_deref().unwrap_or(&one.id)),
         (None, several) => format!("cargo test ({} tests)", several.len()),
     };
-    let mut reader = Libtest::new(&program.name);
+    let mut reader = Libtest::new(&program.name).with_sources_of(program.folder());
+    if !debugs {
+        reader = reader.before_another_run();
+    }
     let purpose = ProcessPurpose::Run;
     let ended = run.process(purpose, launch, &shown, &mut reader, &mut NoResultSource).await?;
+    let mut unexplained = reader.take_unexplained();
     if (ended.code >= 128 || reader.is_cut()) && !debugs {
-        rerun_after_crash(run, program, tests, filter, ended).await?;
+        rerun_after_crash(run, program, (tests, filter), ended, &mut unexplained).await?;
+    }
+    // A test that has passed in another run has failed nevertheless.
+    for result in unexplained {
+        let message = "it failed, and its output was lost, because another test ended the process".to_owned();
+        run.results.finish_test(TestResult { message, ..result });
     }
     Ok(())
+}
+
+/// The command that runs tests of a program, one at a time if `is_alone`; all that match the filter and the
+/// arguments of the call if no test is named.
+fn test_command(
+    run: &FrameworkRun<'_>,
+    program: &TestExecutable,
+    (tests, filter): (&[TestItem], Option<&str>),
+    is_alone: bool,
+) -> ProcessCommand {
+    let arguments = CargoArguments::of(run);
+    let mut command = program.command(run);
+    // libtest refuses a switch that it gets twice.
+    let mut added = Vec::new();
+    if tests.is_empty() {
+        command = command.args(filter).args(&arguments.filter);
+    } else {
+        added.push("--exact");
+        command = command.args(tests.iter().filter_map(name_of));
+        // A test that is named alone runs even if it is marked `#[ignore]`.
+        if tests.len() == 1 && tests.iter().all(|test| test.skipped.is_some()) {
+            added.extend(["--include-ignored", "--ignored"]);
+        }
+    }
+    if run.host.is_debugger() {
+        added.push("--nocapture");
+    }
+    if is_alone && !arguments.program_has("--test-threads") {
+        added.push("--test-threads=1");
+    }
+    let own = arguments.program_without(&added);
+    command.args(added.iter().filter(|switch| **switch != "--ignored")).args(own)
 }
 
 /// Runs the tests without a result one at a time, after the test program crashed or a test ended it.
 async fn rerun_after_crash(
     run: &mut FrameworkRun<'_>,
     program: &TestExecutable,
-    tests: &[TestItem],
-    filter: Option<&str>,
+    (tests, filter): (&[TestItem], Option<&str>),
     ended: ProcessExit,
+    unexplained: &mut Vec<TestResult>,
 ) -> Result<(), Failure> {
     let mut left: Vec<TestItem> = tests.to_vec();
     if left.is_empty() {
-        left = unignored_tests(run, program, filter).await?;
+        left = matching_tests_to_run(run, program, filter).await?;
     }
     for _ in 0..MAX_CRASHES {
         left.retain(|test| !run.results.has_result(test));
         if left.is_empty() {
             return Ok(());
         }
-        let names = left.iter().filter_map(name_of);
-        let command = program.command(run).arg("--exact").args(names).arg("--test-threads=1");
-        let mut reader = Libtest::new(&program.name);
+        let command = test_command(run, program, (&left, None), true);
+        let mut reader = Libtest::new(&program.name).with_sources_of(program.folder()).before_another_run();
         let launch = ProcessLaunch::new(command, ENGINE);
         let again = run
             .process(
@@ -157,6 +190,7 @@ async fn rerun_after_crash(
                 &mut NoResultSource,
             )
             .await?;
+        unexplained.extend(reader.take_unexplained());
         if again.code < 128 && !reader.is_cut() {
             break;
         }
@@ -176,13 +210,15 @@ async fn run_documentation(
         return Err(Failure::new(ErrorCode::Unsupported, "tests in documentation cannot be debugged")
             .hint("rustdoc builds and runs them by itself; put the code into a test of the crate"));
     }
-    let (own, more) = arguments(run);
-    let mut command = cargo(run).arg("--doc").args(own).arg("--").args(filter);
+    let arguments = CargoArguments::of(run);
+    let filter = filter.or(arguments.filter.as_deref());
+    let mut command = cargo(run).arg("--doc").args(&arguments.build).arg("--").args(filter);
     // rustdoc splits arguments at spaces: select by the item's name, and ignore other tests that match it.
     command = command.args(tests.iter().filter_map(|test| item_of(name_of(test)?)));
-    let launch = ProcessLaunch::new(command.args(more), ENGINE);
+    let launch = ProcessLaunch::new(command.args(&arguments.program), ENGINE);
+    run.results.locate_with(locator(None, &run.project.folder));
     let names = tests.iter().filter_map(|test| name_of(test).map(str::to_owned));
-    let mut reader = Libtest::new("doc").restrict_to(names.collect());
+    let mut reader = Libtest::new("doc").with_sources_of(&run.project.folder).restrict_to(names.collect());
     let purpose = ProcessPurpose::RunDirectly;
     run.process(purpose, launch, "cargo test --doc", &mut reader, &mut NoResultSource).await.map(drop)
 }

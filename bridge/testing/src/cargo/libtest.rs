@@ -3,6 +3,7 @@
 //!
 //! Not here: where a test is written ([`super::sources`]).
 
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::Instant;
 
@@ -19,6 +20,10 @@ const MAX_LINES: usize = 400;
 
 static PANIC: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"panicked at (?P<file>[^:]+):(?P<line>\d+):\d+:?$")
+        .expect("the pattern is a constant, and tested")
+});
+static NO_PANIC: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^note: test did not panic as expected(?: at (?P<file>[^:]+):(?P<line>\d+):\d+)?$")
         .expect("the pattern is a constant, and tested")
 });
 static THREAD: LazyLock<Regex> = LazyLock::new(|| {
@@ -38,6 +43,8 @@ static COMPARED: LazyLock<Regex> = LazyLock::new(|| {
 /// Parser for one program's output.
 pub(super) struct Libtest {
     program: String,
+    /// Folders to which a source may be relative: those of the package and its workspace, outer ones first.
+    roots: Vec<PathBuf>,
     /// The test whose line has no result yet: with one thread it is printed before the test runs.
     begun: Option<(String, Instant)>,
     /// Failed tests, until what they printed is known.
@@ -54,6 +61,8 @@ pub(super) struct Libtest {
     panics: Vec<(String, Vec<String>)>,
     /// Tests have begun, and the line that sums them up has not come.
     runs: bool,
+    /// Failed tests whose reasons a program that has ended early did not print; `None` reports them at once.
+    unexplained: Option<Vec<TestResult>>,
 }
 
 impl Libtest {
@@ -61,6 +70,7 @@ impl Libtest {
     pub(super) fn new(program: &str) -> Self {
         Self {
             program: program.to_owned(),
+            roots: Vec::new(),
             begun: None,
             failed: Vec::new(),
             section: None,
@@ -69,12 +79,38 @@ impl Libtest {
             errors: Vec::new(),
             panics: Vec::new(),
             runs: false,
+            unexplained: None,
         }
+    }
+
+    /// Keeps failed tests without a reason back, since they will run again if the program ends early.
+    pub(super) fn before_another_run(self) -> Self {
+        Self { unexplained: Some(Vec::new()), ..self }
+    }
+
+    /// The failed tests that were kept back.
+    pub(super) fn take_unexplained(&mut self) -> Vec<TestResult> {
+        self.unexplained.take().unwrap_or_default()
     }
 
     /// Whether the program has ended before it summed its tests up.
     pub(super) fn is_cut(&self) -> bool {
         self.runs
+    }
+
+    /// Resolves the sources that a program of the package in this folder names. They are relative to the
+    /// workspace.
+    pub(super) fn with_sources_of(mut self, folder: &Path) -> Self {
+        let is_package = |folder: &&Path| folder.join("Cargo.toml").is_file();
+        self.roots = folder.ancestors().filter(is_package).map(Path::to_owned).collect();
+        self.roots.reverse();
+        self
+    }
+
+    /// The absolute path of a source, if it exists.
+    fn resolve(&self, file: String) -> String {
+        let known = self.roots.iter().map(|root| root.join(&file)).find(|path| path.is_file());
+        known.map_or(file, |path| path.display().to_string())
     }
 
     /// Counts only these tests: rustdoc runs more tests than its filter names.
@@ -159,19 +195,31 @@ fn explain(result: &mut TestResult, lines: &[String]) {
         line.starts_with("note: run with `RUST_BACKTRACE") || line.starts_with("stack backtrace:")
     };
     result.outcome = TestStatus::Failed;
+    let place = |found: &regex::Captures<'_>| {
+        Some((found.name("file")?.as_str().to_owned(), found.name("line")?.as_str().parse().ok()?))
+    };
     let Some(at) = panic else {
-        // `Error: ParseIntError { kind: InvalidDigit }`
         let own: Vec<&str> = lines.iter().filter(|line| !note(line)).map(String::as_str).collect();
+        // `Error: ParseIntError { kind: InvalidDigit }`, after what the test printed.
+        let why = own.iter().rposition(|line| line.starts_with("Error: ") || NO_PANIC.is_match(line));
+        let (printed, message) = own.split_at(why.unwrap_or(0));
+        let found = message.first().and_then(|line| NO_PANIC.captures(line));
+        (result.file, result.line) = found.as_ref().and_then(place).unzip();
         if !own.is_empty() {
-            result.message = own.join("\n").trim().to_owned();
+            message.join("\n").trim_start_matches("note: ").trim().clone_into(&mut result.message);
+            printed.join("\n").trim().clone_into(&mut result.output);
         }
         return;
     };
     let found = lines.get(at).and_then(|line| PANIC.captures(line));
-    result.file = found.as_ref().and_then(|found| Some(found.name("file")?.as_str().to_owned()));
-    result.line = found.as_ref().and_then(|found| found.name("line")?.as_str().parse().ok());
-    let after: Vec<&str> =
+    (result.file, result.line) = found.as_ref().and_then(place).unzip();
+    let mut after: Vec<&str> =
         lines.iter().skip(at + 1).take_while(|line| !note(line)).map(String::as_str).collect();
+    // Of a test that should panic with other words.
+    let others = lines.iter().skip_while(|line| !line.starts_with("note: panic did not contain"));
+    if after.iter().all(|line| !line.starts_with("note: panic did not contain")) {
+        after.extend(others.map(String::as_str));
+    }
     result.message = after.join("\n").trim().to_owned();
     if let Some(compared) = COMPARED.captures(&result.message) {
         result.compared.actual = Some(compared["left"].to_owned());
@@ -179,6 +227,16 @@ fn explain(result: &mut TestResult, lines: &[String]) {
     }
     let before: Vec<&str> = lines.iter().take(at).map(String::as_str).collect();
     result.output = before.join("\n").trim().to_owned();
+}
+
+/// rustdoc counts the lines of an example from the start of the program that it makes of it. A line above the
+/// example, `src/lib.rs - add (line 6)`, is not one of the source.
+fn forget_place_in_wrapper(result: &mut TestResult) {
+    let begin = result.name.as_deref().and_then(|name| name.strip_suffix(')')?.rsplit_once("(line "));
+    let begin = begin.and_then(|(_, line)| line.parse::<u32>().ok());
+    if result.line.zip(begin).is_some_and(|(line, begin)| line < begin) {
+        (result.file, result.line) = (None, None);
+    }
 }
 
 impl OutputReader for Libtest {
@@ -246,92 +304,36 @@ impl OutputReader for Libtest {
 
     fn end(&mut self, results: &TestResults) {
         self.flush();
-        for mut result in self.failed.drain(..) {
+        let errors = std::mem::take(&mut self.errors);
+        let mut failed = std::mem::take(&mut self.failed);
+        for result in &mut failed {
             let own = self.panics.iter().find(|(name, _)| result.name.as_ref() == Some(name));
             let only = self.panics.first().filter(|_| self.panics.len() == 1);
             if let Some((_, lines)) = own.or(only).filter(|_| result.file.is_none()) {
-                explain(&mut result, lines);
+                explain(result, lines);
             }
-            if let (true, [error]) = (result.message.is_empty(), self.errors.as_slice()) {
-                result.message.clone_from(error);
+        }
+        // Tests whose errors nothing captures run one after the other.
+        let unexplained = failed.iter_mut().filter(|result| result.message.is_empty());
+        for (result, error) in unexplained.zip(errors) {
+            result.message = error;
+        }
+        let is_cut = self.is_cut();
+        for mut result in failed {
+            if let Some(unexplained) = &mut self.unexplained
+                && is_cut
+                && result.message.is_empty()
+            {
+                results.end_without_result(&result.id);
+                unexplained.push(result);
+                continue;
             }
+            forget_place_in_wrapper(&mut result);
+            result.file = result.file.map(|file| self.resolve(file));
             results.finish_test(result);
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(text: &str) -> TestResults {
-        let (results, mut reader) = (TestResults::default(), Libtest::new("calc"));
-        let mut report = BuildReport::new(std::path::Path::new("/w"), 1000);
-        for line in text.lines() {
-            reader.line(OutputStream::Out, line, &mut report, &results);
-        }
-        reader.end(&results);
-        results
-    }
-
-    #[test]
-    fn results_of_a_captured_run_have_message_place_and_output() {
-        let text = "\nrunning 4 tests\ntest tests::good ... ok\ntest tests::off ... ignored, not yet\n\
-            test tests::panics - should panic ... ok\ntest tests::bad ... FAILED\n\n\
-            failures:\n\n---- tests::bad stdout ----\nprinted é\n\n\
-            thread 'tests::bad' (12) panicked at src/lib.rs:16:9:\n\
-            assertion `left == right` failed\n  left: 3\n right: 4\n\
-            note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n\n\n\
-            failures:\n    tests::bad\n\ntest result: FAILED. 2 passed; 1 failed; 1 ignored; 0 measured; 0 \
-            filtered out; finished in 0.00s\n";
-        let results = read(text);
-        let counts = results.counts();
-        assert_eq!((counts.passed, counts.failed, counts.skipped), (2, 1, 1));
-        let kept = results.stored_results();
-        let failed = &kept.failures[0];
-        assert_eq!((failed.id.as_str(), failed.name.as_deref()), ("calc tests::bad", Some("tests::bad")));
-        assert_eq!(failed.message, "assertion `left == right` failed\n  left: 3\n right: 4");
-        assert_eq!((failed.file.as_deref(), failed.line), (Some("src/lib.rs"), Some(16)));
-        assert_eq!((failed.compared.expected.as_deref(), failed.output.as_str()), (Some("4"), "printed é"));
-        assert_eq!(kept.skips[0].message, "not yet");
-    }
-
-    #[test]
-    fn a_program_that_ends_before_its_summary_is_known() {
-        let (results, mut reader) = (TestResults::default(), Libtest::new("calc"));
-        let mut report = BuildReport::new(std::path::Path::new("/w"), 1000);
-        // A test calls `std::process::exit(0)` while another one waits.
-        for line in ["", "running 3 tests", "test good ... ok"] {
-            reader.line(OutputStream::Out, line, &mut report, &results);
-        }
-        assert!(reader.is_cut());
-        let summary =
-            "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s";
-        reader.line(OutputStream::Out, summary, &mut report, &results);
-        assert!(!reader.is_cut());
-        for line in ["running 0 tests", "", "test result: ok. 0 passed; 0 failed"] {
-            reader.line(OutputStream::Out, line, &mut report, &results);
-        }
-        assert!(!reader.is_cut() && results.counts().total() == 1);
-    }
-
-    #[test]
-    fn a_test_that_runs_alone_is_known_before_it_ends() {
-        let (results, mut reader) = (TestResults::default(), Libtest::new("calc"));
-        let mut report = BuildReport::new(std::path::Path::new("/w"), 1000);
-        let report = &mut report;
-        reader.line(OutputStream::Out, "test a ... ok", report, &results);
-        reader.partial_line("test b ... ", &results);
-        assert_eq!(results.running(), ["calc b"]);
-        reader.line(OutputStream::Out, "test b ... printed by it", report, &results);
-        reader.line(OutputStream::Err, "thread 'b' panicked at src/lib.rs:3:5:", report, &results);
-        reader.line(OutputStream::Err, "explicit panic", report, &results);
-        reader.line(OutputStream::Out, "FAILED", report, &results);
-        reader.end(&results);
-        let failed = &results.stored_results().failures[0];
-        assert_eq!((failed.message.as_str(), failed.line), ("explicit panic", Some(3)));
-        reader.line(OutputStream::Out, "test c ... read plums", report, &results);
-        reader.line(OutputStream::Out, "ok", report, &results);
-        assert_eq!(results.counts().passed, 2);
-    }
-}
+mod tests;

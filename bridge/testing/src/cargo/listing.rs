@@ -4,15 +4,18 @@
 //! Not here: running them ([`super::execution`]).
 
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tandem_wire::Failure;
 use tandem_workspace::process::ProcessCommand;
 use tandem_workspace::process::output::CapturedOutput;
 
-use super::command::{arguments, cargo, named_source};
+use super::arguments::CargoArguments;
+use super::command::{cargo, named_source};
 use super::executable::{TestExecutable, programs};
 use super::sources::{self, CrateSources};
 use crate::model::{TestHandle, TestItem};
+use crate::results::Locator;
 use crate::run::FrameworkRun;
 
 /// Maximum length of a list of tests, in bytes.
@@ -93,6 +96,22 @@ fn test_in_documentation(folder: &Path, name: String) -> TestItem {
     }
 }
 
+/// The source and line of a test in a program, or of one in documentation, by its id.
+pub(super) fn locator(program: Option<&TestExecutable>, folder: &Path) -> Locator {
+    let (sources, folder) = (program.map(|program| CrateSources::of(&program.source)), folder.to_owned());
+    let (name, sources) = (program.map_or("doc", |program| &program.name).to_owned(), Mutex::new(sources));
+    Arc::new(move |id: &str| {
+        let test = id.strip_prefix(&name)?.strip_prefix(' ')?;
+        match sources.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            Some(sources) => sources.find(test).map(|found| (found.file.display().to_string(), found.line)),
+            None => {
+                let TestItem { file, line, .. } = test_in_documentation(&folder, test.to_owned());
+                file.zip(line)
+            }
+        }
+    })
+}
+
 /// The program of a test; a test in documentation has none.
 pub(super) fn program_of(test: &TestItem) -> Option<&TestExecutable> {
     test.handle.get::<CargoTest>()?.program.as_ref()
@@ -113,12 +132,12 @@ pub(super) fn is_to_panic(test: &TestItem) -> bool {
     test.handle.get::<CargoTest>().is_some_and(|handle| handle.panics)
 }
 
-/// Whether a library has examples in its documentation; without any, rustdoc does not have to run.
-pub(super) fn has_documentation(programs: &[TestExecutable]) -> bool {
-    programs.iter().any(|program| {
-        program.source.file_name().is_some_and(|name| name == "lib.rs")
-            && sources::has_examples(&program.source)
-    })
+/// Whether rustdoc has tests to run: a library has examples in its documentation, and the arguments choose no
+/// other targets.
+pub(super) fn has_documentation(arguments: &CargoArguments, programs: &[TestExecutable]) -> bool {
+    let mut libraries = programs.iter().filter(|program| program.is_library());
+    arguments.is_documentation_only
+        || !arguments.has_targets && libraries.any(|library| sources::has_examples(&library.source))
 }
 
 /// Runs a command that lists tests in the terse format, and returns their names.
@@ -143,22 +162,25 @@ async fn documentation(
     run: &FrameworkRun<'_>,
     programs: &[TestExecutable],
 ) -> Result<Vec<TestItem>, Failure> {
-    if run.status.broken || !has_documentation(programs) {
+    let arguments = CargoArguments::of(run);
+    if run.status.broken || !has_documentation(&arguments, programs) {
         return Ok(Vec::new());
     }
-    let (own, _) = arguments(run);
-    let names = listed_names(run, cargo(run).arg("--doc").args(own).arg("--").args(LIST)).await?;
+    let command = cargo(run).arg("--doc").args(&arguments.build).arg("--").args(LIST);
+    let names = listed_names(run, command).await?;
     Ok(names.into_iter().map(|name| test_in_documentation(&run.project.folder, name)).collect())
 }
 
-/// The tests that a filter means, and what arguments for the program say besides.
+/// The tests that a filter and the arguments for the program mean; all of these without a filter. A list has
+/// ignored tests, too.
 pub(super) async fn matching_tests(
     run: &FrameworkRun<'_>,
     program: &TestExecutable,
     filter: Option<&str>,
 ) -> Result<Vec<TestItem>, Failure> {
-    let (_, own) = arguments(run);
-    let more: Vec<&str> = filter.into_iter().chain(own.iter().map(String::as_str)).collect();
+    let arguments = CargoArguments::of(run);
+    let own = arguments.program.iter().map(String::as_str);
+    let more: Vec<&str> = filter.into_iter().chain(arguments.filter.as_deref()).chain(own).collect();
     let mut sources = CrateSources::of(&program.source);
     let test = |name: String| {
         let panics = sources.find(&name).is_some_and(|place| place.panics);
@@ -167,16 +189,20 @@ pub(super) async fn matching_tests(
     Ok(names(run, program, &more).await?.into_iter().map(test).collect())
 }
 
-/// The tests that a filter means and that are not ignored; all of these without a filter.
-pub(super) async fn unignored_tests(
+/// The tests that [`matching_tests`] finds and that run, since they are not ignored or the arguments include
+/// ignored ones.
+pub(super) async fn matching_tests_to_run(
     run: &FrameworkRun<'_>,
     program: &TestExecutable,
     filter: Option<&str>,
 ) -> Result<Vec<TestItem>, Failure> {
-    let ignored = names(run, program, &["--ignored"]).await?;
-    let mut all = names(run, program, &[]).await?;
-    all.retain(|name| filter.is_none_or(|filter| name.contains(filter)) && !ignored.contains(name));
-    Ok(all.into_iter().map(|name| test_in(program, name, false)).collect())
+    let mut tests = matching_tests(run, program, filter).await?;
+    let arguments = CargoArguments::of(run);
+    if !arguments.program_has("--ignored") && !arguments.program_has("--include-ignored") {
+        let ignored = names(run, program, &["--ignored"]).await?;
+        tests.retain(|test| name_of(test).is_none_or(|name| !ignored.iter().any(|one| one == name)));
+    }
+    Ok(tests)
 }
 
 #[cfg(test)]

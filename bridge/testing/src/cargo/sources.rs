@@ -119,11 +119,7 @@ pub(super) fn has_examples(root: &Path) -> bool {
             } else if path.extension().is_some_and(|ending| ending == "rs") {
                 let bytes = bounded::read(&path, MAX_SOURCE).unwrap_or_default();
                 let text = String::from_utf8_lossy(&bytes).into_owned();
-                let documented = |line: &str| {
-                    let line = line.trim_start();
-                    (line.starts_with("///") || line.starts_with("//!")) && line.contains("```")
-                };
-                if text.lines().any(documented) {
+                if text.lines().any(|line| begins_example(line.trim_start())) {
                     return true;
                 }
             }
@@ -132,9 +128,34 @@ pub(super) fn has_examples(root: &Path) -> bool {
     false
 }
 
+/// Whether a line of documentation begins an example, or includes a file that may have some.
+fn begins_example(line: &str) -> bool {
+    let is_fence = line.contains("```") || line.contains("~~~");
+    let is_comment = ["///", "//!", "/**", "/*!", "*", "```", "~~~", "#![doc", "#[doc"]
+        .iter()
+        .any(|start| line.starts_with(start));
+    is_fence && is_comment || line.contains("doc") && line.contains("include_str!")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_example_is_found_in_every_form_of_documentation() {
+        for (line, expected) in [
+            ("/// ```", true),
+            ("//! ~~~", true),
+            ("* ```", true),
+            ("```", true),
+            ("#![doc = include_str!(\"../README.md\")]", true),
+            ("let text = \"```\";", false),
+            ("// ```", false),
+            ("/// adds", false),
+        ] {
+            assert_eq!(begins_example(line), expected, "{line}");
+        }
+    }
 
     #[test]
     fn a_test_is_found_in_its_module_s_file() {
