@@ -3,6 +3,7 @@
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
+use tandem_harness::child::Subject;
 use tandem_harness::deadline::deadline;
 use tandem_harness::fixture;
 use tandem_harness::process_tracking::ProcessTracker;
@@ -39,16 +40,26 @@ async fn switches_of_the_runner_such_as_those_for_coverage_are_passed_through() 
     agent.finish().await
 }
 
-/// RSpec describes such an example by its expectation, once it has run.
+/// RSpec describes an example without a description by its expectation, once it has run.
 #[tokio::test]
-async fn examples_of_rspec_without_a_description_have_one_id() -> anyhow::Result<()> {
+async fn examples_of_rspec_are_chosen_by_the_ids_that_their_results_have() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     std::fs::create_dir(folder.path().join("spec"))?;
     let spec = "RSpec.describe \"Cart\" do\n  it { expect(1).to eq(1) }\n  it { expect(1).to eq(2) }\nend\n";
     std::fs::write(folder.path().join("spec/cart_spec.rb"), spec)?;
+    // Examples of one name, which are written in another file than the one that runs them.
+    let shared =
+        "RSpec.shared_examples \"one\" do |number|\n  it(\"is one\") { expect(number).to eq(1) }\nend\n";
+    std::fs::write(folder.path().join("spec/shared.rb"), shared)?;
+    let spec = "require_relative \"shared\"\nRSpec.describe \"Shared\" do\n  include_examples \"one\", 1\n  \
+        include_examples \"one\", 2\nend\n";
+    std::fs::write(folder.path().join("spec/shared_spec.rb"), spec)?;
     let mut agent = agent(folder.path(), &[]).await?;
     let all = finished(&mut agent, "run_tests", json!({})).await?;
-    ensure!(all["tests"]["passed"] == 1 && all["tests"]["failed"] == 1, "{all:#}");
+    ensure!(all["tests"]["passed"] == 2 && all["tests"]["failed"] == 2, "{all:#}");
+    let shared = json!({ "tests": ["spec/shared_spec.rb::Shared is one"] });
+    let ran = finished(&mut agent, "run_tests", shared).await?;
+    ensure!(ran["tests"]["passed"] == 1 && ran["tests"]["failed"] == 1, "{ran:#}");
     let listed = finished(&mut agent, "list_tests", json!({})).await?;
     let first = json!({ "tests": [listed["tests"][0]["id"]] });
     let ran = finished(&mut agent, "run_tests", first).await?;
@@ -56,6 +67,125 @@ async fn examples_of_rspec_without_a_description_have_one_id() -> anyhow::Result
     let failed = json!({ "filter": all["tests"]["failures"][0]["id"] });
     let ran = finished(&mut agent, "run_tests", failed).await?;
     ensure!(ran["tests"]["failed"] == 1 && ran["tests"]["total"] == 1, "{ran:#}");
+    agent.finish().await
+}
+
+/// RSpec collects such failures, and raises them when no frame of the example is left.
+#[tokio::test]
+async fn collected_failures_of_rspec_stop_at_each_expectation() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    std::fs::create_dir(folder.path().join("spec"))?;
+    let spec = "RSpec.describe \"Cart\", :aggregate_failures do\n  it \"adds\" do\n    sum = 3\n    \
+        expect(sum).to eq(4)\n    expect(sum).to eq(3)\n    expect(sum).to eq(5)\n  end\nend\n";
+    std::fs::write(folder.path().join("spec/cart_spec.rb"), spec)?;
+    let mut agent = agent(folder.path(), &[]).await?;
+    let arguments = Subject::Rdbg.with(json!({ "projectPath": ".", "filter": "Cart adds" }));
+    let mut stop = finished(&mut agent, "debug_launch_test", arguments).await?;
+    for line in [4, 6] {
+        ensure!(stop["event"]["type"] == "exception" && stop["event"]["line"] == line, "{stop:#}");
+        stop = finished(&mut agent, "debug_continue", json!({})).await?;
+    }
+    ensure!(stop["event"]["tests"]["failed"] == 1, "{stop:#}");
+    agent.finish().await
+}
+
+const SUBTESTS: &str = "import assert from 'node:assert';
+import { test } from 'node:test';
+test('cart', async (t) => {
+  t.plan(2);
+  await t.test('adds', () => {});
+  await t.test('rows', async (t) => {
+    await t.test('row 1', () => {});
+    await t.test('row 2', () => assert.equal(1, 2));
+  });
+});
+test('outside', () => test('inside', () => {}));
+test('outside', () => {});
+";
+
+#[tokio::test]
+async fn subtests_of_node_s_runner_are_chosen_by_their_ids() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    std::fs::write(folder.path().join("a.test.mjs"), SUBTESTS)?;
+    std::fs::write(folder.path().join("package.json"), r#"{ "scripts": { "test": "node --test" } }"#)?;
+    let mut agent = agent(folder.path(), &[]).await?;
+    // Two tests have one name.
+    for (id, [passed, failed]) in [
+        ("cart > adds", [1, 0]),
+        ("cart > rows > row 2", [0, 1]),
+        ("cart > rows", [1, 2]),
+        ("outside > inside", [1, 0]),
+        ("outside", [3, 0]),
+    ] {
+        let arguments = json!({ "tests": [format!("a.test.mjs > {id}")] });
+        let tests = &finished(&mut agent, "run_tests", arguments).await?["tests"];
+        ensure!(tests["passed"] == passed && tests["failed"] == failed, "{id}: {tests:#}");
+    }
+    let unknown = json!({ "tests": ["a.test.mjs > cart > subtracts"] });
+    let unknown = finished(&mut agent, "run_tests", unknown).await?;
+    ensure!(unknown["error"]["code"] == "NOT_FOUND", "{unknown:#}");
+    agent.finish().await
+}
+
+/// Tests of one id, subtests that are skipped or fail, an unexpected success, and a documentation test.
+const COUNTED: &str = "import doctest
+
+
+class Row(unittest.TestCase):
+    number = 0
+
+    def test_row(self):
+        self.assertLess(self.number, 2)
+
+    def test_subtests(self):
+        for number in range(3):
+            with self.subTest(number=number):
+                self.assertNotEqual(number, 1)
+
+    def test_skips(self):
+        with self.subTest(number=1):
+            self.skipTest('later')
+
+    @unittest.expectedFailure
+    def test_unexpected(self):
+        pass
+
+
+def adds():
+    '''
+    >>> 1 + 1
+    3
+    '''
+
+
+def load_tests(loader, tests, pattern):
+    for number in range(3):
+        row = Row('test_row')
+        row.number = number
+        tests.addTest(row)
+    tests.addTest(doctest.DocTestSuite())
+    return tests
+";
+
+#[tokio::test]
+async fn tests_of_unittest_count_as_it_counts_them() -> anyhow::Result<()> {
+    let folder = project(COUNTED)?;
+    let mut agent = agent(folder.path(), &[]).await?;
+    let ran = finished(&mut agent, "run_tests", json!({ "projectPath": "." })).await?;
+    let tests = &ran["tests"];
+    let counts = ["total", "passed", "failed", "skipped"].map(|name| tests[name].as_u64().unwrap_or(0));
+    ensure!(counts == [8, 3, 4, 1], "{ran:#}");
+    let failures = tests["failures"].as_array().context("no failures")?;
+    ensure!(failures.iter().all(|one| one["line"].is_u64()), "{failures:#?}");
+    ensure!(ran.to_string().contains("(number=1): AssertionError"), "{ran:#}");
+    for (args, counts) in [(vec!["-k", "test_s"], [2, 0]), (vec!["-f", "test_own.Row.test_row"], [4, 3])] {
+        let ran = finished(&mut agent, "run_tests", json!({ "projectPath": ".", "args": args })).await?;
+        let tests = &ran["tests"];
+        ensure!(tests["total"] == counts[0] && tests["passed"] == counts[1], "{args:?}: {ran:#}");
+    }
+    let refused = json!({ "projectPath": ".", "tests": ["test_own.Row.test_row"], "args": ["--nothing"] });
+    let refused = finished(&mut agent, "run_tests", refused).await?;
+    ensure!(refused["error"]["code"] == "INVALID_PARAMETER", "{refused:#}");
     agent.finish().await
 }
 

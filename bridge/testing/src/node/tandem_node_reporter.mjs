@@ -5,6 +5,7 @@ import tandem from "./tandem_reports.cjs";
 export default async function* reporter(source) {
   const names = [];
   const file = path.resolve(process.argv[1]);
+  const { isSelected } = tandem.readSelection(file);
   // Tests that did not run because a hook of their suite failed. The error of the hook follows.
   let cancelled = [];
   for await (const { type, data } of source) {
@@ -16,6 +17,8 @@ export default async function* reporter(source) {
     if (type !== "test:pass" && type !== "test:fail") continue;
     const titles = [...names.slice(0, data.nesting), data.name];
     const error = type === "test:fail" ? data.details?.error : undefined;
+    // A test that only surrounds the selected ones has no result, unless it fails itself.
+    if (!isSelected(titles) && (!error || error.failureType === "subtestsFailed")) continue;
     if (error?.failureType === "cancelledByParent") {
       cancelled.push({ titles, data });
     } else if (error?.failureType === "hookFailed" && data.details.type === "suite" && cancelled.length) {

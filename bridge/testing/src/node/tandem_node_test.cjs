@@ -3,11 +3,11 @@
 const { AsyncLocalStorage } = require("node:async_hooks");
 const path = require("node:path");
 const nodeTest = require("node:test");
-const { report, findOwnLocation, createId, readSelectedIds, isListing } = require("./tandem_reports.cjs");
+const { report, findOwnLocation, createId, readSelection, isListing } = require("./tandem_reports.cjs");
 
-const selectedIds = readSelectedIds();
 const suites = new AsyncLocalStorage();
 const file = path.resolve(process.argv[1]);
+const { isSelected, isNeeded } = readSelection(file);
 // Ids of tests that have not begun. Unused if an option of Node excludes tests.
 const pendingIds = new Set();
 const excludesTests = [...process.execArgv, ...(process.env.NODE_OPTIONS ?? "").split(" ")].some((option) => option.startsWith("--test-name-pattern") || option.startsWith("--test-skip-pattern") || option === "--test-only");
@@ -32,8 +32,7 @@ function wrapSuite(mode) {
     const { name, options, fn } = parseArguments(args);
     const outer = suites.getStore() ?? { titles: [] };
     // Do not run the body of a suite without selected tests.
-    const prefix = `${createId(file, [...outer.titles, name])} > `;
-    if (selectedIds && ![...selectedIds].some((one) => one.startsWith(prefix))) return Promise.resolve();
+    if (!isNeeded([...outer.titles, name])) return Promise.resolve();
     const inner = { titles: [...outer.titles, name], reason: outer.reason ?? getSkipReason({ ...options, ...mode }) };
     const body = fn && copyLength(fn, function (...more) { return suites.run(inner, () => fn.apply(this, more)); });
     if (!isListing) return nodeTest.describe(name, { ...options, ...mode }, body);
@@ -45,22 +44,42 @@ function wrapTest(mode) {
   return (...args) => {
     const { name, options, fn } = parseArguments(args);
     const outer = suites.getStore() ?? { titles: [] };
-    const testId = createId(file, [...outer.titles, name]);
+    const titles = [...outer.titles, name];
+    const testId = createId(file, titles);
     if (isListing) {
       const location = findOwnLocation(new Error().stack?.split("\n").slice(2).join("\n"));
-      report("test", { id: testId, name: [...outer.titles, name].join(" > "), class: outer.titles.join(" > "), file: location.file ?? file, line: location.line,
+      report("test", { id: testId, name: titles.join(" > "), class: outer.titles.join(" > "), file: location.file ?? file, line: location.line,
         skipped: outer.reason ?? getSkipReason({ ...options, ...mode }) });
       return Promise.resolve();
     }
-    if (selectedIds && !selectedIds.has(testId)) return Promise.resolve();
-    if (fn && !excludesTests && !outer.reason && !getSkipReason({ ...options, ...mode })) pendingIds.add(testId);
-    const body = fn && copyLength(fn, function (...more) {
-      pendingIds.delete(testId);
-      report("started", { id: testId });
-      return fn.apply(this, more);
-    });
-    return nodeTest.test(name, { ...options, ...mode }, body);
+    if (!isNeeded(titles)) return Promise.resolve();
+    if (fn && isSelected(titles) && !excludesTests && !outer.reason && !getSkipReason({ ...options, ...mode })) pendingIds.add(testId);
+    return nodeTest.test(name, { ...options, ...mode }, fn && wrapBody(fn, titles));
   };
+}
+
+// A test that `test` declares within a test is a subtest, as one of `context.test`.
+function wrapBody(fn, titles) {
+  return copyLength(fn, function (context, ...more) {
+    const testId = createId(file, titles);
+    pendingIds.delete(testId);
+    if (isSelected(titles)) report("started", { id: testId });
+    else selectSubtests(context, titles);
+    return suites.run({ titles }, () => fn.call(this, context, ...more));
+  });
+}
+
+// Makes a test that is not selected run only those of its subtests that are.
+function selectSubtests(context, titles) {
+  if (typeof context?.test !== "function") return;
+  const runSubtest = context.test.bind(context);
+  const select = (...args) => {
+    const { name, options, fn } = parseArguments(args);
+    const inner = [...titles, name];
+    return isNeeded(inner) ? runSubtest(name, options, fn && wrapBody(fn, inner)) : Promise.resolve();
+  };
+  // The number of planned subtests includes those that do not run.
+  for (const [key, value] of Object.entries({ test: select, plan: () => {} })) Object.defineProperty(context, key, { value, configurable: true, writable: true });
 }
 
 // Report tests that did not run. A run that fails reports the reason itself.

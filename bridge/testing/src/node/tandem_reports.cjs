@@ -79,4 +79,16 @@ function readSelectedIds() {
   return file ? new Set(JSON.parse(fs.readFileSync(file, "utf8"))) : undefined;
 }
 
-module.exports = { report, describeFailure, findOwnLocation, createId, readSelectedIds, shorten, isListing: Boolean(process.env.TANDEM_TEST_LIST), isDebugging: Boolean(process.env.TANDEM_TEST_DEBUG) };
+// Reads which tests of a file Tandem selects. A selected test or suite includes all within it; the tests and suites around it run, too, but not their others.
+function readSelection(file) {
+  const selectedIds = readSelectedIds();
+  const aroundIds = new Set();
+  for (const one of selectedIds ?? []) {
+    const parts = one.split(" > ");
+    for (let length = 2; length < parts.length; length++) aroundIds.add(parts.slice(0, length).join(" > "));
+  }
+  const isSelected = (titles) => !selectedIds || titles.some((_, index) => selectedIds.has(createId(file, titles.slice(0, index + 1))));
+  return { isSelected, isNeeded: (titles) => isSelected(titles) || aroundIds.has(createId(file, titles)) };
+}
+
+module.exports = { report, describeFailure, findOwnLocation, createId, readSelectedIds, readSelection, shorten, isListing: Boolean(process.env.TANDEM_TEST_LIST), isDebugging: Boolean(process.env.TANDEM_TEST_DEBUG) };
