@@ -43,6 +43,7 @@ module.exports = async function runner(globalConfig, config, environment, runtim
   const selectedIds = readSelectedIds();
   const handleTestEvent = environment.handleTestEvent?.bind(environment);
   const reported = new Set();
+  const reportedTests = new Set();
   const omitted = new Set();
   const pattern = globalConfig.testNamePattern && new RegExp(globalConfig.testNamePattern, "i");
   // Like jest, match the titles joined by spaces.
@@ -70,7 +71,10 @@ module.exports = async function runner(globalConfig, config, environment, runtim
 
   function reportResult(test, outcome, message) {
     const name = createId(testPath, getTitles(test));
-    if (omitted.has(test) || reported.has(name)) return;
+    if (omitted.has(test) || reportedTests.has(test)) return;
+    reportedTests.add(test);
+    // Another test with this id.
+    if (reported.has(name)) report("started", { id: name });
     const [first] = test.errors ?? [];
     const error = Array.isArray(first) ? (first[0] ?? first[1]) : first;
     const lines = getBuffer().slice(outputStart).map((entry) => entry.message);

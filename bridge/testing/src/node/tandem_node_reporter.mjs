@@ -31,6 +31,7 @@ export default async function* reporter(source) {
   for (const one of cancelled) reportResult(file, one.titles, one.data.details.error, one.data);
 }
 
+const reportedIds = new Set();
 const getCause = (error) => (error.cause instanceof Object ? error.cause : error);
 
 function reportResult(file, titles, error, data) {
@@ -41,5 +42,9 @@ function reportResult(file, titles, error, data) {
   if (skipped === "test name does not match pattern") return;
   const outcome = skipped !== undefined && skipped !== false ? "skipped" : error ? "failed" : "passed";
   const details = outcome === "failed" ? tandem.describeFailure(error) : { message: typeof skipped === "string" ? skipped : "" };
-  tandem.report("finished", { id: tandem.createId(file, titles), outcome, durationMs: Math.round(data.details?.duration_ms ?? 0), ...details });
+  const id = tandem.createId(file, titles);
+  // Another test with this id.
+  if (reportedIds.has(id)) tandem.report("started", { id });
+  reportedIds.add(id);
+  tandem.report("finished", { id, outcome, durationMs: Math.round(data.details?.duration_ms ?? 0), ...details });
 }

@@ -51,6 +51,7 @@ export default class TandemReporter {
   collected = new Map();
   started = new Set();
   finished = new Set();
+  finishedIds = new Set();
   lastEventTime = Date.now();
 
   onInit(vitest) {
@@ -101,6 +102,9 @@ export default class TandemReporter {
     const text = this.output.get(test.id);
     this.output.delete(test.id);
     const [error] = errors ?? [];
+    // Another test with this id.
+    if (this.finishedIds.has(getId(test))) tandem.report("started", { id: getId(test) });
+    this.finishedIds.add(getId(test));
     tandem.report("finished", { id: getId(test), outcome: state === "pending" ? "skipped" : state, durationMs: Math.round(test.diagnostic()?.duration ?? 0),
       output: text && tandem.shorten(text), ...(state === "failed" ? describeError(error) : { message: note ?? getSkipReason(test) ?? "" }) });
   }
