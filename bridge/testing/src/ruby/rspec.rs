@@ -2,7 +2,7 @@
 //!
 //! Not here: which files are specs ([`super::sources`]).
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tandem_wire::{ErrorCode, Failure};
 use tandem_workspace::build::project::{BuildTool, Project};
@@ -17,8 +17,8 @@ use crate::run::output::NullReader;
 use crate::run::{FrameworkRun, ProcessPurpose};
 
 /// Holds in the block in which RSpec raises a failed expectation.
-const FAILS: &str = "binding.local_variable_defined?(:failure) && defined?(RSpec::Expectations) && \
-    RSpec::Expectations::ExpectationNotMetError === failure";
+const FAILS: &str = "binding.local_variable_defined?(:failure) && defined?(TandemFormatter) && \
+    TandemFormatter.first_raised?(failure)";
 
 /// The test framework RSpec.
 pub(crate) struct Rspec;
@@ -55,7 +55,7 @@ impl TestFramework for Rspec {
                 ChosenTests::Filter(filter) => (named(), vec!["--example".into(), filter.clone()], None),
                 ChosenTests::Tests(tests) => {
                     let mut files: Vec<PathBuf> =
-                        tests.iter().filter_map(|test| test.file.as_ref().map(PathBuf::from)).collect();
+                        tests.iter().filter_map(|test| spec_of(&run.project.folder, test)).collect();
                     files.sort();
                     files.dedup();
                     let names = tests.iter().map(|test| test.name.as_deref().unwrap_or(&test.id)).collect();
@@ -114,6 +114,12 @@ impl Rspec {
         })?;
         Ok(run.collect(&mut reports, "rspec"))
     }
+}
+
+/// The file that runs a test, with which its id begins. A shared example is written in another one.
+fn spec_of(folder: &Path, test: &TestItem) -> Option<PathBuf> {
+    let named = test.id.split_once("::").map(|(file, _)| folder.join(file)).filter(|file| file.is_file());
+    named.or_else(|| test.file.as_ref().map(PathBuf::from))
 }
 
 /// `rspec` on the PATH, by its path: a debugger is to start the script.

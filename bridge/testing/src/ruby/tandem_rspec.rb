@@ -22,12 +22,21 @@ class TandemFormatter
     data[:description].empty? ? "#{data[:full_description]}example at #{data[:location]}" : data[:full_description]
   end
 
+  # An example that specs share is written in another file than the one that runs it.
   def id(example)
-    "#{example.metadata[:file_path].delete_prefix("./")}::#{name(example)}"
+    file = example.metadata[:rerun_file_path] || example.metadata[:file_path]
+    "#{file.delete_prefix("./")}::#{name(example)}"
   end
 
   def place(example)
     [File.expand_path(example.metadata[:file_path]), example.metadata[:line_number]]
+  end
+
+  # Whether a failed expectation is raised for the first time. RSpec raises those that it collects again.
+  def self.first_raised?(failure)
+    return false unless defined?(RSpec::Expectations::ExpectationNotMetError) && RSpec::Expectations::ExpectationNotMetError === failure
+
+    !failure.instance_variable_defined?(:@tandem_raised) && !(RSpec::Expectations::MultipleExpectationsNotMetError === failure)
   end
 
   def lists?
@@ -90,6 +99,27 @@ end
 class RSpec::Core::ExampleGroup
   def self.description_chain_of_tandem
     parent_groups.reverse.map(&:description).join(" ")
+  end
+end
+
+# Raises a failure that RSpec collects (`aggregate_failures`) at its expectation, where a debugger can stop.
+module TandemAggregation
+  def call(failure, options)
+    begin
+      raise failure unless failure.backtrace
+    rescue failure.class
+      failure.set_backtrace(failure.backtrace.drop(1))
+      failure.instance_variable_set(:@tandem_raised, true)
+    end
+    super
+  end
+end
+
+if defined?(DEBUGGER__)
+  RSpec.configure do |config|
+    config.before(:suite) do
+      RSpec::Expectations::FailureAggregator.prepend(TandemAggregation) if defined?(RSpec::Expectations::FailureAggregator)
+    end
   end
 end
 
