@@ -36,6 +36,8 @@ const HELPERS: [(&str, &str); 4] = [
 /// Exit codes of pytest: it does not take its arguments, or does not know an id; no test was selected.
 const USAGE_ERROR: i32 = 4;
 const NO_TESTS: i32 = 5;
+/// Exit code of unittest's runner when it does not take its arguments.
+const UNKNOWN_ARGUMENT: i32 = 2;
 
 /// The debug adapter of such programs.
 const ENGINE: &str = "debugpy";
@@ -293,7 +295,8 @@ fn is_unittest(project: &Project) -> bool {
     }
     let sources = sources(project);
     let imports = |name: &str| sources.iter().any(|file| file_contains(file, name));
-    imports("unittest.TestCase")
+    imports("unittest")
+        && imports("TestCase")
         && !imports("import pytest")
         && !sources.iter().any(|file| has_bare_test(file))
 }
@@ -334,7 +337,7 @@ impl Unittest {
             ProcessPurpose::Run | ProcessPurpose::RunDirectly => "run",
         };
         let command = ProcessCommand::new(python(run), &run.project.folder).arg(helper).arg(mode).arg(start);
-        let mut command = with_ids(run, command, tests)?;
+        let mut command = with_ids(run, command, tests)?.arg("--").args(&run.options.arguments);
         if run.host.is_debugger() {
             command = command.env("TANDEM_TEST_DEBUGGED", "1");
         }
@@ -345,6 +348,12 @@ impl Unittest {
         let ended = run.process(purpose, launch, shown, &mut NullReader, &mut reports).await?;
         if ended.code >= 128 {
             run.fail_crashed_test(tests, Some(ended), |test| test.id.clone());
+        }
+        if ended.code == UNKNOWN_ARGUMENT
+            && let Some(reason) = refusal(&run.report.output.text())
+        {
+            let message = format!("unittest does not take its arguments: {reason}");
+            return Err(Failure::invalid(message).hint("`args` takes those of `python -m unittest`"));
         }
         Ok(run.collect(&mut reports, "unittest"))
     }

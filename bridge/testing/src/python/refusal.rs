@@ -1,12 +1,13 @@
-//! Why pytest does not run: what it prints, and the command that installs it. Not here: results of tests
-//! ([`crate::reports`]).
+//! Why pytest or unittest does not run: what it prints, and the command that installs pytest. Not here:
+//! results of tests ([`crate::reports`]).
 
 use std::path::Path;
 
-/// Why pytest does not take its arguments; `None` if it only does not find a test.
+/// Why pytest or unittest does not take its arguments; `None` if it only does not find a test.
 pub(super) fn refusal(printed: &str) -> Option<String> {
     let reason = printed.lines().find_map(|line| {
-        let text = line.split_once("-m pytest: error: ").map(|(_, text)| text);
+        let text = line.strip_prefix("unittest: error: ");
+        let text = text.or_else(|| line.split_once("-m pytest: error: ").map(|(_, text)| text));
         text.or_else(|| line.strip_prefix("ERROR: ").filter(|text| text.starts_with("Wrong expression ")))
     });
     reason.map(|reason| reason.trim().to_owned())

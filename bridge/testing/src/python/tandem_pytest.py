@@ -17,6 +17,9 @@ def is_worker(config):
 @pytest.hookimpl
 def pytest_configure(config):
     """Names sources by their paths: ids begin at the folder of pytest's configuration, arguments at the current one."""
+    # The controller of pytest-xdist gets the reports of its workers.
+    global _reports_results
+    _reports_results = not is_worker(config)
     for number, argument in enumerate(config.args):
         file, separator, rest = str(argument).partition("::")
         path = os.path.join(str(config.rootpath), file)
@@ -136,9 +139,13 @@ def pytest_exception_interact(node, call, report):
     stop_at((call.excinfo.type, call.excinfo.value, call.excinfo.tb))
 
 
+_reports_results = True
+
+
 @pytest.hookimpl
 def pytest_runtest_logstart(nodeid, location):
-    report("started", id=nodeid)
+    if _reports_results:
+        report("started", id=nodeid)
 
 
 def get_reason(result):
@@ -158,12 +165,18 @@ def pytest_runtest_logreport(report):
     from tandem_reports import report as send
 
     result = report
+    # A subtest that fails fails its test; the report of the test follows.
+    subtest = getattr(result, "_sub_test_description", None)
+    if not _reports_results or (subtest and not result.failed):
+        return
     is_call = result.when == "call"
     if not (is_call or result.failed or (result.skipped and result.when == "setup")):
         return
     message = get_reason(result)
     if result.failed and not is_call:
         message = f"{result.when} failed: {message}"
+    if subtest:
+        message = f"{subtest()}: {message}"
     if getattr(result, "wasxfail", None) is not None and result.skipped:
         message = f"expected to fail: {result.wasxfail}"
     location = getattr(result, "tandem_location", None) or [None, None]

@@ -1,4 +1,6 @@
-"""Lists or runs the tests of unittest for Tandem: python tandem_unittest.py list|run START [ID...]"""
+"""Lists or runs the tests of unittest for Tandem: python tandem_unittest.py list|run START [ID...] [-- ARGUMENT...]"""
+import argparse
+import fnmatch
 import inspect
 import os
 import sys
@@ -24,14 +26,16 @@ def is_broken(test):
     return type(test).__name__ in ("_FailedTest", "ModuleImportFailure")
 
 
-def discover_tests(start):
-    loader = unittest.TestLoader()
-    folder, pattern = (start, None) if os.path.isdir(start) else (os.path.dirname(start), os.path.basename(start))
-    seen = {}
-    for pattern in [pattern] if pattern else ["test*.py", "*_test.py"]:
-        for test in iterate_tests(loader.discover(folder, pattern=pattern, top_level_dir=ROOT_FOLDER)):
-            seen.setdefault(test.id(), test)
-    return list(seen.values())
+class Loader(unittest.TestLoader):
+    """Loads `x_test.py`, too. unittest matches the name of each file with one pattern."""
+
+    def _match_path(self, path, full_path, pattern):
+        return super()._match_path(path, full_path, pattern) or pattern == "test*.py" and path.endswith("_test.py")
+
+
+def discover_tests(start, pattern, top):
+    folder, pattern = (start, pattern) if os.path.isdir(start) else os.path.split(start)
+    return list(iterate_tests(Loader().discover(folder, pattern=pattern, top_level_dir=top)))
 
 
 def get_function(test):
@@ -39,6 +43,9 @@ def get_function(test):
 
 
 def find_location(test):
+    example = getattr(test, "_dt_test", None)
+    if example is not None:
+        return example.filename, None if example.lineno is None else example.lineno + 1
     try:
         function = inspect.unwrap(get_function(test))
         return inspect.getsourcefile(function), inspect.getsourcelines(function)[1]
@@ -75,13 +82,24 @@ class Result(unittest.TestResult):
         self.tests = tests
         self.start_time = 0.0
         self.failed_ids = set()
+        self.skip_reasons = []
+        self.is_finished = True
 
     def startTest(self, test):
         self.start_time = time.monotonic()
+        self.skip_reasons = []
+        self.is_finished = False
         report("started", id=test.id())
         super().startTest(test)
 
-    def finish(self, test, outcome, message="", error=None):
+    def stopTest(self, test):
+        # unittest reports no success of a test that has skipped a subtest.
+        if not self.is_finished:
+            self.finish(test, "skipped", message="; ".join(self.skip_reasons))
+        super().stopTest(test)
+
+    def finish(self, test, outcome, message="", error=None, subtest=""):
+        self.is_finished = True
         file, line, calls = None, None, []
         if error is not None:
             stop_at(error)
@@ -91,6 +109,9 @@ class Result(unittest.TestResult):
                     file, line = frame.filename, frame.lineno
             name = error[0].__name__
             message = f"{name}: {error[1]}" if str(error[1]) else name
+            message = f"{subtest}: {message}" if subtest else message
+        if outcome == "failed" and file is None and isinstance(test, unittest.TestCase):
+            file, line = find_location(test)
         output = "".join(part.getvalue() for part in (self._stdout_buffer, self._stderr_buffer) if part is not None)
         if outcome == "failed":
             self.failed_ids.add(test.id())
@@ -108,16 +129,25 @@ class Result(unittest.TestResult):
         if test.id() not in self.failed_ids:
             self.finish(test, "passed")
 
+    def stop_early(self):
+        if self.failfast:
+            self.stop()
+
     def addError(self, test, error):
+        self.stop_early()
         if isinstance(test, unittest.TestCase):
             return self.finish(test, "failed", error=error)
         for one in self.list_tests_of(test):
             self.finish(one, "failed", error=error)
 
     def addFailure(self, test, error):
+        self.stop_early()
         self.finish(test, "failed", error=error)
 
     def addSkip(self, test, reason):
+        if hasattr(test, "test_case"):
+            self.skip_reasons.append(f"{test._subDescription()}: {reason}")
+            return
         for one in [test] if isinstance(test, unittest.TestCase) else self.list_tests_of(test):
             self.finish(one, "skipped", message=str(reason))
 
@@ -125,21 +155,57 @@ class Result(unittest.TestResult):
         self.finish(test, "skipped", message="expected to fail")
 
     def addUnexpectedSuccess(self, test):
+        self.stop_early()
         self.finish(test, "failed", message="it was expected to fail, and passed")
 
     def addSubTest(self, test, subtest, error):
         if error is not None:
-            self.finish(test, "failed", error=error)
+            self.stop_early()
+            self.finish(test, "failed", error=error, subtest=subtest._subDescription())
+
+
+def parse_arguments(arguments):
+    """Parses the arguments of `python -m unittest` and of its `discover`."""
+    parser = argparse.ArgumentParser(prog="unittest", add_help=False, allow_abbrev=False)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("-k", dest="patterns", action="append", default=[])
+    parser.add_argument("-f", "--failfast", action="store_true")
+    parser.add_argument("-p", "--pattern", default="test*.py")
+    parser.add_argument("-s", "--start-directory")
+    parser.add_argument("-t", "--top-level-directory")
+    # Options of the output, which Tandem reads.
+    for names in (["-v", "--verbose"], ["-q", "--quiet"], ["-b", "--buffer"], ["-c", "--catch"], ["--locals"]):
+        parser.add_argument(*names, action="store_true")
+    parser.add_argument("--durations")
+    chosen = parser.parse_intermixed_args(arguments)
+    if chosen.names[:1] == ["discover"]:
+        # Its positional arguments are the folder, the pattern and the top folder.
+        for name, value in zip(("start_directory", "pattern", "top_level_directory"), chosen.names[1:]):
+            setattr(chosen, name, value)
+        chosen.names = []
+    return chosen
+
+
+def is_chosen(test, chosen):
+    """Whether the names and patterns of the arguments choose a test, as unittest matches them."""
+    names, patterns = chosen.names, [pattern if "*" in pattern else f"*{pattern}*" for pattern in chosen.patterns]
+    return (not names or any(f"{test.id()}.".startswith(f"{name}.") for name in names)) and (
+        not patterns or any(fnmatch.fnmatchcase(test.id(), pattern) for pattern in patterns)
+    )
 
 
 def main():
     mode, start, *ids = sys.argv[1:]
-    sys.path.insert(0, ROOT_FOLDER)
-    tests = discover_tests(start)
+    arguments = ids[ids.index("--") + 1 :] if "--" in ids else []
+    ids = ids[: ids.index("--")] if "--" in ids else ids
+    chosen = parse_arguments(arguments)
+    top = os.path.abspath(chosen.top_level_directory or ROOT_FOLDER)
+    sys.path.insert(0, top)
+    tests = discover_tests(chosen.start_directory or start, chosen.pattern, top)
     broken = [test for test in tests if is_broken(test)]
     for test in broken:
         send_broken(test)
-    tests = [test for test in tests if not is_broken(test)]
+    tests = [test for test in tests if not is_broken(test) and is_chosen(test, chosen)]
     if mode == "list":
         for test in tests:
             send_test(test)
@@ -149,6 +215,7 @@ def main():
         tests = [test for test in tests if test.id() in ids]
     report("planned", count=len(tests))
     result = Result(tests)
+    result.failfast = chosen.failfast
     result.buffer = not os.environ.get("TANDEM_TEST_DEBUGGED")
     unittest.TestSuite(tests).run(result)
     return 0 if result.wasSuccessful() and not result.failed_ids and not broken else 1

@@ -33,6 +33,7 @@ fn pytest_says_why_it_does_not_take_its_arguments() {
     let printed =
         "ERROR: usage: python -m pytest [options]\npython -m pytest: error: unrecognized arguments: -n\n";
     assert_eq!(refusal(printed).as_deref(), Some("unrecognized arguments: -n"));
+    assert_eq!(refusal("usage: u\nunittest: error: no -n\n").as_deref(), Some("no -n"));
     assert_eq!(refusal("ERROR: not found: /w/test_a.py::test_z\n(no match in any of [])\n"), None);
 }
 
@@ -42,6 +43,8 @@ fn unittest_is_what_nothing_of_pytest_is_in() {
     let project = Project { kind: BuildTool::Pytest, folder: folder.path().to_owned(), file: None };
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     write("test_a.py", "import unittest\nclass A(unittest.TestCase):\n    def test_a(self): pass\n");
+    assert!(is_unittest(&project));
+    write("test_a.py", "from unittest import TestCase\nclass A(TestCase):\n    def test_a(self): pass\n");
     assert!(is_unittest(&project));
     write("test_b.py", "def test_b():\n    pass\n");
     assert!(!is_unittest(&project));
