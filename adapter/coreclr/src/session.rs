@@ -346,12 +346,16 @@ impl ClrSession {
     }
 
     /// The thread that a pause shows, and whether it has managed frames: the requested thread, otherwise one
-    /// with user code on its stack, otherwise any.
+    /// with user code on its stack, otherwise any. The entry point that a build generates for tests waits for
+    /// the thread that runs them.
     fn thread_to_show(&self, process: &Process, requested: Option<u32>) -> Result<(u32, bool), Failure> {
         let threads = process.threads().map_err(cor("list the threads"))?;
+        let modules = &self.program.types.modules;
+        let with_code = |is_written| threads.iter().find(|thread| modules.has_user_code(thread, is_written));
         let shown = requested
             .and_then(|id| threads.iter().find(|thread| thread.id() == Ok(id)))
-            .or_else(|| threads.iter().find(|thread| self.program.types.modules.has_user_code(thread)))
+            .or_else(|| with_code(true))
+            .or_else(|| with_code(false))
             .or(threads.first());
         let has_frames = shown.is_none_or(|thread| thread.frames(1).is_ok_and(|frames| !frames.is_empty()));
         Ok((shown.and_then(|thread| thread.id().ok()).unwrap_or(0), has_frames))
