@@ -28,7 +28,7 @@ pub struct BranchInstruction {
 pub enum IlVariable {
     /// A slot of the frame, by its number in the signature of the locals.
     Local(u32),
-    /// A field of a closure or state machine: its token.
+    /// A field of a closure or state machine: its token, or that of a reference to it.
     Field(u32),
 }
 
@@ -116,7 +116,7 @@ pub fn method_pointers(body: &[u8]) -> Vec<CallInstruction> {
 }
 
 /// IL offsets of the instructions that assign a variable. Ends at the first byte that is not an instruction.
-pub fn stores(body: &[u8], variable: IlVariable) -> Vec<u32> {
+pub fn stores(body: &[u8], is_it: impl Fn(IlVariable) -> bool) -> Vec<u32> {
     let mut found = Vec::new();
     instructions(body, |il, opcode, operand| {
         let stored = match opcode {
@@ -126,7 +126,7 @@ pub fn stores(body: &[u8], variable: IlVariable) -> Vec<u32> {
             0x7d => ByteReader::new(operand).u32().map(IlVariable::Field),
             _ => None,
         };
-        if stored == Some(variable) {
+        if stored.is_some_and(&is_it) {
             found.push(il);
         }
     });
@@ -135,11 +135,11 @@ pub fn stores(body: &[u8], variable: IlVariable) -> Vec<u32> {
 
 /// Tokens of the methods of interfaces that a body calls on a struct in a variable, without arguments and
 /// without a box. Ends at the first byte that is not an instruction.
-pub fn constrained_calls(body: &[u8], variable: IlVariable) -> Vec<u32> {
+pub fn constrained_calls(body: &[u8], is_it: impl Fn(IlVariable) -> bool) -> Vec<u32> {
     let (mut found, mut loaded, mut is_constrained) = (Vec::new(), None, false);
     instructions(body, |_, opcode, operand| match opcode {
         // constrained. is a prefix of the call
-        0xfe16 => is_constrained = loaded == Some(variable),
+        0xfe16 => is_constrained = loaded.is_some_and(&is_it),
         _ => {
             if let (true, 0x6f, Some(token)) = (is_constrained, opcode, ByteReader::new(operand).u32()) {
                 found.push(token);
@@ -295,17 +295,21 @@ mod tests {
         use IlVariable::{Field, Local};
         // stloc.2; stloc.s 2; stloc 300; ldarg.0; ldloc.0; stfld 04000005
         let body = [0x0c, 0x13, 2, 0xfe, 0x0e, 44, 1, 0x02, 0x06, 0x7d, 5, 0, 0, 4];
-        assert_eq!((stores(&body, Local(2)), stores(&body, Local(300))), (vec![0, 1], vec![3]));
-        assert_eq!((stores(&body, Field(0x0400_0005)), stores(&body, Local(5))), (vec![9], vec![]));
+        for (variable, at) in
+            [(Local(2), vec![0, 1]), (Local(300), vec![3]), (Field(0x0400_0005), vec![9]), (Local(5), vec![])]
+        {
+            assert_eq!(stores(&body, |stored| stored == variable), at, "{variable:?}");
+        }
         // ldloca.s 1; constrained. 02000002; callvirt 0A000001; ldloca.s 1; call 06000002; ldarg.0;
         // ldflda 04000005; constrained. 02000002; callvirt 0A000003
         let body = [
             0x12, 1, 0xfe, 0x16, 2, 0, 0, 2, 0x6f, 1, 0, 0, 0x0a, 0x12, 1, 0x28, 2, 0, 0, 6, 0x02, 0x7c, 5,
             0, 0, 4, 0xfe, 0x16, 2, 0, 0, 2, 0x6f, 3, 0, 0, 0x0a,
         ];
-        assert_eq!(constrained_calls(&body, Local(1)), [0x0a00_0001]);
-        assert_eq!(constrained_calls(&body, Field(0x0400_0005)), [0x0a00_0003]);
-        assert!(constrained_calls(&body, Local(0)).is_empty());
+        let called = |variable| constrained_calls(&body, |used| used == variable);
+        assert_eq!(called(Local(1)), [0x0a00_0001]);
+        assert_eq!(called(Field(0x0400_0005)), [0x0a00_0003]);
+        assert!(called(Local(0)).is_empty());
     }
 
     #[test]

@@ -147,11 +147,21 @@ impl Metadata {
 
     /// TypeDef token of the type that declares a method.
     pub fn owner_of(&self, method: u32) -> u32 {
+        self.declaring_type(table::METHOD, 5, method)
+    }
+
+    /// TypeDef token of the type that declares a field.
+    pub fn owner_of_field(&self, field: u32) -> u32 {
+        self.declaring_type(table::FIELD, 4, field)
+    }
+
+    /// The type with a row of a table in the list that is in this column.
+    fn declaring_type(&self, members: usize, column: usize, token: u32) -> u32 {
         let (mut low, mut high) = (1, self.tables.rows(table::TYPE_DEF));
-        let place = self.tables.position_of_row(table::METHOD, row(method));
+        let place = self.tables.position_of_row(members, row(token));
         while low < high {
             let middle = low + (high - low).div_ceil(2);
-            if self.tables.cell(table::TYPE_DEF, middle, 5) <= place {
+            if self.tables.cell(table::TYPE_DEF, middle, column) <= place {
                 low = middle;
             } else {
                 high = middle - 1;

@@ -233,9 +233,9 @@ async fn unsupported_expressions_are_refused_by_name(runtime: Runtime) -> anyhow
     editor.finish().await
 }
 
-/// `this` of a `readonly` method, an `in` parameter, and the variables of `foreach` and `using` are copied
-/// for a call that may change them. `base` has the members of the base class, although the object's class
-/// overrides them.
+/// `this` of a `readonly` method, an `in` parameter, and the variables of `foreach` and `using`, also
+/// captured ones, are copied for a call that may change them. `base` has the members of the base class,
+/// although the object's class overrides them.
 async fn calls_have_the_receivers_of_csharp(runtime: Runtime) -> anyhow::Result<()> {
     let in_readonly = [
         ("Open.Bump()", "21"),
@@ -248,6 +248,14 @@ async fn calls_have_the_receivers_of_csharp(runtime: Runtime) -> anyhow::Result<
         ("held.Bump() + held.N", "61"),
     ];
     evaluate_at(runtime, ("expressions", "look"), without_compiler(), &in_readonly).await?;
+    let in_lambda = [
+        ("every.Bump() - every.N", "1"),
+        ("every.Next - every.N", "1"),
+        ("closed.Bump() + closed.N", "61"),
+        ("free.Bump() - free.N", "0"),
+        ("given", "2"),
+    ];
+    evaluate_at(runtime, ("expressions", "captured"), without_compiler(), &in_lambda).await?;
     let in_override = [
         ("base.Tell(\"a\", 2)", "\"rack a2\""),
         ("base[5]", "\"rack 5\""),

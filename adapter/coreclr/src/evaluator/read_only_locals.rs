@@ -7,32 +7,63 @@
 use std::rc::Rc;
 
 use clr_metadata::il::{self, IlVariable};
+use clr_metadata::metadata::Metadata;
 use clr_metadata::signature::Signature;
 
 use crate::modules::LoadedModule;
+use crate::names::is_generated;
 use crate::value_path::{Path, PathRoot, PathSegment};
 
-/// The variables that one method declares.
+/// Most methods that are searched for the assignment of a captured variable.
+const MAX_METHODS: usize = 1000;
+
+/// The variables that one method uses.
 pub(super) struct MethodVariables<'m> {
     pub(super) loaded: &'m Rc<LoadedModule>,
     pub(super) method: u32,
 }
 
 impl MethodVariables<'_> {
-    /// Whether a path is the variable of a `foreach` or `using` statement of the method.
+    /// Whether a path is the variable of a `foreach` or `using` statement.
     pub(super) fn is_read_only(&self, path: &Path) -> bool {
-        self.storage_of(path).and_then(|variable| self.is_assigned_once(variable)).unwrap_or(false)
+        let Some(variable) = self.storage_of(path) else { return false };
+        let mut methods = self.assigning_methods(variable).into_iter().take(MAX_METHODS);
+        methods.find_map(|method| self.is_assigned_once(method, variable)).unwrap_or(false)
     }
 
-    fn is_assigned_once(&self, variable: IlVariable) -> Option<bool> {
+    /// The methods that may assign a variable: this one, and for a captured variable those of the class
+    /// around, because a lambda or local function uses variables of the method around it.
+    fn assigning_methods(&self, variable: IlVariable) -> Vec<u32> {
+        let mut all = vec![self.method];
+        let Some(image) = self.loaded.image().filter(|_| matches!(variable, IlVariable::Field(_))) else {
+            return all;
+        };
+        let metadata = &image.metadata;
+        let mut class = metadata.owner_of(self.method);
+        while is_generated(metadata.simple_name(class))
+            && let Some(outer) = metadata.enclosing_type(class)
+        {
+            class = outer;
+        }
+        let generated =
+            metadata.nested_types(class).filter(|inner| is_generated(metadata.simple_name(*inner)));
+        all.extend([class].into_iter().chain(generated).flat_map(|class| metadata.methods(class)));
+        all
+    }
+
+    /// Whether a method assigns a variable in a `foreach` or `using` statement; `None` if it does not assign
+    /// it.
+    fn is_assigned_once(&self, method: u32, variable: IlVariable) -> Option<bool> {
         let metadata = &self.loaded.image()?.metadata;
-        let body = self.loaded.module.function(self.method).ok()?.il_bytes().ok()?;
+        let body = self.loaded.module.function(method).ok()?.il_bytes().ok()?;
         let size = u32::try_from(body.len()).ok()?;
-        let stores = il::stores(&body, variable);
-        let foreach = self.loaded.pdb.as_ref().ok()?.foreach_assignments(self.method, size);
+        let is_it = |used| is_same(metadata, used, variable);
+        let stores = il::stores(&body, is_it);
+        (!stores.is_empty()).then_some(())?;
+        let foreach = self.loaded.pdb.as_ref().ok()?.foreach_assignments(method, size);
         let is_foreach = stores.iter().any(|il| foreach.iter().any(|(from, end)| (*from..*end).contains(il)));
         let is_using = || {
-            let called = il::constrained_calls(&body, variable);
+            let called = il::constrained_calls(&body, is_it);
             called.into_iter().any(|token| {
                 let target = metadata.call_target(token);
                 target.is_some_and(|(_, name, _)| matches!(name, "Dispose" | "DisposeAsync"))
@@ -53,5 +84,20 @@ impl MethodVariables<'_> {
             (_, Some(PathSegment::Field { up: 0, token })) => Some(IlVariable::Field(*token)),
             _ => None,
         }
+    }
+}
+
+/// Whether an instruction uses this variable. The code of generic methods refers to the fields of their
+/// closures by name.
+fn is_same(metadata: &Metadata, used: IlVariable, variable: IlVariable) -> bool {
+    match (used, variable) {
+        (IlVariable::Field(used), IlVariable::Field(field)) if used >> 24 == 0x0a => {
+            let owner = metadata.simple_name(metadata.owner_of_field(field));
+            let owner = owner.split('`').next().unwrap_or(owner);
+            metadata
+                .call_target(used)
+                .is_some_and(|(class, name, _)| name == metadata.field_name(field) && class.contains(owner))
+        }
+        _ => used == variable,
     }
 }
