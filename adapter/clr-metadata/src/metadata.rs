@@ -8,6 +8,7 @@ pub mod signature_text;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use self::signature_text::{file_local, without_files};
 use crate::bytes::ByteReader;
 use crate::tables::type_def_or_ref;
 use crate::tables::{RowList, Tables, table};
@@ -57,6 +58,8 @@ pub struct ReadableProperty {
 pub struct Metadata {
     pub(crate) tables: Tables,
     pub(crate) extensions: OnceLock<HashMap<String, Vec<u32>>>,
+    pub(crate) extension_getters: OnceLock<HashMap<String, Vec<u32>>>,
+    file_types: OnceLock<HashMap<String, Vec<u32>>>,
     nesting: OnceLock<HashMap<u32, u32>>,
     types: OnceLock<HashMap<String, u32>>,
     properties: OnceLock<HashMap<u32, RowList>>,
@@ -78,6 +81,8 @@ impl Metadata {
         Self {
             tables,
             extensions: OnceLock::new(),
+            extension_getters: OnceLock::new(),
+            file_types: OnceLock::new(),
             nesting: OnceLock::new(),
             types: OnceLock::new(),
             properties: OnceLock::new(),
@@ -143,6 +148,17 @@ impl Metadata {
     pub fn base_name(&self, token: u32) -> Option<String> {
         let base = type_def_or_ref(self.tables.cell(table::TYPE_DEF, row(token), 3))?;
         matches!(base >> 24, 0x01 | 0x02).then(|| self.referenced_type(base))
+    }
+
+    /// The types of one file (`file class`) by their full names in the source.
+    pub fn file_types(&self) -> &HashMap<String, Vec<u32>> {
+        self.file_types.get_or_init(|| {
+            let mut found = HashMap::<String, Vec<u32>>::new();
+            for token in self.type_tokens().filter(|token| file_local(self.simple_name(*token)).is_some()) {
+                found.entry(without_files(&self.type_name(token))).or_default().push(token);
+            }
+            found
+        })
     }
 
     /// TypeDef token of the type that declares a method.

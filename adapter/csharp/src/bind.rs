@@ -4,7 +4,8 @@
 //!
 //! In reading order: [`system`] (type definitions), [`relations`] and [`type_text`], [`scope`], [`typed`]
 //! (the typed tree) and [`effects`]; then the binder: [`classification`], [`binder`], [`lookup`] and
-//! [`members`] with [`intrinsic_members`], [`dynamic_members`] and [`interface_member`], [`type_names`],
+//! [`members`] with [`intrinsic_members`], [`extension_properties`], [`dynamic_members`] and
+//! [`interface_member`], [`type_names`],
 //! [`conversions`], [`user_conversions`] and [`spans`], [`source_argument`] and [`arguments`], [`inference`],
 //! [`candidates`] and [`overloads`], [`calls`] and [`receivers`], [`operators`], [`unary`] and
 //! [`user_operators`], [`logical`] and [`equality`], [`elements`] and [`indexers`], [`creation`],
@@ -26,6 +27,7 @@ mod dynamic_members;
 pub(crate) mod effects;
 mod elements;
 mod equality;
+mod extension_properties;
 mod hoisted_values;
 mod indexers;
 mod inference;

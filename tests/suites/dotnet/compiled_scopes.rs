@@ -212,6 +212,19 @@ async fn every_scope_offers_its_names_without_a_compiler_too(runtime: Runtime) -
         }
         editor.check_results(&stop.frame, expected).await.with_context(|| format!("at {marker}"))?;
     }
+    editor.continue_to(&mut stop, (modern("Types.cs"), "file")).await?;
+    let of_the_file = [
+        ("Hidden.Answer + hidden.Value", "102"),
+        ("new Hidden { Value = 8 }.Value", "8"),
+        ("\"a\".Shouted.Shouted", "\"A!!\""),
+        ("new[] { hidden }.None", "false"),
+        ("\"a\".Shouted = \"b\"", "! CS0131"),
+    ];
+    editor.check_results(&stop.frame, &of_the_file).await.context("at file")?;
+    for (expression, value) in [("\"a\".Shouted", "\"A!\""), ("Hidden.Answer", "99")] {
+        let hover = json!({ "expression": expression, "frameId": stop.frame["id"], "context": "hover" });
+        assert_eq!(editor.ok("evaluate", hover).await?["result"], value, "{expression}");
+    }
     editor.continue_to(&mut stop, (modern("Types.cs"), "hidden")).await?;
     assert_eq!(stop.frame["name"], "Shapes.Hidden.Next(int number)");
     let own = [("step + number", "5"), ("this", "{Shapes.Hidden}")];

@@ -138,6 +138,30 @@ impl Metadata {
         })
     }
 
+    /// The getters of extension properties of C# by the names of the properties. The properties are declared
+    /// in types inside the static class, whose methods have their code.
+    pub fn extension_getters(&self) -> &HashMap<String, Vec<u32>> {
+        self.extension_getters.get_or_init(|| {
+            let mut found = HashMap::<String, Vec<u32>>::new();
+            let blocks = self.type_tokens().filter(|token| self.simple_name(*token).starts_with("<G>$"));
+            for (class, block) in blocks.filter_map(|block| Some((self.enclosing_type(block)?, block))) {
+                for property in self.property_infos(block) {
+                    let Some(getter) = property.getter.filter(|getter| !self.is_static(*getter)) else {
+                        continue;
+                    };
+                    let name = self.method_name(getter);
+                    let known = found.entry(property.name).or_default();
+                    for method in self.methods(class).filter(|method| self.method_name(*method) == name) {
+                        if !known.contains(&method) {
+                            known.push(method);
+                        }
+                    }
+                }
+            }
+            found
+        })
+    }
+
     /// Methods that have one of `attributes` (simple names), or whose type has one. Steps skip them.
     pub fn methods_with_attribute(&self, attributes: &[&str]) -> Vec<u32> {
         let mut found = Vec::new();

@@ -120,8 +120,12 @@ impl TypeProvider for ExpressionEvaluation<'_> {
     }
 
     fn find_from(&self, from: Def, full_name: &str) -> Option<Def> {
-        let found = self.session().program.types.type_seen_from(from.module, full_name);
-        found.map(|(loaded, token)| Def { module: loaded.id, token })
+        let session = self.session();
+        let types = &session.program.types;
+        types.file_type(from, full_name).or_else(|| {
+            let found = types.type_seen_from(from.module, full_name);
+            found.map(|(loaded, token)| Def { module: loaded.id, token })
+        })
     }
 
     fn is_visible_from(&self, from: Def, def: Def) -> bool {
@@ -143,8 +147,16 @@ impl TypeProvider for ExpressionEvaluation<'_> {
         self.session().program.types.is_namespace(name)
     }
 
+    fn namespaces_in(&self, space: &str) -> Vec<String> {
+        self.session().program.types.namespaces_in(space)
+    }
+
     fn extensions(&self, from: Option<Def>, name: &str) -> Vec<Rc<Method>> {
         self.session().program.types.extensions_seen_from(from, name)
+    }
+
+    fn extension_getters(&self, from: Option<Def>, property: &str) -> Vec<Rc<Method>> {
+        self.session().program.types.extension_getters_seen_from(from, property)
     }
 
     fn type_names(&self, within: Result<&str, Def>, prefix: &str) -> Vec<String> {

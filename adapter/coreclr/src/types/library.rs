@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use clr_metadata::members::{Access, PropertyInfo};
 use clr_metadata::metadata::Metadata;
+use clr_metadata::metadata::signature_text::file_local;
 use clr_metadata::signature::Signature;
 use cordebug::value::element;
 use rust_decimal::Decimal;
@@ -21,8 +22,6 @@ use crate::modules::LoadedModule;
 const BY_REF: &str = "System.Runtime.CompilerServices.IsByRefLikeAttribute";
 /// Most names that completions are chosen from.
 const MAX_NAMES: usize = 10_000;
-/// Most extension methods that completions offer.
-const MAX_EXTENSIONS: usize = 500;
 
 /// Cache of types read from metadata. A module that is loaded later may complete types that could not be
 /// found before, so the cache holds for this number of modules.
@@ -32,12 +31,12 @@ pub(crate) struct Library {
     infos: HashMap<Def, Option<Rc<TypeInfo>>>,
     members: HashMap<(Def, String), Rc<[Member]>>,
     indexers: HashMap<Def, Rc<[Rc<Property>]>>,
-    extensions: HashMap<String, Vec<Rc<Method>>>,
+    pub(super) extensions: HashMap<String, Vec<Rc<Method>>>,
 }
 
 impl ClrTypeSystem {
     /// The cache, emptied if modules were loaded since.
-    fn library(&self) -> std::cell::RefMut<'_, Library> {
+    pub(super) fn library(&self) -> std::cell::RefMut<'_, Library> {
         let mut library = self.library.borrow_mut();
         let count = self.modules.count();
         if library.modules != count {
@@ -266,77 +265,12 @@ impl ClrTypeSystem {
         types.iter().zip(names).enumerate().map(one).collect()
     }
 
-    /// Extension methods with this name: the user's and those of a few libraries; only if there are none,
-    /// those of all others, because that reads each file.
-    pub(crate) fn extensions_called(&self, name: &str) -> Vec<Rc<Method>> {
-        if let Some(known) = self.library().extensions.get(name) {
-            return known.clone();
-        }
-        let mut found = Vec::new();
-        for loaded in self.extended_modules(name) {
-            let Some(image) = loaded.image() else { continue };
-            for token in image.metadata.extensions().get(name).into_iter().flatten() {
-                let def = Def { module: loaded.id, token: image.metadata.owner_of(*token) };
-                found.extend(self.read_method(&loaded, def, *token).map(Rc::new));
-            }
-        }
-        self.library().extensions.insert(name.to_owned(), found.clone());
-        found
-    }
-
-    /// Extension methods visible to a module's code: its own hide those that another module declares in a
-    /// type of the same name.
-    pub(crate) fn extensions_seen_from(&self, from: Option<Def>, name: &str) -> Vec<Rc<Method>> {
-        let mut found = self.extensions_called(name);
-        let Some(from) = from else { return found };
-        let declared_in = |def: Def| self.type_info(def).map(|info| info.full_name.clone());
-        let nearest = |def: Def| {
-            let seen = self.type_seen_from(from.module, &declared_in(def)?);
-            seen.map(|(loaded, token)| Def { module: loaded.id, token })
-        };
-        found.retain(|method| nearest(method.owner).is_none_or(|nearest| nearest == method.owner));
-        found
-    }
-
-    fn extended_modules(&self, name: &str) -> Vec<Rc<LoadedModule>> {
-        let has_it = |loaded: &&Rc<LoadedModule>| {
-            loaded.image().is_some_and(|image| image.metadata.extensions().contains_key(name))
-        };
-        let is_near = |loaded: &&Rc<LoadedModule>| {
-            let stem = loaded.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let near = ["System.Linq", "System.Linq.Queryable", "System.Collections.Immutable"];
-            !loaded.is_framework() || near.contains(&stem.as_str())
-        };
-        let all = self.modules.all();
-        let mut found: Vec<Rc<LoadedModule>> = all.iter().filter(is_near).filter(has_it).cloned().collect();
-        if found.is_empty() {
-            found.extend(all.iter().filter(|loaded| !is_near(loaded)).filter(has_it).cloned());
-        }
-        found
-    }
-
-    /// The user's extension methods.
-    pub(crate) fn extensions_of_the_user(&self) -> Vec<Rc<Method>> {
-        let mut found = Vec::new();
-        for loaded in self.modules.all().iter().filter(|loaded| !loaded.is_framework()) {
-            let Some(image) = loaded.image() else { continue };
-            for token in image.metadata.extensions().values().flatten() {
-                if found.len() >= MAX_EXTENSIONS {
-                    return found;
-                }
-                let def = Def { module: loaded.id, token: image.metadata.owner_of(*token) };
-                found.extend(self.read_method(loaded, def, *token).map(Rc::new));
-            }
-        }
-        found
-    }
-
     /// The only user type with this name and arity, in any namespace.
     pub(crate) fn only_type(&self, name: &str) -> Option<Def> {
         let mut all = self.modules.all().iter().filter(|loaded| !loaded.is_framework()).flat_map(|loaded| {
             let metadata = loaded.image().map(|image| &image.metadata);
             let tokens = metadata.into_iter().flat_map(|metadata| {
-                metadata.type_tokens().filter(|token| metadata.simple_name(*token) == name)
+                metadata.type_tokens().filter(|token| source_name(metadata.simple_name(*token)) == name)
             });
             tokens.map(|token| Def { module: loaded.id, token }).collect::<Vec<_>>()
         });
@@ -363,7 +297,7 @@ impl ClrTypeSystem {
                 if !lies {
                     continue;
                 }
-                let name = metadata.simple_name(token);
+                let name = source_name(metadata.simple_name(token));
                 let name = name.split('`').next().unwrap_or(name);
                 // TypeAttributes: public, nested public, and all user types.
                 let is_visible = matches!(metadata.type_flags(token) & 7, 1 | 2) || !loaded.is_framework();
@@ -377,6 +311,11 @@ impl ClrTypeSystem {
         }
         found
     }
+}
+
+/// A type's name in the source: without the file of one that only its file knows.
+fn source_name(name: &str) -> &str {
+    file_local(name).unwrap_or(name)
 }
 
 /// All members of user types are accessible; of others only public and protected ones.

@@ -2,7 +2,11 @@
 //!
 //! Not here: types for the binder ([`super::library`]).
 
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::rc::Rc;
+
+use tandem_csharp::types::Def;
 
 use super::Ty;
 use crate::modules::LoadedModule;
@@ -79,6 +83,28 @@ impl ClrTypeSystem {
             })
     }
 
+    /// A type of one file (`file class`), by its full name in the source, for code of a class in that file.
+    pub(crate) fn file_type(&self, from: Def, full: &str) -> Option<Def> {
+        let loaded = self.modules.by_id(from.module)?;
+        let (metadata, pdb) = (&loaded.image()?.metadata, loaded.pdb.as_ref().ok()?);
+        let named = metadata.file_types().get(full)?;
+        let documents = |ty: u32| {
+            // The code of a state machine is in a class inside.
+            let classes = [ty].into_iter().chain(metadata.nested_types(ty));
+            let methods = classes.flat_map(|class| metadata.methods(class));
+            methods
+                .flat_map(|method| pdb.points(method).first().map(|point| point.document))
+                .collect::<Vec<_>>()
+        };
+        let own = documents(from.token);
+        let is_near = |ty: &&u32| match documents(**ty).as_slice() {
+            // Without code, only its name says which file it is in.
+            [] => own.iter().any(|document| is_of_file(metadata.simple_name(**ty), pdb.document(*document))),
+            all => all.iter().any(|document| own.contains(document)),
+        };
+        named.iter().find(is_near).map(|token| Def { module: from.module, token: *token })
+    }
+
     /// A type that a module references in another assembly, even if it has moved.
     pub(crate) fn type_in(
         &self,
@@ -117,6 +143,21 @@ impl ClrTypeSystem {
         Some(self.defined(&loaded, token, None, arguments))
     }
 
+    /// The first parts of the names of the namespaces below one; of the framework's only those with public
+    /// types.
+    pub(crate) fn namespaces_in(&self, space: &str) -> Vec<String> {
+        let prefix = if space.is_empty() { String::new() } else { format!("{space}.") };
+        let mut found = BTreeSet::new();
+        for loaded in self.modules.all() {
+            let Some(metadata) = loaded.image().map(|image| &image.metadata) else { continue };
+            let is_visible = |token: &u32| !loaded.is_framework() || metadata.is_public_type(*token);
+            let names = metadata.type_tokens().filter(is_visible).map(|token| metadata.namespace(token));
+            let below = names.filter_map(|name| name.strip_prefix(&prefix)?.split('.').next());
+            found.extend(below.filter(|name| !name.is_empty() && !name.starts_with('<')).map(str::to_owned));
+        }
+        found.into_iter().collect()
+    }
+
     /// Whether any type is in this namespace.
     pub(crate) fn is_namespace(&self, name: &str) -> bool {
         if NAMESPACES.contains(&name) {
@@ -132,6 +173,16 @@ impl ClrTypeSystem {
             })
         })
     }
+}
+
+/// Whether a type of one file has the name of this file in its own: `<Program>F…__Name`.
+fn is_of_file(name: &str, path: &str) -> bool {
+    let file = name.strip_prefix('<').and_then(|name| name.split_once(">F"));
+    let stem = Path::new(path).file_stem().unwrap_or_default().to_string_lossy();
+    file.is_some_and(|(file, _)| {
+        let mut letters = stem.chars().map(|letter| if letter.is_alphanumeric() { letter } else { '_' });
+        file.chars().all(|letter| letters.next() == Some(letter)) && letters.next().is_none()
+    })
 }
 
 /// A type that a module declares.

@@ -1,4 +1,4 @@
-//! Methods and properties of types, for calls.
+//! Methods and properties of types, for calls, and extension methods.
 //!
 //! Not here: fields of objects (`super::fields`).
 
@@ -6,13 +6,16 @@ use std::rc::Rc;
 
 use clr_metadata::members::PropertyInfo;
 use clr_metadata::metadata::Metadata;
-use tandem_csharp::bind::CallerPart;
+use tandem_csharp::bind::{CallerPart, Method};
+use tandem_csharp::types::Def;
 
 use super::Ty;
 use super::ty::OBJECT;
 use crate::modules::LoadedModule;
 use crate::types::ClrTypeSystem;
 
+/// Most extension methods that completions offer.
+const MAX_EXTENSIONS: usize = 500;
 const READ_ONLY: &str = "System.Runtime.CompilerServices.IsReadOnlyAttribute";
 
 /// A property with its declaring type.
@@ -131,5 +134,89 @@ impl ClrTypeSystem {
             list.push(OBJECT);
         }
         list
+    }
+
+    /// Extension methods with this name: the user's and those of a few libraries; only if there are none,
+    /// those of all others, because that reads each file.
+    pub(crate) fn extensions_called(&self, name: &str) -> Vec<Rc<Method>> {
+        if let Some(known) = self.library().extensions.get(name) {
+            return known.clone();
+        }
+        let mut found = Vec::new();
+        for loaded in self.extended_modules(name) {
+            let Some(image) = loaded.image() else { continue };
+            for token in image.metadata.extensions().get(name).into_iter().flatten() {
+                let def = Def { module: loaded.id, token: image.metadata.owner_of(*token) };
+                found.extend(self.read_method(&loaded, def, *token).map(Rc::new));
+            }
+        }
+        self.library().extensions.insert(name.to_owned(), found.clone());
+        found
+    }
+
+    /// Extension methods visible to a module's code: its own hide those that another module declares in a
+    /// type of the same name.
+    pub(crate) fn extensions_seen_from(&self, from: Option<Def>, name: &str) -> Vec<Rc<Method>> {
+        self.nearest(from, self.extensions_called(name))
+    }
+
+    fn nearest(&self, from: Option<Def>, mut found: Vec<Rc<Method>>) -> Vec<Rc<Method>> {
+        let Some(from) = from else { return found };
+        let declared_in = |def: Def| self.type_info(def).map(|info| info.full_name.clone());
+        let nearest = |def: Def| {
+            let seen = self.type_seen_from(from.module, &declared_in(def)?);
+            seen.map(|(loaded, token)| Def { module: loaded.id, token })
+        };
+        found.retain(|method| nearest(method.owner).is_none_or(|nearest| nearest == method.owner));
+        found
+    }
+
+    /// Getters of the extension properties of this name, in the user's modules.
+    pub(crate) fn extension_getters_seen_from(&self, from: Option<Def>, name: &str) -> Vec<Rc<Method>> {
+        let found =
+            self.methods_of_the_user(|metadata| metadata.extension_getters().get(name).into_iter().flatten());
+        self.nearest(from, found)
+    }
+
+    fn extended_modules(&self, name: &str) -> Vec<Rc<LoadedModule>> {
+        let has_it = |loaded: &&Rc<LoadedModule>| {
+            loaded.image().is_some_and(|image| image.metadata.extensions().contains_key(name))
+        };
+        let is_near = |loaded: &&Rc<LoadedModule>| {
+            let stem = loaded.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let near = ["System.Linq", "System.Linq.Queryable", "System.Collections.Immutable"];
+            !loaded.is_framework() || near.contains(&stem.as_str())
+        };
+        let all = self.modules.all();
+        let mut found: Vec<Rc<LoadedModule>> = all.iter().filter(is_near).filter(has_it).cloned().collect();
+        if found.is_empty() {
+            found.extend(all.iter().filter(|loaded| !is_near(loaded)).filter(has_it).cloned());
+        }
+        found
+    }
+
+    /// The user's extension methods, and getters of extension properties.
+    pub(crate) fn extensions_of_the_user(&self) -> Vec<Rc<Method>> {
+        self.methods_of_the_user(|metadata| {
+            metadata.extensions().values().chain(metadata.extension_getters().values()).flatten()
+        })
+    }
+
+    fn methods_of_the_user<'m, I: IntoIterator<Item = &'m u32>>(
+        &'m self,
+        tokens: impl Fn(&'m Metadata) -> I,
+    ) -> Vec<Rc<Method>> {
+        let mut found = Vec::new();
+        for loaded in self.modules.all().iter().filter(|loaded| !loaded.is_framework()) {
+            let Some(image) = loaded.image() else { continue };
+            for token in tokens(&image.metadata) {
+                if found.len() >= MAX_EXTENSIONS {
+                    return found;
+                }
+                let def = Def { module: loaded.id, token: image.metadata.owner_of(*token) };
+                found.extend(self.read_method(loaded, def, *token).map(Rc::new));
+            }
+        }
+        found
     }
 }

@@ -116,7 +116,8 @@ impl Binder<'_> {
         if let Some(of) = &group.of
             && !group.is_base
         {
-            let (found, methods) = self.extension_methods(of, group, given, span)?;
+            let methods = self.types.system.extensions(self.place(), &group.name);
+            let (found, methods) = self.extension_methods(methods, of, &group.types, given, span)?;
             if let Some((candidate, given)) = found {
                 let group = MethodGroup { of: None, ..group.clone() };
                 return self.call_candidate(candidate, &group, &given, span);
@@ -219,28 +220,24 @@ impl Binder<'_> {
         Ok((best, all))
     }
 
-    /// The best extension method: from namespaces in scope, otherwise a public one from any.
+    /// The best of several extension methods: from namespaces in scope, otherwise a public one from any.
     #[allow(
         clippy::type_complexity,
         reason = "a candidate with its arguments, and the methods it was chosen among"
     )]
-    fn extension_methods<'e>(
+    pub(super) fn extension_methods<'e>(
         &self,
+        methods: Vec<Rc<Method>>,
         of: &Typed,
-        group: &MethodGroup,
+        types: &[Ty],
         given: &[SourceArgument<'e>],
         span: Span,
     ) -> Bind<(Option<(OverloadCandidate, Vec<SourceArgument<'e>>)>, Vec<(Rc<Method>, Ty)>)> {
-        let methods: Vec<(Rc<Method>, Ty)> = self
-            .types
-            .system
-            .extensions(self.place(), &group.name)
-            .into_iter()
-            .map(|method| {
-                let owner = self.types.make(method.owner, Vec::new());
-                (method, owner)
-            })
-            .collect();
+        let with_owner = |method: Rc<Method>| {
+            let owner = self.types.make(method.owner, Vec::new());
+            (method, owner)
+        };
+        let methods: Vec<(Rc<Method>, Ty)> = methods.into_iter().map(with_owner).collect();
         if methods.is_empty() {
             return Ok((None, methods));
         }
@@ -253,7 +250,7 @@ impl Binder<'_> {
         let methods: Vec<(Rc<Method>, Ty)> =
             methods.into_iter().filter(|method| method.0.is_public || near(&method)).collect();
         for methods in [&in_sight, &methods] {
-            let mut candidates = self.applicable(methods, &group.types, &all);
+            let mut candidates = self.applicable(methods, types, &all);
             candidates.retain(|one| !one.converts_number(&of.ty));
             if let Some(best) = self.best(candidates, &all, span)? {
                 return Ok((Some((best, all)), Vec::new()));
@@ -284,7 +281,7 @@ impl Binder<'_> {
         is_any.then_some(all)
     }
 
-    fn call_candidate(
+    pub(super) fn call_candidate(
         &mut self,
         candidate: OverloadCandidate,
         group: &MethodGroup,
@@ -333,7 +330,8 @@ impl Binder<'_> {
         if let Some((a, b)) = compared_references(&candidate.method, &arguments) {
             return Ok(Typed::new(TypedKind::Same(a.clone().boxed(), b.clone().boxed()), ty, span));
         }
-        let call = TypedCall { of, method: candidate.method, arguments, is_base: group.is_base };
+        let (method, is_base) = (candidate.method, group.is_base);
+        let call = TypedCall { of, method, arguments, is_base, is_getter: false };
         Ok(Typed::new(TypedKind::Call(Box::new(call)), ty, span))
     }
 

@@ -86,7 +86,9 @@ pub fn complete(
     let mut found = match &scope.of {
         Some(Classification::Value(value)) => binder.members_to_offer(value),
         Some(Classification::Type(ty)) => binder.statics_to_offer(ty, word),
-        Some(Classification::Namespace(space)) => binder.types_to_offer(space, word),
+        Some(Classification::Namespace(space)) => {
+            [binder.types_to_offer(space, word), binder.namespaces_to_offer(space)].concat()
+        }
         Some(Classification::Group(_)) => Vec::new(),
         None => binder.names_to_offer(&scope.locals, word),
     };
@@ -148,7 +150,10 @@ impl Binder<'_> {
                 let types = inference.arguments(std::slice::from_ref(&pair)).unwrap_or_default();
                 let receiver_type = first.ty.with(&[], &types);
                 if !receiver_type.is_open() && self.implicit_conversion(value, &receiver_type).is_some() {
-                    found.push(completion(&*method.name, "method"));
+                    found.push(match method.name.strip_prefix("get_") {
+                        Some(property) => completion(property, "property"),
+                        None => completion(&*method.name, "method"),
+                    });
                 }
             }
         }
@@ -199,12 +204,13 @@ impl Binder<'_> {
     }
 
     fn types_to_offer(&self, space: &str, word: &str) -> Vec<Completion> {
-        self.types
-            .system
-            .type_names(Ok(space), word)
-            .into_iter()
-            .map(|name| completion(name, "class"))
-            .collect()
+        let types = self.types.system.type_names(Ok(space), word);
+        types.into_iter().map(|name| completion(name, "class")).collect()
+    }
+
+    fn namespaces_to_offer(&self, space: &str) -> Vec<Completion> {
+        let spaces = self.types.system.namespaces_in(space);
+        spaces.into_iter().map(|name| completion(name, "module")).collect()
     }
 
     fn names_to_offer(&self, locals: &[Rc<str>], word: &str) -> Vec<Completion> {

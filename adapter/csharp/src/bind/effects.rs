@@ -49,6 +49,7 @@ impl Typed {
     fn own_effect(&self) -> Effects {
         match &self.kind {
             TypedKind::Property(..) | TypedKind::Indexer(..) => Effects::Getters,
+            TypedKind::Call(call) if call.is_getter => Effects::Getters,
             TypedKind::Call(_)
             | TypedKind::New(..)
             | TypedKind::NewArray { .. }

@@ -444,6 +444,16 @@ impl TypeProvider for FakeTypes {
         self.extensions.borrow().iter().filter(|method| *method.name == *name).cloned().collect()
     }
 
+    fn namespaces_in(&self, space: &str) -> Vec<String> {
+        let prefix = if space.is_empty() { String::new() } else { format!("{space}.") };
+        let first = |full: &str| Some(full.strip_prefix(&prefix)?.split('.').next()?.to_owned());
+        self.infos.iter().filter_map(|info| first(&info.namespace)).filter(|name| !name.is_empty()).collect()
+    }
+
+    fn extension_getters(&self, from: Option<Def>, property: &str) -> Vec<Rc<Method>> {
+        self.extensions(from, &format!("get_{property}"))
+    }
+
     fn type_names(&self, within: Result<&str, Def>, prefix: &str) -> Vec<String> {
         let fits = |info: &&Rc<TypeInfo>| {
             let lies = match within {
@@ -456,7 +466,7 @@ impl TypeProvider for FakeTypes {
     }
 
     fn all_extensions(&self) -> Vec<Rc<Method>> {
-        self.extensions(None, "Twice")
+        [self.extensions(None, "Twice"), self.extension_getters(None, "Words")].concat()
     }
 
     fn runtime_type(&self, of: &Typed) -> Option<Ty> {

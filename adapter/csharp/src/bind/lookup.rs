@@ -66,7 +66,7 @@ impl Binder<'_> {
                 return Ok(Some(part));
             }
         }
-        Ok(self.types.system.is_namespace(text).then(|| Classification::Namespace(text.to_string())))
+        Ok(self.namespace_in_scope(text).map(Classification::Namespace))
     }
 
     /// A variable of the expression or of the scope.
@@ -137,11 +137,10 @@ impl Binder<'_> {
             }
             around = self.enclosing(&class);
         }
-        let full_name = |space: String| if space.is_empty() { own.clone() } else { format!("{space}.{own}") };
         let mut found = self
             .namespaces_in_scope()
             .into_iter()
-            .filter_map(|space| self.find_type_in_scope(&full_name(space)))
+            .filter_map(|space| self.find_type_in_scope(&join(&space, &own)))
             .peekable();
         // Internals of other assemblies hide nothing. A user who debugs may still name one.
         let first = found.peek().copied();
@@ -171,6 +170,20 @@ impl Binder<'_> {
     /// Namespaces whose types are in scope: those around the code from the inside out, imported
     /// ones, and common ones.
     pub(super) fn namespaces_in_scope(&self) -> Vec<String> {
+        let mut spaces = self.namespaces_around();
+        spaces.extend(self.scope.imports.namespaces.iter().cloned());
+        spaces.extend(COMMON_NAMESPACES.map(str::to_owned));
+        spaces
+    }
+
+    /// The namespace of this name in one around the code.
+    pub(super) fn namespace_in_scope(&self, name: &str) -> Option<String> {
+        let mut full_names = self.namespaces_around().into_iter().map(|space| join(&space, name));
+        full_names.find(|full| self.types.system.is_namespace(full))
+    }
+
+    /// The namespaces around the code, from the inside out; the last is the global one.
+    pub(super) fn namespaces_around(&self) -> Vec<String> {
         let mut spaces = Vec::new();
         if let Some(info) = self.scope.class.as_ref().and_then(|class| self.types.info(class)) {
             let mut space = info.namespace.to_string();
@@ -180,8 +193,6 @@ impl Binder<'_> {
             }
         }
         spaces.push(String::new());
-        spaces.extend(self.scope.imports.namespaces.iter().cloned());
-        spaces.extend(COMMON_NAMESPACES.map(str::to_owned));
         spaces
     }
 
@@ -222,7 +233,7 @@ impl Binder<'_> {
         types: Vec<Ty>,
         open: usize,
     ) -> Option<Classification> {
-        let full = if space.is_empty() { name.to_owned() } else { format!("{space}.{name}") };
+        let full = join(space, name);
         let arity = types.len().max(open);
         let own = if arity > 0 { format!("{full}`{arity}") } else { full.clone() };
         match self.find_type_in_scope(&own) {
@@ -287,4 +298,9 @@ impl Binder<'_> {
         }
         Ok(Typed::new(TypedKind::Constant(Constant::Text(name.to_string())), STRING, span))
     }
+}
+
+/// A name in a namespace; the global one has no name.
+fn join(space: &str, name: &str) -> String {
+    if space.is_empty() { name.to_owned() } else { format!("{space}.{name}") }
 }

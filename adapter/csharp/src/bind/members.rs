@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::binder::{Bind, Binder, leave_to_compiler, reject};
 use super::classification::Classification;
 use super::dynamic_members::member_of_dynamic;
+use super::extension_properties::extension_property;
 use super::interface_member::InterfaceMember;
 use super::intrinsic_members::intrinsic_member;
 use super::receivers::Receivers;
@@ -120,6 +121,11 @@ impl Binder<'_> {
         }
         if let Some(part) = self.constrained_member(&of, name, types, span)? {
             return Ok(part);
+        }
+        if types.is_empty()
+            && let Some(value) = extension_property(self, &of, name, span)?
+        {
+            return Ok(Classification::Value(value));
         }
         // The run-time type may have more members than the declared one.
         let narrow = self.narrow(&of);

@@ -280,9 +280,21 @@ pub trait TypeProvider {
     /// Whether a type is in this namespace or below it.
     fn is_namespace(&self, name: &str) -> bool;
 
+    /// The first parts of the names of the namespaces below this one.
+    fn namespaces_in(&self, space: &str) -> Vec<String> {
+        let _ = space;
+        Vec::new()
+    }
+
     /// Extension methods of this name, in all modules, as code of the type `from` finds them. Those of its
     /// module hide the same ones of other modules.
     fn extensions(&self, from: Option<Def>, name: &str) -> Vec<Rc<Method>>;
+
+    /// The getters of extension properties of this name, as code of the type `from` finds them.
+    fn extension_getters(&self, from: Option<Def>, property: &str) -> Vec<Rc<Method>> {
+        let _ = (from, property);
+        Vec::new()
+    }
 
     /// Names without arity of types in a namespace, or nested in a type, that begin with
     /// `prefix`. Ignores case.

@@ -115,6 +115,6 @@ impl Binder<'_> {
         if let Some((_, space)) = aliases.iter().find(|(alias, _)| *alias == *name.text) {
             return Some(Classification::Namespace(space.clone()));
         }
-        self.types.system.is_namespace(&name.text).then(|| Classification::Namespace(name.text.to_string()))
+        self.namespace_in_scope(&name.text).map(Classification::Namespace)
     }
 }

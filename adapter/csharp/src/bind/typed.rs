@@ -82,6 +82,8 @@ pub(crate) struct TypedCall {
     pub(crate) arguments: Vec<PassedArgument>,
     /// Whether it is called as `base.M()`, without virtual dispatch.
     pub(crate) is_base: bool,
+    /// Whether it is the getter of an extension property.
+    pub(crate) is_getter: bool,
 }
 
 /// The kind of a conversion; its target is the type of the node.

@@ -182,6 +182,6 @@ fn checked_name(name: &str) -> Option<String> {
 
 fn static_call(best: OverloadCandidate, arguments: Vec<PassedArgument>, span: Span) -> Typed {
     let ty = best.method.result.direct().clone();
-    let call = TypedCall { of: None, method: best.method, arguments, is_base: false };
+    let call = TypedCall { of: None, method: best.method, arguments, is_base: false, is_getter: false };
     Typed::new(TypedKind::Call(Box::new(call)), ty, span)
 }

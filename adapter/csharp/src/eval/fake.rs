@@ -318,6 +318,9 @@ impl TypeProvider for FakeProgram {
     fn extensions(&self, from: Option<Def>, name: &str) -> Vec<Rc<Method>> {
         self.world.extensions(from, name)
     }
+    fn extension_getters(&self, from: Option<Def>, property: &str) -> Vec<Rc<Method>> {
+        self.world.extension_getters(from, property)
+    }
     fn type_names(&self, within: Result<&str, Def>, prefix: &str) -> Vec<String> {
         self.world.type_names(within, prefix)
     }
@@ -572,6 +575,7 @@ impl EvaluationTarget for FakeProgram {
                 )
             }
             ("Join", ..) => TypedValue::text(format!("joined {}", arguments.len())),
+            ("get_Words", _, [of]) => TypedValue::int(self.shown(of).split(' ').count() as i32),
             ("Twice", _, [of]) => TypedValue::text(self.shown(of).trim_matches('"').repeat(2)),
             ("IsLetter", _, [of]) => TypedValue::bool((97..123).contains(&self.number(of))),
             ("Add", None, [a, b, c]) => TypedValue::int(self.number(a) + self.number(b) + self.number(c)),
