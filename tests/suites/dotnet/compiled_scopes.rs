@@ -157,6 +157,7 @@ async fn every_scope_offers_its_names_without_a_compiler_too(runtime: Runtime) -
                 ("nameof(limit)", "\"limit\""),
                 ("lambda", "{System.Func<int, int>: Scenes.Service.Run.<lambda>(int number)}"),
                 ("limt", "! CS0103: The name 'limt' does not exist"),
+                ("Add(1, own)", "! the local function `Add` needs the C# compiler of a .NET SDK"),
             ],
         ),
         (

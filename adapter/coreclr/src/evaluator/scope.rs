@@ -16,7 +16,7 @@ use crate::expression_binding::ResolvedScope;
 use crate::func_eval::EvalContext;
 use crate::methods::find_source_name;
 use crate::modules::LoadedModule;
-use crate::names::is_generated;
+use crate::names::{is_closure, is_generated};
 use crate::stop_context::StopContext;
 use crate::types::Ty;
 use crate::types::members::is_readonly_method;
@@ -103,6 +103,9 @@ impl StopContext<'_> {
         sight.scope.type_parameters = self.type_parameters_at(thread, frame);
         sight.scope.constraints = self.constraints_at(thread, frame);
         sight.scope.imports = self.imports_for(thread, frame);
+        if text.is_empty() || text.contains('(') {
+            sight.scope.local_functions = self.local_functions_at(thread, frame);
+        }
         if text.contains(['(', '[']) {
             sight.scope.caller = self.caller_at(thread, frame);
             sight.scope.text = Some(text.into());
@@ -125,6 +128,20 @@ impl StopContext<'_> {
             Some((i32::try_from(point.line).ok()?, pdb.document(point.document).into()))
         });
         Some(Caller { member: caller_name(metadata.method_name(written)).into(), position })
+    }
+
+    /// The names of the local functions of a frame's method, also inside its lambdas and local functions.
+    fn local_functions_at(&self, thread: u32, frame: usize) -> Vec<Rc<str>> {
+        let Some((loaded, method, _)) = self.code_at(thread, frame) else { return Vec::new() };
+        let Some(metadata) = loaded.image().map(|image| &image.metadata) else { return Vec::new() };
+        let written = find_source_name(metadata, loaded.pdb.as_ref().ok(), method);
+        let own = outermost(metadata.method_name(written.method));
+        let closures =
+            metadata.nested_types(written.owner).filter(|token| is_closure(metadata.simple_name(*token)));
+        let methods = [written.owner].into_iter().chain(closures).flat_map(|token| metadata.methods(token));
+        let names = methods.map(|method| metadata.method_name(method)).filter(|name| outermost(name) == own);
+        let local = |name: &str| Some(Rc::from(name.rsplit_once(">g__")?.1.split('|').next()?));
+        names.filter_map(local).collect()
     }
 
     /// The type a variable was declared with, and whether that was `dynamic`.
@@ -210,17 +227,20 @@ fn mentions(text: &str, name: &str) -> bool {
     text.is_empty() || text.contains(name)
 }
 
-/// The name that a method passes as `CallerMemberName`: a lambda that of its member, an accessor that of its
-/// property.
-fn caller_name(method: &str) -> &str {
+/// The method around a lambda or local function, however deep: `Main` of `<<Main>b__0_1>g__Local|1`.
+fn outermost(method: &str) -> &str {
     let inside = method.strip_prefix('<').and_then(|inside| {
         // The outermost one is the last.
         let end = inside.rfind(">b__").max(inside.rfind(">g__"))?;
         inside.get(..end)
     });
-    if let Some(inside) = inside {
-        return caller_name(inside);
-    }
+    inside.map_or(method, outermost)
+}
+
+/// The name that a method passes as `CallerMemberName`: a lambda that of its member, an accessor that of its
+/// property.
+fn caller_name(method: &str) -> &str {
+    let method = outermost(method);
     let accessor = ["get_", "set_", "add_", "remove_"].iter().find_map(|prefix| method.strip_prefix(prefix));
     accessor.filter(|name| !name.is_empty()).unwrap_or(method)
 }

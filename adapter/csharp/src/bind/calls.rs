@@ -71,6 +71,10 @@ impl Binder<'_> {
             true => value,
             false => match self.narrow(&value).filter(|narrow| self.types.is_delegate(&narrow.ty)) {
                 Some(narrow) => narrow,
+                // The debugger does not read the types of function pointers.
+                None if value.ty == Ty::Other => {
+                    return reject("CS0149", "A value whose type is not known cannot be called", value.span);
+                }
                 None => {
                     return reject("CS0149", "Method name expected: the value is not a delegate", value.span);
                 }

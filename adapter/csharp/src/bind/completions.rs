@@ -233,6 +233,8 @@ impl Binder<'_> {
         for ty in &scope.imports.statics {
             self.declared_members(ty, true, &mut found);
         }
+        found.extend(scope.local_functions.iter().map(|name| completion(&**name, "method")));
+        found.extend(self.namespaces_around().iter().flat_map(|space| self.namespaces_to_offer(space)));
         found.extend(KEYWORDS.map(|word| completion(word, "keyword")));
         let mut spaces = self.namespaces_in_scope();
         spaces.extend(COMMON_NAMESPACES.iter().map(|space| (*space).to_owned()));

@@ -17,7 +17,16 @@ impl Binder<'_> {
     /// Binds the element access `of[arguments]`.
     pub(super) fn index(&mut self, of: &Expr, arguments: &[Argument], span: Span) -> Bind<Typed> {
         let is_base = matches!(of.kind, ExprKind::Base);
-        let of = self.value(of)?;
+        let of = match self.part(of)? {
+            // `(List<int>)[1, 2]` is a cast.
+            Classification::Type(_) if matches!(of.kind, ExprKind::Paren(_)) => {
+                return leave_to_compiler("a collection expression", span);
+            }
+            part => self.require_value(part, of.span)?,
+        };
+        if of.is_void() {
+            return reject("CS0815", "A call that returns void has no value", of.span);
+        }
         if of.is_null() {
             return reject("CS0021", "Cannot apply indexing with [] to an expression of type '<null>'", span);
         }
@@ -254,6 +263,9 @@ impl Binder<'_> {
         if of.ty == STRING || matches!(of.ty, Ty::Vector(_)) {
             let ty = of.ty.clone();
             return Ok(Typed::new(TypedKind::Slice(of.boxed(), start.boxed(), end.boxed()), ty, span));
+        }
+        if self.contiguous_elements(&of.ty).is_some() {
+            return leave_to_compiler("a slice of an inline array", span);
         }
         let (from, to) = (self.slot(), self.slot());
         let number = |slot: u32| Typed::new(TypedKind::Slot(slot), INT, span);

@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use super::binder::{Bind, Binder, reject};
+use super::binder::{Bind, Binder, leave_to_compiler, reject};
 use super::classification::{Classification, MethodGroup};
 use super::scope::COMMON_NAMESPACES;
 use super::typed::{ConversionKind, Typed, TypedKind};
@@ -19,6 +19,9 @@ impl Binder<'_> {
         let types = name.arguments.iter().map(|ty| self.type_of_name(ty)).collect::<Bind<Vec<_>>>()?;
         match self.lookup_name(name, &types)? {
             Some(part) => Ok(part),
+            None if self.scope.local_functions.contains(&name.text) => {
+                leave_to_compiler(format!("the local function `{}`", name.text), name.span)
+            }
             None => reject(
                 "CS0103",
                 format!("The name '{}' does not exist in the current context", name.text),

@@ -69,6 +69,8 @@ pub struct Scope {
     pub caller: Option<Caller>,
     /// The text of the expression, for parameters that get a part of it.
     pub text: Option<Rc<str>>,
+    /// The local functions of the code's method, whose names in the metadata an expression cannot use.
+    pub local_functions: Vec<Rc<str>>,
     /// The type of the exception that the thread throws.
     pub exception: Option<Ty>,
 }

@@ -110,7 +110,7 @@ namespace Tandem.Compiler
                 var name = Text.Substring(finding.Start, finding.End - finding.Start);
                 if (Variables.Any(variable => variable.Name == name && variable.Spelled == null))
                 {
-                    finding.Message = $"The variable '{name}' is of a type that cannot be used here: C# has no name for it, or its assembly is not loaded";
+                    finding.Message = $"The variable '{name}' is of a type that cannot be used here: a function pointer, a type without a name in C#, or one whose assembly is not loaded";
                 }
             }
             foreach (var finding in findings.Where(finding => finding.Message.Contains("__")))
