@@ -110,6 +110,11 @@ pub(super) fn is_generated(simple: &str) -> bool {
         || simple.starts_with("VB$StateMachine_")
 }
 
+/// Whether a compiler of C# or Visual Basic gives this name to an anonymous type.
+pub(super) fn is_anonymous(name: &str) -> bool {
+    ["<>f__AnonymousType", "VB$AnonymousType_"].iter().any(|beginning| name.starts_with(beginning))
+}
+
 /// `List` for ``System.Collections.Generic.List`1``: without the number of generic parameters, and without
 /// the file of a type that only its file knows.
 pub(super) fn without_arity(name: &str) -> String {

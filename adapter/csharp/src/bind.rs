@@ -9,9 +9,12 @@
 //! [`conversions`], [`user_conversions`] and [`spans`], [`source_argument`] and [`arguments`], [`inference`],
 //! [`candidates`] and [`overloads`], [`calls`] and [`receivers`], [`operators`], [`unary`] and
 //! [`user_operators`], [`logical`] and [`equality`], [`elements`] and [`indexers`], [`creation`],
-//! [`assignment`] with [`hoisted_values`] and [`deconstruction`], [`patterns`], [`conditional`], [`lambdas`]
-//! and [`statements`], [`sequences`] and [`queries`], [`completions`].
+//! [`anonymous_objects`] and [`anonymous_types`], [`assignment`] with [`hoisted_values`] and
+//! [`deconstruction`], [`patterns`], [`conditional`], [`lambdas`] and [`statements`],
+//! [`sequences`] and [`queries`], [`completions`].
 
+mod anonymous_objects;
+mod anonymous_types;
 mod arguments;
 mod assignment;
 mod binder;

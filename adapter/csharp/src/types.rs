@@ -39,33 +39,42 @@ pub struct Def {
 /// Names of a tuple's elements. They are not part of a type's identity: tuples that differ
 /// only in names are equal.
 #[derive(Debug, Clone, Default)]
-pub struct TupleNames(Option<Rc<[Option<Rc<str>>]>>);
+pub struct TupleNames {
+    all: Option<Rc<[Option<Rc<str>>]>>,
+    /// Whether the tuple has the members of an anonymous object whose type the program does not have.
+    is_anonymous: bool,
+}
 
 impl TupleNames {
     /// Names for each element, with the elements of nested tuples in sequence; empty if
     /// no element has a name.
     pub fn new(names: Vec<Option<Rc<str>>>) -> Self {
-        Self(names.iter().any(Option::is_some).then(|| names.into()))
+        Self { all: names.iter().any(Option::is_some).then(|| names.into()), is_anonymous: false }
+    }
+
+    /// Names of the properties of an anonymous type that the program does not have.
+    pub(crate) fn anonymous(names: Vec<Rc<str>>) -> Self {
+        Self { all: Some(names.into_iter().map(Some).collect()), is_anonymous: true }
     }
 
     /// The name of an element, by its position from 0.
     pub fn name(&self, at: usize) -> Option<&str> {
-        self.0.as_ref()?.get(at)?.as_deref()
+        self.all.as_ref()?.get(at)?.as_deref()
     }
 
     /// The position of the element of this name.
     pub fn position(&self, name: &str) -> Option<usize> {
-        self.0.as_ref()?.iter().position(|known| known.as_deref() == Some(name))
+        self.all.as_ref()?.iter().position(|known| known.as_deref() == Some(name))
     }
 
     /// Whether any element has a name.
     pub fn is_some(&self) -> bool {
-        self.0.is_some()
+        self.all.is_some()
     }
 
     /// The names of all elements; empty if no element has a name.
     pub fn all(&self) -> impl Iterator<Item = Option<&str>> {
-        self.0.iter().flat_map(|names| names.iter().map(Option::as_deref))
+        self.all.iter().flat_map(|names| names.iter().map(Option::as_deref))
     }
 }
 
@@ -288,6 +297,23 @@ impl Ty {
             Self::Named(named) if named.names.is_some() => Some(&named.names),
             _ => None,
         }
+    }
+
+    /// Whether it replaces an anonymous type that the program does not have: only its members are meant.
+    pub(crate) fn replaces_anonymous(&self) -> bool {
+        self.names().is_some_and(|names| names.is_anonymous)
+    }
+
+    /// Whether such a type is it or a part of it.
+    pub(crate) fn contains_anonymous(&self) -> bool {
+        self.replaces_anonymous()
+            || match self {
+                Self::Named(named) => named.arguments.iter().any(Self::contains_anonymous),
+                Self::Vector(of) | Self::Array(of, _) | Self::Pointer(of) | Self::Reference(of) => {
+                    of.contains_anonymous()
+                }
+                _ => false,
+            }
     }
 
     /// The kind of a primitive.

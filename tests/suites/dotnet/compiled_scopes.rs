@@ -41,6 +41,7 @@ async fn every_scope_offers_its_names(runtime: Runtime) -> anyhow::Result<()> {
                 ("this.own + name.Count(c => c == 's')", "11"),
                 ("ToString() + name.Count(c => true)", "\"Scenes.Service3\""),
                 ("nameof(own) + nameof(limit) + name.Count(c => true)", "\"ownlimit3\""),
+                ("new { limit }.limit + (limit, 1).limit + name.Count(c => true)", "21"),
                 // Names that the expression declares hide those of the frame.
                 ("from own in new[] { 1, 2 } select own + limit", "Count = 2"),
                 ("new[] { 1, 2 }.Select(given => given + limit).Sum()", "21"),

@@ -23,8 +23,9 @@ use tandem_engine::builds;
 use tandem_process::SpawnSpec;
 
 /// The source files, by name.
-const SOURCES: [(&str, &str); 18] = [
+const SOURCES: [(&str, &str); 19] = [
     ("Access.cs", include_str!("helper/Access.cs")),
+    ("Anonymous.cs", include_str!("helper/Anonymous.cs")),
     ("Attempt.cs", include_str!("helper/Attempt.cs")),
     ("Bundle.cs", include_str!("helper/Bundle.cs")),
     ("Expression.cs", include_str!("helper/Expression.cs")),

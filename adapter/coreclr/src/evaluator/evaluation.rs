@@ -132,6 +132,10 @@ impl TypeProvider for ExpressionEvaluation<'_> {
         self.session().program.types.is_visible_from(from.module, def.module, def.token)
     }
 
+    fn anonymous_type(&self, from: Option<Def>, properties: &[Rc<str>]) -> Option<Def> {
+        self.session().program.types.anonymous_type(from.map(|from| from.module), properties)
+    }
+
     fn find_nested(&self, def: Def, name: &str) -> Option<Def> {
         let loaded = self.session().program.types.modules.by_id(def.module)?;
         let metadata = &loaded.image()?.metadata;

@@ -10,6 +10,7 @@ use tandem_csharp::types::Def;
 
 use super::Ty;
 use crate::modules::LoadedModule;
+use crate::names::is_anonymous;
 use crate::types::ClrTypeSystem;
 
 /// Namespaces that are searched in addition to those of the code.
@@ -103,6 +104,23 @@ impl ClrTypeSystem {
             all => all.iter().any(|document| own.contains(document)),
         };
         named.iter().find(is_near).map(|token| Def { module: from.module, token: *token })
+    }
+
+    /// The anonymous type with these properties, in this order, that code of a module creates. If the module
+    /// has none, that of another module of the user, whose objects differ from its own only in their type.
+    pub(crate) fn anonymous_type(&self, module: Option<usize>, properties: &[Rc<str>]) -> Option<Def> {
+        let own = module.and_then(|module| self.modules.by_id(module));
+        let all = self.modules.all().iter().filter(|loaded| !loaded.is_framework());
+        own.iter().chain(all).find_map(|loaded| {
+            let metadata = &loaded.image()?.metadata;
+            let names = |token: u32| metadata.property_infos(token).into_iter().map(|info| info.name);
+            let is_it = |token: &u32| {
+                is_anonymous(metadata.simple_name(*token))
+                    && names(*token).eq(properties.iter().map(|name| &**name))
+            };
+            let token = metadata.type_tokens().find(is_it)?;
+            Some(Def { module: loaded.id, token })
+        })
     }
 
     /// A type that a module references in another assembly, even if it has moved.

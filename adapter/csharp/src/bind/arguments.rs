@@ -3,6 +3,7 @@
 //!
 //! Not here: the choice of the method that is called ([`super::overloads`]).
 
+use super::anonymous_types::require_type_arguments;
 use super::binder::{Bind, Binder, leave_to_compiler, reject};
 use super::candidates::{OverloadCandidate, ParameterSource};
 use super::classification::Classification;
@@ -111,6 +112,7 @@ impl Binder<'_> {
         span: Span,
     ) -> Bind<Vec<PassedArgument>> {
         let method = &candidate.method;
+        require_type_arguments(&method.types, span)?;
         let mut all = Vec::new();
         for (at, place) in candidate.places.iter().enumerate() {
             let ty = method.parameters.get(at).map(|ty| ty.direct().clone()).unwrap_or(Ty::Other);

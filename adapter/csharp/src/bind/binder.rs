@@ -211,8 +211,8 @@ impl<'a> Binder<'a> {
             ExprKind::NewArray { of, lengths, rank, items } => {
                 self.new_array(of.as_ref(), lengths, *rank, items.as_deref(), span)?
             }
-            ExprKind::Anonymous(members) => self.tuple(members, true, span)?,
-            ExprKind::Tuple(elements) => self.tuple(elements, false, span)?,
+            ExprKind::Anonymous(members) => self.anonymous(members, span)?,
+            ExprKind::Tuple(elements) => self.tuple(elements, span)?,
             ExprKind::Collection(items) => {
                 for (_, item) in items.iter().filter(|(_, item)| !item.kind.takes_type()) {
                     self.part(item)?;
@@ -359,7 +359,7 @@ impl<'a> Binder<'a> {
                             }
                         }
                     };
-                    let value = if interpolation.format.is_some() { value } else { self.as_text(value) };
+                    let value = self.text_part(value, interpolation.format.is_some())?;
                     bound.push(TypedInterpolatedPart::Interpolation(Box::new(
                         super::typed::TypedInterpolation {
                             value,

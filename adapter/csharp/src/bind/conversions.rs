@@ -2,8 +2,9 @@
 //!
 //! Not here: conversions that types define ([`super::user_conversions`]).
 
-use super::binder::{Bind, Binder, reject};
-use super::receivers::without_place;
+use super::anonymous_types::{require_convertible, require_own_type};
+use super::binder::{Bind, Binder, leave_to_compiler, reject};
+use super::classification::Classification;
 use super::typed::{ConversionKind, Typed, TypedKind};
 use crate::constant::{Constant, fits};
 use crate::operators::Overflow;
@@ -47,17 +48,15 @@ impl Binder<'_> {
                     return Ok(Typed::new(TypedKind::Tuple(values), to.clone(), expr.span));
                 }
             }
-            ExprKind::Collection(_) => {
-                return super::binder::leave_to_compiler("a collection expression", expr.span);
-            }
-            ExprKind::Lambda(_) => return super::binder::leave_to_compiler("a lambda", expr.span),
+            ExprKind::Collection(_) => return leave_to_compiler("a collection expression", expr.span),
+            ExprKind::Lambda(_) => return leave_to_compiler("a lambda", expr.span),
             _ => {}
         }
         if self.types.is_delegate(to)
             && let ExprKind::Name(_) | ExprKind::Member(..) = &expr.kind
-            && let super::classification::Classification::Group(_) = self.part(expr)?
+            && let Classification::Group(_) = self.part(expr)?
         {
-            return super::binder::leave_to_compiler("a method as a delegate", expr.span);
+            return leave_to_compiler("a method as a delegate", expr.span);
         }
         let value = self.value(expr)?;
         self.convert(value, to)
@@ -66,6 +65,7 @@ impl Binder<'_> {
     /// Converts a value to a type. Refused if no implicit conversion exists.
     pub(super) fn convert(&mut self, value: Typed, to: &Ty) -> Bind<Typed> {
         let to = to.direct();
+        require_convertible(&value, to)?;
         match self.implicit_conversion(&value, to) {
             Some(steps) => self.apply(value, steps),
             None => self.reject_conversion(&value, to),
@@ -338,24 +338,8 @@ impl Binder<'_> {
         reject("CS0221", message, span)
     }
 
-    /// Binds the cast `(Type)value`.
-    pub(super) fn cast(&mut self, ty: &TypeName, of: &Expr, span: Span) -> Bind<Typed> {
-        let to = self.type_of_name(ty)?;
-        let mut inner = of;
-        while let ExprKind::Paren(deeper) = &inner.kind {
-            inner = deeper;
-        }
-        if inner.kind.takes_type()
-            || matches!(inner.kind, ExprKind::Throw(_) | ExprKind::Collection(_) | ExprKind::Lambda(_))
-        {
-            let value = self.convert_expr(of, &to)?;
-            return Ok(Typed { span, ..value });
-        }
-        let value = self.value(of)?;
-        self.cast_value(value, &to, span).map(without_place)
-    }
-
     pub(super) fn cast_value(&mut self, value: Typed, to: &Ty, span: Span) -> Bind<Typed> {
+        require_convertible(&value, to)?;
         match self.explicit_conversion(&value, to) {
             Some(steps) => {
                 // After a cast to its own type a constant stays constant; the cast of an object stays in the
@@ -373,6 +357,7 @@ impl Binder<'_> {
     /// Binds the conversion `value as Type`.
     pub(super) fn as_type(&mut self, of: &Expr, ty: &TypeName, span: Span) -> Bind<Typed> {
         let (value, to) = (self.value(of)?, self.type_of_name(ty)?);
+        require_own_type(&value)?;
         if to.is_value() && self.types.nullable(&to).is_none() {
             let name = self.type_text(&to);
             return reject(

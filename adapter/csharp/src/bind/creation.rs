@@ -5,6 +5,7 @@
 
 use std::rc::Rc;
 
+use super::anonymous_objects::{anonymous_object, inferred_name};
 use super::binder::{Bind, Binder, leave_to_compiler, reject};
 use super::classification::Classification;
 use super::system::{Member, Method, TypeKind};
@@ -12,8 +13,7 @@ use super::typed::{Typed, TypedKind};
 use crate::constant::Constant;
 use crate::syntax::Span;
 use crate::syntax::tree::{
-    Argument, ArrayItem, Expr, ExprKind, Initializer, InitializerTarget, InitializerValue, MemberInitializer,
-    TypeName,
+    Argument, ArrayItem, Expr, Initializer, InitializerTarget, InitializerValue, MemberInitializer, TypeName,
 };
 use crate::types::{OBJECT, STRING, TupleNames, Ty, kind};
 
@@ -283,37 +283,33 @@ impl Binder<'_> {
         best.or(fitting.first()).map(|ty| (*ty).clone())
     }
 
-    /// Binds `(a, b)` and `new { A = 1, b.Name }`. No type can be created in a stopped program, so an
-    /// anonymous object is a tuple with these names.
-    pub(super) fn tuple(
-        &mut self,
-        elements: &[(Option<Rc<str>>, Expr)],
-        is_anonymous: bool,
-        span: Span,
-    ) -> Bind<Typed> {
+    /// Binds the anonymous object `new { A = 1, b.Name }`.
+    pub(super) fn anonymous(&mut self, properties: &[(Option<Rc<str>>, Expr)], span: Span) -> Bind<Typed> {
+        anonymous_object(self, properties, span)
+    }
+
+    /// Binds the tuple literal `(a, b)`.
+    pub(super) fn tuple(&mut self, elements: &[(Option<Rc<str>>, Expr)], span: Span) -> Bind<Typed> {
         let (mut values, mut names) = (Vec::new(), Vec::<Option<Rc<str>>>::new());
         for (name, element) in elements {
-            let inferred = || match &element.kind {
-                ExprKind::Name(name) | ExprKind::Member(_, name) => Some(name.text.clone()),
-                ExprKind::Conditional(_, then) => match &then.kind {
-                    ExprKind::Member(_, name) => Some(name.text.clone()),
-                    _ => None,
-                },
-                _ => None,
-            };
-            let inferred = || inferred().filter(|name| is_anonymous || !is_tuple_member(name));
+            let inferred = || inferred_name(element).filter(|name| !is_tuple_member(name));
             let name = name.clone().or_else(inferred);
             names.push(name.filter(|name| !names.contains(&Some(name.clone()))));
             let value = self.value(element)?;
             self.require_storable(&value.ty, value.span)?;
             values.push(value);
         }
+        self.tuple_with(values, TupleNames::new(names), span)
+    }
+
+    /// A tuple of values, with names of its elements.
+    pub(super) fn tuple_with(&mut self, values: Vec<Typed>, names: TupleNames, span: Span) -> Bind<Typed> {
         let types: Vec<Ty> =
             values.iter().map(|value| if value.is_null() { OBJECT } else { value.ty.clone() }).collect();
         if types.len() > 7 {
             return leave_to_compiler("a tuple of more than 7 elements", span);
         }
-        let Some(ty) = self.types.tuple_of(types.clone(), TupleNames::new(names)) else {
+        let Some(ty) = self.types.tuple_of(types.clone(), names) else {
             return reject("CS8179", "Predefined type 'System.ValueTuple' is not defined or imported", span);
         };
         let mut converted = Vec::new();

@@ -3,6 +3,7 @@
 
 use std::rc::Rc;
 
+use super::anonymous_types::require_own_type;
 use super::binder::{Bind, Binder};
 use super::typed::{Typed, TypedKind};
 use crate::constant::Constant;
@@ -97,6 +98,7 @@ impl Binder<'_> {
         };
         // A tuple literal is compared with a tuple value: no tuple needs to be created.
         let value = self.value(if is_first { b } else { a })?;
+        require_own_type(&value)?;
         let Some(types) = self.types.tuple(&value.ty).filter(|types| types.len() == elements.len()) else {
             return Ok(None);
         };

@@ -145,7 +145,7 @@ impl FakeTypes {
         let mut generics = Vec::new();
         let mut full = String::new();
         for part in name.split('.') {
-            let (own, list) = part.split_once('<').unwrap_or((part, ""));
+            let (own, list) = part.rsplit_once('<').unwrap_or((part, ""));
             let list: Vec<&str> =
                 list.trim_end_matches('>').split(',').map(str::trim).filter(|one| !one.is_empty()).collect();
             if !full.is_empty() {
@@ -421,6 +421,19 @@ impl TypeProvider for FakeTypes {
 
     fn find(&self, full_name: &str) -> Option<Def> {
         self.names.get(full_name).copied()
+    }
+
+    fn anonymous_type(&self, _: Option<Def>, properties: &[Rc<str>]) -> Option<Def> {
+        let own = |members: &Vec<Member>| {
+            let properties = members.iter().filter_map(|member| match member {
+                Member::Property(property) => Some(property.name.clone()),
+                _ => None,
+            });
+            properties.collect::<Vec<_>>()
+        };
+        let all = self.members.borrow();
+        let is_it = |at: &usize| self.infos[*at].name.starts_with("<>f") && own(&all[*at]) == *properties;
+        (0..all.len()).find(is_it).map(def)
     }
 
     fn is_visible_from(&self, _: Def, def: Def) -> bool {

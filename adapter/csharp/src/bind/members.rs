@@ -3,6 +3,7 @@
 
 use std::rc::Rc;
 
+use super::anonymous_types::require_member;
 use super::binder::{Bind, Binder, leave_to_compiler, reject};
 use super::classification::Classification;
 use super::dynamic_members::member_of_dynamic;
@@ -108,6 +109,7 @@ impl Binder<'_> {
         if of.is_null() {
             return reject("CS0023", "Operator '.' cannot be applied to operand of type '<null>'", of.span);
         }
+        require_member(&of, name)?;
         if super::dynamic_members::is_dynamic_value(self.scope, &of)
             && let Some(part) = member_of_dynamic(self, &of, name, types, span)?
         {

@@ -6,6 +6,7 @@
 
 use std::cmp::Ordering;
 
+use super::anonymous_types::require_own_type;
 use super::binder::{Bind, Binder, leave_to_compiler, reject};
 use super::typed::{PassedArgument, Typed, TypedArgument, TypedKind};
 use crate::constant::Constant;
@@ -44,6 +45,8 @@ impl Binder<'_> {
         {
             return Ok(value);
         }
+        require_own_type(&a)?;
+        require_own_type(&b)?;
         if op.is_equality()
             && let Some(value) = self.tuple_values_equal(op, a.clone(), b.clone(), span)?
         {
@@ -125,9 +128,15 @@ impl Binder<'_> {
         Typed::new(TypedKind::Concat(parts), STRING, span)
     }
 
+    /// A part of an interpolated string, which is formatted or converted to text.
+    pub(super) fn text_part(&self, part: Typed, is_formatted: bool) -> Bind<Typed> {
+        require_own_type(&part)?;
+        Ok(if is_formatted { part } else { self.as_text(part) })
+    }
+
     /// A part of a concatenated string: the result of `ToString`. Numbers, Booleans, enums and their
     /// nullables are formatted in the debugger.
-    pub(super) fn as_text(&self, part: Typed) -> Typed {
+    fn as_text(&self, part: Typed) -> Typed {
         if part.ty == STRING || part.is_null() {
             return part;
         }

@@ -277,6 +277,12 @@ pub trait TypeProvider {
     /// if there are several.
     fn find_unique(&self, name: &str) -> Option<Def>;
 
+    /// The anonymous type with these properties, in this order, as code of the type `from` creates it.
+    fn anonymous_type(&self, from: Option<Def>, properties: &[Rc<str>]) -> Option<Def> {
+        let _ = (from, properties);
+        None
+    }
+
     /// Whether a type is in this namespace or below it.
     fn is_namespace(&self, name: &str) -> bool;
 
@@ -300,7 +306,7 @@ pub trait TypeProvider {
     /// `prefix`. Ignores case.
     fn type_names(&self, within: Result<&str, Def>, prefix: &str) -> Vec<String>;
 
-    /// The extension methods of all modules, for completions.
+    /// The extension methods of all modules, and the getters of extension properties, for completions.
     fn all_extensions(&self) -> Vec<Rc<Method>>;
 
     /// The run-time type of the object to which an expression evaluates now, if reading it runs no code and

@@ -151,7 +151,7 @@ tables! {
     }
     values_on_stacks_are_not_stored {
         "(Calls.Whole(array), 1)" => "CS0611", "new[] { Calls.Whole(array) }" => "CS0611",
-        "new Span<int>[2]" => "CS0611", "new { Calls.Whole(array).Length, ints }" => "CS0611",
+        "new Span<int>[2]" => "CS0611", "new { Calls.Whole(array).Length, ints }" => "CS0828",
         "Calls.Id(Calls.Whole(array))" => "compiler: a `ref struct` as a type argument",
         "(Calls.Whole(array).Length, 1)" => "(int Length, int)",
         "yes ? Calls.Whole(array) : ints" => "System.Span<int>",
@@ -381,9 +381,31 @@ tables! {
         "new int[,] { { 1, 2 }, { 3 } }" => "CS0847", "(1, \"a\")" => "(int, string)",
         "(one, text).text" => "string", "(a: 5, b: 6).b" => "int",
         "(1, 2) == (1, 2)" => "bool", "pair == (\"tom\", 5)" => "bool", "(1, 2) == (1, 2, 3)" => "CS8384",
-        "new { one, Twice = two * 2 }.Twice" => "int",
         "new Point[] { new(1, 2), default }[0].Y" => "int", "new int[-1]" => "CS0248",
         "pair == pair" => "bool",
+    }
+    casts_of_collections_need_the_compiler {
+        "(List<int>)[1, 2]" => "compiler: a collection expression", "(list)[0]" => "int",
+        "List<int>[1]" => "CS0119", "int[1]" => "CS0119",
+    }
+    slices_of_inline_arrays_need_the_compiler {
+        "default(Four<int>)[1..^1]" => "compiler: a slice of an inline array",
+        "default(Four<int>)[^1]" => "int",
+    }
+    extension_properties_have_a_getter {
+        "text.Words" => "int", "text?.Words" => "int?", "\"a\".Words.CompareTo(1)" => "int",
+        "list.Top" => "int",
+        "names.Top.Length" => "int", "one.Words" => "CS1061", "text.Words = 1" => "CS0131",
+    }
+    anonymous_objects_have_a_type_of_the_program {
+        "new { X = one, Y = text }" => "<anonymous type: int X, string Y>",
+        "new { X = one, Y = text }.Y" => "string", "new { X = one, Y = 1 }.Equals(dog)" => "bool",
+        "new { X = 1, Y = 2 } == new { X = 1, Y = 2 }" => "bool",
+        "boxed = new { X = 1, Y = text }" => "object",
+        "new { X = 1, Y = 2 } == new { X = 1, Y = text }" => "CS0019",
+        "(yes ? new { X = 1, Y = 2 } : null).X" => "int", "new { X = 1, Y = 2 }.Z" => "CS1061",
+        "new { 1 }" => "CS0746", "new { one, dog.Name, one }" => "CS0833", "new { X = null }" => "CS0828",
+        "new { X = pointer }" => "CS0828",
     }
     patterns_are_typed {
         "boxed is int" => "bool", "boxed is int n && n > 1" => "bool", "boxed is int n ? n + 1 : 0" => "int",
@@ -547,6 +569,34 @@ fn actual_type_adds_members_to_the_declared_one() {
 }
 
 #[test]
+fn members_replace_an_anonymous_object_without_a_type() {
+    check(&[("new { one, Twice = two * 2 }.Twice", "int"), ("new { one } is { one: 1 }", "bool")]);
+    let refused = "compiler: an object of an anonymous type that the program does not have";
+    check(
+        &[
+            "new { one }.Item1",
+            "new { one }.ToString()",
+            "new { one }.GetHashCode",
+            "new { one } == new { one }",
+            "new { text, one } == pair",
+            "(text, one) != new { text, one }",
+            "dog.Equals(new { one })",
+            "Calls.Id(new[] { new { one } })",
+            "boxed = new { one }",
+            "pair = new { text, one }",
+            "(object)new { one }",
+            "new { one } as object",
+            "$\"{new { one }}\"",
+            "$\"{new { one }:x}\"",
+            "text + new { one }",
+            "new { X = 1, Y = new { one } }.Equals(1)",
+            "new { }",
+        ]
+        .map(|text| (text, refused)),
+    );
+}
+
+#[test]
 fn effects_are_known_before_anything_runs() {
     let world = FakeTypes::new();
     for (text, effects, at) in [
@@ -557,6 +607,7 @@ fn effects_are_known_before_anything_runs() {
         ("animal is Dog d && d.legs > 1", Effects::None, ""),
         ("animal.Name", Effects::Getters, "animal.Name"),
         ("list[0] + list.Count", Effects::Getters, "list[0]"),
+        ("text.Words + 1", Effects::Getters, "text.Words"),
         ("animal.Legs() + 1", Effects::Calls, "animal.Legs()"),
         ("point + point", Effects::Calls, "point + point"),
         ("new Point(1, 2).X", Effects::Calls, "new Point(1, 2)"),
@@ -632,6 +683,9 @@ fn completions_are_what_is_in_sight() {
         ("list.Where(x => x.To", &["ToString"], &[]),
         ("people.Select(p => p.", &["name", "age", "Item1"], &[]),
         ("System.Ma", &["Math"], &["Dog"]),
+        ("System.Coll", &["Collections"], &["System"]),
+        ("Sys", &["System"], &["Collections"]),
+        ("text.Wo", &["Words"], &["get_Words"]),
         ("an", &["animal"], &["dog"]),
         ("fi", &["field"], &[]),
         ("text.Tw", &["Twice"], &[]),
@@ -749,6 +803,24 @@ fn internals_of_another_assembly_hide_no_type_of_their_name() {
     {
         let bound = bind(&parse(text).unwrap(), &scope, None, &world);
         assert_eq!(shown(&world, &bound), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_namespace_has_its_last_names_in_those_around_it() {
+    let linq = ("Linq.Enumerable.Range(0, 1).First()", "int");
+    check_in(Some("Exception"), &[linq, ("new Collections.Generic.List<int>().Count", "int")]);
+    check_in(Some("Calls"), &[("Linq.Enumerable.Range(0, 1)", "CS0103"), ("Nope", "CS0103")]);
+}
+
+#[test]
+fn local_functions_need_the_compiler() {
+    let world = FakeTypes::new();
+    let scope = Scope { local_functions: vec!["Added".into()], ..world.scope_of(VARIABLES, None, false) };
+    for (text, expected) in
+        [("Added(1)", "compiler: the local function `Added`"), ("Other(1)", "CS0103"), ("one", "int")]
+    {
+        assert_eq!(shown(&world, &bind(&parse(text).unwrap(), &scope, None, &world)), expected, "{text}");
     }
 }
 

@@ -2,8 +2,11 @@
 //!
 //! Not here: the types of values that clients see, which the engine spells.
 
+use std::rc::Rc;
+
 use super::relations::TypeRelations;
-use crate::types::{Ty, keyword_of};
+use super::system::{Member, Property};
+use crate::types::{NamedType, Ty, keyword_of};
 
 /// Maximum length of a type's name, in characters.
 const MAX_LENGTH: usize = 200;
@@ -52,12 +55,30 @@ impl TypeRelations<'_> {
                         elements.iter().enumerate().map(one).collect::<Vec<_>>().join(", ")
                     );
                 }
+                if info.name.starts_with(ANONYMOUS_TYPE) {
+                    return self.spell_anonymous(named, &inner);
+                }
                 let arguments: Vec<String> = named.arguments.iter().map(inner).collect();
                 spell_generic(&info.full_name, &arguments)
             }
         }
     }
+
+    fn spell_anonymous(&self, ty: &NamedType, inner: &dyn Fn(&Ty) -> String) -> String {
+        let members = self.system.all_members(ty.def());
+        let properties = members.iter().filter_map(|member| match member {
+            Member::Property(property) => Some(property),
+            _ => None,
+        });
+        let one = |property: &Rc<Property>| {
+            format!("{} {}", inner(&property.ty.with(&ty.arguments, &[])), property.name)
+        };
+        format!("<anonymous type: {}>", properties.map(one).collect::<Vec<_>>().join(", "))
+    }
 }
+
+/// The beginning of the names that the compiler gives to anonymous types.
+pub(super) const ANONYMOUS_TYPE: &str = "<>f__AnonymousType";
 
 /// Replaces the arities of a full name by generic arguments: ``A.B`1.C`1`` is `A.B<int>.C<string>`.
 pub(super) fn spell_generic(full_name: &str, arguments: &[String]) -> String {

@@ -1,18 +1,37 @@
-//! Unary operators (language specification, 12.9): `+`, `-`, `!` and `~`.
+//! Unary operators (language specification, 12.9): casts, `+`, `-`, `!` and `~`.
 //!
-//! Not here: operators that a type defines ([`super::user_operators`]).
+//! Not here: operators that a type defines ([`super::user_operators`]), the conversions of casts
+//! ([`super::conversions`]).
 
 use std::cmp::Ordering;
 
 use super::binder::{Bind, Binder, reject};
+use super::receivers::without_place;
 use super::typed::{Typed, TypedKind};
 use crate::constant::Constant;
 use crate::operators::{OperatorError, Overflow, UnaryOp, compute_unary};
 use crate::syntax::Span;
-use crate::syntax::tree::Expr;
+use crate::syntax::tree::{Expr, ExprKind, TypeName};
 use crate::types::{BOOL, Ty, kind};
 
 impl Binder<'_> {
+    /// Binds the cast `(Type)value`.
+    pub(super) fn cast(&mut self, ty: &TypeName, of: &Expr, span: Span) -> Bind<Typed> {
+        let to = self.type_of_name(ty)?;
+        let mut inner = of;
+        while let ExprKind::Paren(deeper) = &inner.kind {
+            inner = deeper;
+        }
+        if inner.kind.takes_type()
+            || matches!(inner.kind, ExprKind::Throw(_) | ExprKind::Collection(_) | ExprKind::Lambda(_))
+        {
+            let value = self.convert_expr(of, &to)?;
+            return Ok(Typed { span, ..value });
+        }
+        let value = self.value(of)?;
+        self.cast_value(value, &to, span).map(without_place)
+    }
+
     pub(super) fn unary(&mut self, op: UnaryOp, of: &Expr, span: Span) -> Bind<Typed> {
         let value = self.value(of)?;
         let value = self.to_runtime_type(value)?;

@@ -306,6 +306,9 @@ impl TypeProvider for FakeProgram {
     fn find(&self, full_name: &str) -> Option<Def> {
         self.world.find(full_name)
     }
+    fn anonymous_type(&self, from: Option<Def>, properties: &[Rc<str>]) -> Option<Def> {
+        self.world.anonymous_type(from, properties)
+    }
     fn find_nested(&self, def: Def, name: &str) -> Option<Def> {
         self.world.find_nested(def, name)
     }

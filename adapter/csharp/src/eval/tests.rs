@@ -202,6 +202,8 @@ rows! {
     nothing_is_not_written: "nobody?.legs = 3" => "null";
     members_of_something_are_written: "(dog?.legs = 3) + dog.legs" => "6";
     objects_are_made: "new Point(1, 2).Y" => "2";
+    anonymous_objects_are_made: "new { X = one, Y = text }" => "{X=1 Y=hello}";
+    anonymous_objects_have_properties: "list.Select(x => new { X = x, Y = x * 2 }).Last().Y" => "4";
     objects_are_initialised: "new Dog { legs = 3, Name = \"n\" }.Name" => "\"n\"";
     defaults_are_zero: "default(Point).X" => "0";
     sequences_are_filtered: "list.Where(x => x > 1).Sum()" => "5";

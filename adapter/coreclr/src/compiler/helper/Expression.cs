@@ -64,6 +64,8 @@ namespace Tandem.Compiler
             {
                 var edited = Named(words);
                 var bound = Bind(edited.Text(), words);
+                // One may have a type only after another has got the program's.
+                while (Anonymous.Edit(bound.model, bound.node, bound.start, frame, edited)) bound = Bind(edited.Text(), words);
                 functions = Withs.Edit(bound.model, bound.node, bound.start, frame, edited);
                 if (functions.Count > 0) bound = Bind(edited.Text(), words);
                 var type = Natural(bound);

@@ -93,6 +93,13 @@ namespace Tandem.Compiler
             return found.Count == 1 ? found[0] : null;
         }
 
+        /// The anonymous type with these properties: of the frame's module, or else of another with symbols.
+        public INamedTypeSymbol AnonymousType(List<string> properties) =>
+            users.Prepend(Module).Select(id => references[id]).Where(module => module != null)
+                .Select(module => Compilation.GetAssemblyOrModuleSymbol(module.Reference) as IAssemblySymbol).Where(assembly => assembly != null)
+                .SelectMany(assembly => assembly.GlobalNamespace.GetTypeMembers()).FirstOrDefault(type =>
+                    Speakable.IsAnonymous(type) && type.GetMembers().OfType<IPropertySymbol>().Select(property => property.Name).SequenceEqual(properties));
+
         /// The types of this name in modules with symbols, wherever they are.
         public IEnumerable<INamedTypeSymbol> UsersTypes(string name) =>
             users.Select(id => references[id]).Where(module => module != null)

@@ -151,7 +151,7 @@ namespace Tandem.Compiler
             if (prefix == null) return false;
             if (put != null && Named(node) is InvocationExpressionSyntax of) edited.Replace(place - (node.SpanStart - of.SpanStart), of.Span.Length, "\"" + name + "\"");
             else if (put == null) edited.Insert(place, prefix + ".");
-            else edited.Replace(place, node.Identifier.Span.Length, prefix + "." + put);
+            else edited.Replace(place, node.Identifier.Span.Length, Inferred(node, name) + prefix + "." + put);
             return true;
         }
 
@@ -207,6 +207,20 @@ namespace Tandem.Compiler
             var found = type.GetMembers().OfType<IMethodSymbol>().Where(method =>
                 method.Name.StartsWith(begin, System.StringComparison.Ordinal) && method.Name.Skip(begin.Length).All(letter => letter == '_' || char.IsDigit(letter))).Take(2).ToList();
             return found.Count == 1 ? found[0] : null;
+        }
+
+        /// The name that an element of a tuple or a property of an anonymous object gets from the expression, written before it.
+        static string Inferred(SimpleNameSyntax node, string name)
+        {
+            switch (node.Parent)
+            {
+                case AnonymousObjectMemberDeclaratorSyntax property when property.NameEquals == null:
+                    return "@" + name + " = ";
+                case ArgumentSyntax element when element.NameColon == null && element.Parent is TupleExpressionSyntax:
+                    return "@" + name + ": ";
+                default:
+                    return "";
+            }
         }
 
         /// The `nameof` that a name is in.

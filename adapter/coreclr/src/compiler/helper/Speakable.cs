@@ -83,6 +83,9 @@ namespace Tandem.Compiler
             return method;
         }
 
+        /// Whether a type was anonymous before it got a speakable name.
+        public static bool IsAnonymous(Microsoft.CodeAnalysis.INamedTypeSymbol type) => type.Name.StartsWith(MakeSpeakable("<>f__AnonymousType"), System.StringComparison.Ordinal);
+
         static bool IsAnonymous(string name) => name.StartsWith("<>f__AnonymousType") || name.StartsWith("VB$AnonymousType_");
 
         static bool IsClosure(string name) => name.StartsWith("<>c__DisplayClass");

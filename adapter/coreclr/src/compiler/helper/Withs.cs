@@ -25,7 +25,7 @@ namespace Tandem.Compiler
             {
                 var of = node.ChildNodes().OfType<ExpressionSyntax>().First();
                 var list = node.ChildNodes().OfType<InitializerExpressionSyntax>().First();
-                if (!(model.GetTypeInfo(of).Type is INamedTypeSymbol type) || !IsAnonymous(type) || !(frame.Types.Spell(type) is string spelled)) continue;
+                if (!(model.GetTypeInfo(of).Type is INamedTypeSymbol type) || !Speakable.IsAnonymous(type) || !(frame.Types.Spell(type) is string spelled)) continue;
                 var changes = list.Expressions.OfType<AssignmentExpressionSyntax>().Where(change => change.Left is IdentifierNameSyntax).ToList();
                 if (changes.Count != list.Expressions.Count || !(Declared(type, spelled, changes, frame, functions.Count) is string function)) continue;
                 functions.Add(function);
@@ -38,8 +38,6 @@ namespace Tandem.Compiler
             }
             return functions;
         }
-
-        static bool IsAnonymous(INamedTypeSymbol type) => type.Name.StartsWith(Speakable.MakeSpeakable("<>f__AnonymousType"), System.StringComparison.Ordinal);
 
         static string Declared(INamedTypeSymbol type, string spelled, List<AssignmentExpressionSyntax> changes, Frame frame, int number)
         {
