@@ -28,7 +28,7 @@ use super::sources::SourceLocator;
 use super::stack_overflow;
 use crate::types::ClrTypeSystem;
 use tandem_dotnet_launch::services;
-use tandem_dotnet_launch::{Attributes, program};
+use tandem_dotnet_launch::{Attributes, native_host, program};
 use tandem_engine::console::Console;
 use tandem_engine::env_file;
 use tandem_engine::process_name::{self, ProcessAttributes};
@@ -57,6 +57,7 @@ impl ClrSession {
         if attributes.flag("noDebug", false)? {
             return self.launch_without_debugger(&program, &give_up);
         }
+        native_host::refuse_unable(&program.spec)?;
         self.program.debuggee.entry_module.clone_from(&program.assembly);
         // Clients configure while the runtime starts.
         self.hub.outbox.send_event("initialized", Value::Null);

@@ -5,6 +5,7 @@
 mod attributes;
 pub mod dotnet_command;
 pub mod launch_settings;
+pub mod native_host;
 pub mod program;
 pub mod project;
 pub mod services;
