@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tandem_wire::{Failure, types};
+use tandem_wire::{ErrorCode, Failure, types};
 
 use super::find;
 use super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport, contains_pipe_name};
@@ -88,9 +88,19 @@ impl Custom {
             find::on_path(&path, &self.command)
         };
         let program: PathBuf = program.ok_or_else(|| {
-            let looked = if self.command.contains('/') { "the file system" } else { "PATH" };
-            find::missing(&self.command, &format!("`{}`", self.command), &[looked.into()])
-                .hint("correct `engine.command`, or give its absolute path")
+            let (looked, unusable) = if self.command.contains('/') {
+                ("the file system", target.unusable_file(&self.command))
+            } else {
+                ("PATH", find::unusable_on_path(&path, &self.command))
+            };
+            let failure = match unusable {
+                Some(reason) => {
+                    let message = format!("cannot start the adapter {reason}");
+                    Failure::new(ErrorCode::EngineNotFound, message)
+                }
+                None => find::missing(&self.command, &format!("`{}`", self.command), &[looked.into()]),
+            };
+            failure.hint("correct `engine.command`, or give its absolute path")
         })?;
         let arguments = target.for_adapter(ours);
         let pipes = command == "launch"

@@ -3,11 +3,12 @@
 //!
 //! Does not start adapters ([`super::connection`]).
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use rustix::fs::Access;
 use tandem_wire::{ErrorCode, Failure};
 
 use super::target::Target;
@@ -45,16 +46,16 @@ impl<'a> AdapterSearch<'a> {
     pub(super) fn with_engine_path(mut self, target: &Target) -> Result<Self, Failure> {
         let Some(path) = target.text("enginePath")? else { return Ok(self) };
         let path = target.cwd.join(path);
-        if !path.exists() {
-            let message = format!("`enginePath` is `{}`, and there is no such file", path.display());
-            return Err(Failure::new(ErrorCode::EngineNotFound, message)
-                .hint(format!("correct it, or omit it to search for {}", self.what)));
-        }
-        if path.is_dir() {
-            let message =
-                format!("`enginePath` is `{}`, which is a folder, not {}", path.display(), self.what);
-            return Err(Failure::new(ErrorCode::EngineNotFound, message)
-                .hint("name the file in it, or omit `enginePath` to search for it"));
+        // A script that Tandem runs with Node needs no permission to be executed.
+        let is_script = path.extension().is_some_and(|ending| ending == "js" || ending == "cjs");
+        let use_of_file = if is_script { FileUse::Read } else { FileUse::Execute };
+        if let Some(reason) = unusable_because(&path, use_of_file) {
+            let message = format!("`enginePath` is `{}`, {reason}", path.display());
+            let hint = match path.is_dir() {
+                true => format!("name {} in it, or omit `enginePath` to search for it", self.what),
+                false => format!("correct it, or omit it to search for {}", self.what),
+            };
+            return Err(Failure::new(ErrorCode::EngineNotFound, message).hint(hint));
         }
         self.found = Some(path);
         Ok(self)
@@ -75,6 +76,9 @@ impl<'a> AdapterSearch<'a> {
             self.looked.push(format!("PATH ({})", names.join(", ")));
             let path = target.variable("PATH").unwrap_or_default();
             self.found = names.iter().find_map(|name| on_path(&path, name));
+            if self.found.is_none() {
+                self.looked.extend(names.iter().filter_map(|name| unusable_on_path(&path, name)));
+            }
         }
         self
     }
@@ -186,9 +190,11 @@ pub(super) fn has_interpreter(
                     None => format!("install `{name}`, or put its folder on PATH"),
                 }))
         }
-        [interpreter, ..] if Path::new(interpreter).is_absolute() && !Path::new(interpreter).exists() => {
-            let what = format!("`{interpreter}`, which runs `{script}`");
-            let message = format!("the engine `{engine}` needs {what}; there is no such file");
+        [interpreter, ..] if Path::new(interpreter).is_absolute() => {
+            let Some(reason) = unusable_because(Path::new(interpreter), FileUse::Execute) else {
+                return Ok(());
+            };
+            let message = format!("the engine `{engine}` runs `{script}` with `{interpreter}`, {reason}");
             Err(Failure::new(ErrorCode::EngineNotFound, message)
                 .hint("reinstall the adapter with an existing interpreter, or set `enginePath`"))
         }
@@ -238,6 +244,49 @@ pub(super) fn on_path(path: &str, name: &str) -> Option<PathBuf> {
         .find(|file| is_executable(file))
 }
 
+/// The intended use of a file that an attribute names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FileUse {
+    Read,
+    Execute,
+}
+
+/// The reason why a file cannot be used, as a clause behind its name; `None` if it can.
+pub(super) fn unusable_because(file: &Path, usage: FileUse) -> Option<String> {
+    let found = match std::fs::metadata(file) {
+        Ok(found) => found,
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            return Some(format!("which cannot be reached: {error}"));
+        }
+        Err(_) => {
+            return Some(match std::fs::read_link(file) {
+                Ok(target) => format!("which leads to `{}`, and that does not exist", target.display()),
+                Err(_) => "and there is no such file".to_owned(),
+            });
+        }
+    };
+    if found.is_dir() {
+        return Some("which is a folder".to_owned());
+    }
+    if !found.is_file() {
+        return Some("which is not a regular file".to_owned());
+    }
+    let (wanted, verb, command) = match usage {
+        FileUse::Read => (Access::READ_OK, "read", "chmod +r"),
+        FileUse::Execute => (Access::EXEC_OK, "execute", "chmod +x"),
+    };
+    let error = rustix::fs::access(file, wanted).err()?;
+    Some(format!("which you may not {verb} ({error}; `{command}` allows it if the file is yours)"))
+}
+
+/// A file of this name on a PATH that cannot be used, and the reason.
+pub(super) fn unusable_on_path(path: &str, name: &str) -> Option<String> {
+    let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
+    let file = folders.map(|folder| folder.join(name)).find(|file| file.symlink_metadata().is_ok())?;
+    let reason = unusable_because(&file, FileUse::Execute)?;
+    Some(format!("`{}`, {reason}", file.display()))
+}
+
 /// Whether the path is an executable file.
 pub(super) fn is_executable(file: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
@@ -266,6 +315,42 @@ mod tests {
         two.args(["-c", "echo Debugger; echo Version: 1.2.3; echo 4.5"]);
         assert_eq!(printed_version(two).as_deref(), Some("1.2.3"));
         assert_eq!(printed_version(Command::new("/no/such/debugger")), None);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_used_is_reported_with_the_reason() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str| folder.path().join(name);
+        std::fs::write(file("plain"), "").unwrap();
+        std::fs::set_permissions(file("plain"), std::fs::Permissions::from_mode(0o644)).unwrap();
+        std::fs::write(file("dap.js"), "").unwrap();
+        symlink("gone", file("broken")).unwrap();
+        symlink("loop", file("loop")).unwrap();
+        for (name, reason) in [
+            ("plain", "which you may not execute"),
+            ("broken", "which leads to `gone`"),
+            ("loop", "which cannot be reached: Too many levels"),
+            ("plain/bin", "which cannot be reached: Not a directory"),
+            (".", "which is a folder"),
+            ("absent", "and there is no such file"),
+        ] {
+            let target = Target::parse(&serde_json::json!({ "program": "/a", "enginePath": file(name) }));
+            let search = AdapterSearch::new("delve", "`dlv`", "").with_engine_path(&target.unwrap());
+            let Err(failure) = search else { panic!("{name}") };
+            assert!(failure.message.contains(reason), "{failure}");
+        }
+        let target = Target::parse(&serde_json::json!({ "program": "/a", "enginePath": file("dap.js") }));
+        assert!(AdapterSearch::new("js", "js-debug", "").with_engine_path(&target.unwrap()).is_ok());
+        let env = serde_json::json!({ "PATH": folder.path() });
+        let target = Target::parse(&serde_json::json!({ "program": "/a", "env": env })).unwrap();
+        let search = |name| AdapterSearch::new("delve", "`dlv`", "").on_path(&target, &[name]).end();
+        for (name, reason) in [("plain", "may not execute"), ("broken", "which leads to `gone`")] {
+            let failure = search(name).unwrap_err();
+            assert!(failure.message.contains(reason), "{failure}");
+        }
+        let failure = search("absent").unwrap_err();
+        assert!(failure.message.ends_with("PATH (absent)"), "{failure}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 use tandem_wire::{ErrorCode, Failure, environment};
 
-use super::find;
+use super::find::{self, FileUse};
 use super::socket::Endpoint;
 use super::test_files::{Runner, RunnerEntry};
 use tandem_engine::console::Console;
@@ -154,6 +154,18 @@ impl Target {
         let workspace = self.attributes[WORKSPACE].as_str().map(PathBuf::from);
         let folders = std::iter::once(self.cwd.clone()).chain(workspace);
         folders.map(|folder| folder.join(named)).find(|file| file.is_file())
+    }
+
+    /// The first place of [`Self::file`] that has something else, or cannot be reached, and the reason.
+    pub(super) fn unusable_file(&self, named: &str) -> Option<String> {
+        let workspace = self.attributes[WORKSPACE].as_str().map(PathBuf::from);
+        let folders = std::iter::once(self.cwd.clone()).chain(workspace);
+        let is_absent = |file: &PathBuf| {
+            file.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+        };
+        let file = folders.map(|folder| folder.join(named)).find(|file| !is_absent(file))?;
+        let reason = find::unusable_because(&file, FileUse::Execute)?;
+        Some(format!("`{}`, {reason}", file.display()))
     }
 
     /// The same target with another program: the one that was built.

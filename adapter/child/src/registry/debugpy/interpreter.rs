@@ -65,14 +65,21 @@ pub(super) fn find(target: &Target, looked: &mut Vec<String>) -> Result<PathBuf,
     };
     let path = target.variable("PATH").unwrap_or_default();
     if let Some(given) = given.filter(|given| !given.is_empty()) {
-        let (found, looked) = if given.contains('/') {
-            (target.file(given), format!("`python`, which begins in `{}`", target.cwd.display()))
+        let (found, looked, unusable) = if given.contains('/') {
+            let place = format!("`python`, which begins in `{}`", target.cwd.display());
+            (target.file(given), place, target.unusable_file(given))
         } else {
-            (find::on_path(&path, given), format!("PATH ({path})"))
+            (find::on_path(&path, given), format!("PATH ({path})"), find::unusable_on_path(&path, given))
         };
         return found.ok_or_else(|| {
-            find::missing("debugpy", &format!("the Python `{given}`"), &[looked])
-                .hint("correct the attribute `python`, or omit it to search for an interpreter")
+            let failure = match unusable {
+                Some(reason) => {
+                    let message = format!("the engine `debugpy` cannot use the Python {reason}");
+                    Failure::new(ErrorCode::EngineNotFound, message)
+                }
+                None => find::missing("debugpy", &format!("the Python `{given}`"), &[looked]),
+            };
+            failure.hint("correct the attribute `python`, or omit it to search for an interpreter")
         });
     }
     if let Some(python) = find::python_of_command(&target.program) {
@@ -194,6 +201,30 @@ mod tests {
             assert_eq!(failure.code, ErrorCode::EngineNotFound);
             assert!(failure.message.contains(reason), "{failure}");
             assert!(failure.hint.is_some_and(|hint| hint.contains("`python`")));
+        }
+    }
+
+    #[test]
+    fn a_python_that_cannot_be_reached_is_not_reported_as_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("plain"), "").unwrap();
+        std::os::unix::fs::symlink("gone", folder.path().join("broken")).unwrap();
+        let refusal = |python: &str| {
+            let attributes = json!({
+                "program": "/a.py", "cwd": folder.path(), "python": python, "env": { "PATH": folder.path() },
+            });
+            find(&Target::parse(&attributes).unwrap(), &mut Vec::new()).unwrap_err().message
+        };
+        for (python, reason) in [
+            ("./plain/python", "Not a directory"),
+            ("./broken", "which leads to `gone`"),
+            (".//", "which is a folder"),
+            ("plain", "which you may not execute"),
+            ("broken", "which leads to `gone`"),
+            ("./absent", "not found in `python`"),
+            ("absent", "not found in PATH"),
+        ] {
+            assert!(refusal(python).contains(reason), "{python}: {}", refusal(python));
         }
     }
 }
