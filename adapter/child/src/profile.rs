@@ -247,9 +247,10 @@ pub(super) trait Profile: ConditionProfile {
         None
     }
 
-    /// The adapter's own request that makes it stop where a condition fails; sent before the program runs.
-    fn settings(&self) -> Option<(&'static str, Value)> {
-        None
+    /// Requests that prepare the adapter, such as its own to stop where a condition fails; sent before the
+    /// program runs.
+    fn settings(&self) -> Vec<(&'static str, Value)> {
+        Vec::new()
     }
 
     /// Whether it debugs machine code: its values have addresses, and the sources of its frames may

@@ -218,14 +218,18 @@ async fn a_forked_child_that_ends_at_once_answers_the_continue() -> anyhow::Resu
 /// No client could resume a child that stops if none opens its session.
 #[tokio::test]
 async fn a_child_that_the_editor_cannot_open_continues_at_breakpoints() -> anyhow::Result<()> {
-    let text =
-        "import os\npid = os.fork()\nif pid == 0:\n    os._exit(3)\nprint(os.waitpid(pid, 0)[1] >> 8)\n";
-    let script = PythonScript::new(text)?;
-    let mut editor = editor()?;
-    editor.launch_child(script.launch(json!({})), &script.path(), &[4]).await?;
-    assert_eq!(editor.event("exited").await?["exitCode"], 0);
-    assert_eq!(editor.output[0], "3\n");
-    editor.finish().await
+    for fork in ["os.fork()", "pty.fork()[0]"] {
+        let text = format!(
+            "import os, pty\npid = {fork}\nif pid == 0:\n    os._exit(3)\nprint(os.waitpid(pid, 0)[1] >> 8)\n"
+        );
+        let script = PythonScript::new(&text)?;
+        let mut editor = editor()?;
+        editor.launch_child(script.launch(json!({})), &script.path(), &[4]).await?;
+        assert_eq!(editor.event("exited").await?["exitCode"], 0, "{fork}");
+        assert_eq!(editor.output[0], "3\n", "{fork}");
+        editor.finish().await?;
+    }
+    Ok(())
 }
 
 #[tokio::test]

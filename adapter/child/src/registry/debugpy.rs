@@ -79,6 +79,14 @@ const fn filter(
 /// of them. Clients lose the stop then: by default a `__repr__` of 3 s made all variables unreadable.
 const UNBLOCKING: (&str, &str) = ("PYDEVD_UNBLOCK_THREADS_ON_VARIABLES_TIMEOUT", "20");
 
+/// A Python expression that makes pydevd follow `os.forkpty`. Code with the name of pydevd's file is not
+/// stepped into.
+fn follow_forkpty() -> String {
+    let code = Value::from(include_str!("debugpy/forkpty.py"));
+    let file = "__import__('_pydev_bundle.pydev_monkey').pydev_monkey.__file__";
+    format!("__import__('builtins').exec(compile({code}, {file}, 'exec'), {{}})")
+}
+
 /// Whether a text has more than spaces and comments.
 fn has_code(text: &str) -> bool {
     text.lines().map(str::trim_start).any(|line| !line.is_empty() && !line.starts_with('#'))
@@ -257,9 +265,12 @@ impl Profile for Debugpy {
         pydevd::further_elements(rows)
     }
 
-    fn settings(&self) -> Option<(&'static str, Value)> {
-        // Without this it prints every exception that it stops at.
-        Some(("setDebuggerProperty", types::body(&DebuggerProperties::default())))
+    fn settings(&self) -> Vec<(&'static str, Value)> {
+        vec![
+            // Without this it prints every exception that it stops at.
+            ("setDebuggerProperty", types::body(&DebuggerProperties::default())),
+            ("evaluate", types::watch(&follow_forkpty(), None)),
+        ]
     }
 
     fn has_helpers(&self) -> bool {

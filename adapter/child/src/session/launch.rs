@@ -235,10 +235,10 @@ impl AdapterSession {
 
     pub(super) async fn configure(self: &Arc<Self>, cancel: &CancellationToken) -> Result<Value, Failure> {
         Box::pin(self.want_usual_panics(cancel)).await;
-        if let Some((command, arguments)) = self.profile.settings()
-            && let Err(failure) = self.ask(command, arguments, cancel).await
-        {
-            tracing::debug!(%failure, "the adapter does not support `{command}`");
+        for (command, arguments) in self.profile.settings() {
+            if let Err(failure) = self.ask(command, arguments, cancel).await {
+                tracing::debug!(%failure, "the adapter does not support this `{command}`");
+            }
         }
         if self.stays_stopped() {
             return Ok(Value::Null);
