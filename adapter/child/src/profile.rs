@@ -9,7 +9,7 @@ use std::process::Command;
 
 use serde_json::Value;
 use tandem_wire::Failure;
-use tandem_wire::types::{DapVariable, StoppedEventBody};
+use tandem_wire::types::{Breakpoint, DapVariable, StoppedEventBody};
 
 pub(super) use self::conditions::ConditionProfile;
 pub(super) use self::console::ConsoleProfile;
@@ -320,6 +320,9 @@ pub(super) trait Profile: ConditionProfile {
 
     /// Changes a request to the form that this adapter understands.
     fn adapt_request(&self, _command: &str, _arguments: &mut Value) {}
+
+    /// Corrects the answers to breakpoints on `lines` of a source of this machine. May read the source.
+    fn correct_breakpoints(&self, _source: &Path, _lines: &[i64], _breakpoints: &mut [Breakpoint]) {}
 
     /// Changes an answer, or the body of an event, that clients would misunderstand.
     fn adapt_incoming(&self, _what: &str, _body: &mut Value) {}

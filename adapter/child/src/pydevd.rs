@@ -7,7 +7,8 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 use tandem_wire::Failure;
 use tandem_wire::types::{
-    self, CompletionItem, CompletionsResponseBody, DapVariable, StoppedEventBody, VariablesResponseBody,
+    self, Breakpoint, CompletionItem, CompletionsResponseBody, DapVariable, SetBreakpointsResponseBody,
+    StoppedEventBody, VariablesResponseBody,
 };
 
 use super::rows;
@@ -44,6 +45,17 @@ pub(super) fn adapt_incoming(what: &str, body: &mut Value) {
             let mut known = HashSet::new();
             found.targets.retain(|target| known.insert(target.label.clone()));
             found.targets.iter_mut().for_each(sort_after_names);
+        }),
+        // It moves a breakpoint up to the nearest code, and before the first statement it finds line 0, which
+        // begins a module and is never reached.
+        "setBreakpoints" => types::edit(body, |answer: &mut SetBreakpointsResponseBody| {
+            for breakpoint in
+                answer.breakpoints.iter_mut().filter(|one| one.line.is_some_and(|line| line < 1))
+            {
+                let id = breakpoint.id;
+                let message = "no code is at this line or before it: use a later line";
+                *breakpoint = Breakpoint { id, ..Breakpoint::refused(message) };
+            }
         }),
         _ => {}
     }
@@ -120,6 +132,16 @@ mod tests {
         let mut step = json!({ "threadId": 1 });
         adapt_request("next", &mut step);
         assert_eq!(step, json!({ "threadId": 1 }));
+    }
+
+    #[test]
+    fn a_breakpoint_before_all_code_is_not_verified() {
+        let moved = |line: i64| json!({ "verified": true, "id": line, "line": line });
+        let mut body = json!({ "breakpoints": [moved(0), moved(1)] });
+        adapt_incoming("setBreakpoints", &mut body);
+        let message = "no code is at this line or before it: use a later line";
+        let refused = json!({ "verified": false, "id": 0, "message": message, "reason": "failed" });
+        assert_eq!(body, json!({ "breakpoints": [refused, moved(1)] }));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! without a reason. Here conditions are checked before the adapter gets them, if the language can, and a
 //! stop at a failed one names the reason. Conditions that the hub evaluates never come here.
 
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,10 +20,10 @@ use super::super::connection::MAX_STDERR_TAIL_LEN;
 use super::super::signals;
 use super::super::state::ChildEvent;
 use super::super::translate;
-use super::AdapterSession;
 use super::own_stops::resume_own_stop;
+use super::{AdapterSession, LiveAdapter};
 use tandem_engine::hit_condition::HitTest;
-use tandem_engine::{FailedCondition, JoinedConditions};
+use tandem_engine::{FailedCondition, JoinedConditions, path_map};
 
 /// How long a check of a condition's text may take.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -129,6 +130,9 @@ impl AdapterSession {
             }
             taken.sort_by_key(|(index, _)| *index);
         }
+        if command == "setBreakpoints" {
+            self.correct_breakpoints(&place, &sent, &mut answer).await;
+        }
         self.learn(|known| known.breakpoints.hold(place.clone(), &answer));
         let conditions: Vec<Option<String>> = sent.into_iter().map(|one| one.condition).collect();
         let SetBreakpointsResponseBody { breakpoints, .. } = types::read(&answer);
@@ -142,6 +146,27 @@ impl AdapterSession {
         self.learn(|known| known.conditions.hold(place, checked, &conditions));
         translate::insert_answers(&mut answer, taken);
         Ok(answer)
+    }
+
+    /// Has the profile correct an answer about a source that is on this machine: the one of a launch.
+    async fn correct_breakpoints(&self, source: &str, sent: &[SentBreakpoint], answer: &mut Value) {
+        let is_local = |live: &LiveAdapter| {
+            live.plan.launched && path_map::read(live.target.attributes()).is_ok_and(|map| map.is_empty())
+        };
+        if !self.live().as_ref().is_some_and(is_local) {
+            return;
+        }
+        let lines =
+            sent.iter().map(|one| types::read::<SourceBreakpoint>(&one.breakpoint).line).collect::<Vec<_>>();
+        let (profile, source) = (self.profile.clone(), PathBuf::from(source));
+        let mut body: SetBreakpointsResponseBody = types::read(answer);
+        let correcting = tokio::task::spawn_blocking(move || {
+            profile.correct_breakpoints(&source, &lines, &mut body.breakpoints);
+            body
+        });
+        if let Ok(body) = correcting.await {
+            *answer = types::body(&body);
+        }
     }
 
     /// Reports that none of the adapter's breakpoints stops any more.
