@@ -197,6 +197,15 @@ impl GoTestEvents {
             }
         }
         result.message = message.join("\n").trim().to_owned();
+        // An example that prints something else ends in `got:`, its output, `want:` and the expected one.
+        let compared = output.iter().position(|line| *line == "got:").filter(|at| {
+            result.outcome == TestStatus::Failed
+                && message.is_empty()
+                && output.iter().skip(*at).any(|line| line.starts_with("want"))
+        });
+        if let Some(at) = compared {
+            result.message = output.split_off(at).join("\n").trim().to_owned();
+        }
         result.output = output.join("\n").trim_end().to_owned();
         let value =
             |pattern: &Regex| pattern.captures(&result.message).map(|found| found["value"].trim().to_owned());

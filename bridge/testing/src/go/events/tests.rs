@@ -130,3 +130,22 @@ fn a_panic_is_placed_in_the_module() {
     );
     assert_eq!(results.counts().failed, 1);
 }
+
+#[test]
+fn an_example_that_fails_says_what_it_printed_and_should_have() {
+    let event = |action: &str, output: &str| {
+        format!(r#"{{"Action":"{action}","Package":"shop","Test":"ExampleAdd","Output":"{output}"}}"#)
+    };
+    let lines = [
+        event("run", ""),
+        event("output", "=== RUN   ExampleAdd\\n"),
+        event("output", "--- FAIL: ExampleAdd (0.00s)\\n"),
+        event("output", "got:\\n"),
+        event("output", "3\\n"),
+        event("output", "want:\\n"),
+        event("output", "4\\n"),
+        event("fail", ""),
+    ];
+    let results = events(&lines.each_ref().map(String::as_str), false);
+    assert_eq!(results.stored_results().failures[0].message, "got:\n3\nwant:\n4");
+}
