@@ -380,7 +380,7 @@ const OWN: &[Construct] = &[
 /// Constructs that only the compiler of an SDK evaluates.
 const FOR_COMPILER: &[Construct] = &[
     (Int, "query.Where({n} => {n} > captured).Count()"),
-    (Int, "(from {n} in query where {n} < {i} select {n} + 1).Count()"),
+    (Int, "(from {n} in query where {n} < captured select {n} + 1).Take({i}).Count()"),
     (Int, "((Func<int, int>)({n} => {n} + {i}))({i})"),
     (Int, "((Func<int, int>)delegate (int {n}) { return {n} * 2; })({i})"),
     (Int, "((Func<int, int>)(a{n} => { int {n}(int b{n}) => b{n} + {i}; return {n}(a{n}); }))({i})"),

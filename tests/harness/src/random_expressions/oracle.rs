@@ -102,10 +102,18 @@ impl OracleProgram {
             if found.is_empty() {
                 break;
             }
+            let known = errors.len();
+            let mut elsewhere = None;
             for (line, code) in found {
-                let row = line.checked_sub(first + 1).filter(|row| *row < expressions.len());
-                let row = row.with_context(|| format!("line {line} of the program: {code}"))?;
-                errors.entry(row).or_insert(code);
+                match line.checked_sub(first + 1).filter(|row| *row < expressions.len()) {
+                    Some(row) => _ = errors.entry(row).or_insert(code),
+                    None => elsewhere = Some(format!("line {line} of the program: {code}")),
+                }
+            }
+            // An expression that cannot be parsed also causes errors behind the table. A round without it
+            // shows whether they are the program's.
+            if let Some(elsewhere) = elsewhere.filter(|_| errors.len() == known) {
+                anyhow::bail!(elsewhere);
             }
             rounds += 1;
             anyhow::ensure!(rounds < MAX_ROUNDS, "csc finds new errors each time");
