@@ -150,7 +150,11 @@ async fn launch_program(subject: Subject) -> anyhow::Result<()> {
     let (_folder, source) = counting()?;
     let mut editor = DapClient::start_in("editor", Default::default(), &Transcript::default())?;
     let launch = subject.with(json!({ "program": source }));
-    editor.launch_child(launch, &source, &[child::line(&source, "counts")]).await?;
+    // The gem waits for its client before the first line, whose event a breakpoint would miss otherwise.
+    editor.launch_child(launch, &source, &[1, child::line(&source, "counts")]).await?;
+    let (thread, frame) = editor.stop().await?;
+    ensure!(frame["line"] == 1, "{frame}");
+    editor.ok("continue", json!({ "threadId": thread })).await?;
     let (thread, _) = editor.stop().await?;
     RubyStop { editor: &mut editor, source: &source, thread }.changes_what_is_set().await?;
     editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;

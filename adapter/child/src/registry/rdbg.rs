@@ -61,6 +61,10 @@ const CORRECTION: AttachCorrection = AttachCorrection {
               newer",
 };
 
+/// The gem's variable that has it wait for its client before the program begins. The prelude removes it, so a
+/// Ruby that the program starts does not inherit it.
+const STOP_AT_LOAD: &str = "RUBY_DEBUG_STOP_AT_LOAD";
+
 /// Arguments of `rdbg` that precede those of Ruby.
 const BEFORE_PRELUDE: usize = 3;
 
@@ -188,7 +192,7 @@ impl Profile for Rdbg {
             .on_path(target, &["rdbg"])
             .files(gems, "Ruby's own gems")
             .end()?;
-        // It stops before the first line and waits for a client; `launch` resumes it, `attach` does not.
+        // It waits for a client in the event of the first line; `launch` resumes it, `attach` does not.
         let stop = target.flag("stopOnEntry", false)?;
         let mut args: Vec<std::ffi::OsString> =
             ["--open", "--sock-path={socket}", "--", "-r{socket}.rb", &program].map(Into::into).to_vec();
@@ -200,6 +204,10 @@ impl Profile for Rdbg {
             let words = options.split_ascii_whitespace().map(Into::into);
             args.splice(BEFORE_PRELUDE..BEFORE_PRELUDE, words);
             env.push(("TANDEM_RUBYOPT".to_owned(), Some(options)));
+        }
+        if !stop {
+            // A breakpoint in the first line would miss an event that has begun, so the gem waits earlier.
+            env.push((STOP_AT_LOAD.to_owned(), Some("true".to_owned())));
         }
         env.extend(target.env.iter().cloned());
         Ok(LaunchPlan {

@@ -17,6 +17,7 @@ ends = TracePoint.new(:end) do |point|
   dap = point.self
   next unless Module === dap && module_name.bind(dap).call == "DEBUGGER__::UI_DAP" && dap.instance_methods(false).include?(:send)
   ends.disable
+  ENV.delete("RUBY_DEBUG_STOP_AT_LOAD")
   original = dap.instance_method(:send)
   dap.send(:remove_method, :send)
   dap.send(:define_method, :send) do |**message|
