@@ -157,7 +157,11 @@ fn names(subject: Subject) -> Vec<(&'static str, &'static str)> {
             vec![("the folder", r"bad\\xFF/odd.rb"), ("the thread", r"odd \\xFF"), ("a value", r"v\\xED")]
         }
         Subject::Js => vec![("a name", r"bad\\udcff"), ("a value", r"v\\ud83d")],
-        Subject::Bash => vec![("the folder", r"bad\\udcff/odd.sh"), ("a value", "v")],
+        Subject::Bash => vec![
+            ("the folder", r"bad\\udcff/odd.sh"),
+            ("a value", "v"),
+            ("a key of an array", r"([$'bad\\377']=1)"),
+        ],
         Subject::Perl => vec![("a name", r"\\x{d83d}"), ("a value", r"\\x{dcff}")],
     }
 }

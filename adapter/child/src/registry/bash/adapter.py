@@ -54,6 +54,32 @@ def on_evaluate(self, request):
 
 bash_dap.Adapter.on_evaluate = on_evaluate
 
+plain_variable = bash_dap.Adapter.variable
+
+
+# The adapter joins the elements of an array with spaces, so ("a b" c) looks like (a b c), and leaves the keys
+# out. They are shown as a script writes them.
+def word(text):
+    if re.fullmatch(r"[\w@%+=:,./-]+", text):
+        return text
+    return '"' + re.sub(r'([\\"$`])', r"\\\1", text) + '"'
+
+
+def variable(self, name, text, evaluate_name):
+    item = plain_variable(self, name, text, evaluate_name)
+    rows = self.refs.get(item["variablesReference"])
+    if rows is not None:
+        keys = [row["name"][1:-1] for row in rows]
+        has_keys = keys != [str(index) for index in range(len(keys))]
+        # bash writes a key with control characters as `$'…'`.
+        shown_keys = [key if key.startswith("$'") else word(key) for key in keys]
+        shown = [("[%s]=" % key if has_keys else "") + word(row["value"]) for key, row in zip(shown_keys, rows)]
+        item["value"] = "(" + " ".join(shown) + ")"
+    return item
+
+
+bash_dap.Adapter.variable = variable
+
 # A script names the files that it sources: relative to the folder that it is in then, with `..`, or by a
 # link. Breakpoints have the whole path, so a file gets its whole path when its first command runs. Of a file
 # of functions that is a function's, and the script may be in another folder by then: it is looked for in the
