@@ -338,7 +338,12 @@ fn through_adapter(
         command,
         arguments: mapped(target, ours)?,
         launched: command == "launch",
-        quirks: Quirks { emits_own_stdout: true, has_launcher: command == "launch", ..Quirks::default() },
+        quirks: Quirks {
+            emits_own_stdout: true,
+            has_launcher: command == "launch",
+            skips_initialized_without_debug: command == "launch" && target.no_debug,
+            ..Quirks::default()
+        },
         opened: None,
     })
 }
@@ -376,17 +381,4 @@ fn strings(value: &Value) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_value_without_code_is_refused() {
-        let kept = |value| Debugpy.kept_value(value).unwrap().keep;
-        for blank in ["", "  ", "# comment", "\n # one\n\t# two\n"] {
-            assert!(kept(blank).ends_with("'tandem_value', eval(''))"), "{}", kept(blank));
-        }
-        for value in ["1, 2", "()", "# first\n5", "'#'"] {
-            assert!(kept(value).ends_with(&format!("'tandem_value', ({value}\n))")), "{}", kept(value));
-        }
-    }
-}
+mod tests;
