@@ -238,6 +238,10 @@ fn plan(target: &Target, command: &'static str, ours: AdapterAttributes<'_>) -> 
     let flags = target.attribute("dlvFlags").as_array().into_iter().flatten();
     args.extend(flags.filter_map(|flag| flag.as_str().map(Into::into)));
     let mut arguments = target.for_adapter(ours.into_value());
+    if launched && let Some(mode) = ours.mode {
+        // That of `engineOptions` said how to build: the program is built.
+        types::set(&mut arguments, "mode", mode);
+    }
     map_paths(target, &mut arguments)?;
     // dlv starts the program, and `go` to build it, with its own environment.
     let mut env = target.env.clone();
@@ -310,6 +314,19 @@ mod tests {
         {
             assert_eq!(Delve.version_of_language(value).is_some(), may_be, "{value}");
         }
+    }
+
+    #[test]
+    fn a_mode_that_said_how_to_build_does_not_reach_delve() {
+        let mode = |mode: &str| {
+            let attributes = json!({ "program": "/bin/ls", "enginePath": "/bin/sh",
+                "engineOptions": { "mode": mode } });
+            Delve.launch(&Target::parse(&attributes).unwrap()).unwrap().arguments["mode"].clone()
+        };
+        for built in ["auto", "debug", "test"] {
+            assert_eq!(mode(built), "exec", "{built}");
+        }
+        assert_eq!(mode("replay"), "replay");
     }
 
     #[test]
