@@ -69,13 +69,16 @@ parameterized_tests! {
 
 /// gdb starts the program itself, with the pipes it is given.
 #[tokio::test]
-async fn a_client_s_terminal_is_refused_under_gdb() -> anyhow::Result<()> {
-    let mut launch = Subject::Gdb.launch();
-    launch["console"] = json!("integratedTerminal");
-    let mut editor = editor()?;
-    editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
-    assert_eq!(editor.refused("launch", launch).await?, "UNSUPPORTED");
-    editor.finish().await
+async fn a_client_s_terminal_is_refused_where_the_adapter_starts_the_program() -> anyhow::Result<()> {
+    for subject in [Subject::Gdb, Subject::Delve, Subject::Rdbg] {
+        let mut launch = subject.launch();
+        launch["console"] = json!("integratedTerminal");
+        let mut editor = editor()?;
+        editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
+        assert_eq!(editor.refused("launch", launch).await?, "UNSUPPORTED", "{subject:?}");
+        editor.finish().await?;
+    }
+    Ok(())
 }
 
 /// Launches without `engine` and returns the engine that was chosen; the program waits for input.

@@ -72,7 +72,7 @@ impl AdapterSession {
                 let mut plan = self.plan(attach, &target).await?;
                 let named_pipes = match &plan.program_io {
                     // A described adapter may have its own attribute `console`.
-                    ProgramIo::PipePaths | ProgramIo::ExecShim(_)
+                    ProgramIo::Inherited | ProgramIo::PipePaths | ProgramIo::ExecShim(_)
                         if target.console != Console::Piped && !plan.quirks.accepts_pipe_paths =>
                     {
                         let what = "run a program in a client's terminal";
