@@ -75,8 +75,9 @@ fn imports_it(file: &Path) -> bool {
     bounded::read(file, MAX_SOURCE).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains("node:test"))
 }
 
-/// The files of tests, in order.
-fn sources(project: &Project) -> Vec<PathBuf> {
+/// The files of tests, in order. `all`: also those that do not import the runner, which Node runs, too, and
+/// which fail with their process.
+fn sources(project: &Project, all: bool) -> Vec<PathBuf> {
     let named = scope(project).map(PathBuf::from);
     if let Some(file) = named.as_ref().filter(|named| named.is_file()) {
         return vec![file.clone()];
@@ -95,7 +96,7 @@ fn sources(project: &Project) -> Vec<PathBuf> {
                 if name != "node_modules" && !name.to_string_lossy().starts_with('.') {
                     folders.push(path);
                 }
-            } else if path.strip_prefix(&project.folder).is_ok_and(is_test) && imports_it(&path) {
+            } else if path.strip_prefix(&project.folder).is_ok_and(is_test) && (all || imports_it(&path)) {
                 found.push(path);
             }
         }
@@ -173,7 +174,7 @@ impl TestFramework for NodeTest {
     fn list<'a>(&'a self, run: &'a mut FrameworkRun<'_>) -> BoxFuture<'a, Result<Vec<TestItem>, Failure>> {
         Box::pin(async move {
             let mut tests = Vec::new();
-            for source in sources(run.project) {
+            for source in sources(run.project, false) {
                 tests.extend(file(run, &text(&source), &[], None, ProcessPurpose::List).await?);
             }
             Ok(tests)
@@ -186,10 +187,12 @@ impl TestFramework for NodeTest {
         chosen: &'a ChosenTests,
     ) -> BoxFuture<'a, Result<(), Failure>> {
         Box::pin(async move {
-            let all = || sources(run.project).iter().map(|source| text(source)).collect();
+            let sources = |all| sources(run.project, all).iter().map(|source| text(source)).collect();
             let (files, more, selected): (Vec<String>, _, _) = match chosen {
-                ChosenTests::Everything => (all(), Vec::new(), None),
-                ChosenTests::Filter(filter) => (all(), vec![format!("--test-name-pattern={filter}")], None),
+                ChosenTests::Everything => (sources(true), Vec::new(), None),
+                ChosenTests::Filter(filter) => {
+                    (sources(false), vec![format!("--test-name-pattern={filter}")], None)
+                }
                 ChosenTests::Tests(tests) => (files(tests), Vec::new(), Some(tests.as_slice())),
             };
             let mut worst = 0;
@@ -227,6 +230,16 @@ mod tests {
         ] {
             assert_eq!(is_test(Path::new(file)), expected, "{file}");
         }
+    }
+
+    #[test]
+    fn a_run_of_everything_takes_files_that_do_not_import_the_runner() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in [("a.test.js", "require('node:test')"), ("b.test.js", "require('./nowhere')")] {
+            std::fs::write(folder.path().join(name), text).unwrap();
+        }
+        let project = Project { kind: BuildTool::Npm, folder: folder.path().to_owned(), file: None };
+        assert_eq!((sources(&project, false).len(), sources(&project, true).len()), (1, 2));
     }
 
     #[test]
