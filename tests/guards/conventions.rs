@@ -45,6 +45,24 @@ fn every_slow_test_exists() {
     }
 }
 
+/// On an old interpreter the other modules fail with an error that does not name it.
+#[test]
+fn scripts_check_the_interpreter_before_they_import_their_modules() {
+    let mut checked = 0;
+    for entry in std::fs::read_dir(root().join("scripts")).unwrap() {
+        let path = entry.unwrap().path();
+        let script = if path.is_file() { text(&path) } else { continue };
+        let is_own = |line: &&str| {
+            ["from setup", "from release", "from tools"].iter().any(|own| line.starts_with(own))
+        };
+        let Some(first) = script.lines().find(is_own) else { continue };
+        let checks = ["require_python(", "check_python("].iter().any(|check| script.contains(check));
+        assert!(checks && first.contains("require"), "{} checks it too late: {first}", path.display());
+        checked += 1;
+    }
+    assert!(checked > 0);
+}
+
 /// Columns of a line, as in rustfmt.toml. rustfmt does not wrap comments and strings.
 const MAX_WIDTH: usize = 110;
 /// Characters of a doc comment that can only repeat the name of its item.

@@ -8,6 +8,8 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))))
 # The wheels of scripts/requirements.txt are for this interpreter.
 PYTHON = (3, 11)
+# The oldest for the parts of set-up that fetch no wheel for it: `scripts/setup --demo` and `--dotnet`.
+PYTHON_OF_PARTS = (3, 10)
 # The oldest with all that tests of hostile repositories use; Debian 12 has it.
 GIT = (2, 39)
 # (program, package of Debian, option that prints the version).
@@ -48,6 +50,13 @@ def check_python():
     wanted = "%d.%d" % PYTHON
     remedy = "put a Python %s first on PATH as `python3` (Debian 12 has one; `pyenv install %s` or `uv python install %s` bring one)"
     return format_problem("python3 (%s)" % sys.executable, "%d.%d.%d" % sys.version_info[:3], wanted, remedy % (wanted, wanted, wanted))
+
+
+def require_python(script, oldest=PYTHON):
+    """Exits with the remedy on an interpreter that a script cannot run on, before the script imports what that one lacks."""
+    if sys.version_info[:2] < oldest:
+        text = "%s: Python %d.%d (%s) is too old; run it with Python %d.%d or newer"
+        sys.exit(text % ((script,) + tuple(sys.version_info[:2]) + (sys.executable,) + oldest))
 
 
 def read_pinned_rust():
