@@ -67,7 +67,7 @@ parameterized_tests! {
     a_native_program_has_a_terminal_under_gdb: has_a_terminal(Subject::Gdb),
 }
 
-/// gdb starts the program itself, with the pipes it is given.
+/// These adapters start the program themselves, with the pipes that they get.
 #[tokio::test]
 async fn a_client_s_terminal_is_refused_where_the_adapter_starts_the_program() -> anyhow::Result<()> {
     for subject in [Subject::Gdb, Subject::Delve, Subject::Rdbg] {
