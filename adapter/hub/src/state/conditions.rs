@@ -18,6 +18,7 @@ use tandem_wire::types::{
 
 use super::condition_check::{CheckStep, ConditionCheck, ids, name_failed, remove_traced};
 use super::hit_output::{HitOutput, HitRecord};
+use super::session_engine::HeldRequest;
 use super::{ENGINE_TIMEOUT, State, output_line};
 use crate::breakpoints::{Candidate, DATA_STOP};
 use crate::pending::ReplyAction;
@@ -33,8 +34,22 @@ impl State {
     /// The engine reports a stop, perhaps because it could not evaluate a condition.
     pub(super) fn receive_stop(&mut self, body: &Value, failure: Option<FailedCondition>) {
         self.finish_resume();
+        self.withdraw_resumes();
         self.checks.next.push_back((types::read(body), failure));
         self.check_next_stop();
+    }
+
+    /// Removes the requests of the hub that would resume the program as soon as the engine has its
+    /// breakpoints: it has stopped again, and clients may want that stop.
+    fn withdraw_resumes(&mut self) {
+        let resumes = |held: &mut HeldRequest| {
+            matches!(execution(held.request.command()), Execution::Continue | Execution::Step)
+        };
+        for held in self.engine.held.extract_if(.., resumes) {
+            if let Some(ReplyAction::Resumption { stop, .. }) = self.engine.pending.take(held.ticket) {
+                self.checks.unwanted = Some(stop);
+            }
+        }
     }
 
     /// Takes up stops until one has to be checked; when all are known, the program resumes
@@ -320,7 +335,7 @@ impl State {
     }
 
     /// The engine resumed the program after a stop that no owner wants, or would not: then it is stopped, and
-    /// clients are notified. `stops`: how many stops were reported when it was request; after another, the
+    /// clients are notified. `stops`: how many stops were reported when it was requested; after another, the
     /// reply is out of date.
     pub(super) fn receive_resumption(
         &mut self,

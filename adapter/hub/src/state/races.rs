@@ -421,6 +421,28 @@ fn an_engine_that_says_so_after_the_next_stop_shows_nothing() {
     assert_eq!(session.take_received(), [""; 0]);
 }
 
+/// The engine would resume a program that clients see stopped.
+#[test]
+fn a_resume_that_waits_for_breakpoints_is_not_sent_after_the_next_stop() {
+    for (second, wanted) in [("true", true), ("false", false)] {
+        let (mut session, _) = TwoClients::sharing_line_five();
+        session.set(EDITOR, json!([{ "line": 5, "condition": "a" }, { "line": 7 }]));
+        session.set(EDITOR, json!([{ "line": 5, "condition": "a" }, { "line": 8 }]));
+        session.hit_line_five();
+        session.reply_value("false");
+        session.reply_value("false");
+        session.take_received();
+        assert!(!session.requested().contains(&"continue"), "it does not wait");
+        session.hit_line_five();
+        session.reply_value(second);
+        session.reply_value("false");
+        session.accept_list(&[2, 3]);
+        let stopped = session.take_received().iter().any(|line| line.starts_with("editor: stopped"));
+        let resumes = session.requested().iter().filter(|command| **command == "continue").count();
+        assert_eq!((stopped, resumes), (wanted, usize::from(!wanted)));
+    }
+}
+
 #[test]
 fn log_messages_of_both_clients_are_written_without_a_stop() {
     let mut session = TwoClients::launched(false);

@@ -184,7 +184,7 @@ impl Simulation {
                         self.trace.push(format!("hub → engine {command} {arguments}"));
                         self.check_list(&command, &arguments);
                         self.configured |= command == "configurationDone";
-                        // An engine resumes when it is request, and says so later.
+                        // An engine resumes when a client requests it, and says so later.
                         if RESUMES.contains(&command.as_str()) && !self.refuses_to_resume() {
                             self.stopped = false;
                         }
