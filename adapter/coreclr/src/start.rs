@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use cordebug::runtime::{self, ClrRuntime};
 use cordebug::startup::{HoldResult, StartupHold};
-use rustix::process::Signal;
 use serde_json::Value;
 use tandem_wire::types::{self, AttachBody};
 use tandem_wire::{ErrorCode, Failure};
@@ -26,6 +25,7 @@ use super::runtimes::only_runtime;
 use super::session::ClrSession;
 use super::sources::SourceLocator;
 use super::stack_overflow;
+use super::termination::discard;
 use crate::types::ClrTypeSystem;
 use tandem_dotnet_launch::services;
 use tandem_dotnet_launch::{Attributes, native_host, program};
@@ -92,7 +92,7 @@ impl ClrSession {
                 }
                 false => self.why_not_started(&child, started, &failed, give_up()),
             };
-            child.signal(Signal::KILL);
+            discard(&child);
             return Err(failure);
         }
         tracing::debug!(pid, "its runtime is up and held");
@@ -104,12 +104,16 @@ impl ClrSession {
         let runtime = match able {
             Ok(runtime) => runtime,
             Err(failure) => {
-                child.signal(Signal::KILL);
+                discard(&child);
                 return Err(failure);
             }
         };
-        self.program.debuggee.child = Some(child);
-        self.take_control(pid, &runtime, &failed)?;
+        let controlled = self.take_control(pid, &runtime, &failed);
+        let child = self.program.debuggee.child.insert(child);
+        if let Err(failure) = controlled {
+            discard(child);
+            return Err(failure);
+        }
         tracing::debug!(pid, "the debugging library is attached");
         // Its callbacks wait in the inbox until the clients have configured; the runtime may run to the
         // first.

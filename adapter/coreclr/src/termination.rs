@@ -1,6 +1,8 @@
 //! The end of a debugged program: detach, request to end, kill, or exit; reported once. Not here: a runtime
 //! that hangs ([`super::hang_watchdog`]).
 
+mod kill;
+
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -24,14 +26,15 @@ use tandem_process::ExitInfo;
 use tandem_process::child::{is_suspended, signal_group};
 use tandem_process::exit::signal_name;
 
+pub(super) use kill::discard;
+use kill::{KILL_TIMEOUT, killed};
+
 /// How long the callbacks must pause before a program counts as quiet, and the limit of waiting for
 /// that, before detaching.
 const QUIET_INTERVAL: Duration = Duration::from_millis(50);
 const QUIET_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a call that could not be aborted may take to end before the detach.
 const LAST_CALL_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a killed program may take to end.
-const KILL_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long after SIGTERM a suspended program is resumed, so that it receives the signal.
 const WAKE_DELAY: Duration = Duration::from_secs(3);
 /// Pause between two checks in that time.
@@ -375,22 +378,4 @@ impl ClrSession {
         }
         self.hub.outbox.send_event("terminated", Value::Null);
     }
-}
-
-/// Kills a program and waits for its end. If that takes longer than the limit, the end is
-/// reported when it comes.
-fn killed(child: &tandem_process::Child) -> Result<ExitInfo, Failure> {
-    child.signal(Signal::KILL);
-    let deadline = Instant::now() + KILL_TIMEOUT;
-    let mut pause = Duration::from_millis(1);
-    // Another thread notices the exit; this one cannot wait asynchronously.
-    while child.exited().is_none() && Instant::now() < deadline {
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(20));
-    }
-    child.exited().ok_or_else(|| {
-        let message =
-            format!("process {} did not end within {} s of SIGKILL", child.pid(), KILL_TIMEOUT.as_secs());
-        Failure::new(ErrorCode::EngineFailed, message).hint("check whether its disk or file server responds")
-    })
 }

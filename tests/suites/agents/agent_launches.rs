@@ -96,10 +96,11 @@ async fn leaves_no_process(runtime: Option<Runtime>, launch: Value) -> anyhow::R
     loop {
         let mut left = tracker.processes();
         left.retain(|(_, part)| part != "bridge");
-        if left.is_empty() {
+        let files = tracker.files();
+        if left.is_empty() && files.is_empty() {
             break;
         }
-        anyhow::ensure!(Instant::now() < end, "left: {left:?}");
+        anyhow::ensure!(Instant::now() < end, "left: {left:?}, {files:?}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert!(!tracker.seen.is_empty(), "the marks of processes are not read");
