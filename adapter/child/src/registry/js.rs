@@ -3,6 +3,7 @@
 //! session's program. Not here: the folder in which it looks for compiled files ([`workspace`]).
 
 mod attributes;
+mod runtime;
 mod workspace;
 
 use std::path::Path;
@@ -200,9 +201,11 @@ impl Profile for Js {
 
     fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure> {
         let program = target.existing_program()?;
+        let runtime = runtime::find(target)?;
         // Without `outputCapture` what the program prints would come a second time, as events.
         let mut launch = JsLaunch {
             program: program.display().to_string(),
+            runtime_executable: runtime.as_deref().map(|file| file.display().to_string()),
             console: "integratedTerminal",
             output_capture: "std",
             runtime_args: None,
@@ -210,10 +213,7 @@ impl Profile for Js {
         };
         if typescript::is_source(program) && !loads_by_itself(target) {
             let path = target.variable("PATH").unwrap_or_default();
-            let node = match target.text("runtimeExecutable")? {
-                Some(named) if named.contains('/') => target.cwd.join(named),
-                named => find::on_path(&path, named.unwrap_or("node")).unwrap_or_default(),
-            };
+            let node = runtime.or_else(|| find::on_path(&path, "node")).unwrap_or_default();
             let run = typescript::run(program, &target.project_folders(), &node)?;
             launch.program = run.program.display().to_string();
             let given = target.attribute("runtimeArgs").as_array().cloned().unwrap_or_default();

@@ -33,6 +33,8 @@ pub(super) struct JsAttributes<'a> {
 #[serde(rename_all = "camelCase")]
 pub(super) struct JsLaunch {
     pub(super) program: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) runtime_executable: Option<String>,
     pub(super) console: &'static str,
     pub(super) output_capture: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
