@@ -94,8 +94,8 @@ const SPREAD_TYPES: &[(&str, usize)] = &[
 const ADAPTER_NAMES: &[(&str, usize)] = &[
     // Child processes of .NET programs.
     ("adapter/coreclr", 2),
-    // Configurations of other debuggers.
-    ("adapter/engine", 12),
+    // Configurations of other debuggers; commands of interpreters (two).
+    ("adapter/engine", 14),
     ("bridge", 4),
     // A framework's tests are debugged by one engine.
     ("bridge/testing", 6),

@@ -14,6 +14,7 @@ use tandem_wire::{ErrorCode, Failure};
 use super::target::Target;
 use tandem_engine::builds::command;
 use tandem_process::SpawnSpec;
+pub(super) use tandem_process::executable::{is_executable, on_path};
 
 /// How much of a script's first line the kernel reads.
 const MAX_SHEBANG_LEN: u64 = 256;
@@ -236,14 +237,6 @@ pub(super) fn any_file(folder: &Path, ending: &str) -> bool {
         .any(|path| path.is_file() && path.extension().is_some_and(|found| found == ending))
 }
 
-/// An executable on a PATH.
-pub(super) fn on_path(path: &str, name: &str) -> Option<PathBuf> {
-    std::env::split_paths(path)
-        .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join(name))
-        .find(|file| is_executable(file))
-}
-
 /// The intended use of a file that an attribute names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileUse {
@@ -285,12 +278,6 @@ pub(super) fn unusable_on_path(path: &str, name: &str) -> Option<String> {
     let file = folders.map(|folder| folder.join(name)).find(|file| file.symlink_metadata().is_ok())?;
     let reason = unusable_because(&file, FileUse::Execute)?;
     Some(format!("`{}`, {reason}", file.display()))
-}
-
-/// Whether the path is an executable file.
-pub(super) fn is_executable(file: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
 #[cfg(test)]

@@ -61,6 +61,11 @@ pub fn resolve(
     let there = |named: &str| cwd.map_or_else(|| PathBuf::from(named), |cwd| cwd.join(named));
     let target = match named {
         "dotnet" if !there(named).exists() => dotnet(attributes)?,
+        // A command.
+        named if !named.contains('/') && !there(named).exists() => {
+            let path = attributes.variable("PATH").unwrap_or_default();
+            executable::on_path(&path, named).unwrap_or_else(|| there(named))
+        }
         named => there(named),
     };
     if !target.exists() {

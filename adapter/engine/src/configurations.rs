@@ -2,6 +2,7 @@
 //! here. The one table of it; docs/launch-configuration.md shows it. Reads no file and knows no engine's own
 //! meaning of an attribute.
 
+mod interpreters;
 mod table;
 
 use serde::Deserialize;
@@ -39,12 +40,19 @@ enum AttributeTranslation {
     Editor,
 }
 
-/// Translates the attributes of another debugger's configuration to Tandem's; returns a sentence for each
-/// attribute that is left out. Tandem's own configurations, and those of an unknown `type`, stay unchanged.
+/// Translates the attributes of another debugger's configuration to Tandem's, and a launch of an interpreter
+/// to one of its script. Returns a sentence for each attribute that is left out, and for that script.
 ///
 /// # Errors
 /// `UNSUPPORTED` for an attribute without which the program would not run as it is meant to.
 pub fn translate_configuration(arguments: &mut Value) -> Result<Vec<String>, Failure> {
+    let mut remarks = translate_attributes(arguments)?;
+    remarks.extend(arguments.as_object_mut().and_then(interpreters::launch_script));
+    Ok(remarks)
+}
+
+/// Tandem's own configurations, and those of an unknown `type`, stay unchanged.
+fn translate_attributes(arguments: &mut Value) -> Result<Vec<String>, Failure> {
     // An editor that gives all of them to us under our own type says what it was.
     let kind = arguments[ORIGINAL].as_str().or_else(|| arguments["type"].as_str());
     let Some(family) = kind.and_then(DebuggerFamily::of) else { return Ok(Vec::new()) };
@@ -286,6 +294,23 @@ fn debug_port(attributes: &mut Map<String, Value>, value: Value) {
     };
     let connect = connect.into_iter().map(|(field, value)| (field.to_owned(), value)).collect();
     attributes.entry("connect").or_insert(Value::Object(connect));
+}
+
+/// Without a `program` the runtime is the program: `npm run start`.
+fn runtime(attributes: &mut Map<String, Value>, value: Value) {
+    if !attributes.get("program").is_none_or(Value::is_null) {
+        attributes.insert("runtimeExecutable".into(), value);
+        return;
+    }
+    attributes.insert("program".into(), value);
+    let mut words = Vec::new();
+    for list in ["runtimeArgs", "args"] {
+        if let Some(Value::Array(list)) = attributes.get_mut(list).map(Value::take) {
+            words.extend(list);
+        }
+    }
+    attributes.shift_remove("runtimeArgs");
+    attributes.insert("args".into(), words.into());
 }
 
 /// `auto` is what holds without it.

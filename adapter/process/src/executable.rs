@@ -1,13 +1,13 @@
-//! The machine and system of an executable file, from its header: a program for another one is refused before
-//! it is started.
+//! The file of a command on PATH, and the machine and system of an executable, from its header: a program for
+//! another one is refused before it is started. Otherwise execvp(3) would answer the system's "exec format
+//! error" by running it in a shell, which reports syntax errors.
 //!
-//! Otherwise execvp(3) would answer the system's "exec format error" by running it in a shell, which reports
-//! syntax errors. Not
-//! here: unknown files, including scripts; starting them shows what is wrong.
+//! Not here: unknown files, including scripts; starting them shows what is wrong.
 
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
 use tandem_error::{ErrorCode, Failure};
 
@@ -50,16 +50,30 @@ pub enum HostSupport {
     Kernel,
 }
 
+/// The first executable of this name in the absolute folders of a PATH.
+pub fn on_path(path: &str, name: &str) -> Option<PathBuf> {
+    std::env::split_paths(path)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(name))
+        .find(|file| is_executable(file))
+}
+
+/// Whether the path is an executable file.
+pub fn is_executable(file: &Path) -> bool {
+    std::fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
 /// There is no program where one was named.
 pub fn absence_failure(given: &str, place: &Path) -> Failure {
     let message = format!("there is no `{}`", place.display());
     let hint = if Path::new(given).is_absolute() {
         let there = place.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(Path::new("/"));
         format!("correct the path, of which `{}` is there; or build the program first", there.display())
+    } else if let Some((command, _)) = given.split_once(' ') {
+        format!("`program` is one file or command: if it is `{command}`, put its arguments into `args`")
     } else {
         "a relative `program` begins in `cwd`, and a bare name may be a command of the project's virtual \
-            environment \
-         (Python) or of PATH; correct it, or install what provides it"
+            environment (Python) or of PATH; correct it, or install what provides it"
             .to_owned()
     };
     Failure::new(ErrorCode::LaunchFailed, message).hint(hint)
@@ -183,6 +197,7 @@ mod tests {
         let absolute = hint(&place.display().to_string());
         assert!(absolute.contains(&format!("`{}` is there", folder.path().display())), "{absolute}");
         assert!(!absolute.contains("PATH") && hint("bin/app").contains("PATH"));
+        assert!(hint("python3 app.py").contains("if it is `python3`"));
     }
 
     fn elf_of(class: u8, order: u8, machine: u16) -> Vec<u8> {

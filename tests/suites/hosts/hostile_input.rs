@@ -82,7 +82,8 @@ async fn launches_that_cannot_work_say_why(runtime: Runtime) -> anyhow::Result<(
         (json!({ "program": tour, "cwd": "/no/such/folder" }), "LAUNCH_FAILED"),
         (json!({ "program": library }), "LAUNCH_FAILED"),
         (json!({ "program": "/bin/true" }), "NOT_DEBUGGABLE"),
-        (json!({ "program": "/bin/false" }), "NOT_DEBUGGABLE"),
+        // A command.
+        (json!({ "program": "false" }), "NOT_DEBUGGABLE"),
         (json!({ "program": tour, "env": { "DOTNET_EnableDiagnostics": "0" } }), "NOT_DEBUGGABLE"),
         (
             json!({ "program": tour, "env": { "DOTNET_ROOT": null, "PATH": "/nowhere", "HOME": null } }),

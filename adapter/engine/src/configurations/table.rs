@@ -4,8 +4,8 @@
 use super::AttributeTranslation::{self, Editor, Ignored, Mapped, Named, Refused, RefusedUnless, Same};
 use super::{
     arguments, console, debug_libraries, debug_port, env_list, environment, external_console, go_mode, host,
-    launch_configuration_id, mi_mode, output_log, port, run_in_terminal, setup_commands, stderr_file,
-    stdin_file, stdio, stdout_file,
+    launch_configuration_id, mi_mode, output_log, port, run_in_terminal, runtime, setup_commands,
+    stderr_file, stdin_file, stdio, stdout_file,
 };
 
 /// Debuggers whose configurations are of one form.
@@ -297,7 +297,8 @@ pub(super) const TABLE: &[Attribute] = &[
     row(&[Go], "logDest", Ignored("`tandem-dap --log FILE` logs")),
     row(&[Go], "trace", Ignored("`tandem-dap --log FILE` logs")),
 
-    row(&[Node], "runtimeExecutable", Same),
+    row(&[Node], "runtimeExecutable", Mapped("`program`, and `runtimeArgs` to `args`, if it has no \
+        `program`; else honoured", runtime)),
     row(&[Node], "runtimeArgs", Same),
     row(&[Node], "runtimeVersion", RefusedUnless(&["default"], "name the Node of that version as \
         `runtimeExecutable`")),

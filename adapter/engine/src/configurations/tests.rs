@@ -34,6 +34,16 @@ fn a_configuration_of_each_type_becomes_one_of_ours() {
                 "stdio": { "stdout": "log.txt", "stderr": "log.txt" }, "engine": "coreclr" }),
         ),
         (
+            json!({ "type": "node", "runtimeExecutable": "npm", "runtimeArgs": ["run", "start"],
+                "args": ["--port"] }),
+            json!({ "type": "node", "program": "npm", "args": ["run", "start", "--port"], "engine": "js" }),
+        ),
+        (
+            json!({ "type": "node", "program": "a.js", "runtimeExecutable": "tsx", "runtimeArgs": ["-q"] }),
+            json!({ "type": "node", "program": "a.js", "runtimeExecutable": "tsx", "runtimeArgs": ["-q"],
+                "engine": "js" }),
+        ),
+        (
             json!({ "type": "coreclr", "program": "a.dll", "console": "integratedTerminal",
                 "targetOutputLogPath": "log.txt" }),
             json!({ "type": "coreclr", "program": "a.dll", "console": "integratedTerminal",

@@ -1,0 +1,308 @@
+//! Launches whose `program` is an interpreter, with the script among its arguments: `python3 main.py`. They
+//! become launches of the script. Reads no file and starts nothing.
+
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use super::table::DebuggerFamily;
+
+/// The attributes of an engine for the parts of an interpreter's command line.
+struct Interpreter {
+    /// The names of the command, without a version.
+    names: &'static [&'static str],
+    /// The debugger of its scripts, if another has the configurations of its language too.
+    family: Option<DebuggerFamily>,
+    /// The attribute that names the command.
+    command: Option<&'static str>,
+    /// The attribute for its options.
+    options: &'static str,
+    /// The meaning of a word before the script.
+    read: fn(&str) -> Word,
+}
+
+impl Interpreter {
+    /// The engine for its scripts; one without configurations of other debuggers has the command's name.
+    fn engine(&self) -> &'static str {
+        self.family.map(DebuggerFamily::engine).or(self.names.first().copied()).unwrap_or_default()
+    }
+}
+
+/// A word of a command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Word {
+    /// A script; the words after it are its arguments.
+    Script,
+    /// An option, which may have its value in the same word.
+    Option,
+    /// An option whose value is the next word.
+    OptionWithValue,
+    /// An option whose next word replaces the script: it is the value of this attribute.
+    Attribute(&'static str),
+    /// The next word is the script.
+    End,
+    /// An option that the engine has no attribute for, or without which no script runs.
+    Other,
+}
+
+const INTERPRETERS: [Interpreter; 5] = [
+    Interpreter {
+        names: &["python"],
+        family: Some(DebuggerFamily::Python),
+        command: Some("python"),
+        options: "pythonArgs",
+        read: read_python,
+    },
+    Interpreter {
+        names: &["node", "nodejs"],
+        family: Some(DebuggerFamily::Node),
+        command: Some("runtimeExecutable"),
+        options: "runtimeArgs",
+        read: read_node,
+    },
+    Interpreter {
+        names: &["ruby"],
+        family: Some(DebuggerFamily::Rdbg),
+        command: None,
+        options: "",
+        read: read_other,
+    },
+    Interpreter {
+        names: &["bash", "sh", "dash"],
+        family: None,
+        command: None,
+        options: "",
+        read: read_other,
+    },
+    Interpreter { names: &["perl"], family: None, command: None, options: "perlArgs", read: read_perl },
+];
+
+/// The parts of a command line, in the words of an engine.
+struct CommandLine<'a> {
+    /// `program`, `module` or `code`, and its value.
+    what: (&'static str, &'a str),
+    options: Vec<Value>,
+    args: Vec<Value>,
+}
+
+/// Makes the launch of an interpreter one of its script, which `engine` may not contradict. Returns a
+/// sentence about it.
+pub(super) fn launch_script(attributes: &mut Map<String, Value>) -> Option<String> {
+    let program = attributes.get("program")?.as_str()?.to_owned();
+    let interpreter = INTERPRETERS.iter().find(|interpreter| is_named(interpreter, &program))?;
+    let is_attach = ["processId", "processName", "connect"].iter().any(|key| attributes.contains_key(*key));
+    let engine = attributes.get("engine").filter(|engine| !engine.is_null() && *engine != "auto");
+    if is_attach || engine.is_some_and(|engine| *engine != interpreter.engine()) {
+        return None;
+    }
+    let words = attributes.get("args")?.as_array()?.clone();
+    let CommandLine { what: (attribute, value), mut options, args } = split(interpreter, &words)?;
+    let sentence = format!(
+        "`{program} {}` is debugged as {attribute} `{value}`; to debug the interpreter itself, set `engine`",
+        shown(&words)
+    );
+    if attribute != "program" {
+        attributes.shift_remove("program");
+    }
+    attributes.insert(attribute.into(), value.into());
+    attributes.insert("args".into(), args.into());
+    attributes.insert("engine".into(), interpreter.engine().into());
+    // A command runs where Tandem was started, not in the folder of its script.
+    set_missing(attributes, "cwd", ".".into());
+    // A bare name means the interpreter that the engine finds: that of the project's virtual environment.
+    if let Some(command) = interpreter.command
+        && (program.contains('/') || program.contains('.'))
+    {
+        set_missing(attributes, command, program.into());
+    }
+    if !options.is_empty() {
+        if let Some(Value::Array(given)) = attributes.get_mut(interpreter.options) {
+            options.splice(0..0, std::mem::take(given));
+        }
+        attributes.insert(interpreter.options.into(), options.into());
+    }
+    Some(sentence)
+}
+
+fn set_missing(attributes: &mut Map<String, Value>, attribute: &str, value: Value) {
+    let present = attributes.entry(attribute).or_insert(Value::Null);
+    if present.is_null() {
+        *present = value;
+    }
+}
+
+/// Whether `program` is the command of an interpreter: a bare name, or a file in a folder `bin`. Any other
+/// file may be a program that has this name by chance.
+fn is_named(interpreter: &Interpreter, program: &str) -> bool {
+    let path = Path::new(program);
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
+    let is_command = !program.contains('/') || path.parent().is_some_and(|folder| folder.ends_with("bin"));
+    let without_version = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+    is_command && interpreter.names.contains(&without_version)
+}
+
+/// `None` if no script runs, or an option cannot be expressed.
+fn split<'a>(interpreter: &Interpreter, words: &'a [Value]) -> Option<CommandLine<'a>> {
+    let mut left = words.iter();
+    let mut options = Vec::new();
+    loop {
+        let word = left.next()?.as_str()?;
+        let what = match (interpreter.read)(word) {
+            Word::Script => ("program", word),
+            Word::Attribute(name) => (name, left.next()?.as_str()?),
+            Word::End => ("program", left.next()?.as_str()?),
+            Word::Option => {
+                options.push(word.into());
+                continue;
+            }
+            Word::OptionWithValue => {
+                options.extend([word.into(), left.next()?.clone()]);
+                continue;
+            }
+            Word::Other => return None,
+        };
+        return Some(CommandLine { what, options, args: left.cloned().collect() });
+    }
+}
+
+/// The first words, for a message.
+fn shown(words: &[Value]) -> String {
+    const MAX_WORDS: usize = 8;
+    let mut texts: Vec<&str> = words.iter().take(MAX_WORDS).filter_map(Value::as_str).collect();
+    if words.len() > MAX_WORDS {
+        texts.push("…");
+    }
+    texts.join(" ")
+}
+
+fn read_python(word: &str) -> Word {
+    match word {
+        "-m" => Word::Attribute("module"),
+        "-c" => Word::Attribute("code"),
+        "-X" | "-W" | "--check-hash-based-pycs" => Word::OptionWithValue,
+        "-" => Word::Other,
+        _ => match word.strip_prefix('-') {
+            None => Word::Script,
+            Some(letters) if letters.starts_with(['X', 'W']) => Word::Option,
+            Some(letters) if letters.chars().all(|letter| "bBdEiIOPqRsSuvx".contains(letter)) => Word::Option,
+            Some(_) => Word::Other,
+        },
+    }
+}
+
+fn read_node(word: &str) -> Word {
+    match word {
+        "--" => Word::End,
+        "-r" | "--require" | "--import" | "--loader" | "--experimental-loader" | "-C" | "--conditions" => {
+            Word::OptionWithValue
+        }
+        "inspect" | "--eval" | "--print" | "--check" | "--interactive" | "--version" | "--help" | "--run" => {
+            Word::Other
+        }
+        _ if word.starts_with("--") => Word::Option,
+        _ => read_other(word),
+    }
+}
+
+fn read_perl(word: &str) -> Word {
+    match word {
+        "-I" => Word::OptionWithValue,
+        "-w" | "-W" | "-X" | "-t" | "-T" => Word::Option,
+        _ if word.starts_with("-I") => Word::Option,
+        _ if word.len() > 2 && (word.starts_with("-M") || word.starts_with("-m")) => Word::Option,
+        _ => read_other(word),
+    }
+}
+
+fn read_other(word: &str) -> Word {
+    match word {
+        "--" => Word::End,
+        _ if word.starts_with('-') => Word::Other,
+        _ => Word::Script,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::translate_configuration;
+
+    #[test]
+    fn a_script_that_its_interpreter_runs_is_the_program() {
+        for (program, args, expected) in [
+            (
+                "python3",
+                json!(["a.py", "-x"]),
+                json!({ "program": "a.py", "args": ["-x"], "engine": "debugpy" }),
+            ),
+            (
+                ".venv/bin/python",
+                json!(["-u", "-X", "dev", "-m", "app", "1"]),
+                json!({ "module": "app", "args": ["1"], "engine": "debugpy", "python": ".venv/bin/python",
+                    "pythonArgs": ["-u", "-X", "dev"] }),
+            ),
+            (
+                "python3.11",
+                json!(["-c", "print(1)"]),
+                json!({ "code": "print(1)", "args": [], "engine": "debugpy", "python": "python3.11" }),
+            ),
+            (
+                "/usr/bin/node",
+                json!(["--import", "tsx", "--no-warnings", "a.ts"]),
+                json!({ "program": "a.ts", "args": [], "engine": "js", "runtimeExecutable": "/usr/bin/node",
+                    "runtimeArgs": ["--import", "tsx", "--no-warnings"] }),
+            ),
+            ("node", json!(["--", "-a.js"]), json!({ "program": "-a.js", "args": [], "engine": "js" })),
+            ("ruby3.1", json!(["a.rb"]), json!({ "program": "a.rb", "args": [], "engine": "rdbg" })),
+            ("sh", json!(["run", "1"]), json!({ "program": "run", "args": ["1"], "engine": "bash" })),
+            (
+                "perl",
+                json!(["-Ilib", "-w", "a.pl"]),
+                json!({ "program": "a.pl", "args": [], "engine": "perl", "perlArgs": ["-Ilib", "-w"] }),
+            ),
+        ] {
+            let mut launch = json!({ "program": program, "args": args, "cwd": "/w" });
+            let remarks = translate_configuration(&mut launch).unwrap();
+            assert_eq!(remarks.len(), 1, "{remarks:?}");
+            let mut expected = expected;
+            expected["cwd"] = "/w".into();
+            assert_eq!(launch, expected, "{program}");
+        }
+    }
+
+    #[test]
+    fn attributes_of_the_launch_stay() {
+        let mut launch = json!({ "type": "python", "program": "python3", "args": ["-O", "a.py"],
+            "python": "/opt/python", "pythonArgs": ["-u"], "cwd": null });
+        translate_configuration(&mut launch).unwrap();
+        let expected = json!({ "type": "python", "program": "a.py", "args": [], "python": "/opt/python",
+            "pythonArgs": ["-u", "-O"], "cwd": ".", "engine": "debugpy" });
+        assert_eq!(launch, expected);
+    }
+
+    #[test]
+    fn other_programs_stay() {
+        for launch in [
+            json!({ "program": "python3", "args": [] }),
+            json!({ "program": "python3", "args": ["-"] }),
+            json!({ "program": "python3", "args": ["-um", "app"] }),
+            json!({ "program": "python3", "args": ["-m"] }),
+            json!({ "program": "python3", "args": ["a.py"], "engine": "lldb" }),
+            json!({ "program": "python3", "args": ["a.py"], "processId": 7 }),
+            json!({ "program": "python3", "args": [1] }),
+            json!({ "program": "python3", "args": "a.py" }),
+            json!({ "program": "./node", "args": ["a.js"] }),
+            json!({ "program": "node", "args": ["-e", "1"] }),
+            json!({ "program": "node", "args": ["inspect", "a.js"] }),
+            json!({ "program": "bash", "args": ["-c", "echo"] }),
+            json!({ "program": "perl", "args": ["-ne", "print"] }),
+            json!({ "program": "pythonista", "args": ["a.py"] }),
+            json!({ "program": "/", "args": ["a.py"] }),
+        ] {
+            let mut same = launch.clone();
+            assert_eq!(translate_configuration(&mut same), Ok(Vec::new()));
+            assert_eq!(same, launch);
+        }
+    }
+}
