@@ -35,6 +35,8 @@ async fn every_scope_offers_its_names(runtime: Runtime) -> anyhow::Result<()> {
             &[
                 ("limit + name.Length", "12"),
                 ("Add(1, own) + Captured(2)", "17"),
+                // A static method has its class in front, with `global::`.
+                ("$\"{ Add(1, own) :D2}|{ Captured(2) + name.Count(c => true),3}\"", "\"06| 14\""),
                 ("Enumerable.Range(0, 3).Select(Captured).Sum()", "30"),
                 ("lambda(1) + new[] { given }.Sum(x => x + own)", "28"),
                 ("own = new[] { limit }.Sum(x => x + 1)", "10"),

@@ -132,7 +132,7 @@ impl Binder<'_> {
                 _ => None,
             };
         }
-        self.implicit_of_types(&value.ty, to, MAX_DEPTH)
+        self.implicit_of_types(&value.ty, to, MAX_DEPTH).or_else(|| self.tuple_conversion(value, to))
     }
 
     /// A constant of type `int` converts to each integer type that contains its value; 0
@@ -370,6 +370,20 @@ impl Binder<'_> {
             );
         }
         Ok(Typed::new(TypedKind::As(value.boxed()), to, span))
+    }
+
+    /// Whether a value of one type may match a pattern of another: numbers are not converted (11.2.2).
+    pub(super) fn may_match(&self, from: &Ty, to: &Ty) -> bool {
+        if self.types.is_by_ref(from) {
+            return true;
+        }
+        let (from, to) = (self.types.inside(from), self.types.inside(to));
+        match (&from, &to) {
+            (Ty::Vector(own), Ty::Vector(other)) if own.is_value() || other.is_value() => own == other,
+            (own, other) if own.is_value() && other.is_value() => own == other,
+            (own, _) if own.is_value() => self.implicit_of_types(&from, &to, MAX_DEPTH).is_some(),
+            _ => self.may_be(&from, &to),
+        }
     }
 
     /// Whether an explicit conversion between two types may exist, for type tests.

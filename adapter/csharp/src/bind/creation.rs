@@ -8,8 +8,9 @@ use std::rc::Rc;
 use super::anonymous_objects::{anonymous_object, inferred_name};
 use super::binder::{Bind, Binder, leave_to_compiler, reject};
 use super::classification::Classification;
+use super::conversions::ConversionSteps;
 use super::system::{Member, Method, TypeKind};
-use super::typed::{Typed, TypedKind};
+use super::typed::{ConversionKind, Typed, TypedKind};
 use crate::constant::Constant;
 use crate::syntax::Span;
 use crate::syntax::tree::{
@@ -300,6 +301,20 @@ impl Binder<'_> {
             values.push(value);
         }
         self.tuple_with(values, TupleNames::new(names), span)
+    }
+
+    /// A tuple expression converts element by element, its constants as constants (10.2.13).
+    pub(super) fn tuple_conversion(&self, value: &Typed, to: &Ty) -> Option<ConversionSteps> {
+        let TypedKind::Tuple(values) = &value.kind else { return None };
+        let inside = self.types.inside(to);
+        let target = self.types.tuple(&inside).filter(|target| target.len() == values.len())?;
+        let elements = values.iter().zip(&target).map(|(value, to)| self.implicit_conversion(value, to));
+        let elements: Vec<ConversionSteps> = elements.collect::<Option<_>>()?;
+        let mut steps = vec![(ConversionKind::Tuple(elements.into()), inside.clone())];
+        if inside != *to {
+            steps.push((ConversionKind::Wrap, to.clone()));
+        }
+        Some(steps)
     }
 
     /// A tuple of values, with names of its elements.

@@ -319,15 +319,6 @@ impl Binder<'_> {
                 Err(OperatorError::NoOperator) => self.no_binary(op, &a, &b, span),
             };
         }
-        let divides = matches!(op, BinaryOp::Divide | BinaryOp::Remainder);
-        let is_zero = match b.constant() {
-            Some(Constant::Int(_, 0)) => true,
-            Some(Constant::Decimal(value)) => value.is_zero(),
-            _ => false,
-        };
-        if divides && is_zero {
-            return reject("CS0020", "Division by constant zero", span);
-        }
         Ok(Typed::new(TypedKind::Binary(op, a.boxed(), b.boxed(), self.overflow), ty, span))
     }
 }

@@ -21,8 +21,24 @@ impl Binder<'_> {
     pub(super) fn is(&mut self, of: &Expr, pattern: &Pattern, span: Span) -> Bind<Typed> {
         let of = self.value(of)?;
         let (slot, input) = self.pattern_input(&of);
-        let (test, _) = self.pattern(pattern, &input)?;
+        let test = match self.is_other_type(pattern, &input)? {
+            true => TypedPattern::Not(Box::new(TypedPattern::Always)),
+            false => self.pattern(pattern, &input)?.0,
+        };
         Ok(Typed::new(TypedKind::Is(of.boxed(), slot, Box::new(test)), BOOL, span))
+    }
+
+    /// Whether `is` has a type alone, which the value never has: the result is false, where a pattern of that
+    /// type is an error (12.14.12).
+    fn is_other_type(&mut self, pattern: &Pattern, input: &Typed) -> Bind<bool> {
+        let (PatternKind::Type(name) | PatternKind::TypeOrConstant(name, _)) = &pattern.kind else {
+            return Ok(false);
+        };
+        if self.is_constant_name(name) {
+            return Ok(false);
+        }
+        // Of a name that is not a type's, the pattern reports the error.
+        Ok(self.type_of_name(name).is_ok_and(|ty| !self.may_match(&input.ty, &ty)))
     }
 
     /// Binds a pattern to its test, and to the value with the type that it has if the test succeeds.
@@ -164,7 +180,7 @@ impl Binder<'_> {
 
     fn type_test(&mut self, name: &TypeName, input: &Typed) -> Bind<(TypedPattern, Typed)> {
         let ty = self.type_of_name(name)?;
-        if !self.types.is_by_ref(&input.ty) && !self.may_be(&input.ty, &ty) {
+        if !self.may_match(&input.ty, &ty) {
             let (from, to) = (self.type_text(&input.ty), self.type_text(&ty));
             return reject(
                 "CS8121",

@@ -146,8 +146,15 @@ tables! {
         "!true" => "bool = False", "(int)2.9" => "int = 2", "\"a\" == \"a\"" => "bool = True",
     }
     constants_that_overflow_are_refused {
-        "int.MaxValue + 1" => "CS0220", "1 / 0" => "CS0020", "one / 0" => "CS0020", "(byte)300" => "CS0221",
+        "int.MaxValue + 1" => "CS0220", "1 / 0" => "CS0020", "one / 0" => "int",
+        "one % default(int)" => "int", "(byte)300" => "CS0221",
         "5 % 0" => "CS0020", "checked(2147483647 * 2)" => "CS0220", "1m / 0m" => "CS0020",
+    }
+    a_tuple_is_converted_by_its_elements {
+        "new List<(int, byte)> { (one, 2) }" => "System.Collections.Generic.List<(int, byte)>",
+        "new List<(int, byte)?> { (small, 2) }" => "System.Collections.Generic.List<(int, byte)?>",
+        "new List<(int, byte)> { (one, 300) }" => "CS1503",
+        "new List<(int, byte)> { (one, one) }" => "CS1503",
     }
     values_on_stacks_are_not_stored {
         "(Calls.Whole(array), 1)" => "CS0611", "new[] { Calls.Whole(array) }" => "CS0611",
@@ -414,7 +421,12 @@ tables! {
         "boxed is int and > 50" => "bool", "point is (3, var y) && y == 4" => "bool",
         "pair is (\"a\", _)" => "bool", "array is [1, .. var rest] && rest.Length == 2" => "bool",
         "some is null" => "bool", "one is null" => "CS0037",
-        "one is \"a\"" => "CS0029", "text is int" => "CS8121", "color is Color.Green" => "bool",
+        "one is \"a\"" => "CS0029", "text is int" => "bool", "text is int n ? n : 0" => "CS8121",
+        "small is int" => "bool",
+        "small is int n ? n : 0" => "CS8121", "one is not long" => "CS8121", "one is Color c" => "CS8121",
+        "small switch { int n => n, _ => 0 }" => "CS8121", "array is uint[] u" => "CS8121",
+        "one is object o" => "bool", "some is int n ? n : 0" => "int", "one is int? " => "bool",
+        "color is Color.Green" => "bool",
         "one is two" => "CS9135", "animal is { Nope: 1 }" => "CS0117",
         "one switch { 1 => \"one\", _ => null }" => "string",
         "boxed switch { int n => n, string s => s.Length, _ => 0.5 }" => "double",

@@ -88,8 +88,18 @@ namespace Tandem.Compiler
                 if (node is ThisExpressionSyntax self) edited.Replace(place, self.Token.Span.Length, This);
                 if (node is BaseExpressionSyntax) throw new Refusal("`base` cannot be used here: what is compiled for the debugger is not a member of the class");
                 if (node is SimpleNameSyntax name && IsSimple(name) && !unchanged.Contains(place)) Edit(name, place, edited);
+                if (node is InterpolationSyntax hole) Parenthesize(hole, start, edited);
             }
             return edited;
+        }
+
+        /// A format would begin at the first colon of `global::`.
+        static void Parenthesize(InterpolationSyntax hole, int start, Edited edited)
+        {
+            var open = hole.OpenBraceToken;
+            var end = hole.AlignmentClause?.CommaToken ?? hole.FormatClause?.ColonToken ?? hole.CloseBraceToken;
+            edited.Replace(open.SpanStart - start, open.Span.Length, open.Text + "(");
+            edited.Replace(end.SpanStart - start, end.Span.Length, ")" + end.Text);
         }
 
         void Edit(SimpleNameSyntax node, int place, Edited edited)
