@@ -134,6 +134,11 @@ pub(super) trait Profile: ConditionProfile {
         None
     }
 
+    /// Whether the elements of a value of this type are copies, so that an assignment to one changes nothing.
+    fn copies_elements_of(&self, _kind: &str) -> bool {
+        false
+    }
+
     /// The commands of the adapter's console, for an adapter that lacks requests.
     fn console(&self) -> Option<&dyn ConsoleProfile> {
         None

@@ -15,7 +15,9 @@
 //! further connections (ends with the session), one for the end (bounded).
 
 mod adapter_events;
+mod assigned_elements;
 mod assigning;
+mod assignment;
 mod conditions;
 mod console;
 mod correcting;
@@ -37,6 +39,7 @@ mod replacing;
 mod requests;
 mod reverse;
 mod subprocesses;
+mod subscripts;
 mod suspension;
 mod terminating;
 mod threads;

@@ -9,6 +9,8 @@ use serde_json::Value;
 const COMMON: &str = include_str!("summaries/common.py");
 const GDB: &str = include_str!("summaries/gdb.py");
 const LLDB: &str = include_str!("summaries/lldb.py");
+/// The command of lldb that finds elements by subscripts.
+const LLDB_ELEMENTS: &str = include_str!("summaries/lldb_elements.py");
 /// Python that pydevd evaluates.
 const PYTHON: &str = include_str!("summaries/python.py");
 
@@ -29,7 +31,7 @@ pub(super) fn for_lldb(rust: bool) -> String {
         "?script import sys, types; tandem_summaries = types.ModuleType('tandem_summaries'); \
          sys.modules['tandem_summaries'] = tandem_summaries; exec({}, tandem_summaries.__dict__); \
          tandem_summaries.install(lldb.debugger, {})",
-        Value::from(format!("{COMMON}\n{LLDB}")),
+        Value::from(format!("{COMMON}\n{LLDB}\n{LLDB_ELEMENTS}")),
         python_bool(rust)
     )
 }

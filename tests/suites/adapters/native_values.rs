@@ -206,6 +206,8 @@ int main() {
     std::string name = "ann";
     std::vector<int> list{1, 2, 3};
     std::map<std::string, int> map{{"a", 1}};
+    std::map<int, int> scores{{1, 10}, {2, 20}};
+    std::map<int, std::vector<int>> lists{{7, {4, 5}}};
     Delta point{3, 4};
     Delta *none = nullptr;
     static int many[100000000];
@@ -230,6 +232,55 @@ async fn cpps_containers_and_structs_are_summed_up_and_a_null_pointer_does_not_o
         editor.finish().await?;
     }
     Ok(())
+}
+
+/// lldb itself takes each subscript for a position, and C++ has no code for operators that nothing calls.
+#[tokio::test]
+async fn a_subscript_under_lldb_is_a_key_of_a_map_and_rows_have_expressions_of_their_own()
+-> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let files = compiled(folder.path(), "main.cpp", CPP)?;
+    let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
+    let launch = Subject::Lldb.with(json!({ "program": files.1 }));
+    editor.launch_child(launch, &files.0, &[i64::try_from(line_of(CPP, "BP here")?)?]).await?;
+    let (_, frame) = editor.stop().await?;
+    let watch =
+        |expression: &str| json!({ "expression": expression, "frameId": frame["id"], "context": "watch" });
+    for (expression, value) in [
+        ("scores[1]", "10"),
+        ("scores[list[1]]", "20"),
+        ("map[\"a\"]", "1"),
+        ("lists[7][1]", "5"),
+        ("list[2]", "3"),
+        ("many[7]", "7"),
+        ("scores.[0].second", "10"),
+    ] {
+        assert_eq!(editor.ok("evaluate", watch(expression)).await?["result"], value, "{expression}");
+    }
+    for (expression, reason) in [
+        ("scores[9]", "no element has the key 9"),
+        ("list[3]", "the index 3 is out of range"),
+        ("map[0]", "no viable"),
+    ] {
+        let body = editor.ask("evaluate", watch(expression)).await?.body;
+        anyhow::ensure!(body.to_string().contains(reason), "{expression}: {body}");
+    }
+    for (expression, value) in [("scores[2]", "21"), ("list[0]", "9"), ("lists[7][0]", "8")] {
+        let set = json!({ "expression": expression, "value": value, "frameId": frame["id"] });
+        assert_eq!(editor.ok("setExpression", set).await?["value"], value);
+        assert_eq!(editor.ok("evaluate", watch(expression)).await?["result"], value, "{expression}");
+    }
+    let mut expressions = Vec::new();
+    for name in ["scores", "list"] {
+        let of = editor.ok("evaluate", watch(name)).await?["variablesReference"].clone();
+        let rows = editor.ok("variables", json!({ "variablesReference": of })).await?;
+        let row = &rows["variables"][1];
+        let expression = row["evaluateName"].as_str().context("no expression")?;
+        assert_eq!(editor.ok("evaluate", watch(expression)).await?["result"], row["value"]);
+        expressions.push(expression.to_owned());
+    }
+    assert_eq!(expressions, ["scores.[1]", "list[1]"]);
+    editor.finish().await
 }
 
 /// An adapter makes all rows before it answers: a hundred million would be the end of it.

@@ -2,6 +2,7 @@
 //! for. [`crate::session`] sends them. Not here: commands that users type.
 
 use serde_json::Value;
+use tandem_wire::types::DapVariable;
 
 /// The commands of an adapter's console that Tandem sends, without what marks a command there.
 pub(crate) trait ConsoleProfile: Send + Sync {
@@ -28,4 +29,17 @@ pub(crate) trait ConsoleProfile: Send + Sync {
     /// The id of the data breakpoint with this `dataId` in the answer to that command. A stop there has the
     /// same id, which no breakpoint of another kind has.
     fn watched_id(&self, answer: &str, data_id: &str) -> Option<i64>;
+
+    /// The command that finds what the subscripts of an expression mean; `None` for one without them.
+    fn subscript_query(&self, expression: &str) -> Option<String>;
+
+    /// The expression that the adapter evaluates as the language means this one, by the answer to that
+    /// command.
+    ///
+    /// # Errors
+    /// The reason why there is no such element.
+    fn expression_in(&self, answer: &str, expression: &str) -> Result<String, String>;
+
+    /// The expression for a row of a value, by the value's expression and type; `None` if there is none.
+    fn expression_of_row(&self, row: &DapVariable, value: &str, kind: &str) -> Option<String>;
 }

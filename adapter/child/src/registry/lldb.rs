@@ -6,6 +6,7 @@ mod data_names;
 mod evaluate_names;
 mod init_commands;
 mod literals;
+mod subscripts;
 
 use std::process::Command;
 
@@ -142,6 +143,11 @@ impl Profile for Lldb {
             "dataBreakpointInfo" => types::edit(body, data_names::name_variable),
             _ => {}
         }
+    }
+
+    /// A `bool` in a vector is one bit.
+    fn copies_elements_of(&self, kind: &str) -> bool {
+        kind.trim_start_matches("const ").starts_with("std::vector<bool")
     }
 
     fn console(&self) -> Option<&dyn ConsoleProfile> {

@@ -7,52 +7,23 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tandem_wire::types::{
-    self, EvaluateArguments, EvaluateResponseBody, SetVariableArguments, VariablesResponseBody,
-};
+use tandem_wire::types::{self, EvaluateResponseBody, SetVariableArguments, VariablesResponseBody};
 use tandem_wire::{ErrorCode, Failure};
 use tokio_util::sync::CancellationToken;
 
 use super::super::profile::{ExpressionAssignment, KeptValue};
 use super::super::translate;
 use super::AdapterSession;
+use super::assigned_elements::{self, differs, only_copied};
+use super::assignment::{ExpressionToSet, as_set_expression_answer, parent_and_name};
 
 /// Rows among which an assigned one is searched for.
 const MAX_SEARCHED_ROWS: usize = 1000;
-
-/// The arguments of `setExpression` (DAP).
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct ExpressionToSet {
-    expression: String,
-    value: String,
-    frame_id: Option<i64>,
-}
-
-impl ExpressionToSet {
-    /// The arguments of `evaluate` for an expression in the same frame.
-    fn evaluation(&self, expression: String) -> Value {
-        let context = Some("watch".to_owned());
-        types::body(&EvaluateArguments { expression, frame_id: self.frame_id, context, ..Default::default() })
-    }
-
-    /// The arguments of `scopes` for the frame.
-    fn scopes(&self) -> Value {
-        types::body(&FrameToRead { frame_id: self.frame_id })
-    }
-}
 
 /// The argument of an assignment that is replaced.
 #[derive(Debug, Serialize)]
 struct NewValue<'text> {
     value: &'text str,
-}
-
-/// The arguments of `scopes` (DAP).
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct FrameToRead {
-    frame_id: Option<i64>,
 }
 
 /// The answer to `scopes` (DAP), as far as an assignment needs it.
@@ -83,6 +54,7 @@ impl AdapterSession {
         self.check_frame(&arguments)?;
         let mut assignment: ExpressionToSet = types::read(&arguments);
         let row: SetVariableArguments = types::read(&arguments);
+        assigned_elements::check(self, &row)?;
         let kept = self.profile.kept_value(&assignment.value);
         let of_scope = || self.with_knowledge(|known| known.scopes.frame_of(row.variables_reference));
         assignment.frame_id = assignment.frame_id.or_else(of_scope);
@@ -108,6 +80,11 @@ impl AdapterSession {
             };
         }
         let answer = translate::as_set_variable_answer(self.ask(command, arguments, cancel).await?);
+        if command == "setVariable"
+            && assigned_elements::is_unchanged(self, &assignment, &row, &answer, cancel).await
+        {
+            return Err(only_copied(&row.name, self.profile.name()));
+        }
         if command == "setVariable" && self.assigns_in_top_frame_only() {
             return Ok(self.read_row(&row, assignment.frame_id, cancel).await.unwrap_or(answer));
         }
@@ -166,6 +143,17 @@ impl AdapterSession {
         let assignment: ExpressionToSet = types::read(&arguments);
         let ExpressionToSet { expression, value, .. } = &assignment;
         self.check_string(value, assignment.frame_id, cancel).await?;
+        if let Some(row) = assigned_elements::row_of(self, &assignment, cancel).await? {
+            let answer = Box::pin(self.assign("setVariable", row, cancel)).await?;
+            let evaluation = assignment.evaluation(expression.clone());
+            let Ok(read) = self.read_value(evaluation, cancel).await else { return Ok(answer) };
+            let read = as_set_expression_answer(read);
+            return if differs(&read, &answer) {
+                Err(only_copied(expression, self.profile.name()))
+            } else {
+                Ok(read)
+            };
+        }
         match way {
             ExpressionAssignment::Evaluated => {
                 let evaluation = assignment.evaluation(format!("({expression}) = ({value})"));
@@ -184,7 +172,11 @@ impl AdapterSession {
         Ok(as_set_expression_answer(self.read_value(evaluation, cancel).await?))
     }
 
-    async fn read_value(&self, evaluation: Value, cancel: &CancellationToken) -> Result<Value, Failure> {
+    pub(super) async fn read_value(
+        &self,
+        evaluation: Value,
+        cancel: &CancellationToken,
+    ) -> Result<Value, Failure> {
         match self.profile.is_native() {
             true => self.ask_native("evaluate", evaluation, cancel).await,
             false => self.ask("evaluate", evaluation, cancel).await,
@@ -280,16 +272,6 @@ impl AdapterSession {
     }
 }
 
-/// The answer to an evaluation as one to `setExpression`.
-fn as_set_expression_answer(mut evaluated: Value) -> Value {
-    if let Some(answer) = evaluated.as_object_mut()
-        && let Some(result) = answer.shift_remove("result")
-    {
-        answer.insert("value".into(), result);
-    }
-    evaluated
-}
-
 /// Whether the program may change when this expression of C, C++ or Perl is evaluated: it has an increment,
 /// an assignment or a call. A second evaluation for the answer would then change the program again.
 fn may_have_effects(expression: &str) -> bool {
@@ -301,20 +283,6 @@ fn may_have_effects(expression: &str) -> bool {
         || expression.contains("--")
         || expression.contains('=')
         || expression.match_indices('(').any(|(at, _)| calls(at))
-}
-
-/// Splits `a.b` into `a` and `b`, `a[1]` into `a` and `[1]`, and `a` into nothing and `a`; `None` for an
-/// expression that does not begin with a name, such as `*a.b`.
-fn parent_and_name(expression: &str) -> Option<(&str, &str)> {
-    let expression = expression.trim();
-    if !expression.starts_with(|first: char| first.is_alphabetic() || first == '_') {
-        return None;
-    }
-    let (parent, name) = match expression.rfind(if expression.ends_with(']') { '[' } else { '.' }) {
-        Some(at) => expression.split_at(at),
-        None => ("", expression),
-    };
-    Some((parent, name.strip_prefix('.').unwrap_or(name)))
 }
 
 /// The refusal of an expression for a member of an object, whose frame is not known.
@@ -339,22 +307,6 @@ mod tests {
             ["a[i]", "point.x", "*p", "(*p).x", "a[(i)]", "this->at[-1]", "a[i - -1]", "*(char *)p"]
         {
             assert!(!may_have_effects(expression), "{expression}");
-        }
-    }
-
-    #[test]
-    fn an_expression_names_a_row_of_its_parent() {
-        for (expression, parts) in [
-            ("total", Some(("", "total"))),
-            (" _a.b ", Some(("_a", "b"))),
-            ("a[1].b[2]", Some(("a[1].b", "[2]"))),
-            ("a.b[1].c", Some(("a.b[1]", "c"))),
-            ("*a.b", None),
-            ("(a).b", None),
-            ("&a", None),
-            ("", None),
-        ] {
-            assert_eq!(parent_and_name(expression), parts, "{expression}");
         }
     }
 }

@@ -21,8 +21,7 @@ pub(super) async fn run(
     frame_id: Option<i64>,
     cancel: &CancellationToken,
 ) -> Result<String, Failure> {
-    let attributes = session.live().as_ref().map(|live| Value::clone(&live.plan.arguments));
-    let prefix = console.command_prefix(attributes.as_ref().unwrap_or(&Value::Null));
+    let prefix = prefix(session, console);
     let arguments = EvaluateArguments {
         expression: format!("{prefix}{command}"),
         frame_id,
@@ -32,4 +31,10 @@ pub(super) async fn run(
     let answer = session.ask("evaluate", types::body(&arguments), cancel).await?;
     let EvaluateResponseBody { result, .. } = types::read(&answer);
     Ok(result)
+}
+
+/// What marks an expression as a command.
+pub(super) fn prefix(session: &AdapterSession, console: &dyn ConsoleProfile) -> String {
+    let attributes = session.live().as_ref().map(|live| Value::clone(&live.plan.arguments));
+    console.command_prefix(attributes.as_ref().unwrap_or(&Value::Null))
 }

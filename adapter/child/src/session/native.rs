@@ -3,16 +3,17 @@
 
 use std::path::Path;
 
+use serde::Serialize;
 use serde_json::Value;
 use tandem_wire::Failure;
 use tandem_wire::types::{
-    self, DapVariable, EvaluateResponseBody, StackFrame, StackTraceResponseBody, VariablesArguments,
-    VariablesResponseBody,
+    self, DapVariable, EvaluateArguments, EvaluateResponseBody, StackFrame, StackTraceResponseBody,
+    VariablesArguments, VariablesResponseBody,
 };
 use tokio_util::sync::CancellationToken;
 
 use super::super::rust;
-use super::AdapterSession;
+use super::{AdapterSession, subscripts};
 
 /// Most rows of one answer: an adapter makes them all before it answers, and an array may
 /// have a hundred million.
@@ -24,6 +25,12 @@ const MAX_PARTS: usize = 6;
 /// Longest summary, characters.
 const MAX_SUMMARY_LEN: usize = 120;
 
+/// The argument of an evaluation that is replaced.
+#[derive(Debug, Serialize)]
+struct FoundExpression<'text> {
+    expression: &'text str,
+}
+
 impl AdapterSession {
     /// A request for values or frames.
     pub(super) async fn ask_native(
@@ -32,6 +39,14 @@ impl AdapterSession {
         mut arguments: Value,
         cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
+        let mut given = None;
+        if command == "evaluate" {
+            let asked: EvaluateArguments = types::read(&arguments);
+            let meant = subscripts::find(self, &asked, cancel).await?;
+            types::extend(&mut arguments, &FoundExpression { expression: &meant });
+            given = Some(asked.expression);
+        }
+        let reference = types::read::<VariablesArguments>(&arguments).variables_reference;
         let mut bounded = false;
         let mut filtered = false;
         if command == "variables" {
@@ -67,11 +82,13 @@ impl AdapterSession {
                     (value.variables_reference, value.indexed_variables) = (0, None);
                     value.named_variables = None;
                 }
+                subscripts::learn_value(self, given.as_deref(), &value);
                 self.summarize(&mut value.result, value.variables_reference, cancel).await;
                 types::body(&value)
             }
             _ => {
                 let mut page: VariablesResponseBody = types::read(&answer);
+                subscripts::name_rows(self, reference, &mut page.variables);
                 let mut left = MAX_SUMMARIES;
                 for row in &mut page.variables {
                     close_null(row);

@@ -203,9 +203,12 @@ impl ThrowingThreads {
     }
 }
 
-/// How many elements a value has announced, by its reference.
+/// How many elements a value has announced, by its reference, and the expressions of values.
 #[derive(Debug, Default)]
-pub(in super::super) struct Elements(HashMap<i64, usize>);
+pub(in super::super) struct Elements {
+    counts: HashMap<i64, usize>,
+    pub(in super::super) expressions: ValueExpressions,
+}
 
 impl Elements {
     /// Learns from an answer which values have elements.
@@ -227,19 +230,42 @@ impl Elements {
         }
         match types::unsigned(indexed_variables) {
             Some(count @ 1..) => {
-                if self.0.len() >= MAX_KNOWN {
-                    self.0.clear();
+                if self.counts.len() >= MAX_KNOWN {
+                    self.counts.clear();
                 }
-                self.0.insert(reference, count);
+                self.counts.insert(reference, count);
             }
             // References are used again.
-            _ => drop(self.0.remove(&reference)),
+            _ => drop(self.counts.remove(&reference)),
         }
     }
 
     /// How many the value with this reference has.
     pub(in super::super) fn of(&self, reference: i64) -> usize {
-        self.0.get(&reference).copied().unwrap_or(0)
+        self.counts.get(&reference).copied().unwrap_or(0)
+    }
+}
+
+/// The expressions and types of values with rows, by their references.
+#[derive(Debug, Default)]
+pub(in super::super) struct ValueExpressions(HashMap<i64, (String, String)>);
+
+impl ValueExpressions {
+    /// Learns the expression of a value. References are used again.
+    pub(in super::super) fn learn(&mut self, reference: i64, expression: Option<&str>, kind: Option<&str>) {
+        self.0.remove(&reference);
+        if reference == 0 {
+            return;
+        }
+        if self.0.len() >= MAX_KNOWN {
+            self.0.clear();
+        }
+        let kind = kind.unwrap_or_default().to_owned();
+        self.0.extend(expression.map(|expression| (reference, (expression.to_owned(), kind))));
+    }
+
+    pub(in super::super) fn of(&self, reference: i64) -> Option<(String, String)> {
+        self.0.get(&reference).cloned()
     }
 }
 
@@ -336,6 +362,16 @@ mod tests {
             assert_eq!(step.take_interrupted(), BTreeSet::from([1, 2]), "{reason}");
             assert!(step.take_interrupted().is_empty());
         }
+    }
+
+    #[test]
+    fn a_reference_that_is_used_again_has_the_expression_of_its_last_value() {
+        let mut expressions = ValueExpressions::default();
+        expressions.learn(9, Some("m"), Some("Map"));
+        assert_eq!(expressions.of(9), Some(("m".to_owned(), "Map".to_owned())));
+        expressions.learn(9, None, Some("Map"));
+        expressions.learn(0, Some("n"), None);
+        assert_eq!((expressions.of(9), expressions.of(0)), (None, None));
     }
 
     #[test]

@@ -4,9 +4,9 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use tandem_wire::types::{self, StoppedEventBody};
+use tandem_wire::types::{self, DapVariable, StoppedEventBody};
 
-use super::{Lldb, data_names};
+use super::{Lldb, data_names, evaluate_names, subscripts};
 use crate::profile::ConsoleProfile;
 
 /// What marks a command unless a configuration says otherwise (`commandEscapePrefix`).
@@ -71,6 +71,18 @@ impl ConsoleProfile for Lldb {
             (watchpoint.address == address && watchpoint.size == size)
                 .then_some(FIRST_WATCHPOINT_ID + watchpoint.number)
         })
+    }
+
+    fn subscript_query(&self, expression: &str) -> Option<String> {
+        subscripts::query(expression)
+    }
+
+    fn expression_in(&self, answer: &str, expression: &str) -> Result<String, String> {
+        subscripts::expression_in(answer, expression)
+    }
+
+    fn expression_of_row(&self, row: &DapVariable, value: &str, kind: &str) -> Option<String> {
+        evaluate_names::of_row(row, value, kind)
     }
 }
 

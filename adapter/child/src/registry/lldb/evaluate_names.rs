@@ -1,9 +1,23 @@
-//! The expressions that lldb names for rows. It builds them from the names of the rows above, of which
-//! formatters invent some, and does not add parentheses: an expression may be invalid, or mean another value.
+//! The expressions of rows. lldb builds them from the names of the rows above, of which formatters invent
+//! some, and does not add parentheses: an expression may be invalid, or mean another value. The elements of a
+//! value have others: `v[1]` where that is what the language means, else `m.[1]`.
 //!
 //! Not here: the names of the rows, which stay.
 
 use tandem_wire::types::{DapVariable, VariablesResponseBody};
+
+use super::super::super::rows;
+use super::subscripts::is_path;
+
+/// How the types begin whose elements have positions in C++ and Rust.
+const WITH_POSITIONS: [&str; 6] = [
+    "std::vector<",
+    "std::deque<",
+    "alloc::vec::Vec<",
+    "alloc::collections::vec_deque::VecDeque<",
+    "&[",
+    "&mut [",
+];
 
 /// Removes the expressions that do not lead to their rows.
 pub(super) fn remove_wrong(page: &mut VariablesResponseBody) {
@@ -14,11 +28,27 @@ pub(super) fn remove_wrong(page: &mut VariablesResponseBody) {
     }
 }
 
+/// The expression for a row of a value. That of lldb is kept unless the row is an element of a container.
+pub(super) fn of_row(row: &DapVariable, value: &str, kind: &str) -> Option<String> {
+    let own = row.evaluate_name.clone();
+    let kind = kind.trim_start_matches("const ").trim_end_matches(['&', ' ']);
+    let is_whole = kind.ends_with(['*', ']']) && !kind.starts_with('&');
+    if is_whole || !is_path(value) || value.starts_with(['*', '&']) {
+        return own;
+    }
+    if rows::is_element(row) && row.name.starts_with('[') {
+        let dot = if WITH_POSITIONS.iter().any(|name| kind.starts_with(name)) { "" } else { "." };
+        return Some(format!("{value}{dot}{}", row.name));
+    }
+    let is_name = !row.name.is_empty() && row.name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    own.or_else(|| (is_name && value.contains(".[")).then(|| format!("{value}.{}", row.name)))
+}
+
 fn is_wrong(expression: &str) -> bool {
     // A row of a formatter, without what it is in.
     let is_fragment = expression.starts_with(|first: char| first == '[' || first.is_ascii_digit());
     // An element of a node: only arrays have elements.
-    let is_element_of_node = expression.contains("->[") || expression.contains(".[");
+    let is_element_of_node = ["->[", ".[", "(["].iter().any(|start| expression.contains(start));
     // The operator would apply to the member.
     let operand = expression.strip_prefix(['*', '&']);
     is_fragment || is_element_of_node || operand.is_some_and(accesses_member)
@@ -47,10 +77,44 @@ mod tests {
         {
             assert!(!is_wrong(expression), "{expression}");
         }
-        for expression in
-            ["0", "[0]", "[0]->[0]", "m._M_left->[0]", "*(n.next).name", "&n->name", "*argv[1]", "a.[1]"]
-        {
+        for expression in [
+            "0",
+            "[0]",
+            "[0]->[0]",
+            "m._M_left->[0]",
+            "*(n.next).name",
+            "&n->name",
+            "*argv[1]",
+            "a.[1]",
+            "*([0])",
+        ] {
             assert!(is_wrong(expression), "{expression}");
+        }
+    }
+
+    #[test]
+    fn an_element_of_a_container_has_an_expression() {
+        let of_row = |name: &str, own: Option<&str>, value, kind| {
+            let evaluate_name = own.map(str::to_owned);
+            of_row(
+                &DapVariable { name: name.to_owned(), evaluate_name, ..DapVariable::default() },
+                value,
+                kind,
+            )
+        };
+        for (name, own, value, kind, expected) in [
+            ("[1]", None, "m", "std::map<int, int>", Some("m.[1]")),
+            ("[1]", Some("m[1]"), "m", "const std::map<int, int> &", Some("m.[1]")),
+            ("[1]", None, "s.list", "std::vector<int>", Some("s.list[1]")),
+            ("[1]", None, "n", "Numbers", Some("n.[1]")),
+            ("[1]", Some("a[1]"), "a", "int[3]", Some("a[1]")),
+            ("second", None, "m.[1]", "std::pair<const int, int>", Some("m.[1].second")),
+            ("first", None, "m", "std::pair<const int, int>", None),
+            ("x", Some("p->x"), "p", "Point *", Some("p->x")),
+            ("[1]", None, "make(1)", "std::vector<int>", None),
+            ("[raw]", None, "m", "std::map<int, int>", None),
+        ] {
+            assert_eq!(of_row(name, own, value, kind).as_deref(), expected, "{name} of {value}");
         }
     }
 }
