@@ -15,7 +15,7 @@ use tandem_harness::transcript::Transcript;
 const PROGRAM: &str = r#"use strict;
 use warnings;
 use lib 'lib';
-require Later;
+require Later; # BP first
 
 sub inner {
     my ($number) = @_;
@@ -57,7 +57,11 @@ async fn launch_program(folder: &Path, markers: &[&str]) -> anyhow::Result<(DapC
 #[tokio::test]
 async fn a_step_out_leaves_a_function_that_was_not_stepped_into() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
-    let (mut editor, program) = launch_program(folder.path(), &["inner"]).await?;
+    let (mut editor, program) = launch_program(folder.path(), &["first", "inner"]).await?;
+    // The debugger waits for its client in the event of the first line, past the breakpoint there.
+    let (thread, frame) = editor.stop().await?;
+    assert_eq!(frame["line"], child::line(&program, "first"), "{frame}");
+    editor.ok("continue", json!({ "threadId": thread })).await?;
     let (thread, frame) = editor.stop().await?;
     assert_eq!((&frame["name"], &frame["line"]), (&json!("inner"), &json!(child::line(&program, "inner"))));
     editor.ok("stepOut", json!({ "threadId": thread })).await?;

@@ -60,6 +60,8 @@ const ADAPTER: &str = include_str!("perl/adapter.pl");
 /// - A step out is steps until fewer functions are called: the debugger's own knows only calls that were
 ///   stepped into.
 /// - A process that the program forks runs on without a debugger: it has the same connection.
+/// - The debugger waits for its client in the event of the first line. Before it resumes, it looks whether
+///   there is a breakpoint by now (`begin`): that event does not come again.
 /// - Errors are errors, not values; elements are in their order and in pages; values other than scalars,
 ///   arrays and hashes are shown; bytes that are UTF-8 are text; keys with quotes are found again.
 /// - Modules that were loaded by a relative path are known by the whole one.

@@ -81,8 +81,9 @@ sub _dapreq_configurationDone {
         $self->send_event('stopped',
             { reason => 'entry', threadId => $thread->{id}, allThreadsStopped => JSON::true() });
     } else {
+        # The program waits in its first line, past the breakpoint there.
         $self->running(1);
-        $self->send_request('continue');
+        $self->send_request('begin');
     }
     return {};
 }

@@ -49,7 +49,16 @@ sub depth { my $depth = 0; $depth++ while caller $depth; return $depth }
     $leave = $stepping = 0;
     goto &$stop;
 };
+my $beginning;
+*{"${interface}::req_begin"} = sub { $beginning = 1; return };
 *{"${interface}::idle"} = sub {
+    if ($beginning) {
+        $beginning = 0;
+        my ($condition) = split /\0/, $DB::dbline{$DB::lineno} // '';
+        my $holds = $condition && eval "package $DB::package; $condition";
+        return DB->cont if !$holds;
+        $interface->cprestop;
+    }
     goto &$idle if !$pass;
     $leave ? DB->step : DB->cont;
 };
