@@ -297,21 +297,25 @@ async fn a_python_crash_is_seen_where_it_happens_in_a_file_named_as_people_do() 
 async fn a_member_behind_a_pointer_and_an_element_are_set_as_c_writes_them() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("p.cpp");
-    // The program has no code for the operator `[]`.
-    let text = "#include <vector>\nstruct node { int value; };\nint main() {\n    node one = { 1 }, *head = \
-        &one; std::vector<int> list = { 5, 6 };\n    return head->value + *++list.begin();\n}\n";
+    // The program has no code for the operators.
+    let text = "#include <memory>\n#include <vector>\nstruct node { int value; };\nint main() {\n    \
+        std::shared_ptr<int> shared(new int(1)); std::unique_ptr<node> only(new node{1});\n    node one = \
+        { 1 }, *head = &one; std::vector<int> list = { 5, 6 };\n    return head->value + \
+        *++list.begin();\n}\n";
     std::fs::write(&file, text)?;
     let mut agent = Agent::start("agent", Runtime::Net9, &Transcript::default()).await?;
     let mut launch = Subject::Gdb.with(json!({ "program": file, "run": true }));
-    launch["breakpoints"] = json!([{ "sourceFile": "p.cpp", "line": 5 }]);
+    launch["breakpoints"] = json!([{ "sourceFile": "p.cpp", "line": 7 }]);
     let stop = agent.call("debug_launch", launch).await?;
-    assert_eq!(stop["event"]["line"], 5, "{stop}");
-    for (name, value) in [("head->value", "7"), ("list[1]", "30")] {
+    assert_eq!(stop["event"]["line"], 7, "{stop}");
+    for (name, value) in [("head->value", "7"), ("list[1]", "30"), ("*shared", "8"), ("only->value", "9")] {
         let set = agent.call("debug_set_variable", json!({ "name": name, "value": value })).await?;
         assert_eq!(set["value"], value, "{set}");
     }
     let typo = agent.call("debug_set_variable", json!({ "name": "list[2]", "value": "1" })).await?;
     assert_eq!(typo["error"]["code"], "EVALUATION_FAILED", "{typo}");
+    let message = typo["error"]["message"].as_str().unwrap_or_default();
+    assert!(message.contains("the index 2 is out of range"), "{typo}");
     let end = agent.call("debug_continue", json!({})).await?;
     assert_eq!(end["event"]["exitCode"], 37, "{end}");
     agent.finish().await

@@ -118,8 +118,11 @@ del tandem
 /// gdb's answers about memory and machine code.
 const MEMORY: &str = concat!("python exec(\"\"\"\n", include_str!("memory.py"), "\"\"\")");
 
+/// Operators of GCC's library.
+const OPERATORS: &str = concat!("python exec(\"\"\"\n", include_str!("operators.py"), "\"\"\")");
+
 /// gdb's arguments with the corrections. The first comes before all that post functions.
 pub(super) fn arguments() -> impl Iterator<Item = OsString> {
-    let all = [ONE_BY_ONE, ANY_NAMES, CALLS_ARE_NOT_RUNS, BREAKPOINTS_OUTLIVE_EXEC, MEMORY];
+    let all = [ONE_BY_ONE, ANY_NAMES, CALLS_ARE_NOT_RUNS, BREAKPOINTS_OUTLIVE_EXEC, MEMORY, OPERATORS];
     all.into_iter().flat_map(|correction| ["-iex".into(), correction.replace('\n', "\\n").into()])
 }
