@@ -151,6 +151,17 @@ async fn check_signal(subject: Subject) -> anyhow::Result<()> {
     editor.launch_child(c_program(subject, folder.path(), text)?, folder.path(), &[]).await?;
     let end = read_end(&mut editor).await?;
     assert_eq!((&end["exitCode"], &end["signal"]), (&json!(137), &json!("SIGKILL")), "{end}");
+    editor.finish().await?;
+    // Without a debugger it stops neither at the signal nor where it becomes another program.
+    let text = "#include <signal.h>\n#include <unistd.h>\nint main(int count, char **words) {\n    if (count \
+                == 1) execl(\"/proc/self/exe\", words[0], \"again\", (char *)0);\n    return \
+                raise(SIGABRT);\n}\n";
+    let mut launch = c_program(subject, folder.path(), text)?;
+    launch["noDebug"] = json!(true);
+    let mut editor = self::editor()?;
+    editor.launch_child(launch, folder.path(), &[]).await?;
+    let end = read_end(&mut editor).await?;
+    assert_eq!((&end["exitCode"], &end["signal"]), (&json!(134), &json!("SIGABRT")), "{end}");
     editor.finish().await
 }
 

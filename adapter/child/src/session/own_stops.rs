@@ -1,6 +1,7 @@
 //! Stops that the adapter makes for itself and by mistake reports, as if the program had a statement that
-//! stops it there ([`statement_of_stop`](super::super::profile::Profile::statement_of_stop)): Tandem resumes
-//! them. Not here: stops that clients do not want, which the hub handles.
+//! stops it there ([`statement_of_stop`](super::super::profile::Profile::statement_of_stop)), or although the
+//! program runs without a debugger (`noDebug`): Tandem resumes them. Not here: stops that clients do not
+//! want, which the hub handles.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -21,12 +22,15 @@ const MAX_SOURCE_LEN: u64 = 16 << 20;
 /// Resumes the program if the adapter stopped it for itself; returns whether it did. `paused`: a client
 /// requested the stop.
 pub(super) async fn resume_own_stop(session: &AdapterSession, stop: &StoppedEventBody, paused: bool) -> bool {
+    let never = CancellationToken::new();
+    if !paused && session.has_no_debugger() && session.profile.is_native() && needs_debugger(stop) {
+        return resume(session, stop, &never).await;
+    }
     let Some(statement) = session.profile.statement_of_stop(stop) else { return false };
     // The adapter makes the mistake only where a program begins.
     if paused || session.state(ChildState::stops) > 0 {
         return false;
     }
-    let never = CancellationToken::new();
     let stack = session.ask("stackTrace", types::top_frames(stop.thread_id, 1), &never);
     let Ok(Ok(stack)) = tokio::time::timeout(STACK_TIMEOUT, stack).await else { return false };
     let finding = tokio::task::spawn_blocking(move || top_line(&types::read(&stack)));
@@ -35,7 +39,17 @@ pub(super) async fn resume_own_stop(session: &AdapterSession, stop: &StoppedEven
         return false;
     }
     tracing::debug!(line, "the adapter stopped the program for itself");
-    match session.ask("continue", types::of_thread(stop.thread_id), &never).await {
+    resume(session, stop, &never).await
+}
+
+/// Whether a program that runs without a debugger would not stop there: where it becomes another program, or
+/// at a signal.
+fn needs_debugger(stop: &StoppedEventBody) -> bool {
+    matches!(stop.reason.as_str(), "entry" | "exception" | "signal")
+}
+
+async fn resume(session: &AdapterSession, stop: &StoppedEventBody, never: &CancellationToken) -> bool {
+    match session.ask("continue", types::of_thread(stop.thread_id), never).await {
         Ok(_) => true,
         Err(failure) => {
             tracing::debug!(%failure, "the program is not resumed");
