@@ -61,6 +61,10 @@ const REAL_TIME: std::ops::RangeInclusive<u32> = 34..=64;
 /// The signal with which gdb stops its program when a client pauses it.
 const GDB_PAUSE: &str = "SIGINT";
 
+/// gdb would deliver it when the program is resumed, and then stop once more at the same place. lldb does not
+/// deliver it.
+const GDB_SUSPENSION: &str = "SIGSTOP stop print nopass";
+
 /// gdb's `stopped` does not name the signal. gdb pauses with a SIGINT like any other, which must not reach
 /// the program: the sender distinguishes it.
 const GDB_STOPS: &str = r#"python exec("""
@@ -114,6 +118,7 @@ pub(super) fn for_gdb() -> Vec<String> {
         format!("{} nostop noprint pass", others.join(" ")),
         format!("{} nostop noprint pass", real_time.join(" ")),
         format!("{GDB_PAUSE} stop print pass"),
+        GDB_SUSPENSION.to_owned(),
         format!("{} stop print pass", faults.join(" ")),
     ];
     // `handle` prints a table of the signals, which users did not ask for.
@@ -299,7 +304,10 @@ mod tests {
                     assert!(lldb.contains("--pass true --stop true"), "{name}: {lldb}");
                     assert!(name == "SIGSTKFLT" || gdb.ends_with(" stop print pass"), "{name}: {gdb}");
                 }
-                Some(Debugger) | None => assert_eq!((gdb, lldb), (String::new(), String::new()), "{name}"),
+                Some(Debugger) | None => {
+                    let expected = if name == "SIGSTOP" { GDB_SUSPENSION } else { "" };
+                    assert_eq!((gdb.as_str(), lldb.as_str()), (expected, ""), "{name}");
+                }
             }
         }
         for (name, expected) in [("SIGINT", Pass), ("SIGTERM", Pass), ("SIGWINCH", Pass), ("SIGSEGV", Stop)] {
