@@ -52,13 +52,14 @@ async fn run_to_end(editor: &mut DapClient, thread: i64) -> anyhow::Result<Value
     Ok(exited["exitCode"].clone())
 }
 
-/// `sys.exit` is how programs end, whatever the exit code.
+/// `sys.exit` is how programs end, whatever the exit code. Python's variable disables `breakpoint()`.
 #[tokio::test]
 async fn an_exit_is_not_an_exception_unless_the_launch_says_so() -> anyhow::Result<()> {
     let cases = [
         ("sys.exit(3)", json!({}), Some(3)),
         ("sys.exit(3)", json!({ "engineOptions": { "throughAdapter": true } }), Some(3)),
         ("sys.exit(3)", json!({ "engineOptions": { "breakOnSystemExit": [3] } }), None),
+        ("breakpoint()\nsys.exit(3)", json!({ "env": { "PYTHONBREAKPOINT": "0" } }), Some(3)),
     ];
     let ends = cases.map(|(end, more, code)| async move {
         let script = PythonScript::new(&format!("import sys\n{end}\n"))?;

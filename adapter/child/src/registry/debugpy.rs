@@ -79,10 +79,11 @@ const fn filter(
 /// of them. Clients lose the stop then: by default a `__repr__` of 3 s made all variables unreadable.
 const UNBLOCKING: (&str, &str) = ("PYDEVD_UNBLOCK_THREADS_ON_VARIABLES_TIMEOUT", "20");
 
-/// A Python expression that makes pydevd follow `os.forkpty`. Code with the name of pydevd's file is not
-/// stepped into.
-fn follow_forkpty() -> String {
-    let code = Value::from(include_str!("debugpy/forkpty.py"));
+/// A Python expression that corrects debugpy in the program: `breakpoint()` follows `PYTHONBREAKPOINT`, and
+/// pydevd follows `os.forkpty`. Code with the name of pydevd's file is not stepped into.
+fn corrections() -> String {
+    let code = concat!(include_str!("debugpy/breakpointhook.py"), include_str!("debugpy/forkpty.py"));
+    let code = Value::from(code);
     let file = "__import__('_pydev_bundle.pydev_monkey').pydev_monkey.__file__";
     format!("__import__('builtins').exec(compile({code}, {file}, 'exec'), {{}})")
 }
@@ -269,7 +270,7 @@ impl Profile for Debugpy {
         vec![
             // Without this it prints every exception that it stops at.
             ("setDebuggerProperty", types::body(&DebuggerProperties::default())),
-            ("evaluate", types::watch(&follow_forkpty(), None)),
+            ("evaluate", types::watch(&corrections(), None)),
         ]
     }
 
