@@ -189,6 +189,7 @@ mod tests {
         };
         for (name, text, engine) in [
             ("a.py", &b""[..], "debugpy"),
+            ("a.pyz", b"#!/usr/bin/env python3\nPK", "debugpy"),
             ("a.dll", b"", "coreclr"),
             ("a.go", b"", "delve"),
             ("a.mjs", b"", "js"),

@@ -44,7 +44,7 @@ const DESCRIPTION: Description = Description {
     stdio: "starts Python itself; the debugged process connects to a port of Tandem, without debugpy's \
         adapter in between",
     recognition: Recognition {
-        extensions: &["py", "pyw"],
+        extensions: &["py", "pyw", "pyz"],
         project_files: &[("__main__.py", Evidence::EntryPoint)],
         interpreters: &["python*"],
         processes: &["python*"],
