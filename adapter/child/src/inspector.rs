@@ -43,6 +43,10 @@ pub(super) fn port_of(pid: u32) -> Result<(u16, Option<OpenedPort>), Failure> {
     if before.contains(&USUAL) {
         return Ok((USUAL, None));
     }
+    // It opens no other one.
+    if let Some(port) = inspected_port(&debuggee::command_line_of(pid), &before) {
+        return Ok((port, None));
+    }
     let known = i32::try_from(pid).ok().and_then(Pid::from_raw).zip(DebuggeeProcess::of(pid));
     let Some((_, process)) = known.filter(|(pid, _)| kill_process(*pid, Signal::USR1).is_ok()) else {
         return Err(undebuggable("cannot be sent a signal: it has ended, or is another user's"));
@@ -55,6 +59,21 @@ pub(super) fn port_of(pid: u32) -> Result<(u16, Option<OpenedPort>), Failure> {
         std::thread::sleep(POLL_INTERVAL);
     }
     Err(undebuggable("opened no port for a debugger"))
+}
+
+/// The port that Node's own arguments name, if it listens there. It chooses one itself for the port 0: then
+/// it is the only one.
+fn inspected_port(words: &[String], ports: &HashSet<u16>) -> Option<u16> {
+    let options = words.iter().skip(1).take_while(|word| word.starts_with('-'));
+    let named = options.filter_map(|word| {
+        let (name, address) = word.split_once('=')?;
+        let port = address.rsplit(':').next()?.parse().ok()?;
+        name.starts_with("--inspect").then_some(port)
+    });
+    match named.last()? {
+        0 => ports.iter().copied().next().filter(|_| ports.len() == 1),
+        port => ports.get(&port).copied(),
+    }
 }
 
 /// The ports that a process listens on.
@@ -79,5 +98,23 @@ mod tests {
         let failure = port_of(std::process::id()).unwrap_err();
         assert_eq!(failure.code, ErrorCode::NotDebuggable);
         assert!(failure.message.contains("not Node"), "{failure}");
+    }
+
+    #[test]
+    fn the_port_of_a_node_that_inspects_is_in_its_own_arguments() {
+        for (line, listening, expected) in [
+            ("node --inspect=9300 app.js", &[9300, 80][..], Some(9300)),
+            ("node --inspect-brk=127.0.0.1:9300 app.js", &[9300], Some(9300)),
+            ("node --no-warnings --inspect=[::1]:9300 app.js", &[9300], Some(9300)),
+            ("node --inspect=0 app.js", &[40_000], Some(40_000)),
+            ("node --inspect=0 app.js", &[40_000, 80], None),
+            ("node --inspect=9300 app.js", &[80], None),
+            ("node --inspect app.js", &[80], None),
+            ("node app.js --inspect=80", &[80], None),
+        ] {
+            let words: Vec<_> = line.split(' ').map(str::to_owned).collect();
+            let ports = listening.iter().copied().collect();
+            assert_eq!(inspected_port(&words, &ports), expected, "{line}");
+        }
     }
 }
