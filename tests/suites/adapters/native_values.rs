@@ -359,7 +359,11 @@ async fn a_core_is_attached_to() -> anyhow::Result<()> {
     anyhow::ensure!(core.exists(), "{}", String::from_utf8_lossy(&done.stderr));
     for subject in ENGINES {
         let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
-        let attach = subject.with(json!({ "program": program, "coreFile": core }));
+        let mut attach = subject.with(json!({ "program": program, "coreFile": core }));
+        if let (Subject::Lldb, Some(attributes)) = (subject, attach.as_object_mut()) {
+            // It is the engine for cores if none is named.
+            attributes.shift_remove("engine");
+        }
         editor.attach_child(attach, Path::new("/none"), &[]).await?;
         let stop = editor.event("stopped").await?;
         let threads = editor.ok("threads", Value::Null).await?;

@@ -18,6 +18,10 @@ use crate::pending::ReplyAction;
 /// Maximum time of a launch, which may build first; the engine bounds its own steps more tightly.
 pub(super) const LAUNCH_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
+/// Attributes of `attach` that name a target of any engine. With none of them it joins the session, unless it
+/// names an engine.
+const TARGETS_OF_ATTACH: [&str; 4] = ["processId", "processName", "connect", "coreFile"];
+
 /// Whether the clients, and the engine, are configured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Configuration {
@@ -116,7 +120,7 @@ impl State {
         let names = |key: &str| !arguments[key].is_null();
         // The engine of another language may have its own attributes for the target of an attach.
         let by_engine = *self.program.phase() == Phase::Idle && names("engine") && !names("session");
-        if names("processId") || names("processName") || names("connect") || by_engine {
+        if TARGETS_OF_ATTACH.iter().any(|key| names(key)) || by_engine {
             return self.launch(request, arguments, true);
         }
         let is_own = arguments["session"].as_str().is_none_or(|session| session == self.session);
@@ -126,7 +130,8 @@ impl State {
         if *self.program.phase() == Phase::Idle {
             let failure = Failure::new(ErrorCode::NoSession, "there is no program in this session to join")
                 .hint(
-                    "`launch` a program, or `attach` with `processId`, `processName`, `connect` or `session`",
+                    "`launch` a program, or `attach` with `processId`, `processName`, `connect`, `coreFile` \
+                     or `session`",
                 );
             return self.refuse(&request, failure);
         }
