@@ -69,7 +69,7 @@ const GDB_SUSPENSION: &str = "SIGSTOP stop print nopass";
 /// the program: the sender distinguishes it.
 const GDB_STOPS: &str = r#"python exec("""
 def tandem():
-    import gdb, gdb.dap.events, os
+    import gdb, gdb.dap.events, os, signal
     name = [None]
     place = [None]
     def stopped(event):
@@ -92,8 +92,20 @@ def tandem():
     gdb.events.stop.disconnect(gdb.dap.events._on_stop)
     gdb.events.stop.connect(stopped)
     gdb.events.stop.connect(gdb.dap.events._on_stop)
+    # A core is attached to; the signal that ended the program is in it.
+    def signal_of_core():
+        connection = gdb.selected_inferior().connection
+        if connection is None or connection.type != 'core':
+            return None
+        try:
+            return signal.Signals(int(gdb.parse_and_eval('$_siginfo.si_signo'))).name
+        except (gdb.error, ValueError):
+            return None
     send = gdb.dap.events.send_event
     def send_event(event, body=None):
+        if event == 'stopped' and body and body.get('reason') == 'attach':
+            name[0], place[0] = signal_of_core(), None
+            body['reason'] = 'signal' if name[0] else 'attach'
         if event == 'stopped' and name[0] and body and body.get('reason') == 'signal':
             body['description'] = 'signal ' + name[0]
             if place[0] is not None:

@@ -366,6 +366,7 @@ async fn a_core_is_attached_to() -> anyhow::Result<()> {
         }
         editor.attach_child(attach, Path::new("/none"), &[]).await?;
         let stop = editor.event("stopped").await?;
+        assert_eq!(stop["signal"], "SIGABRT", "{subject:?}: {stop}");
         let threads = editor.ok("threads", Value::Null).await?;
         let thread = &threads["threads"][0]["id"];
         let stack = editor.ok("stackTrace", json!({ "threadId": thread })).await?;
