@@ -1,8 +1,8 @@
 //! Reads the lines that Tandem's helpers inside a framework (a pytest plug-in, a jest reporter) write into a
 //! named pipe: one JSON object each. They do not use the program's output, because it belongs to the tests.
 //!
-//! `started` and `finished` carry a result, `planned` how many results will follow, `test` a test that is
-//! listed, `broken` a source that cannot be loaded, `part` a piece of a long line.
+//! `started` has a test and its place, `finished` its result, `planned` how many results will follow, `test`
+//! a test that is listed, `broken` a source that cannot be loaded, `part` a piece of a long line.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -45,6 +45,10 @@ enum HelperReport {
     Started {
         #[serde(default, deserialize_with = "types::required")]
         id: String,
+        #[serde(default, deserialize_with = "types::required")]
+        file: Option<String>,
+        #[serde(default, deserialize_with = "types::required")]
+        line: Option<u32>,
     },
     Finished(Box<TestResult>),
     Planned {
@@ -164,7 +168,7 @@ fn whole(line: &str, parts: &mut HashMap<String, String>) -> Option<String> {
 /// Parses a line; lines of other origin are ignored.
 fn line_of(line: &str, results: &TestResults, collected: &mut CollectedReports) {
     match serde_json::from_str::<HelperReport>(line) {
-        Ok(HelperReport::Started { id }) => results.start_test(&id),
+        Ok(HelperReport::Started { id, file, line }) => results.start_test_at(&id, file.zip(line)),
         Ok(HelperReport::Finished(result)) => results.finish_test(*result),
         Ok(HelperReport::Planned { count }) => results.plan(count),
         Ok(HelperReport::Test(test)) if collected.tests.len() < MAX_TESTS => collected.tests.push(*test),

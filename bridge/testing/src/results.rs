@@ -22,8 +22,11 @@ const MAX_TEXT: usize = 64 << 10;
 /// Receives the events of a run.
 pub type Listener = Arc<dyn Fn(&TestEvent<'_>) + Send + Sync>;
 
+/// Source file and line (from 1) of a test.
+pub(crate) type TestPlace = (String, u32);
+
 /// The source and line of a test, by its id.
-pub(crate) type Locator = Arc<dyn Fn(&str) -> Option<(String, u32)> + Send + Sync>;
+pub(crate) type Locator = Arc<dyn Fn(&str) -> Option<TestPlace> + Send + Sync>;
 
 /// Results of a run, shared by the tasks that read them from several pipes.
 #[derive(Clone, Default)]
@@ -44,7 +47,7 @@ struct TestResultsState {
     /// Places of tests whose failures have none, such as the end of their process.
     locator: Option<Locator>,
     /// Target framework and project of the tests that start from now.
-    place: TestScope,
+    scope: TestScope,
     kept: StoredResults,
 }
 
@@ -61,7 +64,9 @@ pub(crate) struct TestScope {
 struct RunningTest {
     id: String,
     since: Instant,
-    place: TestScope,
+    scope: TestScope,
+    /// Where the test is declared, if its runner says so.
+    place: Option<TestPlace>,
 }
 
 /// Number of tests by outcome.
@@ -136,9 +141,9 @@ impl TestResults {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The tests that begin from now on are those of this place.
-    pub(crate) fn enter(&self, place: TestScope) {
-        self.with(|inner| inner.place = place);
+    /// The tests that begin from now on are those of this scope.
+    pub(crate) fn enter(&self, scope: TestScope) {
+        self.with(|inner| inner.scope = scope);
     }
 
     /// A failure from now on that has no place gets that of its test.
@@ -148,20 +153,32 @@ impl TestResults {
 
     /// Records that a test has begun. One that begins again after its end is another test with its id.
     pub(crate) fn start_test(&self, id: &str) {
+        self.start_test_at(id, None);
+    }
+
+    /// As [`start_test`](Self::start_test), with the place of the test: a failure of the test that has no
+    /// place, such as the end of its process, gets this one.
+    pub(crate) fn start_test_at(&self, id: &str, place: Option<TestPlace>) {
         self.with(|inner| {
-            if inner.running.iter().any(|running| running.id == id) {
+            if let Some(running) = inner.running.iter_mut().find(|running| running.id == id) {
+                running.place = running.place.take().or(place);
                 return;
             }
-            let (since, place) = (Instant::now(), inner.place.clone());
-            let key = key(id, &place.framework, &place.project);
+            let (since, scope) = (Instant::now(), inner.scope.clone());
+            let key = key(id, &scope.framework, &scope.project);
             if inner.outcomes.contains_key(&inner.numbered(&key)) {
                 *inner.repeats.entry(key).or_default() += 1;
             }
-            inner.running.push(RunningTest { id: id.to_owned(), since, place });
+            inner.running.push(RunningTest { id: id.to_owned(), since, scope, place });
             if let Some(listener) = &inner.listener {
-                listener(&TestEvent::Started { id, framework: inner.place.framework.as_deref() });
+                listener(&TestEvent::Started { id, framework: inner.scope.framework.as_deref() });
             }
         });
+    }
+
+    /// As [`start_test`](Self::start_test), for a test that a runner describes.
+    pub(crate) fn start_listed_test(&self, test: &TestItem) {
+        self.start_test_at(&test.id, test.file.clone().zip(test.line));
     }
 
     /// A test has ended. A second result of the same test replaces the first when it is worse: a test may
@@ -170,12 +187,14 @@ impl TestResults {
         for text in [&mut result.message, &mut result.stack, &mut result.output] {
             shorten(text);
         }
-        let locator = self.with(|inner| inner.locator.clone());
-        if result.outcome == TestStatus::Failed
-            && result.file.is_none()
-            && let Some((file, line)) = locator.and_then(|locator| locator(&result.id))
-        {
-            (result.file, result.line) = (Some(file), Some(line));
+        if result.outcome == TestStatus::Failed && result.file.is_none() {
+            let (locator, own) = self.with(|inner| {
+                let running = inner.running.iter().find(|running| running.id == result.id);
+                (inner.locator.clone(), running.and_then(|running| running.place.clone()))
+            });
+            if let Some((file, line)) = locator.and_then(|locator| locator(&result.id)).or(own) {
+                (result.file, result.line) = (Some(file), Some(line));
+            }
         }
         self.with(|inner| {
             inner.running.retain(|running| running.id != result.id);
@@ -276,15 +295,18 @@ impl TestResults {
     /// The tests that were running fail, since their process has ended or was ended.
     pub(crate) fn fail_running(&self, why: &str, output: &str) {
         let running = self.with(|inner| std::mem::take(&mut inner.running));
-        for RunningTest { id, since, place } in running {
+        for RunningTest { id, since, scope, place } in running {
+            let (file, line) = place.unzip();
             self.finish_test(TestResult {
                 id,
+                file,
+                line,
                 outcome: TestStatus::Failed,
                 message: why.to_owned(),
                 output: output.to_owned(),
                 duration_ms: u64::try_from(since.elapsed().as_millis()).ok(),
-                framework: place.framework,
-                project: place.project,
+                framework: scope.framework,
+                project: scope.project,
                 ..TestResult::default()
             });
         }
@@ -307,90 +329,4 @@ fn shorten(text: &mut String) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn result(id: &str, outcome: TestStatus) -> TestResult {
-        TestResult { id: id.into(), outcome, ..TestResult::default() }
-    }
-
-    #[test]
-    fn a_test_counts_once_and_its_worst_result_holds() {
-        let results = TestResults::default();
-        for outcome in [TestStatus::Passed, TestStatus::Passed, TestStatus::Failed, TestStatus::Passed] {
-            results.finish_test(result("a", outcome));
-        }
-        results
-            .finish_test(TestResult { framework: Some("net8.0".into()), ..result("a", TestStatus::Passed) });
-        assert_eq!(results.counts(), Counts { passed: 1, failed: 1, skipped: 0 });
-        assert_eq!((results.stored_results().failures.len(), results.stored_results().passes.len()), (1, 1));
-        // So does a test of this name in another project.
-        for project in ["a.csproj", "b.csproj"] {
-            let project = Some(project.to_owned());
-            results.finish_test(TestResult { project, ..result("a", TestStatus::Failed) });
-        }
-        assert_eq!((results.counts().failed, results.stored_results().failures.len()), (3, 3));
-    }
-
-    #[test]
-    fn tests_with_one_id_count_each() {
-        let results = TestResults::default();
-        for outcome in [TestStatus::Passed, TestStatus::Failed, TestStatus::Passed] {
-            results.start_test("a");
-            results.start_test("a");
-            results.finish_test(result("a", outcome));
-        }
-        // What cleans up after the last one fails.
-        results.finish_test(result("a", TestStatus::Failed));
-        assert_eq!(results.counts(), Counts { passed: 1, failed: 2, skipped: 0 });
-        assert_eq!(results.stored_results().failures.len(), 2);
-        assert!(results.has_any("a") && results.running().is_empty());
-    }
-
-    #[test]
-    fn a_plan_is_compared_with_all_results_that_were_reported() {
-        let results = TestResults::default();
-        assert!(!results.is_planned());
-        results.plan(2);
-        results.plan(1);
-        // Two examples may have one description.
-        for _ in 0..2 {
-            results.finish_test(result("spec/a_spec.rb::A is valid", TestStatus::Passed));
-        }
-        assert_eq!((results.counts().total(), results.missing_counts()), (1, (1, 3)));
-        results.finish_test(result("tests/test_a.py::test_rows[a-1]", TestStatus::Passed));
-        assert_eq!((results.is_planned(), results.missing_counts()), (true, (0, 3)));
-        for (id, expected) in [
-            ("tests/test_a.py::test_rows", true),
-            ("/w/tests/test_a.py::test_rows", true),
-            ("tests/test_a.py::test_other", false),
-        ] {
-            assert_eq!(results.has_any(id), expected, "{id}");
-        }
-    }
-
-    #[test]
-    fn a_test_whose_process_ends_has_failed() {
-        let results = TestResults::default();
-        results.start_test("a");
-        results.enter(TestScope { project: Some("b.csproj".into()), ..TestScope::default() });
-        results.start_test("b");
-        results.finish_test(result("a", TestStatus::Passed));
-        assert_eq!(results.overdue(Duration::ZERO).as_deref(), Some("b"));
-        results.fail_running("exit code 139 (SIGSEGV)", "out of memory");
-        let failed = results.stored_results().failures;
-        assert_eq!((failed[0].id.as_str(), failed[0].output.as_str()), ("b", "out of memory"));
-        assert_eq!(failed[0].project.as_deref(), Some("b.csproj"));
-        assert_eq!(failed[0].message, "exit code 139 (SIGSEGV)");
-        assert!(results.running().is_empty());
-    }
-
-    #[test]
-    fn a_long_text_keeps_its_beginning_and_its_end() {
-        let results = TestResults::default();
-        let output = format!("first{}last", "é".repeat(1 << 20));
-        results.finish_test(TestResult { output, ..result("a", TestStatus::Failed) });
-        let kept = &results.stored_results().failures[0].output;
-        assert!(kept.len() < 70_000 && kept.starts_with("first") && kept.ends_with("last"));
-    }
-}
+mod tests;

@@ -189,6 +189,74 @@ async fn tests_of_unittest_count_as_it_counts_them() -> anyhow::Result<()> {
     agent.finish().await
 }
 
+/// A test of JavaScript whose failure has no stack.
+const THROWN: &str = "test('string', () => {
+  throw 'no price';
+});
+";
+
+/// Tests of pytest that fail without a call of the project: the last one ends the process.
+const FRAMELESS: &str = "import os, pytest, sys
+
+sys.path.insert(0, os.getcwd() + '-library')
+
+@pytest.mark.xfail(strict=True, reason='no price')
+def test_strict():
+    pass
+
+
+def test_fixture(no_price):
+    pass
+
+
+def test_library():
+    import prices
+    prices.find()
+
+
+def test_ends():
+    os._exit(3)
+";
+
+#[tokio::test]
+async fn failures_without_a_call_have_the_place_of_their_test() -> anyhow::Result<()> {
+    // A library beside the project, whose folder begins with the same name, is not part of it.
+    let folders = tempfile::tempdir()?;
+    let python = folders.path().join("shop");
+    std::fs::create_dir_all(folders.path().join("shop-library"))?;
+    std::fs::create_dir_all(&python)?;
+    let library = folders.path().join("shop-library/prices.py");
+    std::fs::write(library, "def find():\n    raise KeyError('melon')\n")?;
+    std::fs::write(python.join("test_own.py"), FRAMELESS)?;
+    let node = tempfile::tempdir()?;
+    let scripts = r#"{ "scripts": { "test": "node --test" } }"#;
+    std::fs::write(node.path().join("package.json"), scripts)?;
+    let (jest, vitest) = (fixture::node_test_project("jest")?, fixture::node_test_project("vitest")?);
+    let of_node = format!("const {{ test }} = require('node:test'); {THROWN}");
+    let of_vitest = format!("import {{ test }} from 'vitest'; {THROWN}");
+    std::fs::write(node.path().join("own.test.js"), of_node)?;
+    std::fs::write(jest.path().join("test/own.test.js"), THROWN)?;
+    std::fs::write(vitest.path().join("test/own.test.ts"), of_vitest)?;
+    for (folder, file, lines) in [
+        (python.as_path(), "test_own.py", vec![5, 10, 16, 19]),
+        (node.path(), "own.test.js", vec![1]),
+        (jest.path(), "test/own.test.js", vec![1]),
+        (vitest.path(), "test/own.test.ts", vec![1]),
+    ] {
+        let packages = fixture::python_packages().display().to_string();
+        let mut agent = agent(folder, &[("PYTHONPATH", packages)]).await?;
+        let arguments = json!({ "projectPath": ".", "file": file });
+        let ran = finished(&mut agent, "run_tests", arguments).await?;
+        let failures =
+            ran["tests"]["failures"].as_array().with_context(|| format!("no failures: {ran:#}"))?;
+        let found: Vec<u64> = failures.iter().map(|one| one["line"].as_u64().unwrap_or(0)).collect();
+        ensure!(found == lines && failures.iter().all(|one| one["file"] == file), "{ran:#}");
+        ensure!(failures[0]["message"].to_string().contains("no price"), "{ran:#}");
+        agent.finish().await?;
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn an_id_of_an_older_source_is_refused_with_what_is_near_it_now() -> anyhow::Result<()> {
     let folder = project("class Own(unittest.TestCase):\n    def test_total(self):\n        pass\n")?;

@@ -189,7 +189,7 @@ fn explain(result: &mut TestResult, lines: &[String]) {
 impl OutputReader for GoogleTest {
     fn line(&mut self, stream: OutputStream, line: &str, _: &mut BuildReport, results: &TestResults) {
         if let Some(name) = line.strip_prefix("[ RUN      ] ") {
-            results.start_test(&self.test(name).id);
+            results.start_listed_test(&self.test(name));
             self.current = Some((name.to_owned(), Vec::new()));
             return;
         }

@@ -248,10 +248,10 @@ impl MtpConnection<'_> {
         }
         match node.execution_state.as_str() {
             "discovered" => self.listed.push(test),
-            "in-progress" => results.start_test(&test.id),
+            "in-progress" => results.start_listed_test(&test),
             "passed" | "skipped" | "failed" | "error" | "timed-out" | "cancelled" => {
                 // Rows may share a name, and the platform counts what cleans up after a test, too.
-                results.start_test(&test.id);
+                results.start_listed_test(&test);
                 results.finish_test(result_of(node, test, self.project));
             }
             _ => {}

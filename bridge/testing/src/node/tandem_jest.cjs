@@ -52,12 +52,15 @@ module.exports = async function runner(globalConfig, config, environment, runtim
   let started;
   const getBuffer = () => environment.global.console?.getBuffer?.() ?? [];
 
+  function locate(test) {
+    return { file: testPath, line: findOwnLocation(test.asyncError?.stack).line };
+  }
+
   function prepare(state) {
     for (const test of iterateTests(state.rootDescribeBlock)) {
       const name = createId(testPath, getTitles(test));
       if (isListing) {
-        const location = findOwnLocation(test.asyncError?.stack);
-        report("test", { id: name, name: getTitles(test).join(" > "), class: getTitles(test).slice(0, -1).join(" > "), file: testPath, line: location.line, skipped: getSkipReason(test, state) });
+        report("test", { id: name, name: getTitles(test).join(" > "), class: getTitles(test).slice(0, -1).join(" > "), ...locate(test), skipped: getSkipReason(test, state) });
       }
       if (isListing || (selectedIds && !selectedIds.has(name))) {
         omitted.add(test);
@@ -74,13 +77,14 @@ module.exports = async function runner(globalConfig, config, environment, runtim
     if (omitted.has(test) || reportedTests.has(test)) return;
     reportedTests.add(test);
     // Another test with this id.
-    if (reported.has(name)) report("started", { id: name });
+    if (reported.has(name)) report("started", { id: name, ...locate(test) });
+    // An error that is thrown, and one with the place of its test or hook.
     const [first] = test.errors ?? [];
-    const error = Array.isArray(first) ? (first[0] ?? first[1]) : first;
+    const [error, place] = Array.isArray(first) ? first : [first];
     const lines = getBuffer().slice(outputStart).map((entry) => entry.message);
     reported.add(name);
     report("finished", { id: name, outcome, durationMs: Math.round(test.duration ?? 0), output: lines.length ? shorten(lines.join("\n")) : undefined,
-      ...(outcome === "failed" ? describeFailure(error) : { message }) });
+      ...(outcome === "failed" ? { ...locate(test), ...findOwnLocation(place?.stack), ...describeFailure(error) } : { message }) });
   }
 
   environment.handleTestEvent = async (event, state) => {
@@ -93,7 +97,7 @@ module.exports = async function runner(globalConfig, config, environment, runtim
         if (started === event.test) return;
         started = event.test;
         outputStart = getBuffer().length;
-        return report("started", { id: createId(testPath, getTitles(event.test)) });
+        return report("started", { id: createId(testPath, getTitles(event.test)), ...locate(event.test) });
       case "test_skip": {
         const reason = matches(event.test) && getSkipReason(event.test, state);
         return reason && reportResult(event.test, "skipped", reason);

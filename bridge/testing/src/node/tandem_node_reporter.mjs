@@ -32,7 +32,12 @@ export default async function* reporter(source) {
 }
 
 const reportedIds = new Set();
-const getCause = (error) => (error.cause instanceof Object ? error.cause : error);
+
+// Code may throw a value that is not an error. The message of a hook does not have it.
+function getCause(error) {
+  if (error.cause instanceof Object) return error.cause;
+  return error.failureType === "hookFailed" && error.cause !== undefined ? new Error(`${error.message}: ${tandem.inspectValue(error.cause)}`) : error;
+}
 
 function reportResult(file, titles, error, data) {
   // Node reports a file without selected tests as a test.
@@ -41,10 +46,10 @@ function reportResult(file, titles, error, data) {
   // Some versions report tests that the name pattern excludes as skipped.
   if (skipped === "test name does not match pattern") return;
   const outcome = skipped !== undefined && skipped !== false ? "skipped" : error ? "failed" : "passed";
-  const details = outcome === "failed" ? tandem.describeFailure(error) : { message: typeof skipped === "string" ? skipped : "" };
   const id = tandem.createId(file, titles);
+  const details = outcome === "failed" ? { ...tandem.getLocation(id), ...tandem.describeFailure(error) } : { message: typeof skipped === "string" ? skipped : "" };
   // Another test with this id.
-  if (reportedIds.has(id)) tandem.report("started", { id });
+  if (reportedIds.has(id)) tandem.report("started", { id, ...tandem.getLocation(id) });
   reportedIds.add(id);
   tandem.report("finished", { id, outcome, durationMs: Math.round(data.details?.duration_ms ?? 0), ...details });
 }

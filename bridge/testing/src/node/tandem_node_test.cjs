@@ -3,7 +3,7 @@
 const { AsyncLocalStorage } = require("node:async_hooks");
 const path = require("node:path");
 const nodeTest = require("node:test");
-const { report, findOwnLocation, createId, readSelection, isListing } = require("./tandem_reports.cjs");
+const { report, findOwnLocation, createId, readSelection, setLocation, getLocation, isListing } = require("./tandem_reports.cjs");
 
 const suites = new AsyncLocalStorage();
 const file = path.resolve(process.argv[1]);
@@ -40,6 +40,9 @@ function wrapSuite(mode) {
   };
 }
 
+// Finds the call that declares a test: all of these frames of Tandem are outside of the project.
+const locateCaller = () => findOwnLocation(new Error().stack);
+
 function wrapTest(mode) {
   return (...args) => {
     const { name, options, fn } = parseArguments(args);
@@ -47,13 +50,13 @@ function wrapTest(mode) {
     const titles = [...outer.titles, name];
     const testId = createId(file, titles);
     if (isListing) {
-      const location = findOwnLocation(new Error().stack?.split("\n").slice(2).join("\n"));
-      report("test", { id: testId, name: titles.join(" > "), class: outer.titles.join(" > "), file: location.file ?? file, line: location.line,
+      report("test", { id: testId, name: titles.join(" > "), class: outer.titles.join(" > "), file, ...locateCaller(),
         skipped: outer.reason ?? getSkipReason({ ...options, ...mode }) });
       return Promise.resolve();
     }
     if (!isNeeded(titles)) return Promise.resolve();
     if (fn && isSelected(titles) && !excludesTests && !outer.reason && !getSkipReason({ ...options, ...mode })) pendingIds.add(testId);
+    setLocation(testId, locateCaller());
     return nodeTest.test(name, { ...options, ...mode }, fn && wrapBody(fn, titles));
   };
 }
@@ -63,7 +66,7 @@ function wrapBody(fn, titles) {
   return copyLength(fn, function (context, ...more) {
     const testId = createId(file, titles);
     pendingIds.delete(testId);
-    if (isSelected(titles)) report("started", { id: testId });
+    if (isSelected(titles)) report("started", { id: testId, ...getLocation(testId) });
     else selectSubtests(context, titles);
     return suites.run({ titles }, () => fn.call(this, context, ...more));
   });

@@ -2,6 +2,7 @@
 "use strict";
 const fs = require("node:fs");
 const path = require("node:path");
+const url = require("node:url");
 const util = require("node:util");
 
 const MAX_TEXT = 32 * 1024;
@@ -43,13 +44,22 @@ function report(event, fields) {
   }
 }
 
+function toPath(text) {
+  try {
+    return text.startsWith("file://") ? url.fileURLToPath(text) : text;
+  } catch {
+    return text;
+  }
+}
+
+const isOwn = (file) => file.startsWith(`${folder}/`) && !file.includes("/node_modules/");
+
 // Finds the innermost call in the project's own files.
 function findOwnLocation(stack) {
   for (const line of String(stack ?? "").split("\n")) {
-    const found = /(?:\(|at |@)(?:async )?(?:file:\/\/)?(\/[^():]+):(\d+):\d+\)?\s*$/.exec(line);
-    if (found && found[1].startsWith(`${folder}/`) && !found[1].includes("/node_modules/")) {
-      return { file: decodeURI(found[1]), line: Number(found[2]) };
-    }
+    const found = /(?:\(|at |@)(?:async )?((?:file:\/\/)?\/[^:]+):(\d+):\d+\)?\s*$/.exec(line);
+    const file = found && toPath(found[1]);
+    if (file && isOwn(file)) return { file, line: Number(found[2]) };
   }
   return {};
 }
@@ -71,6 +81,11 @@ function describeFailure(error) {
   };
 }
 
+// Locations of the tests that Node declares, for failures without a stack.
+const locations = new Map();
+const setLocation = (id, location) => locations.set(id, location);
+const getLocation = (id) => locations.get(id) ?? {};
+
 const toRelative = (file) => path.relative(folder, file);
 const createId = (file, titles) => [toRelative(file), ...titles].join(" > ");
 
@@ -91,4 +106,4 @@ function readSelection(file) {
   return { isSelected, isNeeded: (titles) => isSelected(titles) || aroundIds.has(createId(file, titles)) };
 }
 
-module.exports = { report, describeFailure, findOwnLocation, createId, readSelectedIds, readSelection, shorten, isListing: Boolean(process.env.TANDEM_TEST_LIST), isDebugging: Boolean(process.env.TANDEM_TEST_DEBUG) };
+module.exports = { report, describeFailure, findOwnLocation, inspectValue, isOwn, createId, readSelectedIds, readSelection, setLocation, getLocation, shorten, isListing: Boolean(process.env.TANDEM_TEST_LIST), isDebugging: Boolean(process.env.TANDEM_TEST_DEBUG) };

@@ -24,10 +24,11 @@ export function getSkipReason(test) {
   return test.options.mode === "skip" ? "skip" : undefined;
 }
 
+const locate = (test) => ({ file: test.module.moduleId, line: test.location?.line });
+
 export function describeTest(test) {
   const names = getTitles(test);
-  return { id: getId(test), name: names.join(" > "), class: names.slice(0, -1).join(" > "), file: test.module.moduleId,
-    line: test.location?.line, skipped: getSkipReason(test) };
+  return { id: getId(test), name: names.join(" > "), class: names.slice(0, -1).join(" > "), ...locate(test), skipped: getSkipReason(test) };
 }
 
 export function reportBroken(module) {
@@ -57,6 +58,8 @@ export default class TandemReporter {
   onInit(vitest) {
     moveTemporaryFolders(vitest);
     this.pattern = vitest.config?.testNamePattern;
+    // Failures without a stack get the location of their test.
+    for (const { config } of [vitest, ...(vitest.projects ?? [])]) if (config) config.includeTaskLocation = true;
     setInterval(() => this.reportLostStarts(), LOST_START_TIMEOUT_MS).unref();
   }
 
@@ -76,7 +79,7 @@ export default class TandemReporter {
   }
 
   reportStart(test) {
-    if (!this.started.has(test.id)) tandem.report("started", { id: getId(test) });
+    if (!this.started.has(test.id)) tandem.report("started", { id: getId(test), ...locate(test) });
     this.started.add(test.id);
   }
 
@@ -103,17 +106,17 @@ export default class TandemReporter {
     this.output.delete(test.id);
     const [error] = errors ?? [];
     // Another test with this id.
-    if (this.finishedIds.has(getId(test))) tandem.report("started", { id: getId(test) });
+    if (this.finishedIds.has(getId(test))) tandem.report("started", { id: getId(test), ...locate(test) });
     this.finishedIds.add(getId(test));
     tandem.report("finished", { id: getId(test), outcome: state === "pending" ? "skipped" : state, durationMs: Math.round(test.diagnostic()?.duration ?? 0),
-      output: text && tandem.shorten(text), ...(state === "failed" ? describeError(error) : { message: note ?? getSkipReason(test) ?? "" }) });
+      output: text && tandem.shorten(text), ...(state === "failed" ? { ...locate(test), ...describeError(error) } : { message: note ?? getSkipReason(test) ?? "" }) });
   }
 
   // Vitest skips the tests of a suite whose hook fails.
   onTestSuiteResult(suite) {
     const [error] = suite.errors?.() ?? [];
     for (const test of error === undefined ? [] : suite.children.allTests("skipped")) {
-      if (!this.isExcluded(test) && (this.selectedIds || !getSkipReason(test))) tandem.report("finished", { id: getId(test), outcome: "failed", ...describeError(error) });
+      if (!this.isExcluded(test) && (this.selectedIds || !getSkipReason(test))) tandem.report("finished", { id: getId(test), outcome: "failed", ...locate(test), ...describeError(error) });
     }
   }
 

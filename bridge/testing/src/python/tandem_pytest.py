@@ -2,7 +2,7 @@
 import os
 
 import pytest
-from tandem_reports import report, shorten, read_selected_ids
+from tandem_reports import is_own_file, report, shorten, read_selected_ids
 from tandem_stop import stop_at
 
 # Marks that configure how pytest runs a test; the others are traits.
@@ -18,7 +18,8 @@ def is_worker(config):
 def pytest_configure(config):
     """Names sources by their paths: ids begin at the folder of pytest's configuration, arguments at the current one."""
     # The controller of pytest-xdist gets the reports of its workers.
-    global _reports_results
+    global _reports_results, _root
+    _root = str(config.rootpath)
     _reports_results = not is_worker(config)
     for number, argument in enumerate(config.args):
         file, separator, rest = str(argument).partition("::")
@@ -59,12 +60,12 @@ def pytest_collection_finish(session):
     for item in session.items:
         parent = item.nodeid.split("[")[0].rpartition("::")[0]
         marks = [mark.name for mark in item.iter_markers() if mark.name not in IGNORED_MARKS]
-        path, line, _ = item.location
+        file, line = find_declaration(item.location)
         report(
             "test",
             id=item.nodeid,
-            file=os.path.join(str(item.config.rootpath), path),
-            line=None if line is None else line + 1,
+            file=file,
+            line=line,
             traits=sorted(set(marks)),
             skipped=skip_reason(item),
             **{"class": parent},
@@ -107,11 +108,12 @@ def pytest_assertrepr_compare(config, op, left, right):
 
 def find_own_location(item, info):
     """Finds the innermost call in the project's own files."""
-    root = str(item.config.rootpath)
+    # The root may be the folder of the tests, and the code next to it.
+    folders = [str(item.config.rootpath), str(item.config.invocation_params.dir)]
     found = None
     for entry in info.traceback:
         path = str(entry.path)
-        if path.startswith(root) and "site-packages" not in path:
+        if is_own_file(path, folders):
             found = (path, entry.lineno + 1)
     return found
 
@@ -140,12 +142,20 @@ def pytest_exception_interact(node, call, report):
 
 
 _reports_results = True
+_root = ""
+
+
+def find_declaration(location):
+    """Returns file and line of a test, as pytest locates it: relative to its root, lines from 0."""
+    path, line, _ = location
+    return os.path.join(_root, path), None if line is None else line + 1
 
 
 @pytest.hookimpl
 def pytest_runtest_logstart(nodeid, location):
     if _reports_results:
-        report("started", id=nodeid)
+        file, line = find_declaration(location)
+        report("started", id=nodeid, file=file, line=line)
 
 
 def get_reason(result):
@@ -180,6 +190,8 @@ def pytest_runtest_logreport(report):
     if getattr(result, "wasxfail", None) is not None and result.skipped:
         message = f"expected to fail: {result.wasxfail}"
     location = getattr(result, "tandem_location", None) or [None, None]
+    if result.failed and not location[0]:
+        location = find_declaration(result.location)
     comparison = getattr(result, "tandem_comparison", None) or [None, None]
     output = "\n".join(text for text in (result.capstdout, result.capstderr, result.caplog) if text)
     send(

@@ -25,6 +25,12 @@ def report(event, **fields):
         pass
 
 
+def is_own_file(path, folders):
+    """Whether a source is below one of these folders, by its path or behind symbolic links, and not an installed package."""
+    own = [os.path.join(form, "") for folder in folders for form in (folder, os.path.realpath(folder))]
+    return "site-packages" not in path and any(form.startswith(tuple(own)) for form in (path, os.path.realpath(path)))
+
+
 def read_selected_ids():
     """Returns the ids of the selected tests if they are too many for a command line, otherwise None."""
     path = os.environ.get("TANDEM_TEST_IDS")

@@ -8,7 +8,7 @@ import time
 import traceback
 import unittest
 
-from tandem_reports import report, shorten, read_selected_ids
+from tandem_reports import is_own_file, report, shorten, read_selected_ids
 from tandem_stop import stop_at
 
 ROOT_FOLDER = os.getcwd()
@@ -48,8 +48,8 @@ def find_location(test):
         return example.filename, None if example.lineno is None else example.lineno + 1
     try:
         function = inspect.unwrap(get_function(test))
-        return inspect.getsourcefile(function), inspect.getsourcelines(function)[1]
-    except (TypeError, OSError):
+        return inspect.getsourcefile(function), function.__code__.co_firstlineno
+    except (TypeError, OSError, AttributeError):
         return None, None
 
 
@@ -89,7 +89,8 @@ class Result(unittest.TestResult):
         self.start_time = time.monotonic()
         self.skip_reasons = []
         self.is_finished = False
-        report("started", id=test.id())
+        file, line = find_location(test)
+        report("started", id=test.id(), file=file, line=line)
         super().startTest(test)
 
     def stopTest(self, test):
@@ -105,7 +106,7 @@ class Result(unittest.TestResult):
             stop_at(error)
             for frame in traceback.extract_tb(error[2]):
                 calls.insert(0, f"{frame.filename}:{frame.lineno}: in {frame.name}")
-                if frame.filename.startswith(ROOT_FOLDER) and "site-packages" not in frame.filename:
+                if is_own_file(frame.filename, [ROOT_FOLDER]):
                     file, line = frame.filename, frame.lineno
             name = error[0].__name__
             message = f"{name}: {error[1]}" if str(error[1]) else name

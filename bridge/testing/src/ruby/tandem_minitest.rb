@@ -3,9 +3,18 @@ require_relative "tandem_reports"
 require "minitest"
 
 module TandemMinitest
+  # Where a test is declared.
+  def self.place(klass, name)
+    file, line = klass.instance_method(name).source_location
+    [file && File.expand_path(file), line]
+  rescue NameError
+    [nil, nil]
+  end
+
   class Reporter < Minitest::AbstractReporter
     def prerecord(klass, name)
-      TandemReports.report("started", id: "#{klass}##{name}")
+      file, line = TandemMinitest.place(klass, name)
+      TandemReports.report("started", id: "#{klass}##{name}", file: file, line: line)
     end
 
     def record(result)
@@ -33,8 +42,8 @@ module TandemMinitest
       # They are shuffled; a list in pages has an order.
       Minitest::Runnable.runnables.sort_by(&:to_s).each do |klass|
         klass.runnable_methods.sort_by { |name| [klass.instance_method(name).source_location.last, name] }.each do |name|
-          file, line = klass.instance_method(name).source_location
-          TandemReports.report("test", id: "#{klass}##{name}", class: klass.to_s, file: file && File.expand_path(file), line: line)
+          file, line = TandemMinitest.place(klass, name)
+          TandemReports.report("test", id: "#{klass}##{name}", class: klass.to_s, file: file, line: line)
         end
       end
       true

@@ -49,9 +49,9 @@ class TandemFormatter
 
   def example_started(notification)
     example = notification.example
-    return TandemReports.report("started", id: id(example)) unless lists?
-
     file, line = place(example)
+    return TandemReports.report("started", id: id(example), file: file, line: line) unless lists?
+
     data = example.metadata
     tags = data.select { |key, value| value == true && !OWN.include?(key) && key.is_a?(Symbol) }.keys.map(&:to_s)
     skipped = data[:skip] ? (data[:skip] == true ? "skipped" : data[:skip].to_s) : nil

@@ -74,7 +74,7 @@ impl FrameworkRun<'_> {
         let words = bounded_tail(&printed);
         match guilty.or(only) {
             Some(test) => {
-                self.results.start_test(&test.id);
+                self.results.start_listed_test(test);
                 let what =
                     format!("the process of the tests {ended} while this test ran{}", reason(&printed));
                 self.results.fail_running(&what, &words);

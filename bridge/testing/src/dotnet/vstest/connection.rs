@@ -239,7 +239,7 @@ fn record(
     theories: &mut HashSet<String>,
 ) {
     for case in &statistics.active_tests {
-        results.start_test(&listed_test_of(case, project, ids).id);
+        results.start_listed_test(&listed_test_of(case, project, ids));
     }
     for result in &statistics.new_test_results {
         let theory = listed_test_of(&result.test_case, project, ids).id;
