@@ -1,13 +1,13 @@
 //! Tests of Go: `go test -json` runs them. A debugger gets the test program of one package, as `go test -c`
 //! builds it.
 //!
-//! Not here: the output of `go test` ([`events`]), and its arguments ([`arguments`]).
+//! Not here: the output of `go test` ([`events`]), its arguments ([`arguments`]), and the tests that sources
+//! declare ([`declarations`]).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use tandem_wire::{ErrorCode, Failure};
-use tandem_workspace::bounded;
 use tandem_workspace::build::project::{BuildTool, Project};
 use tandem_workspace::build::readers::OutputParser;
 use tandem_workspace::build::steps::{BuildStep, go_command};
@@ -20,17 +20,18 @@ use crate::model::{TestHandle, TestItem};
 use crate::run::source::NoResultSource;
 use crate::run::{FrameworkRun, ProcessPurpose};
 use arguments::GoTestArguments;
+use declarations::{declared_test, source_text};
 use events::GoTestEvents;
 use messages::ListedPackage;
 
 mod arguments;
+mod crash;
+mod declarations;
 mod events;
 mod messages;
 
 /// Maximum length of a list of packages, in bytes.
 const MAX_LIST: usize = 64 << 20;
-/// A larger source is not read.
-const MAX_SOURCE: u64 = 8 << 20;
 /// Packages that are built for a debugger.
 const MAX_DEBUGGED: usize = 20;
 /// Function through which every failed check of a test passes (`t.Error`, `t.Fatal` and the others). It calls
@@ -73,8 +74,7 @@ impl Package {
     fn tests(&self) -> Vec<TestItem> {
         let mut tests = Vec::new();
         for file in &self.files {
-            let text = bounded::read(file, MAX_SOURCE).unwrap_or_default();
-            let text = String::from_utf8_lossy(&text).into_owned();
+            let text = source_text(file);
             let lines: Vec<&str> = text.lines().collect();
             for (at, line) in lines.iter().enumerate() {
                 let Some(name) = declared_test(line, lines.get(at..).unwrap_or_default()) else { continue };
@@ -95,21 +95,6 @@ impl Package {
         }
         tests
     }
-}
-
-/// The test that a line declares: `func TestX(t *testing.T)`, `func FuzzX`, an example that has an output.
-fn declared_test<'l>(line: &'l str, rest: &[&str]) -> Option<&'l str> {
-    let name = line.strip_prefix("func ")?.split('(').next()?.trim();
-    let is = |start: &str| {
-        let after = name.strip_prefix(start)?;
-        (!after.starts_with(|letter: char| letter.is_lowercase())).then_some(name)
-    };
-    let test = is("Test").filter(|name| *name != "TestMain").or_else(|| is("Fuzz"));
-    let checked = || {
-        let body = rest.iter().take_while(|line| **line != "}");
-        body.into_iter().any(|line| line.trim_start().to_lowercase().replace(' ', "").contains("output:"))
-    };
-    test.or_else(|| is("Example").filter(|_| checked()))
 }
 
 fn go(run: &FrameworkRun<'_>) -> ProcessCommand {
@@ -349,26 +334,6 @@ impl TestFramework for Go {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn tests_are_what_go_takes_for_tests() {
-        for (line, name) in [
-            ("func TestAdds(t *testing.T) {", Some("TestAdds")),
-            ("func Test_é(t *testing.T) {", Some("Test_é")),
-            ("func Testing(t *testing.T) {", None),
-            ("func TestMain(m *testing.M) {", None),
-            ("func (s *S) TestX() {", None),
-            ("func FuzzParse(f *testing.F) {", Some("FuzzParse")),
-            ("func BenchmarkX(b *testing.B) {", None),
-        ] {
-            assert_eq!(declared_test(line, &[]), name, "{line}");
-        }
-        assert_eq!(
-            declared_test("func ExampleA() {", &["func ExampleA() {", "\t// Output: 3", "}"]),
-            Some("ExampleA")
-        );
-        assert_eq!(declared_test("func ExampleA() {", &["func ExampleA() {", "}", "// Output: 3"]), None);
-    }
 
     #[test]
     fn names_are_exact_on_every_level() {

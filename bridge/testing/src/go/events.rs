@@ -8,9 +8,11 @@ use std::sync::LazyLock;
 use regex::Regex;
 use tandem_workspace::bounded;
 use tandem_workspace::build::readers::compiler;
-use tandem_workspace::build::report::BuildReport;
+use tandem_workspace::build::report::{BuildDiagnostic, BuildReport};
 use tandem_workspace::process::OutputStream;
 
+use super::crash::{end_message, is_crash, is_stack, last_line};
+use super::declarations;
 use super::messages::GoEvent;
 use crate::model::{TestResult, TestStatus};
 use crate::results::TestResults;
@@ -150,11 +152,22 @@ impl GoTestEvents {
             if below > 0 && result.message.is_empty() {
                 result.message = format!("{below} of its subtests failed");
             } else if let Some(package_output) = package_output.filter(|_| result.message.is_empty()) {
-                let panics = package_output.iter().skip_while(|line| !line.starts_with("panic: "));
+                let panics = package_output.iter().skip_while(|line| !is_crash(line));
                 let panics: Vec<String> = panics.cloned().collect();
                 self.explain(&mut result, package, &panics);
             }
+            if result.message.is_empty() {
+                result.message = "it failed without a message".into();
+            }
             self.failed.push(result.id.clone());
+        }
+        self.finish(result, package, test, results);
+    }
+
+    /// A failure whose output has no place gets that of the test's function.
+    fn finish(&self, mut result: TestResult, package: &str, test: &str, results: &TestResults) {
+        if result.outcome == TestStatus::Failed && result.file.is_none() {
+            (result.file, result.line) = declarations::find(&self.folder(package), test).unzip();
         }
         results.finish_test(result);
     }
@@ -162,7 +175,11 @@ impl GoTestEvents {
     /// Message, place and output out of what a test printed.
     fn explain(&self, result: &mut TestResult, package: &str, lines: &[String]) {
         let (mut message, mut output, mut in_message) = (Vec::new(), Vec::new(), false);
-        for line in lines {
+        for (at, line) in lines.iter().enumerate() {
+            let is_fatal = || {
+                let rest = lines.get(at..).unwrap_or_default();
+                is_crash(line) && (line.starts_with("panic: ") || rest.iter().any(|line| is_stack(line)))
+            };
             if line.starts_with("=== ") || ENDED.is_match(line) {
                 in_message = false;
             } else if let Some(found) =
@@ -176,7 +193,7 @@ impl GoTestEvents {
                 in_message = true;
             } else if in_message && line.starts_with("        ") {
                 message.push(line.trim().to_owned());
-            } else if line.starts_with("panic: ") && result.outcome == TestStatus::Failed {
+            } else if result.outcome == TestStatus::Failed && is_fatal() {
                 message.push(
                     line.trim_end_matches(" [recovered, repanicked]")
                         .trim_end_matches(" [recovered]")
@@ -213,8 +230,8 @@ impl GoTestEvents {
     }
 
     /// A package has ended, and some of its tests have not: its process did. Of a benchmark, Go reports only
-    /// the failure.
-    fn end_package(&mut self, package: &str, has_passed: bool, results: &TestResults) {
+    /// the failure. Returns the output that belongs to none of them.
+    fn end_package(&mut self, package: &str, has_passed: bool, results: &TestResults) -> Vec<String> {
         let measured = |test: &String, output: &[String]| {
             test.starts_with("Benchmark") && (has_passed || output.iter().any(|line| line.contains(" ns/op")))
         };
@@ -227,11 +244,8 @@ impl GoTestEvents {
         let lost = self.running.remove(package).unwrap_or_default();
         let package_output = self.output.remove(&(package.to_owned(), String::new())).unwrap_or_default();
         // A test with subtests is not the one that ran.
-        let parents: Vec<&String> = lost
-            .iter()
-            .filter(|test| lost.iter().any(|other| other.starts_with(&format!("{test}/"))))
-            .collect();
-        for test in lost.iter().filter(|test| !parents.contains(test)) {
+        let is_parent = |test: &String| lost.iter().any(|other| other.starts_with(&format!("{test}/")));
+        for test in &lost {
             let own = self.output.remove(&(package.to_owned(), test.clone())).unwrap_or_default();
             let mut result = TestResult {
                 id: format!("{package} {test}"),
@@ -241,12 +255,38 @@ impl GoTestEvents {
             };
             let all: Vec<String> = own.into_iter().chain(package_output.iter().cloned()).collect();
             self.explain(&mut result, package, &all);
-            if result.message.is_empty() {
-                result.message = "the process of the tests ended while this test ran".into();
+            if is_parent(test) {
+                result.message = "the process of the tests ended while its subtest ran".into();
+            } else if result.message.is_empty() {
+                result.message = end_message(&all, &result.output);
                 result.output = all.join("\n");
             }
-            results.finish_test(result);
+            self.failed.push(result.id.clone());
+            self.finish(result, package, test, results);
         }
+        package_output
+    }
+
+    /// A package whose code outside of tests fails, such as its `TestMain`, has no failed test that says why.
+    fn report_package(&self, package: &str, output: &[String], report: &mut BuildReport) {
+        let has_failed_test = self.failed.iter().any(|id| id.split(' ').next() == Some(package));
+        let is_unbuilt = |line: &String| line.ends_with(" failed]") && line.starts_with("FAIL");
+        if has_failed_test || output.iter().any(is_unbuilt) {
+            return;
+        }
+        let why =
+            last_line(output.iter().map(String::as_str)).map(|line| format!("; its last line is: {line}"));
+        let message =
+            format!("`{package}` failed, although none of its tests did{}", why.unwrap_or_default());
+        let (file, line) = declarations::find(&self.folder(package), "TestMain").unzip();
+        report.add_diagnostic(&BuildDiagnostic {
+            file: &file.unwrap_or_else(|| self.folder(package).display().to_string()),
+            line: line.unwrap_or_default(),
+            error: true,
+            message: &message,
+            source: "go",
+            ..BuildDiagnostic::default()
+        });
     }
 
     fn event(&mut self, event: &GoEvent, report: &mut BuildReport, results: &TestResults) {
@@ -270,7 +310,12 @@ impl GoTestEvents {
                 };
                 self.end_test(package, test, how, *elapsed, results);
             }
-            action @ ("pass" | "fail") => self.end_package(package, action == "pass", results),
+            action @ ("pass" | "fail") => {
+                let output = self.end_package(package, action == "pass", results);
+                if action == "fail" {
+                    self.report_package(package, &output, report);
+                }
+            }
             _ => {}
         }
     }

@@ -149,3 +149,59 @@ fn an_example_that_fails_says_what_it_printed_and_should_have() {
     let results = events(&lines.each_ref().map(String::as_str), false);
     assert_eq!(results.stored_results().failures[0].message, "got:\n3\nwant:\n4");
 }
+
+#[test]
+fn an_end_of_the_process_says_why_and_has_a_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = "package shop\n\nfunc TestMaps(t *testing.T) {}\nfunc TestEnds(t *testing.T) {}\n";
+    let file = folder.path().join("shop_test.go").display().to_string();
+    std::fs::write(&file, source).unwrap();
+    let frame = format!("\t{file}:9 +0x65");
+    let ended = |lines: &[&str]| {
+        let results = TestResults::default();
+        let mut reader = GoTestEvents::of_program(folder.path(), "shop", folder.path());
+        let mut report = BuildReport::new(folder.path(), 1000);
+        for line in lines {
+            reader.line(OutputStream::Out, line, &mut report, &results);
+        }
+        reader.end(&results);
+        let failed = results.stored_results().failures.swap_remove(0);
+        assert_eq!(failed.file.as_deref(), Some(file.as_str()));
+        (failed.message, failed.line)
+    };
+    let fatal = "fatal error: concurrent map writes";
+    let lines = ["=== RUN   TestMaps", fatal, "", "goroutine 8 [running]:", "shop.TestMaps.func1()", &frame];
+    assert_eq!(ended(&lines), (fatal.to_owned(), Some(9)));
+    let what =
+        "the process of the tests ended (exit status 1) while this test ran; its last line is: no price";
+    let lines = ["=== RUN   TestEnds/a", "adds", "no price", "exit status 1", "FAIL\tshop\t0.002s"];
+    assert_eq!(ended(&lines), (what.to_owned(), Some(4)));
+    let lines = ["=== RUN   TestMaps", "=== RUN   TestMaps/a"];
+    let parent = "the process of the tests ended while its subtest ran";
+    assert_eq!(ended(&lines), (parent.to_owned(), Some(3)));
+    // A test prints such words, and fails without a message.
+    let lines = ["=== RUN   TestEnds", "fatal error: no header", "--- FAIL: TestEnds (0.00s)"];
+    assert_eq!(ended(&lines), ("it failed without a message".to_owned(), Some(4)));
+}
+
+#[test]
+fn a_package_that_fails_without_a_failed_test_is_an_error() {
+    let mut report = BuildReport::new(Path::new("/w"), 1000);
+    let (results, mut reader) = (TestResults::default(), GoTestEvents::new(Path::new("/w")));
+    for line in [
+        r#"{"Action":"output","Package":"shop/a","Output":"no database\n"}"#,
+        r#"{"Action":"output","Package":"shop/a","Output":"FAIL\tshop/a\t0.009s\n"}"#,
+        r#"{"Action":"fail","Package":"shop/a"}"#,
+        r#"{"Action":"output","Package":"shop/b","Output":"FAIL\tshop/b [build failed]\n"}"#,
+        r#"{"Action":"fail","Package":"shop/b"}"#,
+        r#"{"Action":"run","Package":"shop/c","Test":"TestBad"}"#,
+        r#"{"Action":"fail","Package":"shop/c","Test":"TestBad"}"#,
+        r#"{"Action":"fail","Package":"shop/c"}"#,
+    ] {
+        reader.line(OutputStream::Out, line, &mut report, &results);
+    }
+    let report = report.finish();
+    assert_eq!(report.errors, 1);
+    let diagnostics = serde_json::to_string(&report.diagnostics).unwrap();
+    assert!(diagnostics.contains("none of its tests did; its last line is: no database"), "{diagnostics}");
+}
