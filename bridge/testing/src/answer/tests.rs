@@ -3,6 +3,26 @@
 use super::*;
 use crate::model::TestStatus;
 
+/// A run of this command that ended with this exit code, and that nothing else is known of.
+fn summary(command: &str, exit_code: i32) -> RunSummary<'static> {
+    RunSummary {
+        tool: "pytest",
+        command: command.to_owned(),
+        folder: "/w",
+        exit_code,
+        duration_ms: 1,
+        broken: false,
+        debugged: false,
+        printed: "",
+        late_failure: None,
+    }
+}
+
+fn answer_of(ran: &RunSummary<'_>, results: &TestResults) -> TestRunAnswer {
+    let report = tandem_workspace::build::report::BuildReport::new(std::path::Path::new("/w"), 100);
+    of(ran, report.finish(), results)
+}
+
 #[test]
 fn many_long_failures_stay_bounded_and_are_counted() {
     let results = TestResults::default();
@@ -27,20 +47,9 @@ fn output_that_may_be_of_a_failed_test_is_shown() {
         let results = TestResults::default();
         let (message, output, outcome) = ("no".to_owned(), own.to_owned(), TestStatus::Failed);
         results.finish_test(TestResult { id: "a".into(), outcome, message, output, ..TestResult::default() });
-        let (tool, folder, command) = ("dotnet", "/w", "dotnet test".to_owned());
-        let ran = RunSummary {
-            tool,
-            command,
-            folder,
-            exit_code: 2,
-            duration_ms: 1,
-            broken: false,
-            debugged: false,
-            printed: "printed\n",
-            late_failure: Some("the end failed"),
-        };
-        let report = tandem_workspace::build::report::BuildReport::new(std::path::Path::new("/w"), 100);
-        of(&ran, report.finish(), &results)
+        let late_failure = Some("the end failed");
+        let ran = RunSummary { printed: "printed\n", late_failure, ..summary("dotnet test", 2) };
+        answer_of(&ran, &results)
     };
     let answer = shown("");
     assert_eq!(answer.output.as_deref(), Some("printed"));
@@ -56,21 +65,7 @@ fn a_run_without_a_failure_succeeds_only_if_all_its_tests_ran() {
         for number in 0..passed {
             results.finish_test(TestResult { id: format!("test {number}"), ..TestResult::default() });
         }
-        let command = "pytest".to_owned();
-        let (tool, folder, duration_ms, broken) = ("pytest", "/w", 1, false);
-        let ran = RunSummary {
-            tool,
-            command,
-            folder,
-            exit_code,
-            duration_ms,
-            broken,
-            debugged,
-            printed: "",
-            late_failure: None,
-        };
-        let report = tandem_workspace::build::report::BuildReport::new(std::path::Path::new("/w"), 100);
-        let error = of(&ran, report.finish(), &results).error;
+        let error = answer_of(&RunSummary { debugged, ..summary("pytest", exit_code) }, &results).error;
         error.map(|error| format!("{}: {}", error.code, error.message))
     };
     assert_eq!(error(0, false, 2, 2), None);
@@ -95,21 +90,8 @@ fn a_runner_that_ends_at_the_first_failure_leaves_tests_that_did_not_run() {
         results.plan(planned);
         let outcome = TestStatus::Failed;
         results.finish_test(TestResult { id: "a".into(), outcome, ..TestResult::default() });
-        let command = "pytest -x".to_owned();
-        let (tool, folder, duration_ms, broken, exit_code) = ("pytest", "/w", 1, false, 1);
-        let ran = RunSummary {
-            tool,
-            command,
-            folder,
-            exit_code,
-            duration_ms,
-            broken,
-            debugged,
-            printed: "",
-            late_failure: None,
-        };
-        let report = tandem_workspace::build::report::BuildReport::new(std::path::Path::new("/w"), 100);
-        let error = of(&ran, report.finish(), &results).error.unwrap();
+        let ran = RunSummary { debugged, ..summary("pytest -x", 1) };
+        let error = answer_of(&ran, &results).error.unwrap();
         assert_eq!(error.message, expected);
     }
 }

@@ -4,12 +4,17 @@ use super::*;
 
 fn read(text: &str) -> TestResults {
     let (results, mut reader) = (TestResults::default(), Libtest::new("calc"));
-    let mut report = BuildReport::new(std::path::Path::new("/w"), 1000);
-    for line in text.lines() {
-        reader.line(OutputStream::Out, line, &mut report, &results);
-    }
+    print(&mut reader, OutputStream::Out, text, &results);
     reader.end(&results);
     results
+}
+
+/// Passes the lines of a text to the reader.
+fn print(reader: &mut Libtest, stream: OutputStream, text: &str, results: &TestResults) {
+    let mut report = BuildReport::new(std::path::Path::new("/w"), 1000);
+    for line in text.lines() {
+        reader.line(stream, line, &mut report, results);
+    }
 }
 
 #[test]
@@ -42,8 +47,7 @@ fn a_failure_without_a_panic_has_a_message_and_a_place() {
         failures:\n    calm\n    returns\n\ntest result: FAILED. 0 passed; 2 failed; 0 ignored\n";
     let (results, mut reader) = (TestResults::default(), Libtest::new("calc"));
     results.locate_with(std::sync::Arc::new(|id: &str| (id == "calc returns").then(|| ("a.rs".into(), 7))));
-    let mut report = BuildReport::new(std::path::Path::new("/w"), 1000);
-    text.lines().for_each(|line| reader.line(OutputStream::Out, line, &mut report, &results));
+    print(&mut reader, OutputStream::Out, text, &results);
     reader.end(&results);
     let shown = |one: &TestResult| {
         format!("{:?}:{:?} {} [{}]", one.file.as_deref(), one.line, one.message, one.output)
@@ -75,13 +79,9 @@ fn a_source_is_relative_to_the_workspace() {
 #[test]
 fn errors_that_nothing_captures_belong_to_the_tests_in_their_order() {
     let (results, mut reader) = (TestResults::default(), Libtest::new("calc"));
-    let mut report = BuildReport::new(std::path::Path::new("/w"), 1000);
-    for line in ["running 2 tests", "test a ... FAILED", "test b ... FAILED"] {
-        reader.line(OutputStream::Out, line, &mut report, &results);
-    }
-    for line in ["Error: \"first\"", "Error: \"second\""] {
-        reader.line(OutputStream::Err, line, &mut report, &results);
-    }
+    let tests = "running 2 tests\ntest a ... FAILED\ntest b ... FAILED";
+    print(&mut reader, OutputStream::Out, tests, &results);
+    print(&mut reader, OutputStream::Err, "Error: \"first\"\nError: \"second\"", &results);
     reader.end(&results);
     let failures = results.stored_results().failures;
     assert_eq!(failures[1].message, "Error: \"second\"");
@@ -90,19 +90,15 @@ fn errors_that_nothing_captures_belong_to_the_tests_in_their_order() {
 #[test]
 fn a_program_that_ends_before_its_summary_is_known() {
     let (results, mut reader) = (TestResults::default(), Libtest::new("calc"));
-    let mut report = BuildReport::new(std::path::Path::new("/w"), 1000);
     // A test calls `std::process::exit(0)` while another one waits.
-    for line in ["", "running 3 tests", "test good ... ok"] {
-        reader.line(OutputStream::Out, line, &mut report, &results);
-    }
+    print(&mut reader, OutputStream::Out, "\nrunning 3 tests\ntest good ... ok", &results);
     assert!(reader.is_cut());
     let summary =
         "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s";
-    reader.line(OutputStream::Out, summary, &mut report, &results);
+    print(&mut reader, OutputStream::Out, summary, &results);
     assert!(!reader.is_cut());
-    for line in ["running 0 tests", "", "test result: ok. 0 passed; 0 failed"] {
-        reader.line(OutputStream::Out, line, &mut report, &results);
-    }
+    let other = "running 0 tests\n\ntest result: ok. 0 passed; 0 failed";
+    print(&mut reader, OutputStream::Out, other, &results);
     assert!(!reader.is_cut() && results.counts().total() == 1);
 }
 
