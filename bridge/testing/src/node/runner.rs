@@ -9,7 +9,7 @@ use tandem_wire::{ErrorCode, Failure};
 use tandem_workspace::bounded;
 use tandem_workspace::build::project::{BuildTool, Project};
 use tandem_workspace::build::report::BuildDiagnostic;
-use tandem_workspace::process::ProcessCommand;
+use tandem_workspace::process::{ProcessCommand, ProcessExit};
 
 use super::{HELPERS, Manifest, files, launch, scope, test_from_id, text, with_environment};
 use crate::framework::{ChosenTests, TestFramework};
@@ -75,9 +75,10 @@ fn imports_it(file: &Path) -> bool {
     bounded::read(file, MAX_SOURCE).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains("node:test"))
 }
 
-/// The files of tests, in order. `all`: also those that do not import the runner, which Node runs, too, and
-/// which fail with their process.
-fn sources(project: &Project, all: bool) -> Vec<PathBuf> {
+/// The files of tests, in order. Node runs also those that do not import the runner, which may have their
+/// tests from a module that does, and which fail with their process. To list tests, they do not run.
+fn sources(project: &Project, purpose: ProcessPurpose) -> Vec<PathBuf> {
+    let all = purpose != ProcessPurpose::List;
     let named = scope(project).map(PathBuf::from);
     if let Some(file) = named.as_ref().filter(|named| named.is_file()) {
         return vec![file.clone()];
@@ -137,21 +138,24 @@ async fn file(
     // Node 20 runs the hooks of a suite whose tests a pattern excludes: a failure there means nothing.
     let is_chosen = more.is_empty() || ERROR.is_match(&printed);
     if ended.code != 0 && is_chosen && tests.is_empty() && run.results.counts().total() == before {
-        report_load_error(run, file, &printed);
+        report_load_error(run, file, ended, &printed);
     }
     Ok(tests)
 }
 
 /// A source that cannot be loaded ends Node before any test.
-fn report_load_error(run: &mut FrameworkRun<'_>, source: &str, printed: &str) {
+fn report_load_error(run: &mut FrameworkRun<'_>, source: &str, ended: ProcessExit, printed: &str) {
     run.status.broken = true;
     let place = PLACE.captures(printed);
-    let message = ERROR.find(printed).map_or("it cannot be loaded", |found| found.as_str());
+    let message = match ERROR.find(printed) {
+        Some(found) => found.as_str().to_owned(),
+        None => format!("it ended with {ended} before a test ran"),
+    };
     run.report.add_diagnostic(&BuildDiagnostic {
         file: place.as_ref().map_or(source, |place| place.name("file").map_or(source, |file| file.as_str())),
         line: place.as_ref().and_then(|place| place["line"].parse().ok()).unwrap_or(0),
         error: true,
-        message,
+        message: &message,
         source: "node",
         ..BuildDiagnostic::default()
     });
@@ -174,7 +178,7 @@ impl TestFramework for NodeTest {
     fn list<'a>(&'a self, run: &'a mut FrameworkRun<'_>) -> BoxFuture<'a, Result<Vec<TestItem>, Failure>> {
         Box::pin(async move {
             let mut tests = Vec::new();
-            for source in sources(run.project, false) {
+            for source in sources(run.project, ProcessPurpose::List) {
                 tests.extend(file(run, &text(&source), &[], None, ProcessPurpose::List).await?);
             }
             Ok(tests)
@@ -187,11 +191,12 @@ impl TestFramework for NodeTest {
         chosen: &'a ChosenTests,
     ) -> BoxFuture<'a, Result<(), Failure>> {
         Box::pin(async move {
-            let sources = |all| sources(run.project, all).iter().map(|source| text(source)).collect();
+            let sources =
+                || sources(run.project, ProcessPurpose::Run).iter().map(|source| text(source)).collect();
             let (files, more, selected): (Vec<String>, _, _) = match chosen {
-                ChosenTests::Everything => (sources(true), Vec::new(), None),
+                ChosenTests::Everything => (sources(), Vec::new(), None),
                 ChosenTests::Filter(filter) => {
-                    (sources(false), vec![format!("--test-name-pattern={filter}")], None)
+                    (sources(), vec![format!("--test-name-pattern={filter}")], None)
                 }
                 ChosenTests::Tests(tests) => (files(tests), Vec::new(), Some(tests.as_slice())),
             };
@@ -233,13 +238,14 @@ mod tests {
     }
 
     #[test]
-    fn a_run_of_everything_takes_files_that_do_not_import_the_runner() {
+    fn a_run_takes_files_that_do_not_import_the_runner() {
         let folder = tempfile::tempdir().unwrap();
         for (name, text) in [("a.test.js", "require('node:test')"), ("b.test.js", "require('./nowhere')")] {
             std::fs::write(folder.path().join(name), text).unwrap();
         }
         let project = Project { kind: BuildTool::Npm, folder: folder.path().to_owned(), file: None };
-        assert_eq!((sources(&project, false).len(), sources(&project, true).len()), (1, 2));
+        let count = |purpose| sources(&project, purpose).len();
+        assert_eq!((count(ProcessPurpose::List), count(ProcessPurpose::Run)), (1, 2));
     }
 
     #[test]
