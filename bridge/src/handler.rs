@@ -20,6 +20,7 @@ use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 use tandem_wire::{ErrorCode, Failure, types};
+use tandem_workspace::answer_error::shorten;
 
 use crate::arguments::ToolArguments;
 use crate::call::{SharedArguments, StartedSessions, ToolCall};
@@ -31,15 +32,16 @@ use crate::server::Bridge;
 use crate::{completion, json_rpc, prompts, trigger_action};
 
 const JSON: &str = "application/json";
+/// Unknown arguments that an answer names.
+const MAX_IGNORED: usize = 20;
 
 /// A failure where MCP wants a protocol error: the model cannot act on those, the client can.
 fn protocol(failure: &Failure) -> ErrorData {
     let data = Some(types::body(&RefusalError::from(failure)));
+    let message = shorten(&failure.message).into_owned();
     match failure.code {
-        ErrorCode::InvalidParameter | ErrorCode::NoSession => {
-            ErrorData::invalid_params(failure.message.clone(), data)
-        }
-        _ => ErrorData::internal_error(failure.message.clone(), data),
+        ErrorCode::InvalidParameter | ErrorCode::NoSession => ErrorData::invalid_params(message, data),
+        _ => ErrorData::internal_error(message, data),
     }
 }
 
@@ -99,7 +101,10 @@ impl ServerHandler for Bridge {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(tool) = self.options.offer.find(&request.name) else {
-            return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
+            return Err(ErrorData::invalid_params(
+                shorten(&format!("there is no tool `{}`", request.name)).into_owned(),
+                None,
+            ));
         };
         let tool = match tool {
             Ok(tool) => tool,
@@ -163,7 +168,8 @@ impl ServerHandler for Bridge {
                 // and `error`.
                 let good = answer.get("error").is_none();
                 let unknown = schema.unknown_names(&arguments, tool.shared_names());
-                let mut unknown: Vec<Value> = unknown.into_iter().map(Value::from).collect();
+                let unknown = unknown.iter().take(MAX_IGNORED).map(|name| shorten(name).into_owned());
+                let mut unknown: Vec<Value> = unknown.map(Value::from).collect();
                 // A name that only this engine does not know is reported by the tool itself.
                 unknown.extend(answer["ignored"].as_array().cloned().unwrap_or_default());
                 if !unknown.is_empty() {

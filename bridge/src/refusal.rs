@@ -2,9 +2,12 @@
 //!
 //! Not here: answers of tools that did their work and have bad news.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tandem_wire::{ErrorCode, Failure, types};
+use tandem_workspace::answer_error::shorten;
 
 /// Hint for an error that has none.
 fn remedy(code: ErrorCode) -> &'static str {
@@ -50,8 +53,8 @@ struct RefusedCall<'a> {
 #[derive(Serialize)]
 pub(crate) struct RefusalError<'a> {
     code: &'static str,
-    message: &'a str,
-    hint: &'a str,
+    message: Cow<'a, str>,
+    hint: Cow<'a, str>,
     #[serde(flatten)]
     data: Option<&'a Map<String, Value>>,
 }
@@ -69,7 +72,7 @@ impl<'a> From<&'a Failure> for RefusalError<'a> {
             hint => hint.unwrap_or_else(|| remedy(failure.code)),
         };
         let data = failure.data.as_object();
-        Self { code: failure.code.as_str(), message: &failure.message, hint, data }
+        Self { code: failure.code.as_str(), message: shorten(&failure.message), hint: shorten(hint), data }
     }
 }
 
