@@ -110,7 +110,7 @@ fn with_environment(
     purpose: ProcessPurpose,
 ) -> Result<ProcessCommand, Failure> {
     command = command.env(VARIABLE, reports.path()).env("TANDEM_TEST_FOLDER", &run.project.folder);
-    command = command.env("FORCE_COLOR", "0").env("CI", "1");
+    command = command.env("FORCE_COLOR", "0");
     if purpose == ProcessPurpose::List {
         command = command.env("TANDEM_TEST_LIST", "1");
     }
