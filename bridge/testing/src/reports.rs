@@ -1,8 +1,9 @@
 //! Reads the lines that Tandem's helpers inside a framework (a pytest plug-in, a jest reporter) write into a
 //! named pipe: one JSON object each. They do not use the program's output, because it belongs to the tests.
 //!
-//! `started` has a test and its place, `finished` its result, `planned` how many results will follow, `test`
-//! a test that is listed, `broken` a source that cannot be loaded, `part` a piece of a long line.
+//! `started` has a test and its place, `paused` one that may run again, `finished` its result, `planned` how
+//! many results will follow, `test` a test that is listed, `broken` a source that cannot be loaded, `part` a
+//! piece of a long line.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -51,6 +52,10 @@ enum HelperReport {
         line: Option<u32>,
     },
     Finished(Box<TestResult>),
+    Paused {
+        #[serde(default, deserialize_with = "types::required")]
+        id: String,
+    },
     Planned {
         #[serde(default, deserialize_with = "types::required")]
         count: u64,
@@ -170,6 +175,7 @@ fn line_of(line: &str, results: &TestResults, collected: &mut CollectedReports) 
     match serde_json::from_str::<HelperReport>(line) {
         Ok(HelperReport::Started { id, file, line }) => results.start_test_at(&id, file.zip(line)),
         Ok(HelperReport::Finished(result)) => results.finish_test(*result),
+        Ok(HelperReport::Paused { id }) => results.end_without_result(&id),
         Ok(HelperReport::Planned { count }) => results.plan(count),
         Ok(HelperReport::Test(test)) if collected.tests.len() < MAX_TESTS => collected.tests.push(*test),
         Ok(HelperReport::Broken(error)) if collected.broken.len() < MAX_BROKEN => {

@@ -235,11 +235,14 @@ async fn failures_without_a_call_have_the_place_of_their_test() -> anyhow::Resul
     let of_node = format!("const {{ test }} = require('node:test'); {THROWN}");
     let of_vitest = format!("import {{ test }} from 'vitest'; {THROWN}");
     std::fs::write(node.path().join("own.test.js"), of_node)?;
-    std::fs::write(jest.path().join("test/own.test.js"), THROWN)?;
+    let retried = "jest.retryTimes(1);\nlet runs = 0;\ntest('flaky', () => {\n  \
+        if (++runs < 2) throw new Error('once');\n});\n";
+    std::fs::write(jest.path().join("test/own.test.js"), format!("{THROWN}{retried}"))?;
     std::fs::write(vitest.path().join("test/own.test.ts"), of_vitest)?;
     for (folder, file, lines) in [
         (python.as_path(), "test_own.py", vec![5, 10, 16, 19]),
         (node.path(), "own.test.js", vec![1]),
+        // A test that passes when it runs again has passed.
         (jest.path(), "test/own.test.js", vec![1]),
         (vitest.path(), "test/own.test.ts", vec![1]),
     ] {
@@ -250,6 +253,8 @@ async fn failures_without_a_call_have_the_place_of_their_test() -> anyhow::Resul
         let failures =
             ran["tests"]["failures"].as_array().with_context(|| format!("no failures: {ran:#}"))?;
         let found: Vec<u64> = failures.iter().map(|one| one["line"].as_u64().unwrap_or(0)).collect();
+        let passed = u64::from(folder == jest.path());
+        ensure!(ran["tests"]["passed"] == passed, "{ran:#}");
         ensure!(found == lines && failures.iter().all(|one| one["file"] == file), "{ran:#}");
         ensure!(failures[0]["message"].to_string().contains("no price"), "{ran:#}");
         agent.finish().await?;

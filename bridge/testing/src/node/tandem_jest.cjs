@@ -45,6 +45,9 @@ module.exports = async function runner(globalConfig, config, environment, runtim
   const reported = new Set();
   const reportedTests = new Set();
   const omitted = new Set();
+  // Tests that failed, and may run again after the others (`jest.retryTimes`).
+  const retried = new Set();
+  const mayRetry = (test) => test.errors.length > 0 && (test.invocations ?? 1) <= (parseInt(environment.global[Symbol.for("RETRY_TIMES")], 10) || 0);
   const pattern = globalConfig.testNamePattern && new RegExp(globalConfig.testNamePattern, "i");
   // Like jest, match the titles joined by spaces.
   const matches = (test) => !pattern || pattern.test(getTitles(test).join(" "));
@@ -87,6 +90,11 @@ module.exports = async function runner(globalConfig, config, environment, runtim
       ...(outcome === "failed" ? { ...locate(test), ...findOwnLocation(place?.stack), ...describeFailure(error) } : { message }) });
   }
 
+  function reportRetried() {
+    for (const test of retried) reportResult(test, "failed");
+    retried.clear();
+  }
+
   environment.handleTestEvent = async (event, state) => {
     await handleTestEvent?.(event, state);
     switch (event.name) {
@@ -103,12 +111,21 @@ module.exports = async function runner(globalConfig, config, environment, runtim
         return reason && reportResult(event.test, "skipped", reason);
       }
       case "test_todo": return matches(event.test) && reportResult(event.test, "skipped", "todo");
-      case "test_done": return reportResult(event.test, event.test.errors.length ? "failed" : "passed");
+      case "test_done":
+        started = undefined;
+        retried.delete(event.test);
+        if (!mayRetry(event.test)) return reportResult(event.test, event.test.errors.length ? "failed" : "passed");
+        retried.add(event.test);
+        return report("paused", { id: createId(testPath, getTitles(event.test)) });
+      case "run_finish": return reportRetried();
     }
   };
 
   // A test or a source that is being loaded may end the process: no later source runs then.
-  const handleExit = (code) => code === 0 && report("broken", { file: testPath, line: 0, message: "the process of the tests ended with exit code 0 before this file did" });
+  const handleExit = (code) => {
+    reportRetried();
+    if (code === 0) report("broken", { file: testPath, line: 0, message: "the process of the tests ended with exit code 0 before this file did" });
+  };
   process.on("exit", handleExit);
   let result;
   try {
