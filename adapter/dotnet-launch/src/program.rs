@@ -216,6 +216,7 @@ fn command(
         let support =
             if attributes.flag("noDebug", false)? { HostSupport::Kernel } else { HostSupport::Debuggers };
         executable::refuse_foreign(&target, support)?;
+        executable::refuse_uninterpreted(&target)?;
         // An app host runs the assembly with the same name.
         let mut assembly = PathBuf::from(format!("{}.dll", target.display()));
         if !assembly.exists() {

@@ -48,11 +48,14 @@ pub struct SpawnSpec {
 }
 
 impl SpawnSpec {
-    /// Refuses a program of another machine or system. A name that is looked up in PATH has its reason there.
+    /// Refuses a program of another machine or system, and a script without its interpreter.
+    /// A name that is looked up in PATH has its reason there.
     pub(super) fn refuse_foreign(&self) -> Result<(), Failure> {
         match self.program.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => {
-                executable::refuse_foreign(&self.cwd.join(&self.program), HostSupport::Kernel)
+                let program = self.cwd.join(&self.program);
+                executable::refuse_uninterpreted(&program)?;
+                executable::refuse_foreign(&program, HostSupport::Kernel)
             }
             _ => Ok(()),
         }

@@ -1,8 +1,9 @@
 //! The file of a command on PATH, and the machine and system of an executable, from its header: a program for
 //! another one is refused before it is started. Otherwise execvp(3) would answer the system's "exec format
-//! error" by running it in a shell, which reports syntax errors.
+//! error" by running it in a shell, which reports syntax errors, and the absence of a script's interpreter by
+//! the words for an absent script.
 //!
-//! Not here: unknown files, including scripts; starting them shows what is wrong.
+//! Not here: unknown files; starting them shows what is wrong.
 
 use std::fs::File;
 use std::io::Read;
@@ -38,6 +39,8 @@ const WINDOWS: [(u16, &str); 4] =
 const PE32_PLUS: u64 = 0x20b;
 /// How much of a file is read, bytes: a PE header is near the beginning.
 const MAX_HEADER_LEN: u64 = 4096;
+/// How much of a script's first line the kernel reads, bytes (`BINPRM_BUF_SIZE`).
+const MAX_SCRIPT_LINE_LEN: u64 = 256;
 /// Files that name the formats which the kernel starts through another program (`binfmt_misc`).
 const EMULATED: &str = "/proc/sys/fs/binfmt_misc";
 
@@ -87,6 +90,33 @@ pub fn refuse_foreign(file: &Path, support: HostSupport) -> Result<(), Failure> 
     let Some((what, hint)) = describe_foreign(file, support) else { return Ok(()) };
     let message = format!("cannot start `{}`: it is {what}", file.display());
     Err(Failure::new(ErrorCode::LaunchFailed, message).hint(hint))
+}
+
+/// Refuses a script whose interpreter does not exist: the system would say that the script does not.
+///
+/// # Errors
+/// `LAUNCH_FAILED`, with the interpreter.
+pub fn refuse_uninterpreted(file: &Path) -> Result<(), Failure> {
+    let Some(interpreter) = absent_interpreter(file) else { return Ok(()) };
+    let hint = match interpreter.ends_with('\r') {
+        true => "end the lines of the script with LF, not with CRLF: `\\r` becomes part of the name",
+        false => "install the interpreter, or correct the first line of the script",
+    };
+    let interpreter = interpreter.replace('\r', "\\r");
+    let message =
+        format!("cannot start `{}`: its interpreter `{interpreter}` does not exist", file.display());
+    Err(Failure::new(ErrorCode::LaunchFailed, message).hint(hint))
+}
+
+/// The interpreter that a script names by an absolute path, if it does not exist.
+fn absent_interpreter(file: &Path) -> Option<String> {
+    let mut start = Vec::new();
+    file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    File::open(file).ok()?.take(MAX_SCRIPT_LINE_LEN).read_to_end(&mut start).ok()?;
+    let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    let line = std::str::from_utf8(line).ok()?.trim_matches([' ', '\t']);
+    let interpreter = line.split([' ', '\t']).next()?;
+    (interpreter.starts_with('/') && !Path::new(interpreter).exists()).then(|| interpreter.to_owned())
 }
 
 fn describe_foreign(file: &Path, support: HostSupport) -> Option<(String, String)> {
@@ -258,6 +288,28 @@ mod tests {
         assert_eq!(refusal(&elf_of(1, 1, 3), HostSupport::Kernel), None);
         assert_eq!(refuse_foreign(Path::new("/no/such"), HostSupport::Debuggers).err(), None);
         assert_eq!(refuse_foreign(&std::env::current_exe().unwrap(), HostSupport::Debuggers).err(), None);
+    }
+
+    #[test]
+    fn a_script_without_its_interpreter_is_refused_by_the_interpreters_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("script");
+        let refusal = |text: &str| {
+            std::fs::write(&file, text).unwrap();
+            refuse_uninterpreted(&file).err().map(|failure| (failure.message, failure.hint))
+        };
+        for (text, words, advice) in [
+            ("#! /no/such -x\necho\n", "`/no/such` does not exist", "install"),
+            ("#!/bin/sh\r\necho\r\n", "`/bin/sh\\r` does not exist", "CRLF"),
+        ] {
+            let (message, hint) = refusal(text).unwrap();
+            assert!(message.contains(words), "{message}");
+            assert!(hint.unwrap_or_default().contains(advice), "{message}");
+        }
+        for other in ["#!/bin/sh -e\n", "#!/bin/sh", "#!\n", "#!relative\n", "", "echo\n"] {
+            assert_eq!(refusal(other), None, "{other:?}");
+        }
+        assert_eq!(refuse_uninterpreted(folder.path()).err(), None);
     }
 
     #[test]
