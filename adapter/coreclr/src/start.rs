@@ -90,7 +90,13 @@ impl ClrSession {
                             `DOTNET_…` prevents debugging",
                         )
                 }
-                false => self.why_not_started(&child, started, &failed, give_up()),
+                false => {
+                    let failure = self.why_not_started(&child, started, &failed, give_up());
+                    match native_host::exec_hint(&program.spec).filter(|_| !give_up()) {
+                        Some(hint) => failure.hint(hint),
+                        None => failure,
+                    }
+                }
             };
             discard(&child);
             return Err(failure);

@@ -29,6 +29,10 @@ const MAX_SEARCHED_LEN: u64 = 512 * 1024 * 1024;
 const PIECE_LEN: usize = 1024 * 1024;
 /// How many words of the program's arguments are looked at.
 const MAX_WORDS: usize = 1000;
+/// How much of a script is looked at, bytes.
+const MAX_SCRIPT_LEN: u64 = 64 * 1024;
+/// How many scripts may start each other.
+const MAX_SCRIPT_DEPTH: usize = 3;
 /// How many files of the program's folder are looked at.
 const MAX_FOLDER_FILES: usize = 10_000;
 
@@ -57,6 +61,19 @@ pub fn refuse_unable(spec: &SpawnSpec) -> Result<(), Failure> {
     ))
 }
 
+/// Advice about a shell or script that names a .NET program and did not become it; `None` about others.
+pub fn exec_hint(spec: &SpawnSpec) -> Option<&'static str> {
+    let program = &spec.program;
+    let is_named = match script(program) {
+        Some(text) => may_run_dotnet(spec) || names_dotnet(&text, &spec.cwd, MAX_SCRIPT_DEPTH),
+        None => is_elf(program) && contains_host(program) == Some(false) && may_run_dotnet(spec),
+    };
+    is_named.then_some(
+        "if a shell or script starts the .NET program, write `exec` before that command, so the program \
+            replaces the shell; or launch the .NET program directly",
+    )
+}
+
 fn is_elf(program: &Path) -> bool {
     let mut magic = [0; 4];
     // A pipe would wait for its writer.
@@ -65,18 +82,39 @@ fn is_elf(program: &Path) -> bool {
         && magic == *b"\x7fELF"
 }
 
-/// Whether the program may replace itself by one that an argument names, as `env dotnet app.dll` and
-/// `sh -c ./app` do.
+/// Whether the program may replace itself by one that an argument names, as `env dotnet app.dll`,
+/// `sh -c ./app` and `sh -c ./script` do.
 fn may_run_dotnet(spec: &SpawnSpec) -> bool {
-    let words = spec.args.iter().flat_map(|arg| {
-        arg.as_bytes().split(|byte| byte.is_ascii_whitespace() || b"'\";&|()=".contains(byte))
-    });
-    words.take(MAX_WORDS).filter(|word| !word.is_empty()).any(|word| {
-        let file = spec.cwd.join(OsStr::from_bytes(word));
+    let text = spec.args.iter().map(|arg| arg.as_bytes()).collect::<Vec<_>>().join(&b' ');
+    names_dotnet(&text, &spec.cwd, MAX_SCRIPT_DEPTH)
+}
+
+/// Whether words of a command line or script name something of .NET; `deeper`: how many scripts deep.
+fn names_dotnet(text: &[u8], cwd: &Path, deeper: usize) -> bool {
+    let mut folder = cwd.to_owned();
+    let mut is_folder = false;
+    let words = text.split(|byte| byte.is_ascii_whitespace() || b"'\";&|()=".contains(byte));
+    words.filter(|word| !word.is_empty()).take(MAX_WORDS).any(|word| {
+        let file = folder.join(OsStr::from_bytes(word));
+        if std::mem::replace(&mut is_folder, word == b"cd") {
+            folder = file;
+            return false;
+        }
         memmem::find(word, b"dotnet").is_some()
             || memmem::find(word, b".dll").is_some()
             || (is_elf(&file) && (has_host_files(&file) || contains_host(&file) == Some(true)))
+            || deeper > 0 && script(&file).is_some_and(|text| names_dotnet(&text, &folder, deeper - 1))
     })
+}
+
+/// The beginning of a script, after `#!`.
+fn script(file: &Path) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    if !file.is_file() {
+        return None;
+    }
+    File::open(file).ok()?.take(MAX_SCRIPT_LEN).read_to_end(&mut text).ok()?;
+    text.starts_with(b"#!").then(|| text.split_off(2))
 }
 
 /// Whether the program's folder has what a host needs that lies in one of the program's libraries.
@@ -150,6 +188,32 @@ mod tests {
         let app = folder.path().join("app");
         std::fs::write(&app, b"\x7fELF and libhostfxr.so").unwrap();
         assert!(!is_refused(b"\x7fELF", &["-c", &format!("exec '{}' one", app.display())]));
+        let script = folder.path().join("start");
+        for (text, is_allowed) in [
+            ("#!/bin/sh\nexec dotnet app\n", true),
+            ("#!/usr/bin/env dotnet\n", true),
+            (&format!("#!/bin/sh\ncd '{}'\nexec ./app\n", folder.path().display()), true),
+            ("#!/bin/sh\necho\n", false),
+            (&format!("#!/bin/sh\nexec {}\n", script.display()), false),
+            ("exec dotnet app\n", false),
+        ] {
+            std::fs::write(&script, text).unwrap();
+            let args = format!("cd {} && ./start", folder.path().display());
+            assert_eq!(!is_refused(b"\x7fELF", &["-c", &args]), is_allowed, "{text}");
+            assert_eq!(!is_refused(b"\x7fELF", &[&script.display().to_string()]), is_allowed, "{text}");
+        }
+        let hint = |args: &[&str]| {
+            let args = args.iter().map(Into::into).collect();
+            exec_hint(&SpawnSpec { program: script.clone(), args, ..SpawnSpec::default() })
+        };
+        std::fs::write(&script, "#!/bin/sh\ndotnet app\n").unwrap();
+        assert!(hint(&[]).is_some_and(|hint| hint.contains("`exec`")));
+        std::fs::write(&script, "#!/bin/sh\necho\n").unwrap();
+        assert_eq!(hint(&[]), None);
+        std::fs::write(&script, b"\x7fELF").unwrap();
+        assert!(hint(&["-c", "dotnet app"]).is_some());
+        std::fs::write(&script, b"\x7fELF hostfxr").unwrap();
+        assert_eq!(hint(&["app.dll"]), None);
         let failure = refusal(&program, &[]).unwrap();
         assert_eq!(failure.code, ErrorCode::NotDebuggable);
         let hint = failure.hint.unwrap_or_default();
