@@ -6,6 +6,7 @@
 //! [`statements`], [`queries`], [`formats`].
 
 mod creation;
+mod cursor;
 mod formats;
 mod lambdas;
 mod lexer;
@@ -24,6 +25,7 @@ mod tests;
 
 use std::fmt;
 
+pub(crate) use cursor::cursor_text;
 pub use formats::Format;
 pub use tree::{Expr, Span};
 

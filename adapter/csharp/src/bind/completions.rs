@@ -9,7 +9,7 @@ use super::scope::{COMMON_NAMESPACES, Scope};
 use super::system::{Member, TypeKind, TypeProvider};
 use super::typed::Typed;
 use crate::syntax::tree::Expr;
-use crate::syntax::{Span, parse_until};
+use crate::syntax::{Span, cursor_text, parse_until};
 use crate::types::Ty;
 
 /// Maximum number of completions.
@@ -67,11 +67,11 @@ pub fn complete(
     scope: &Scope,
     types: &dyn TypeProvider,
 ) -> (Vec<Completion>, Span) {
-    let Some(expr) = parse_until(text, cursor) else {
+    let before = text.get(..cursor).unwrap_or_default();
+    let Some(typed) = cursor_text(before) else {
         return (Vec::new(), Span { start: cursor, end: cursor });
     };
     let mut binder = Binder::new(scope, types);
-    let before = text.get(..cursor).unwrap_or_default();
     let length: usize = before
         .chars()
         .rev()
@@ -80,9 +80,14 @@ pub fn complete(
         .sum();
     let span = Span { start: cursor - length, end: cursor };
     let word = before.get(span.start..).unwrap_or_default();
-    // The result does not matter; binding collects the scope at the cursor.
-    drop(binder.meaning(&expr));
-    let Some(scope) = binder.completion_scope.take() else { return (Vec::new(), span) };
+    let mut scopes = typed.candidates.iter().filter_map(|candidate| {
+        let expr = parse_until(candidate, candidate.len())?;
+        // The result does not matter; binding collects the scope at the cursor.
+        drop(binder.meaning(&expr));
+        binder.completion_scope.take()
+    });
+    let Some(scope) = scopes.next() else { return (Vec::new(), span) };
+    drop(scopes);
     let mut found = match &scope.of {
         Some(Classification::Value(value)) => binder.members_to_offer(value),
         Some(Classification::Type(ty)) => binder.statics_to_offer(ty, word),
@@ -92,6 +97,9 @@ pub fn complete(
         Some(Classification::Group(_)) => Vec::new(),
         None => binder.names_to_offer(&scope.locals, word),
     };
+    if typed.is_initializer {
+        found.retain(|one| ["field", "property"].contains(&one.kind));
+    }
     let prefix = word.to_lowercase();
     found.retain(|one| one.label.to_lowercase().starts_with(&prefix));
     found.sort_by(|a, b| (!a.label.starts_with(word), a).cmp(&(!b.label.starts_with(word), b)));

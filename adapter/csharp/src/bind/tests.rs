@@ -705,6 +705,12 @@ fn completions_are_what_is_in_sight() {
         ("new Dog { Name = dog.Be", &["Best"], &[]),
         ("dog?.Best.", &["Fetch"], &[]),
         ("boxed is Dog d && d.Be", &["Best"], &[]),
+        ("typeof(Do", &["Dog"], &["Animal"]),
+        ("new List<Do", &["Dog"], &[]),
+        ("nameof(dog.", &["Best"], &[]),
+        ("$\"a {dog.", &["Best"], &[]),
+        ("new Dog { ", &["Name", "Best"], &["Fetch", "animal"]),
+        ("boxed is Dog { Na", &["Name"], &["Best"]),
     ] {
         let (found, _) = complete(text, text.len(), &scope, &world);
         let labels: Vec<&str> = found.iter().map(|one| one.label.as_str()).collect();
