@@ -86,6 +86,8 @@ pub(super) struct PreparedExpression {
     pub(super) effect: (Effects, Span),
     /// Whether a lambda is interpreted item by item.
     pub(super) has_lambda: bool,
+    /// Whether tuples replace objects of anonymous types in its value, which the program does not have.
+    pub(super) is_replaced: bool,
     /// Whether a dot after the text continues the expression.
     pub(super) is_primary: bool,
 }

@@ -300,12 +300,12 @@ impl Ty {
     }
 
     /// Whether it replaces an anonymous type that the program does not have: only its members are meant.
-    pub(crate) fn replaces_anonymous(&self) -> bool {
+    pub fn replaces_anonymous(&self) -> bool {
         self.names().is_some_and(|names| names.is_anonymous)
     }
 
     /// Whether such a type is it or a part of it.
-    pub(crate) fn contains_anonymous(&self) -> bool {
+    pub fn contains_anonymous(&self) -> bool {
         self.replaces_anonymous()
             || match self {
                 Self::Named(named) => named.arguments.iter().any(Self::contains_anonymous),

@@ -136,7 +136,7 @@ async fn newer_csharp_syntax_is_evaluated_too(runtime: Runtime) -> anyhow::Resul
         ("people.ToDictionary(p => p.name, p => new { p.age })[\"bob\"].age", "4"),
         ("Enumerable.Range(0, 5000).Select(x => \"n\" + x).OrderBy(n => n).First()", "\"n0\""),
         ("Enumerable.Range(0, 500).Select(x => x % 2 == 0 ? null : \"n\" + x).Count(n => n == null)", "250"),
-        ("new { one, Twice = two * 2 }", "(1, 4)"),
+        ("new { one, Twice = two * 2 }", "{ one = 1, Twice = 4 }"),
         ("new int[0].Sum(x => x * 2.5)", "0"),
         ("names.Where(n => n == null).Max(n => n)", "null"),
         ("Enumerable.Range(0, 10000).Select(x => \"n\" + x).OrderByDescending(n => n).First()", "\"n9999\""),

@@ -3,17 +3,22 @@
 
 use tandem_csharp::eval::NO_PLACE;
 use tandem_csharp::syntax::{Span, parse};
+use tandem_csharp::types::TupleNames;
 use tandem_wire::{ErrorCode, Failure};
 
-use super::failed;
 use super::method_calls::with_call_name;
 use super::request::ExpressionResult;
+use super::{Format, failed};
+use crate::bare_value::bare;
 use crate::compiler::{CSharpDiagnostic, CompiledFailure, CompiledOutcome};
 use crate::debuggee::ClrDebuggee;
 use crate::expression_binding::{AllowedEffects, EvaluationRequest, PreparedExpression};
 use crate::expression_syntax::at;
+use crate::func_eval::EvalContext;
 use crate::session::ClrSession;
-use crate::value_path::UNREADABLE;
+use crate::types::Ty;
+use crate::value_path::{Path, UNREADABLE};
+use crate::values::formatted_value::FormattedValue;
 
 /// Compiler errors that say nothing about an expression: the program has no LINQ, or an older one, but the
 /// debugger has it. Or two assemblies declare the same type: the one of the frame's assembly is meant, which
@@ -54,14 +59,14 @@ impl ClrSession {
         })
     }
 
-    /// Lambdas mean to the compiler exactly what they mean in C#; `None` if the compiler cannot be asked, or
-    /// knows less than Tandem.
-    pub(super) fn evaluate_lambdas_by_compiler(
+    /// Lambdas mean to the compiler exactly what they mean in C#, and only the compiler can create objects of
+    /// another anonymous type; `None` if the compiler cannot be asked, or knows less than Tandem.
+    pub(super) fn prefer_compiler(
         &mut self,
         prepared: &PreparedExpression,
         request: EvaluationRequest<'_>,
     ) -> Option<Result<ExpressionResult, Failure>> {
-        if !prepared.has_lambda || !self.may_compile(request) {
+        if !(prepared.has_lambda || prepared.is_replaced) || !self.may_compile(request) {
             return None;
         }
         match self.evaluate_by_compiler(request) {
@@ -126,6 +131,30 @@ impl ClrSession {
             }
             CompiledOutcome::Nothing => ExpressionResult::Nothing,
         })
+    }
+
+    /// Shows a tuple that replaces an anonymous object, without the compiler, as that object.
+    pub(super) fn name_anonymous(
+        &mut self,
+        shown: &mut FormattedValue,
+        (path, ty): (&Path, &Ty),
+        format: &Format,
+        site: &EvalContext,
+    ) -> Result<(), Failure> {
+        if !ty.replaces_anonymous() {
+            return Ok(());
+        }
+        let value = bare(&self.at_stop().fetch(path)?);
+        let elements = value.and_then(|value| self.program.types.tuple_elements(&value, ty));
+        let names = ty.names().into_iter().flat_map(TupleNames::all).flatten();
+        let mut members = Vec::new();
+        for (name, steps) in names.zip(elements.unwrap_or_default()) {
+            let inner = steps.into_iter().fold(path.clone(), |inner, step| inner.step(step, name.to_owned()));
+            members.push(format!("{name} = {}", self.present(&inner, format, site)?.0.text));
+        }
+        shown.text = format!("{{ {} }}", members.join(", "));
+        shown.kind = self.program.types.csharp(ty);
+        Ok(())
     }
 
     /// Why the compiler is not asked.

@@ -161,9 +161,11 @@ pub(super) fn with_meaning(
         Refusal::Invalid(diagnostic) => PrepareFailure::Wrong(diagnostic_failure(&diagnostic, text)),
         Refusal::NeedsCompiler { what, span } => PrepareFailure::NeedsCompiler { what, span },
     })?;
-    let (effect, has_lambda) = match &bound.meaning {
-        Meaning::Value(typed) => (typed.strongest_effect(), typed.has_lambda()),
-        _ => ((Effects::None, Span::default()), false),
+    let (effect, has_lambda, is_replaced) = match &bound.meaning {
+        Meaning::Value(typed) => {
+            (typed.strongest_effect(), typed.has_lambda(), typed.ty.contains_anonymous())
+        }
+        _ => ((Effects::None, Span::default()), false, false),
     };
     Ok(PreparedExpression {
         sight: Rc::new(sight),
@@ -171,6 +173,7 @@ pub(super) fn with_meaning(
         slots: bound.slots,
         effect,
         has_lambda,
+        is_replaced,
         is_primary: false,
     })
 }

@@ -90,7 +90,7 @@ impl ClrSession {
                 Ok(prepared) => prepared,
                 Err(unprepared) => return self.evaluate_unprepared(unprepared, request),
             };
-            if let Some(outcome) = self.evaluate_lambdas_by_compiler(&prepared, request) {
+            if let Some(outcome) = self.prefer_compiler(&prepared, request) {
                 return outcome;
             }
             let before = self.program.debuggee.times_changed();
@@ -195,6 +195,7 @@ impl ClrSession {
                 {
                     shown.kind = self.program.types.csharp(&val.ty);
                 }
+                self.name_anonymous(&mut shown, (&path, &val.ty), format, site)?;
                 let (variables_reference, indexed_variables) =
                     self.program.values.open(&shown, &path, format);
                 Ok(EvaluateResponseBody {

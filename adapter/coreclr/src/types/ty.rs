@@ -166,7 +166,7 @@ impl ClrTypeSystem {
                 let arguments: Vec<String> = named.arguments.iter().map(|of| self.csharp(of)).collect();
                 match (name.as_str(), arguments.as_slice()) {
                     ("System.Decimal", _) => "decimal".into(),
-                    (name, _) if is_anonymous(name) => ANONYMOUS.into(),
+                    (name, _) if is_anonymous(name) || ty.replaces_anonymous() => ANONYMOUS.into(),
                     ("System.Nullable`1", [inner]) => format!("{inner}?"),
                     (name, [_, _, ..]) if name.starts_with("System.ValueTuple`") => {
                         let elements = self.elements(&named.arguments).into_iter();
