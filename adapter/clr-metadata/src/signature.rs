@@ -34,7 +34,9 @@ pub enum Signature {
     Var(u32),
     /// A generic parameter of the method, by number.
     MethodVar(u32),
-    /// A type without a name in C#, such as a function pointer.
+    /// A function pointer: `delegate*<…>`.
+    FunctionPointer,
+    /// A type without a name in C#.
     Other,
 }
 
@@ -86,7 +88,7 @@ impl Signature {
             }
             0x1b => {
                 method(reader, deeper)?;
-                Self::Other
+                Self::FunctionPointer
             }
             // Modifiers, pinned, sentinel: the type follows them.
             0x1f | 0x20 => {

@@ -32,6 +32,8 @@ pub(super) enum EncodedType {
     Reference(Box<EncodedType>),
     /// A generic parameter of the frame's code: those of its types from the outside in, then the method's.
     Parameter(u32),
+    /// A function pointer, which a call by the debugger cannot pass.
+    FunctionPointer,
     /// C# has no name for it, or it could not be read.
     Unknown,
 }
@@ -70,6 +72,7 @@ impl EncodedType {
                 let own = own.iter().map(|of| *inner(of)).collect();
                 Self::of_token(loaded, *token, own, arguments, deeper)
             }
+            Signature::FunctionPointer => Self::FunctionPointer,
             Signature::Other => Self::Unknown,
         }
     }
@@ -165,6 +168,9 @@ impl EncodedType {
             Self::Reference(of) => of.write(message.byte(b'&')),
             Self::Parameter(at) => {
                 message.byte(b'T').number(*at);
+            }
+            Self::FunctionPointer => {
+                message.byte(b'F');
             }
             Self::Unknown => {
                 message.byte(b'?');

@@ -32,7 +32,7 @@ impl ClrTypeSystem {
                 let arguments = arguments.iter().map(|of| self.ty_of(loaded, of)).collect();
                 self.ty_of_token(loaded, *token, Some(*is_value), arguments)
             }
-            Signature::Other => Ty::Other,
+            Signature::FunctionPointer | Signature::Other => Ty::Other,
         }
     }
 

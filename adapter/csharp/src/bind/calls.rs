@@ -71,12 +71,12 @@ impl Binder<'_> {
             true => value,
             false => match self.narrow(&value).filter(|narrow| self.types.is_delegate(&narrow.ty)) {
                 Some(narrow) => narrow,
-                // The debugger does not read the types of function pointers.
-                None if value.ty == Ty::Other => {
-                    return reject("CS0149", "A value whose type is not known cannot be called", value.span);
-                }
                 None => {
-                    return reject("CS0149", "Method name expected: the value is not a delegate", value.span);
+                    let why = match value.ty == Ty::Other {
+                        true => "A debugger cannot call a function pointer; call the method",
+                        false => "Method name expected: the value is not a delegate",
+                    };
+                    return reject("CS0149", why, value.span);
                 }
             },
         };

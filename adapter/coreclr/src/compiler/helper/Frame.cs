@@ -20,6 +20,7 @@ namespace Tandem.Compiler
         public string Spelled;
         /// Of a constant its value in C#; else null.
         public string Constant;
+        public bool IsFunctionPointer;
         /// What it is called around the expression.
         public string Field => "@" + Name;
         /// It holds variables of the method for its local functions, and has no name.
@@ -115,10 +116,11 @@ namespace Tandem.Compiler
             foreach (var finding in findings.Where(finding => finding.Id == "CS0103" && finding.End <= Text.Length && finding.Start < finding.End))
             {
                 var name = Text.Substring(finding.Start, finding.End - finding.Start);
-                if (Variables.Any(variable => variable.Name == name && variable.Spelled == null))
-                {
-                    finding.Message = $"The variable '{name}' is of a type that cannot be used here: a function pointer, a type without a name in C#, or one whose assembly is not loaded";
-                }
+                var variable = Variables.FirstOrDefault(known => known.Name == name && known.Spelled == null);
+                if (variable == null) continue;
+                finding.Message = variable.IsFunctionPointer
+                    ? $"The variable '{name}' is or contains a function pointer, which a debugger cannot call, convert or pass; evaluate a call of the method it points to"
+                    : $"The variable '{name}' is of a type that cannot be used here: a type without a name in C#, or one whose assembly is not loaded";
             }
             foreach (var finding in findings.Where(finding => finding.Message.Contains("__")))
             {
@@ -140,7 +142,9 @@ namespace Tandem.Compiler
         {
             var variable = new Variable { Name = reader.Text() };
             var marks = new Marks(reader.List(reader.Text), reader.Bytes());
+            types.HasFunctionPointer = false;
             variable.Type = types.Read(reader, marks);
+            variable.IsFunctionPointer = types.HasFunctionPointer;
             variable.Constant = reader.Flag() ? reader.Text() : null;
             variable.Spelled = variable.Type == null ? null : types.Spell(variable.Type);
             return variable;

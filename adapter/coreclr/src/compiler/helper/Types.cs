@@ -24,6 +24,9 @@ namespace Tandem.Compiler
         /// Aliases of assemblies that what was spelled needs.
         public readonly SortedSet<string> Aliases = new SortedSet<string>(StringComparer.Ordinal);
 
+        /// Whether a type that was read is or has a function pointer.
+        public bool HasFunctionPointer;
+
         public Types(References references, CSharpCompilation compilation, ImmutableArray<ITypeParameterSymbol> parameters)
         {
             this.references = references;
@@ -97,6 +100,9 @@ namespace Tandem.Compiler
                     return at >= 0 && at < parameters.Length ? parameters[at] : null;
                 case 'N':
                     return Named(reader, marks, deeper);
+                case 'F':
+                    HasFunctionPointer = true;
+                    return null;
                 default:
                     return null;
             }
