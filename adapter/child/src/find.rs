@@ -3,7 +3,7 @@
 //!
 //! Does not start adapters ([`super::connection`]).
 
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -14,10 +14,7 @@ use tandem_wire::{ErrorCode, Failure};
 use super::target::Target;
 use tandem_engine::builds::command;
 use tandem_process::SpawnSpec;
-pub(super) use tandem_process::executable::{is_executable, on_path};
-
-/// How much of a script's first line the kernel reads.
-const MAX_SHEBANG_LEN: u64 = 256;
+pub(super) use tandem_process::executable::{is_executable, on_path, script_words};
 
 /// How long a debugger may take to print its version.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
@@ -168,7 +165,7 @@ pub(super) fn has_interpreter(
     package_of: impl Fn(&str) -> Option<&'static str>,
 ) -> Result<(), Failure> {
     let script = adapter.program.display();
-    let Some(words) = first_line_words(&adapter.program) else { return Ok(()) };
+    let Some(words) = script_words(&adapter.program) else { return Ok(()) };
     match words.as_slice() {
         [env, options @ ..] if Path::new(env).file_name().is_some_and(|name| name == "env") => {
             // `env -S`, and variables it sets.
@@ -203,21 +200,13 @@ pub(super) fn has_interpreter(
     }
 }
 
-/// The words behind `#!`; nothing of a file that is not a script.
-pub(super) fn first_line_words(script: &Path) -> Option<Vec<String>> {
-    let mut start = Vec::new();
-    std::fs::File::open(script).ok()?.take(MAX_SHEBANG_LEN).read_to_end(&mut start).ok()?;
-    let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
-    Some(String::from_utf8_lossy(line).split_ascii_whitespace().map(str::to_owned).collect())
-}
-
 /// The Python that a command such as `pytest` names in its first line: no other has its modules. `None` of
 /// another program, and where that Python is not there.
 pub(super) fn python_of_command(program: &Path) -> Option<PathBuf> {
     if program.extension().is_some() {
         return None;
     }
-    let words = first_line_words(program)?;
+    let words = script_words(program)?;
     let python = PathBuf::from(words.first()?);
     let is_python = python.file_name()?.to_string_lossy().starts_with("python");
     (is_python && is_executable(&python)).then_some(python)

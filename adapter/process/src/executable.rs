@@ -110,20 +110,29 @@ pub fn refuse_uninterpreted(file: &Path) -> Result<(), Failure> {
 
 /// The interpreter that a script names by an absolute path, if it does not exist.
 fn absent_interpreter(file: &Path) -> Option<String> {
+    let interpreter = script_words(file)?.into_iter().next()?;
+    (interpreter.starts_with('/') && !Path::new(&interpreter).exists()).then_some(interpreter)
+}
+
+/// The words of a script's first line behind `#!`, separated as the kernel does: the first one is the
+/// interpreter, also with a `\r` at its end (execve(2)). `None` of a file that is not a script.
+pub fn script_words(file: &Path) -> Option<Vec<String>> {
+    let start = first_bytes(file, MAX_SCRIPT_LINE_LEN)?;
+    let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    let line = String::from_utf8_lossy(line);
+    Some(line.split([' ', '\t']).filter(|word| !word.is_empty()).map(str::to_owned).collect())
+}
+
+/// At most `limit` bytes from the beginning of a file. `None` of a pipe, which would wait for its writer.
+fn first_bytes(file: &Path, limit: u64) -> Option<Vec<u8>> {
     let mut start = Vec::new();
     file.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    File::open(file).ok()?.take(MAX_SCRIPT_LINE_LEN).read_to_end(&mut start).ok()?;
-    let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
-    let line = std::str::from_utf8(line).ok()?.trim_matches([' ', '\t']);
-    let interpreter = line.split([' ', '\t']).next()?;
-    (interpreter.starts_with('/') && !Path::new(interpreter).exists()).then(|| interpreter.to_owned())
+    File::open(file).ok()?.take(limit).read_to_end(&mut start).ok()?;
+    Some(start)
 }
 
 fn describe_foreign(file: &Path, support: HostSupport) -> Option<(String, String)> {
-    let mut header = Vec::new();
-    // A pipe that waits for its writer is not an executable.
-    file.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    File::open(file).ok()?.take(MAX_HEADER_LEN).read_to_end(&mut header).ok()?;
+    let header = first_bytes(file, MAX_HEADER_LEN)?;
     let found = elf(&header, support).or_else(|| windows(&header)).or_else(|| macos(&header))?;
     (support == HostSupport::Debuggers || !is_emulated(&header)).then_some(found)
 }
@@ -306,6 +315,8 @@ mod tests {
             assert!(message.contains(words), "{message}");
             assert!(hint.unwrap_or_default().contains(advice), "{message}");
         }
+        std::fs::write(&file, "#! /usr/bin/env\t-S  sh -e\r\necho\n").unwrap();
+        assert_eq!(script_words(&file).unwrap(), ["/usr/bin/env", "-S", "sh", "-e\r"]);
         for other in ["#!/bin/sh -e\n", "#!/bin/sh", "#!\n", "#!relative\n", "", "echo\n"] {
             assert_eq!(refusal(other), None, "{other:?}");
         }

@@ -49,7 +49,7 @@ fn unusable_file(file: &Path) -> Option<String> {
     if let Some(reason) = find::unusable_because(file, FileUse::Execute) {
         return Some(format!("`{name}`, {reason}"));
     }
-    let words = find::first_line_words(file)?;
+    let words = find::script_words(file)?;
     let interpreter = words.first()?;
     let reason = find::unusable_because(Path::new(interpreter), FileUse::Execute)?;
     Some(format!("`{name}`, whose interpreter is `{interpreter}`, {reason}"))
