@@ -163,6 +163,8 @@ impl StopContext<'_> {
     pub(crate) fn out_of_nullable(&self, val: TypedValue) -> Result<TypedValue, Failure> {
         let Some(inner) = self.types.nullable(&val.ty) else { return Ok(val) };
         match val.data {
+            // A nullable in memory is read where it is found: this is a value that was converted.
+            ValueLocation::At(path) if path.memory().is_some() => Ok(TypedValue::at(path, inner)),
             ValueLocation::At(path) => {
                 let value = bare(&self.fetch(&path)?).ok_or_else(|| failed("it is null"))?;
                 match self.types.member(&value, "value") {

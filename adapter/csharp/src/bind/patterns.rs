@@ -2,7 +2,7 @@
 //!
 //! Not here: the arms of `switch` expressions ([`super::conditional`]). Runs no test: `eval::patterns` does.
 
-use super::binder::{Bind, Binder, reject};
+use super::binder::{Bind, Binder, DeclaredLocal, reject};
 use super::classification::Classification;
 use super::deconstruction::Deconstruction;
 use super::receivers::Receivers;
@@ -55,11 +55,8 @@ impl Binder<'_> {
                 let TypedKind::Slot(slot) = value.kind else { return Ok((test, value)) };
                 match names {
                     Designation::Name(name) => {
-                        self.locals.push(super::binder::DeclaredLocal {
-                            name: name.clone(),
-                            slot,
-                            ty: value.ty.clone(),
-                        });
+                        let ty = value.ty.clone();
+                        self.locals.push(DeclaredLocal { name: name.clone(), slot, ty });
                     }
                     Designation::Discard => {}
                     Designation::Tuple(_) => {
@@ -236,16 +233,21 @@ impl Binder<'_> {
         }
         let mut tests = Vec::new();
         let inside = self.types.inside(&input.ty);
-        let value = match inside.is_value() {
+        let (value, to) = match inside.is_value() {
             true => {
+                // Compared as the input's type: 3 is not a constant of `char`, nor 3L one of `uint`.
+                let to = self.convert(to, &inside)?;
                 tests.extend(self.not_null(input));
-                self.unwrap_nullable(input, &mut tests)
+                (self.unwrap_nullable(input, &mut tests), to)
             }
             // An object is compared with its type, too.
             false => {
+                if !self.may_be(&input.ty, &to.ty) {
+                    return self.reject_conversion(&to, &input.ty);
+                }
                 let slot = self.slot();
                 tests.push(TypedPattern::Type(to.ty.clone(), slot));
-                Typed::new(TypedKind::Slot(slot), to.ty.clone(), input.span)
+                (Typed::new(TypedKind::Slot(slot), to.ty.clone(), input.span), to)
             }
         };
         let holds = self.binary(op, value.clone(), to, span)?;
@@ -283,11 +285,8 @@ impl Binder<'_> {
         match &of.name {
             Some(Designation::Name(name)) => match value.kind {
                 TypedKind::Slot(slot) => {
-                    self.locals.push(super::binder::DeclaredLocal {
-                        name: name.clone(),
-                        slot,
-                        ty: value.ty.clone(),
-                    });
+                    let ty = value.ty.clone();
+                    self.locals.push(DeclaredLocal { name: name.clone(), slot, ty });
                 }
                 _ => tests.push(TypedPattern::Keep(self.declare(name, value.ty.clone()))),
             },
