@@ -110,8 +110,8 @@ pub(super) enum AdapterProcess {
     /// The program, or what hands its stdio on to it.
     Program(Child),
     /// Nothing: one that ran before is used, or another session's; then that one's stderr, if it
-    /// is not its program's.
-    Elsewhere(Option<LastLines>),
+    /// is not its program's, and the processes that the program may descend from.
+    Elsewhere { lines: Option<LastLines>, origins: Vec<u32> },
 }
 
 impl AdapterConnection {
@@ -130,7 +130,15 @@ impl AdapterProcess {
     pub(super) fn child(&self) -> Option<&Child> {
         match self {
             Self::Adapter(child, _) | Self::Program(child) => Some(child),
-            Self::Elsewhere(_) => None,
+            Self::Elsewhere { .. } => None,
+        }
+    }
+
+    /// The processes that the program may descend from.
+    pub(super) fn origins(&self) -> Vec<u32> {
+        match self {
+            Self::Adapter(child, _) | Self::Program(child) => vec![child.pid()],
+            Self::Elsewhere { origins, .. } => origins.clone(),
         }
     }
 
@@ -138,7 +146,7 @@ impl AdapterProcess {
     pub(super) fn lines(&self) -> Option<LastLines> {
         match self {
             Self::Adapter(_, lines) => Some(lines.clone()),
-            Self::Elsewhere(lines) => lines.clone(),
+            Self::Elsewhere { lines, .. } => lines.clone(),
             Self::Program(_) => None,
         }
     }
@@ -146,8 +154,8 @@ impl AdapterProcess {
     /// The end of its stderr; empty if there is none.
     pub(super) fn stderr_tail(&self, broker: &Broker) -> String {
         match self {
-            Self::Adapter(_, lines) | Self::Elsewhere(Some(lines)) => lines.text(),
-            Self::Elsewhere(None) => String::new(),
+            Self::Adapter(_, lines) | Self::Elsewhere { lines: Some(lines), .. } => lines.text(),
+            Self::Elsewhere { lines: None, .. } => String::new(),
             Self::Program(_) => {
                 broker.drain_output();
                 broker.stderr_tail(MAX_STDERR_TAIL_LEN)
@@ -309,7 +317,7 @@ async fn attach_to(
         .await
         .map_err(|_| missing(format!("no data arrived within {} s", START_TIMEOUT.as_secs())))?
         .map_err(|error| missing(error.to_string()))?;
-    let process = AdapterProcess::Elsewhere(None);
+    let process = AdapterProcess::Elsewhere { lines: None, origins: Vec::new() };
     Ok((AdapterConnection { peer, process, place: Some(place), listener: None, scratch: None }, incoming))
 }
 

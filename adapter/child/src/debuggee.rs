@@ -7,11 +7,15 @@ use rustix::process::{Pid, Signal, getpgid, kill_process, kill_process_group};
 
 use tandem_process::ExitInfo;
 
-/// Positions of the fields 3, 20, 22 and 52 of proc_pid_stat(5) in the result of [`stat_of`].
+/// Positions of the fields 3, 4, 6, 20, 22 and 52 of proc_pid_stat(5) in the result of [`stat_of`].
 const STATE: usize = 0;
+const PARENT: usize = 1;
+const SESSION: usize = 3;
 const THREADS: usize = 17;
 const START_TIME: usize = 19;
 const EXIT_CODE: usize = 49;
+/// Generations of processes that are followed upwards.
+const MAX_ANCESTORS: usize = 200;
 
 /// The program as the kernel knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -171,11 +175,21 @@ pub(super) fn socket_numbers(pid: u32) -> impl Iterator<Item = (u64, i32)> {
     })
 }
 
-/// A process that has this socket open. Looks at every process: blocks for some milliseconds.
-pub(super) fn with_socket(inode: u64) -> Option<u32> {
+/// The processes that have this socket open. Looks at every process: blocks for some milliseconds.
+pub(super) fn with_socket(inode: u64) -> impl Iterator<Item = u32> {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let mut pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.find(|pid| sockets_of(*pid).any(|open| open == inode))
+    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter(move |pid| sockets_of(*pid).any(|open| open == inode))
+}
+
+/// Whether a process is one of `origins`, or was started below one: it has one as ancestor or, where its
+/// parent has ended, is in the session that one leads (credentials(7)).
+pub(super) fn descends_from(pid: u32, origins: &[u32]) -> bool {
+    let number = |pid: u32, field: usize| stat_of(pid)?.get(field)?.parse::<u32>().ok();
+    let parent = |pid: &u32| number(*pid, PARENT).filter(|parent| *parent > 0);
+    let mut line = std::iter::successors(Some(pid), parent).take(MAX_ANCESTORS);
+    line.any(|pid| origins.contains(&pid))
+        || number(pid, SESSION).is_some_and(|session| origins.contains(&session))
 }
 
 fn start_time(pid: u32) -> Option<String> {
@@ -199,9 +213,53 @@ mod tests {
     fn a_process_is_found_by_a_socket_it_has_open() {
         let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let inode = rustix::fs::fstat(&listener).unwrap().st_ino;
-        assert_eq!(with_socket(inode), Some(std::process::id()));
+        assert_eq!(with_socket(inode).next(), Some(std::process::id()));
         assert_eq!(command_line_of(std::process::id()), std::env::args().collect::<Vec<_>>());
         assert!(command_line_of(u32::MAX).concat().is_empty());
+    }
+
+    #[test]
+    fn a_process_descends_from_what_started_it_and_from_nothing_else() {
+        use std::io::{BufRead, BufReader};
+        use std::os::unix::process::CommandExt;
+
+        let start = |command: &mut std::process::Command| {
+            command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn().unwrap()
+        };
+        // The first child has lost its parent; the second one leads a session.
+        let mut shell = std::process::Command::new("setsid");
+        let mut shell = start(shell.args([
+            "sh",
+            "-c",
+            "sh -c 'sleep 60 & echo $!'; setsid sh -c 'echo $$; exec sleep 60' & read line",
+        ]));
+        let mut other = start(std::process::Command::new("sleep").arg("60").process_group(0));
+        let mut lines = BufReader::new(shell.stdout.take().unwrap()).lines();
+        let mut child = || lines.next().unwrap().unwrap().parse::<u32>().unwrap();
+        let (orphan, leader) = (child(), child());
+        let own = std::process::id();
+        for (pid, origins, descends) in [
+            (orphan, vec![shell.id()], true),
+            (leader, vec![shell.id()], true),
+            (leader, vec![other.id(), own], true),
+            (shell.id(), vec![shell.id()], true),
+            (other.id(), vec![own], true),
+            (other.id(), vec![shell.id()], false),
+            (orphan, vec![leader, other.id()], false),
+            (own, vec![shell.id(), other.id()], false),
+            (1, vec![own], false),
+            (u32::MAX, vec![own], false),
+            (own, Vec::new(), false),
+        ] {
+            assert_eq!(descends_from(pid, &origins), descends, "{pid} {origins:?}");
+        }
+        for pid in [orphan, leader] {
+            DebuggeeProcess::of(pid).unwrap().signal_alone(Signal::KILL);
+        }
+        for child in [&mut shell, &mut other] {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
     }
 
     #[test]

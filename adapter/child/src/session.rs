@@ -31,6 +31,7 @@ mod instruction_steps;
 mod launch;
 mod native;
 mod no_debug;
+mod origins;
 mod own_stops;
 mod paging;
 mod panics;

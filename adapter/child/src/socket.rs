@@ -5,8 +5,8 @@
 //! its users, so [`tandem_peers`] finds the user at the other end; only our own user and root are accepted.
 
 use std::collections::HashSet;
-use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -16,6 +16,8 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::tcp::OwnedReadHalf;
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::sync::mpsc;
+
+use super::debuggee;
 
 /// A connection and its incoming messages.
 pub(super) type PeerConnection = (Peer, mpsc::UnboundedReceiver<Incoming>);
@@ -68,6 +70,27 @@ impl Endpoint {
         }
     }
 
+    /// The processes of this machine that listen at the address, or are connected there. Looks at every
+    /// process: blocks for some milliseconds.
+    pub(super) fn holders(&self) -> Vec<u32> {
+        let is_at = |socket: &TcpSocket, address: Option<IpAddr>, port: u16| {
+            let ip = socket.local.ip();
+            let is_bound = address.is_none_or(|wanted| ip == wanted.to_canonical() || ip.is_unspecified());
+            is_bound && socket.local.port() == port && (socket.listens() || socket.is_connected())
+        };
+        let inodes: Vec<u64> = match self {
+            Self::Port(port) => tcp::find(|socket| is_at(socket, None, *port)),
+            Self::Named(address) => tcp::find(|socket| is_at(socket, Some(address.ip()), address.port())),
+            Self::Folder(path) => {
+                return unix_sockets_at(path).into_iter().flat_map(debuggee::with_socket).collect();
+            }
+        }
+        .iter()
+        .map(|socket| socket.inode)
+        .collect();
+        inodes.into_iter().flat_map(debuggee::with_socket).collect()
+    }
+
     /// # Errors
     /// When nothing listens there yet, or the listener belongs to another user.
     pub(super) async fn connect(&self) -> std::io::Result<PeerConnection> {
@@ -86,6 +109,17 @@ impl Endpoint {
             Self::Named(address) => Ok(over_tcp(TcpStream::connect(address).await?)),
         }
     }
+}
+
+/// The inodes of the sockets that are bound to this path (`unix` of proc_net(5)).
+fn unix_sockets_at(path: &Path) -> Vec<u64> {
+    let all = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
+    let path = path.display().to_string();
+    let inode = |line: &str| {
+        let (_, inode) = line.strip_suffix(&path)?.trim_end().rsplit_once(' ')?;
+        inode.parse().ok()
+    };
+    all.lines().filter_map(inode).collect()
 }
 
 fn over_tcp(socket: TcpStream) -> PeerConnection {

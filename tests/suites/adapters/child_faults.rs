@@ -197,6 +197,29 @@ async fn an_adapter_that_hangs_does_not_keep_anybody() -> anyhow::Result<()> {
     wait_until_gone(&pid).await
 }
 
+/// An adapter in a container names its program by a number that means another process here.
+#[tokio::test]
+async fn a_process_that_the_adapter_did_not_start_survives_the_session() -> anyhow::Result<()> {
+    let mut stranger = tokio::process::Command::new("sleep").arg("1000").kill_on_drop(true).spawn()?;
+    let mut steps = running();
+    steps.retain(|step| step["m"]["command"] != "runInTerminal");
+    let reported = json!({ "name": "app", "systemProcessId": stranger.id(), "isLocalProcess": true });
+    steps.push(event("process", &reported));
+    steps.push(json!({ "do": "hang" }));
+    let fake = ScriptedAdapter::new(&steps)?;
+    let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
+    editor.launch_child(fake.launch(), &fake.folder.path().join("source"), &[]).await?;
+    let process = editor.event("process").await?;
+    assert_eq!(
+        (&process["systemProcessId"], &process["isLocalProcess"]),
+        (&json!(stranger.id()), &json!(false))
+    );
+    editor.finish().await?;
+    anyhow::ensure!(stranger.try_wait()?.is_none(), "the session ended a process that was not its own");
+    stranger.kill().await?;
+    Ok(())
+}
+
 /// gdb reports a call that it gave up as an unknown command.
 #[tokio::test]
 async fn a_cancelled_evaluation_that_the_adapter_fails_is_cancelled() -> anyhow::Result<()> {

@@ -19,6 +19,7 @@ use super::super::plain_text;
 use super::super::state::{ChildEvent, ChildState, Link};
 use super::super::translate;
 use super::conditions::QUERY_TIMEOUT;
+use super::origins::Origins;
 use super::{
     AdapterSession, INITIALIZE_TIMEOUT, LAUNCH_TIMEOUT, POLL_INTERVAL, PROCESS_EVENT_GRACE, READY_TIMEOUT,
 };
@@ -85,7 +86,7 @@ impl AdapterSession {
                 let CapabilitiesEventBody { capabilities, .. } = types::read(&body);
                 self.learn_capabilities(&capabilities);
             }
-            "process" => self.process(body),
+            "process" => self.process(body).await,
             "exited" if self.profile.reports_exec(&body) => self.handle(ChildEvent::Replaced),
             "exited" => self.handle(ChildEvent::Exited(body)),
             "terminated" => self.handle(ChildEvent::Terminated(body)),
@@ -105,7 +106,7 @@ impl AdapterSession {
         self.live().as_ref().is_some_and(|live| live.plan.quirks.skips_initialized_without_debug)
     }
 
-    fn process(self: &Arc<Self>, mut body: Value) {
+    async fn process(self: &Arc<Self>, mut body: Value) {
         if let Some(live) = self.live().as_ref()
             && let ProgramIo::ExecShim(_) = live.plan.program_io
         {
@@ -114,7 +115,15 @@ impl AdapterSession {
         }
         let ProcessEventBody { system_process_id, .. } = types::read(&body);
         let pid = system_process_id.and_then(|pid| u32::try_from(pid).ok());
-        if let (Some(live), Some(pid)) = (self.live().as_mut(), pid) {
+        let foreign = match pid.and_then(DebuggeeProcess::of) {
+            Some(process) => !self.owns(process.pid()).await,
+            None => false,
+        };
+        if foreign {
+            tracing::info!(pid, "the adapter's program does not run on this machine");
+            types::set(&mut body, "isLocalProcess", false);
+        }
+        if let (Some(live), Some(pid)) = (self.live().as_mut(), pid.filter(|_| !foreign)) {
             live.debuggee = DebuggeeProcess::of(pid);
             if live.image.0 != pid {
                 live.image = (pid, debuggee::image_of(pid));
@@ -129,6 +138,14 @@ impl AdapterSession {
             }
         }
         self.handle(ChildEvent::Process(body));
+    }
+
+    /// Whether a process that the adapter reports belongs to this session.
+    pub(super) async fn owns(&self, pid: u32) -> bool {
+        let known = self.live().as_ref().map(|live| (live.origins(), live.target.clone()));
+        let Some((processes, target)) = known else { return false };
+        let looking = tokio::task::spawn_blocking(move || Origins { processes, target }.include(pid));
+        looking.await.unwrap_or(false)
     }
 
     /// The program is reported before it has opened its pipes: its starter reports it first.
@@ -187,7 +204,8 @@ impl AdapterSession {
             is_local_process: Some(true),
             start_method: Some(how.into()),
             ..ProcessEventBody::default()
-        }));
+        }))
+        .await;
     }
 
     /// The process id of the program that was launched, as far as it is known.

@@ -352,6 +352,12 @@ impl LiveAdapter {
             .into_iter()
     }
 
+    /// The processes that this session has started, or was requested to attach to.
+    pub(super) fn origins(&self) -> Vec<u32> {
+        let attached = self.target.process_id().ok().filter(|_| !self.plan.launched);
+        self.connection.process.origins().into_iter().chain(self.processes()).chain(attached).collect()
+    }
+
     /// The children of a launcher that is to be killed, if the adapter has not reported yet which
     /// process the program is.
     fn launcher_children(&self) -> Vec<DebuggeeProcess> {

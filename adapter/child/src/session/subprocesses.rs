@@ -65,8 +65,9 @@ impl AdapterSession {
                 };
                 match accepted {
                     Ok(((peer, incoming), inode)) => {
-                        let name = session.name_of_child(None, move || debuggee::with_socket(inode)).await;
-                        session.start_child_session(&name, None, peer, incoming);
+                        let name =
+                            session.name_of_child(None, move || debuggee::with_socket(inode).next()).await;
+                        session.start_child_session(&name, None, peer, incoming).await;
                     }
                     Err(error) => tracing::warn!(%error, "a subprocess could not connect"),
                 }
@@ -102,7 +103,7 @@ impl AdapterSession {
                 Ok((peer, incoming)) => {
                     // debugpy's own name is only a number.
                     let name = session.name_of_child(name, move || sub_process_id).await;
-                    session.start_child_session(&name, Some((command, configuration)), peer, incoming);
+                    session.start_child_session(&name, Some((command, configuration)), peer, incoming).await;
                 }
                 Err(error) => tracing::warn!(%error, ?place, "a further program cannot be debugged"),
             }
@@ -135,14 +136,16 @@ impl AdapterSession {
     }
 
     /// Makes a connection a separate session.
-    fn start_child_session(
+    async fn start_child_session(
         self: &Arc<Self>,
         name: &str,
         request: Option<(&'static str, Value)>,
         peer: Peer,
         incoming: mpsc::UnboundedReceiver<Incoming>,
     ) {
-        let Some((plan, target, lines)) = self.live().as_ref().map(|live| {
+        // The kernel names the process of a connection to our port; of others the adapter does.
+        let is_reported = request.is_some();
+        let Some((plan, target, lines, mut origins)) = self.live().as_ref().map(|live| {
             let (command, arguments) = request.unwrap_or_else(|| ("attach", live.plan.arguments.clone()));
             let plan = LaunchPlan {
                 spec: SpawnSpec::default(),
@@ -159,17 +162,20 @@ impl AdapterSession {
                 },
                 opened: None,
             };
-            (plan, live.target.clone(), live.connection.process.lines())
+            (plan, live.target.clone(), live.connection.process.lines(), live.origins())
         }) else {
             return;
         };
-        if let Some(process) = pid_in(name).and_then(DebuggeeProcess::of) {
+        if let Some(process) = pid_in(name).and_then(DebuggeeProcess::of)
+            && (!is_reported || self.owns(process.pid()).await)
+        {
+            origins.push(process.pid());
             let mut ended = self.state(|state| state.subprocesses().to_vec());
             ended.retain(|known| !known.is_there());
             self.handle(ChildEvent::SubprocessStarted { process, ended });
         }
         let program: PathBuf = target.program.clone();
-        let process = AdapterProcess::Elsewhere(lines);
+        let process = AdapterProcess::Elsewhere { lines, origins };
         let connection = AdapterConnection { peer, process, listener: None, place: None, scratch: None };
         let subprocess = SubprocessConnection { plan, target, connection, incoming };
         let (profile, started) = (self.profile.clone(), self.profile.started());

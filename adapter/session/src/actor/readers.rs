@@ -71,8 +71,9 @@ impl EventPump {
         if let EngineEvent::Dap { event: name, body } = &event
             && name == "process"
         {
-            let ProcessEventBody { system_process_id, .. } = types::read(body);
-            self.broker.set_process(system_process_id.and_then(|pid| pid.try_into().ok()));
+            let ProcessEventBody { system_process_id, is_local_process, .. } = types::read(body);
+            let here = system_process_id.filter(|_| is_local_process != Some(false));
+            self.broker.set_process(here.and_then(|pid| pid.try_into().ok()));
         }
         self.inbox.engine_event(self.engine, event).await;
     }
