@@ -249,6 +249,50 @@ async fn a_sourced_file_has_its_whole_path_however_the_script_names_it() -> anyh
     editor.finish().await
 }
 
+/// Options of the script changed how its debugger read commands, and the debugger what the script did.
+#[tokio::test]
+async fn a_script_and_its_debugger_do_not_share_their_settings() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let script = folder.path().join("strict.sh");
+    let lines = [
+        "#!/bin/bash -eC",
+        "IFS=, PATH=/nowhere word='a,b' list=(1 2)",
+        "shopt -s nocasematch",
+        "rm() { echo removed; }; trap 'echo failed' ERR",
+        "inner() { false; true; }; (set +e; inner)",
+        "[[ key=value =~ =(.*) ]]",
+        "set -x",
+        "word+=c",
+        "set +x",
+        "(return 0) 2>&- && echo sourced",
+        "echo \"$word ${BASH_REMATCH[1]} ${#BASH_SOURCE[@]}\"",
+        "false",
+        "echo not reached",
+    ];
+    std::fs::write(&script, lines.join("\n"))?;
+    let mut editor = editor()?;
+    editor
+        .launch_child(Subject::Bash.with(json!({ "program": script, "args": ["x"] })), &script, &[7])
+        .await?;
+    let (thread, frame) = editor.stop().await?;
+    for (expression, value) in
+        [("$word", "a,b"), ("word", "a,b"), ("${list[*]}", "1,2"), ("${#IFS}", "1"), ("$1-$#", "x-1")]
+    {
+        let evaluation = json!({ "expression": expression, "frameId": frame["id"] });
+        assert_eq!(editor.ok("evaluate", evaluation).await?["result"], value, "{expression}");
+    }
+    for line in [8, 9] {
+        editor.ok("next", json!({ "threadId": thread })).await?;
+        assert_eq!(editor.stop().await?.1["line"], line);
+    }
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    assert_eq!(editor.event("exited").await?["exitCode"], 1);
+    let output = editor.ok("processReadOutput", json!({ "since": "o0.e0" })).await?;
+    assert_eq!(output["stdout"], "a,bc value 1\nfailed\n");
+    assert_eq!(output["stderr"], "+ word+=c\n+ set +x\n");
+    editor.finish().await
+}
+
 /// js-debug never answers an unknown request and reports it on stderr. It does answer the custom requests
 /// that VS Code's extension sends.
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! Shell scripts through bash-dap (a Python package): it asks us to start the program, which
-//! `session/reverse.rs` does.
+//! `session/reverse.rs` does. Not here: options of bash ([`options`]).
+
+mod options;
 
 use std::process::Command;
 
@@ -131,7 +133,17 @@ impl Profile for Bash {
         // `enginePath` may also be a Python that has the package.
         let is_python = adapter.file_name().is_some_and(|name| name.to_string_lossy().starts_with("python"));
         let python = if is_python { Some(adapter.clone()) } else { find::python_of_command(&adapter) };
-        let args = if python.is_some() { vec!["-c".into(), ADAPTER.into()] } else { Vec::new() };
+        let args = match &python {
+            Some(_) => {
+                vec![
+                    "-c".into(),
+                    ADAPTER.into(),
+                    options::startup(target).into(),
+                    options::settings(target)?.into(),
+                ]
+            }
+            None => Vec::new(),
+        };
         let program_of_adapter = python.unwrap_or(adapter);
         Ok(LaunchPlan {
             spec: SpawnSpec {
