@@ -181,7 +181,7 @@ impl Profile for Debugpy {
         }
         // Frozen modules have no source to stop in; old Pythons ignore the switch.
         let mut args = vec!["-Xfrozen_modules=off".to_owned()];
-        args.extend(strings(target.attribute("pythonArgs")));
+        args.extend(target.strings("pythonArgs")?.unwrap_or_default());
         args.extend(python.debugpy);
         args.extend(["--connect", "127.0.0.1:{port}", "--wait-for-client"].map(String::from));
         if target.attribute("subProcess") == false {
@@ -375,10 +375,6 @@ fn map_paths(target: &Target, arguments: &mut Value) -> Result<(), Failure> {
         types::body(&RootMapping { local_root: here.to_owned(), remote_root: there.to_owned() })
     };
     target.map_paths(arguments, "pathMappings", pair)
-}
-
-fn strings(value: &Value) -> Vec<String> {
-    value.as_array().into_iter().flatten().filter_map(|item| item.as_str().map(str::to_owned)).collect()
 }
 
 #[cfg(test)]

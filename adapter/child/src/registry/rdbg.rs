@@ -195,7 +195,9 @@ impl Profile for Rdbg {
         // It waits for a client in the event of the first line; `launch` resumes it, `attach` does not.
         let stop = target.flag("stopOnEntry", false)?;
         let mut args: Vec<std::ffi::OsString> =
-            ["--open", "--sock-path={socket}", "--", "-r{socket}.rb", &program].map(Into::into).to_vec();
+            ["--open", "--sock-path={socket}", "--", "-r{socket}.rb"].map(Into::into).to_vec();
+        args.extend(target.strings("rubyArgs")?.unwrap_or_default().into_iter().map(Into::into));
+        args.push(program.into());
         args.extend(target.args.iter().map(Into::into));
         // It would announce its port on the program's stderr.
         let mut env = vec![("RUBY_DEBUG_LOG_LEVEL".to_owned(), Some("ERROR".to_owned()))];

@@ -17,8 +17,11 @@ struct Interpreter {
     command: Option<&'static str>,
     /// The attribute for its options.
     options: &'static str,
+    /// Whether the engine would otherwise use the options of the script's first line, which do not apply to
+    /// a script that its interpreter is started with.
+    reads_first_line: bool,
     /// The meaning of a word before the script.
-    read: fn(&str) -> Word,
+    read: fn(&str) -> Word<'_>,
 }
 
 impl Interpreter {
@@ -30,15 +33,16 @@ impl Interpreter {
 
 /// A word of a command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Word {
+enum Word<'a> {
     /// A script; the words after it are its arguments.
     Script,
     /// An option, which may have its value in the same word.
     Option,
     /// An option whose value is the next word.
     OptionWithValue,
-    /// An option whose next word replaces the script: it is the value of this attribute.
-    Attribute(&'static str),
+    /// An option that replaces the script: the value of this attribute is the end of the word, or the next
+    /// word if there is no end. Before it, the word may have other options.
+    Attribute { name: &'static str, options: Option<&'a str>, value: &'a str },
     /// The next word is the script.
     End,
     /// An option that the engine has no attribute for, or without which no script runs.
@@ -51,6 +55,7 @@ const INTERPRETERS: [Interpreter; 5] = [
         family: Some(DebuggerFamily::Python),
         command: Some("python"),
         options: "pythonArgs",
+        reads_first_line: false,
         read: read_python,
     },
     Interpreter {
@@ -58,23 +63,33 @@ const INTERPRETERS: [Interpreter; 5] = [
         family: Some(DebuggerFamily::Node),
         command: Some("runtimeExecutable"),
         options: "runtimeArgs",
+        reads_first_line: false,
         read: read_node,
     },
     Interpreter {
         names: &["ruby"],
         family: Some(DebuggerFamily::Rdbg),
         command: None,
-        options: "",
-        read: read_other,
+        options: "rubyArgs",
+        reads_first_line: false,
+        read: read_ruby,
     },
     Interpreter {
         names: &["bash", "sh", "dash"],
         family: None,
         command: None,
-        options: "",
-        read: read_other,
+        options: "bashArgs",
+        reads_first_line: true,
+        read: read_shell,
     },
-    Interpreter { names: &["perl"], family: None, command: None, options: "perlArgs", read: read_perl },
+    Interpreter {
+        names: &["perl"],
+        family: None,
+        command: None,
+        options: "perlArgs",
+        reads_first_line: false,
+        read: read_perl,
+    },
 ];
 
 /// The parts of a command line, in the words of an engine.
@@ -115,7 +130,7 @@ pub(super) fn launch_script(attributes: &mut Map<String, Value>) -> Option<Strin
     {
         set_missing(attributes, command, program.into());
     }
-    if !options.is_empty() {
+    if !options.is_empty() || interpreter.reads_first_line {
         if let Some(Value::Array(given)) = attributes.get_mut(interpreter.options) {
             options.splice(0..0, std::mem::take(given));
         }
@@ -149,7 +164,10 @@ fn split<'a>(interpreter: &Interpreter, words: &'a [Value]) -> Option<CommandLin
         let word = left.next()?.as_str()?;
         let what = match (interpreter.read)(word) {
             Word::Script => ("program", word),
-            Word::Attribute(name) => (name, left.next()?.as_str()?),
+            Word::Attribute { name, options: before, value } => {
+                options.extend(before.map(|before| format!("-{before}").into()));
+                (name, if value.is_empty() { left.next()?.as_str()? } else { value })
+            }
             Word::End => ("program", left.next()?.as_str()?),
             Word::Option => {
                 options.push(word.into());
@@ -175,22 +193,32 @@ fn shown(words: &[Value]) -> String {
     texts.join(" ")
 }
 
-fn read_python(word: &str) -> Word {
+fn read_python(word: &str) -> Word<'_> {
     match word {
-        "-m" => Word::Attribute("module"),
-        "-c" => Word::Attribute("code"),
-        "-X" | "-W" | "--check-hash-based-pycs" => Word::OptionWithValue,
+        "--check-hash-based-pycs" => Word::OptionWithValue,
         "-" => Word::Other,
-        _ => match word.strip_prefix('-') {
-            None => Word::Script,
-            Some(letters) if letters.starts_with(['X', 'W']) => Word::Option,
-            Some(letters) if letters.chars().all(|letter| "bBdEiIOPqRsSuvx".contains(letter)) => Word::Option,
-            Some(_) => Word::Other,
-        },
+        _ => word.strip_prefix('-').map_or(Word::Script, read_python_letters),
     }
 }
 
-fn read_node(word: &str) -> Word {
+/// The first letter that takes a value has the rest of the word.
+fn read_python_letters(letters: &str) -> Word<'_> {
+    for (index, letter) in letters.char_indices() {
+        let value = letters.get(index + letter.len_utf8()..).unwrap_or_default();
+        let options = letters.get(..index).filter(|before| !before.is_empty());
+        match letter {
+            'm' => return Word::Attribute { name: "module", options, value },
+            'c' => return Word::Attribute { name: "code", options, value },
+            'X' | 'W' if value.is_empty() => return Word::OptionWithValue,
+            'X' | 'W' => return Word::Option,
+            _ if "bBdEiIOPqRsSuvx".contains(letter) => {}
+            _ => return Word::Other,
+        }
+    }
+    Word::Option
+}
+
+fn read_node(word: &str) -> Word<'_> {
     match word {
         "--" => Word::End,
         "-r" | "--require" | "--import" | "--loader" | "--experimental-loader" | "-C" | "--conditions" => {
@@ -204,7 +232,45 @@ fn read_node(word: &str) -> Word {
     }
 }
 
-fn read_perl(word: &str) -> Word {
+fn read_ruby(word: &str) -> Word<'_> {
+    let is_value_of =
+        |options: &str| word.len() > 2 && word.chars().nth(1).is_some_and(|it| options.contains(it));
+    match word {
+        "-I"
+        | "-r"
+        | "-E"
+        | "--enable"
+        | "--disable"
+        | "--encoding"
+        | "--external-encoding"
+        | "--internal-encoding"
+        | "--backtrace-limit" => Word::OptionWithValue,
+        "--" | "--version" | "--copyright" | "--help" | "--dump" => read_other(word),
+        _ if word.starts_with("--dump=") => Word::Other,
+        _ if word.starts_with("--") || word.starts_with('-') && is_value_of("IrEWK") => Word::Option,
+        _ if has_letters(word, "dUvwW") => Word::Option,
+        _ => read_other(word),
+    }
+}
+
+/// Of `sh`, too, whose scripts bash runs. With `-c`, `-s`, `-i` and `-n` bash does not run a script as it is.
+fn read_shell(word: &str) -> Word<'_> {
+    match word {
+        "-o" | "+o" | "-O" | "+O" => Word::OptionWithValue,
+        "--norc" | "--noprofile" | "--login" | "--posix" => Word::Option,
+        _ if word.ends_with('o') && has_letters(word, "abefhklmptuvxBCEHPTo") => Word::OptionWithValue,
+        _ if has_letters(word, "abefhklmptuvxBCEHPT") => Word::Option,
+        _ => read_other(word),
+    }
+}
+
+/// Whether a word is options of one letter each, and these know them all.
+fn has_letters(word: &str, known: &str) -> bool {
+    let letters = word.strip_prefix(['-', '+']).unwrap_or_default();
+    !letters.is_empty() && letters.chars().all(|letter| known.contains(letter))
+}
+
+fn read_perl(word: &str) -> Word<'_> {
     match word {
         "-I" => Word::OptionWithValue,
         "-w" | "-W" | "-X" | "-t" | "-T" => Word::Option,
@@ -214,7 +280,7 @@ fn read_perl(word: &str) -> Word {
     }
 }
 
-fn read_other(word: &str) -> Word {
+fn read_other(word: &str) -> Word<'_> {
     match word {
         "--" => Word::End,
         _ if word.starts_with('-') => Word::Other,
@@ -254,8 +320,36 @@ mod tests {
                     "runtimeArgs": ["--import", "tsx", "--no-warnings"] }),
             ),
             ("node", json!(["--", "-a.js"]), json!({ "program": "-a.js", "args": [], "engine": "js" })),
+            (
+                "python3",
+                json!(["-Xdev", "-uIm", "app", "-c"]),
+                json!({ "module": "app", "args": ["-c"], "engine": "debugpy",
+                    "pythonArgs": ["-Xdev", "-uI"] }),
+            ),
+            (
+                "python3",
+                json!(["-OW", "error", "-cprint(1)"]),
+                json!({ "code": "print(1)", "args": [], "engine": "debugpy",
+                    "pythonArgs": ["-OW", "error"] }),
+            ),
             ("ruby3.1", json!(["a.rb"]), json!({ "program": "a.rb", "args": [], "engine": "rdbg" })),
-            ("sh", json!(["run", "1"]), json!({ "program": "run", "args": ["1"], "engine": "bash" })),
+            (
+                "ruby",
+                json!(["-w", "-r", "set", "-Ilib", "-W:no-deprecated", "--yjit", "a.rb", "-x"]),
+                json!({ "program": "a.rb", "args": ["-x"], "engine": "rdbg",
+                    "rubyArgs": ["-w", "-r", "set", "-Ilib", "-W:no-deprecated", "--yjit"] }),
+            ),
+            (
+                "sh",
+                json!(["run", "1"]),
+                json!({ "program": "run", "args": ["1"], "engine": "bash", "bashArgs": [] }),
+            ),
+            (
+                "/bin/bash",
+                json!(["-euo", "pipefail", "+B", "-O", "extglob", "--", "-a.sh"]),
+                json!({ "program": "-a.sh", "args": [], "engine": "bash",
+                    "bashArgs": ["-euo", "pipefail", "+B", "-O", "extglob"] }),
+            ),
             (
                 "perl",
                 json!(["-Ilib", "-w", "a.pl"]),
@@ -286,8 +380,8 @@ mod tests {
         for launch in [
             json!({ "program": "python3", "args": [] }),
             json!({ "program": "python3", "args": ["-"] }),
-            json!({ "program": "python3", "args": ["-um", "app"] }),
             json!({ "program": "python3", "args": ["-m"] }),
+            json!({ "program": "python3", "args": ["-uV", "a.py"] }),
             json!({ "program": "python3", "args": ["a.py"], "engine": "lldb" }),
             json!({ "program": "python3", "args": ["a.py"], "processId": 7 }),
             json!({ "program": "python3", "args": [1] }),
@@ -296,6 +390,9 @@ mod tests {
             json!({ "program": "node", "args": ["-e", "1"] }),
             json!({ "program": "node", "args": ["inspect", "a.js"] }),
             json!({ "program": "bash", "args": ["-c", "echo"] }),
+            json!({ "program": "bash", "args": ["-ec", "echo"] }),
+            json!({ "program": "ruby", "args": ["-e", "1"] }),
+            json!({ "program": "ruby", "args": ["-C", "lib", "a.rb"] }),
             json!({ "program": "perl", "args": ["-ne", "print"] }),
             json!({ "program": "pythonista", "args": ["a.py"] }),
             json!({ "program": "/", "args": ["a.py"] }),
