@@ -161,7 +161,29 @@ async fn launch_program(subject: Subject) -> anyhow::Result<()> {
     editor.wait_until_ended().await
 }
 
+/// The gem read its messages up to the program's own separator, and never answered again.
+async fn read_whole_files(subject: Subject) -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let source = folder.path().canonicalize()?.join("slurps.rb");
+    std::fs::write(&source, "$/ = nil\ncount = 1\nprint gets\n")?;
+    let mut editor = DapClient::start_in("editor", Default::default(), &Transcript::default())?;
+    editor.launch_child(subject.with(json!({ "program": source })), &source, &[2]).await?;
+    let (thread, frame) = editor.stop().await?;
+    ensure!(frame["line"] == 2, "{frame}");
+    editor.ok("next", json!({ "threadId": thread })).await?;
+    let (thread, frame) = editor.stop().await?;
+    ensure!(frame["line"] == 3, "{frame}");
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    editor.ok("processWriteInput", json!({ "data": "a\nb\n", "closeAfter": true })).await?;
+    editor.event("exited").await?;
+    let output = editor.ok("processReadOutput", json!({ "since": "o0.e0" })).await?;
+    ensure!(output["stdout"] == "a\nb\n", "{output}");
+    editor.finish().await
+}
+
 parameterized_tests! {
+    a_program_that_reads_whole_files_is_debugged: read_whole_files(Subject::Rdbg),
+    a_program_that_reads_whole_files_is_debugged_with_debug_1_9_2: read_whole_files(Subject::Rdbg192),
     what_is_removed_or_changed_has_its_effect: launch_program(Subject::Rdbg),
     what_is_removed_or_changed_has_its_effect_with_debug_1_9_2: launch_program(Subject::Rdbg192),
 }

@@ -13,6 +13,12 @@ given = ENV.delete("TANDEM_RUBYOPT")
 ENV["RUBYOPT"] = given if ENV["RUBYOPT"]&.match?(%r{\A-r \S+/debug/(open|start)\z}) && !ENV["RUBY_DEBUG_ADDED_RUBYOPT"]
 launched = Process.pid
 module_name = Module.instance_method(:name)
+# The gem reads lines as the program's `$/` says.
+lines = Module.new do
+  def gets(*given)
+    given.empty? ? super("\n") : super
+  end
+end
 ends = TracePoint.new(:end) do |point|
   dap = point.self
   next unless Module === dap && module_name.bind(dap).call == "DEBUGGER__::UI_DAP" && dap.instance_methods(false).include?(:send)
@@ -25,6 +31,7 @@ ends = TracePoint.new(:end) do |point|
     if message[:event].to_s == "stopped" && Process.pid != launched
       message[:body] = (message[:body] || {}).merge(processId: Process.pid)
     end
+    @sock.extend(lines)
     original.bind(self).call(**plain.call(message))
   end
   corrected.call(dap, false)
