@@ -123,8 +123,27 @@ async fn rusts_own_types_are_shown_as_what_they_are() -> anyhow::Result<()> {
         let inner = json!({ "variablesReference": rows["list"]["variablesReference"] });
         let items = editor.ok("variables", inner).await?;
         assert_eq!(items["variables"][2]["value"], "3", "{subject:?}: {items}");
+        if subject == Subject::Lldb {
+            refuses_copies(&mut editor, &rows).await?;
+        }
         editor.finish().await?;
     }
+    Ok(())
+}
+
+/// rustc's formatters make some rows from copied bytes: what is assigned to them would not reach the program.
+async fn refuses_copies(editor: &mut DapClient, rows: &HashMap<String, Value>) -> anyhow::Result<()> {
+    let inner = json!({ "variablesReference": rows["map"]["variablesReference"] });
+    let pair = editor.ok("variables", inner).await?["variables"][0].clone();
+    for (parent, name) in [(&pair, "1"), (&rows["circle"], "0")] {
+        let assignment =
+            json!({ "variablesReference": parent["variablesReference"], "name": name, "value": "9" });
+        editor.ok("variables", assignment.clone()).await?;
+        assert_eq!(editor.refused("setVariable", assignment).await?, "EVALUATION_FAILED", "{parent}");
+    }
+    let point =
+        json!({ "variablesReference": rows["point"]["variablesReference"], "name": "x", "value": "9" });
+    assert_eq!(editor.ok("setVariable", point).await?["value"], "9");
     Ok(())
 }
 

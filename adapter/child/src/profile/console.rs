@@ -40,6 +40,13 @@ pub(crate) trait ConsoleProfile: Send + Sync {
     /// The reason why there is no such element.
     fn expression_in(&self, answer: &str, expression: &str) -> Result<String, String>;
 
+    /// The command that finds whether the adapter has only a copy of what a row shows, by the row's
+    /// expression.
+    fn copy_query(&self, expression: &str) -> String;
+
+    /// Whether it has, by the answer to that command.
+    fn is_copy(&self, answer: &str) -> bool;
+
     /// The expression for a row of a value, by the value's expression and type; `None` if there is none.
     fn expression_of_row(&self, row: &DapVariable, value: &str, kind: &str) -> Option<String>;
 }

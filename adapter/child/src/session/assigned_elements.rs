@@ -10,7 +10,7 @@ use tandem_wire::{ErrorCode, Failure};
 use tokio_util::sync::CancellationToken;
 
 use super::assignment::{ExpressionToSet, FrameToRead, as_set_expression_answer, parent_and_name};
-use super::{AdapterSession, subscripts};
+use super::{AdapterSession, console, subscripts};
 
 /// The arguments of `setVariable` for an element of a container, which the program may have no code to
 /// find; `None` for other expressions.
@@ -64,20 +64,34 @@ pub(super) async fn is_unchanged(
 }
 
 /// Refuses an assignment to a row that is a copy of what the program has.
-pub(super) fn check(session: &AdapterSession, row: &SetVariableArguments) -> Result<(), Failure> {
-    let parent = session.with_knowledge(|known| known.elements.expressions.of(row.variables_reference));
+pub(super) async fn check(
+    session: &AdapterSession,
+    row: &SetVariableArguments,
+    cancel: &CancellationToken,
+) -> Result<(), Failure> {
+    let reference = row.variables_reference;
+    let (parent, frame) = session.with_knowledge(|known| {
+        (known.elements.expressions.of(reference), known.scopes.frame_of_value(reference))
+    });
     let Some((expression, kind)) = parent else { return Ok(()) };
-    if !session.profile.copies_elements_of(&kind) {
-        return Ok(());
+    if session.profile.copies_elements_of(&kind) {
+        let message = format!(
+            "cannot assign to `{}` of `{expression}`: the debug adapter of `{}` has only a copy of it",
+            row.name,
+            session.profile.name()
+        );
+        return Err(Failure::new(ErrorCode::Unsupported, message)
+            .hint(format!("evaluate an assignment instead, such as `{expression}{} = value`", row.name))
+            .quiet());
     }
-    let message = format!(
-        "cannot assign to `{}` of `{expression}`: the debug adapter of `{}` has only a copy of it",
-        row.name,
-        session.profile.name()
-    );
-    Err(Failure::new(ErrorCode::Unsupported, message)
-        .hint(format!("evaluate an assignment instead, such as `{expression}{} = value`", row.name))
-        .quiet())
+    let Some(console) = session.profile.console().filter(|_| frame.is_some()) else { return Ok(()) };
+    let shown = DapVariable { name: row.name.clone(), ..DapVariable::default() };
+    let Some(path) = console.expression_of_row(&shown, &expression, &kind) else { return Ok(()) };
+    let answer = console::run(session, console, &console.copy_query(&path), frame, cancel).await;
+    if answer.is_ok_and(|answer| console.is_copy(&answer)) {
+        return Err(only_copied(&row.name, session.profile.name()));
+    }
+    Ok(())
 }
 
 /// The answer to an assignment (DAP), as far as it has a value.

@@ -54,7 +54,9 @@ impl AdapterSession {
         self.check_frame(&arguments)?;
         let mut assignment: ExpressionToSet = types::read(&arguments);
         let row: SetVariableArguments = types::read(&arguments);
-        assigned_elements::check(self, &row)?;
+        if command == "setVariable" {
+            assigned_elements::check(self, &row, cancel).await?;
+        }
         let kept = self.profile.kept_value(&assignment.value);
         let of_scope = || self.with_knowledge(|known| known.scopes.frame_of(row.variables_reference));
         assignment.frame_id = assignment.frame_id.or_else(of_scope);

@@ -44,7 +44,7 @@ impl AdapterSession {
             let asked: EvaluateArguments = types::read(&arguments);
             let meant = subscripts::find(self, &asked, cancel).await?;
             types::extend(&mut arguments, &FoundExpression { expression: &meant });
-            given = Some(asked.expression);
+            given = Some((asked.expression, asked.frame_id));
         }
         let reference = types::read::<VariablesArguments>(&arguments).variables_reference;
         let mut bounded = false;
@@ -82,7 +82,8 @@ impl AdapterSession {
                     (value.variables_reference, value.indexed_variables) = (0, None);
                     value.named_variables = None;
                 }
-                subscripts::learn_value(self, given.as_deref(), &value);
+                let (expression, frame) = given.unzip();
+                subscripts::learn_value(self, (expression.as_deref(), frame.flatten()), &value);
                 self.summarize(&mut value.result, value.variables_reference, cancel).await;
                 types::body(&value)
             }

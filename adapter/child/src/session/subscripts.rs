@@ -49,8 +49,13 @@ pub(super) async fn path_of_element(
 }
 
 /// Remembers the expression of a value, for its rows.
-pub(super) fn learn_value(session: &AdapterSession, expression: Option<&str>, value: &EvaluateResponseBody) {
+pub(super) fn learn_value(
+    session: &AdapterSession,
+    (expression, frame): (Option<&str>, Option<i64>),
+    value: &EvaluateResponseBody,
+) {
     session.learn(|known| {
+        known.scopes.learn_value(value.variables_reference, frame);
         known.elements.expressions.learn(value.variables_reference, expression, value.kind.as_deref());
     });
 }
@@ -65,7 +70,9 @@ pub(super) fn name_rows(session: &AdapterSession, reference: i64, rows: &mut [Da
         }
     }
     session.learn(|known| {
+        let frame = known.scopes.frame_of_value(reference);
         for row in rows {
+            known.scopes.learn_value(row.variables_reference, frame);
             let (expression, kind) = (row.evaluate_name.as_deref(), row.kind.as_deref());
             known.elements.expressions.learn(row.variables_reference, expression, kind);
         }

@@ -91,22 +91,40 @@ struct OfThread {
 
 /// Ids of frames by the references of their scopes, at this stop.
 #[derive(Debug, Default)]
-pub(in super::super) struct Scopes(HashMap<i64, i64>);
+pub(in super::super) struct Scopes {
+    scopes: HashMap<i64, i64>,
+    values: HashMap<i64, i64>,
+}
 
 impl Scopes {
     /// Learns from the answer to `scopes` of this frame; other answers have none.
     pub(in super::super) fn learn(&mut self, frame: i64, answer: &Value) {
         let ScopesResponseBody { scopes, .. } = types::read(answer);
-        self.0.extend(scopes.iter().map(|scope| (scope.variables_reference, frame)));
+        self.scopes.extend(scopes.iter().map(|scope| (scope.variables_reference, frame)));
+    }
+
+    /// Learns the frame of a value with rows.
+    pub(in super::super) fn learn_value(&mut self, reference: i64, frame: Option<i64>) {
+        if self.values.len() >= MAX_KNOWN {
+            self.values.clear();
+        }
+        self.values.extend(frame.filter(|_| reference != 0).map(|frame| (reference, frame)));
     }
 
     /// The program has stopped once more: references are used again.
     pub(in super::super) fn forget(&mut self) {
-        self.0.clear();
+        self.scopes.clear();
+        self.values.clear();
     }
 
+    /// The frame of a scope.
     pub(in super::super) fn frame_of(&self, reference: i64) -> Option<i64> {
-        self.0.get(&reference).copied()
+        self.scopes.get(&reference).copied()
+    }
+
+    /// The frame of a scope, or of a value in one.
+    pub(in super::super) fn frame_of_value(&self, reference: i64) -> Option<i64> {
+        self.frame_of(reference).or_else(|| self.values.get(&reference).copied())
     }
 }
 
@@ -316,7 +334,10 @@ mod tests {
         let mut scopes = Scopes::default();
         scopes.learn(4, &json!({ "scopes": [{ "variablesReference": 9 }, { "name": "no reference" }] }));
         scopes.learn(5, &json!({ "result": "1", "variablesReference": 8 }));
+        scopes.learn_value(7, Some(4));
+        scopes.learn_value(6, None);
         assert_eq!((scopes.frame_of(9), scopes.frame_of(8)), (Some(4), None));
+        assert_eq!([9, 7, 6].map(|value| scopes.frame_of_value(value)), [Some(4), Some(4), None]);
         scopes.forget();
         assert_eq!(scopes.frame_of(9), None);
     }

@@ -171,3 +171,12 @@ def answer_name_elements(debugger, command, context, result, _):
     except Exception as error:
         answer = {'error': repr(error)}
     result.AppendMessage('tandem-elements: ' + json.dumps(answer))
+
+
+def answer_is_copy(debugger, command, context, result, _):
+    """The command tandem-is-copy, for a path. A value outside of the program's memory whose variable is inside is a copy."""
+    path, frame = command.strip(), context.GetFrame()
+    variable = re.match(r'[\w:]*', path).group()
+    places = [frame.GetValueForVariablePath(text, lldb.eDynamicDontRunTarget).GetLoadAddress() for text in (variable, path)]
+    is_copy = has_value(frame, path) and places[0] != lldb.LLDB_INVALID_ADDRESS == places[1]
+    result.AppendMessage('tandem-is-copy: ' + json.dumps(is_copy))

@@ -81,6 +81,14 @@ impl ConsoleProfile for Lldb {
         subscripts::expression_in(answer, expression)
     }
 
+    fn copy_query(&self, expression: &str) -> String {
+        subscripts::copy_query(expression)
+    }
+
+    fn is_copy(&self, answer: &str) -> bool {
+        answer.contains(subscripts::IS_COPY)
+    }
+
     fn expression_of_row(&self, row: &DapVariable, value: &str, kind: &str) -> Option<String> {
         evaluate_names::of_row(row, value, kind)
     }

@@ -41,7 +41,14 @@ pub(super) fn of_row(row: &DapVariable, value: &str, kind: &str) -> Option<Strin
         return Some(format!("{value}{dot}{}", row.name));
     }
     let is_name = !row.name.is_empty() && row.name.chars().all(|c| c.is_alphanumeric() || c == '_');
-    own.or_else(|| (is_name && value.contains(".[")).then(|| format!("{value}.{}", row.name)))
+    let is_invented =
+        is_number(&row.name) || value.split('.').skip(1).any(|part| part.starts_with('[') || is_number(part));
+    own.or_else(|| (is_name && is_invented).then(|| format!("{value}.{}", row.name)))
+}
+
+/// Whether a member is a part of a tuple, or of a variant that is one.
+fn is_number(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_digit())
 }
 
 fn is_wrong(expression: &str) -> bool {
@@ -110,6 +117,9 @@ mod tests {
             ("[1]", Some("a[1]"), "a", "int[3]", Some("a[1]")),
             ("second", None, "m.[1]", "std::pair<const int, int>", Some("m.[1].second")),
             ("first", None, "m", "std::pair<const int, int>", None),
+            ("0", None, "t", "(u8, char)", Some("t.0")),
+            ("x", None, "o.0", "P", Some("o.0.x")),
+            ("x", None, "o.x", "P", None),
             ("x", Some("p->x"), "p", "Point *", Some("p->x")),
             ("[1]", None, "make(1)", "std::vector<int>", None),
             ("[raw]", None, "m", "std::map<int, int>", None),

@@ -24,6 +24,15 @@ pub(super) fn query(expression: &str) -> Option<String> {
     expression.contains('[').then(|| format!("tandem-elements {text}"))
 }
 
+/// The answer about a row that is a copy.
+pub(super) const IS_COPY: &str = "tandem-is-copy: true";
+
+/// The command that finds whether a row is a copy: rustc's formatters make the parts of tuples, the fields of
+/// variants and the elements of maps from the bytes of others.
+pub(super) fn copy_query(expression: &str) -> String {
+    format!("tandem-is-copy {}", expression.replace(".[", "["))
+}
+
 /// The expression in the command's answer. Without an answer (lldb was built without Python) a path is
 /// compiled, unless it names a row.
 pub(super) fn expression_in(answer: &str, expression: &str) -> Result<String, String> {
