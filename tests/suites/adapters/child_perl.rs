@@ -14,7 +14,7 @@ use tandem_harness::transcript::Transcript;
 
 const PROGRAM: &str = r#"use strict;
 use warnings;
-use lib 'lib';
+use lib 'lib'; $SIG{__DIE__} = sub { exit 9 };
 require Later; # BP first
 
 sub inner {
@@ -88,6 +88,9 @@ async fn program_accepts_breakpoints_while_it_waits_for_input() -> anyhow::Resul
     assert_eq!((frames.len(), &frames[0]["line"]), (1, &json!(child::line(&program, "asked"))), "{stack}");
     let arguments = json!({ "expression": "$text", "frameId": frames[0]["id"], "context": "watch" });
     assert_eq!(editor.ok("evaluate", arguments).await?["result"], "'héllo'");
+    // The program's handler would end it.
+    let failing = json!({ "expression": "nowhere()", "frameId": frames[0]["id"], "context": "watch" });
+    assert_eq!(editor.refused("evaluate", failing).await?, "EVALUATION_FAILED");
     // The step ends after the input, even though breakpoints are set in between.
     editor.ok("next", json!({ "threadId": thread })).await?;
     let module = folder.path().join("lib/Later.pm");

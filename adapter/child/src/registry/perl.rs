@@ -62,6 +62,7 @@ const ADAPTER: &str = include_str!("perl/adapter.pl");
 /// - A process that the program forks runs on without a debugger: it has the same connection.
 /// - The debugger waits for its client in the event of the first line. Before it resumes, it looks whether
 ///   there is a breakpoint by now (`begin`): that event does not come again.
+/// - An expression that fails does not run the program's handlers `__DIE__` and `__WARN__`, which may end it.
 /// - Errors are errors, not values; elements are in their order and in pages; values other than scalars,
 ///   arrays and hashes are shown; bytes that are UTF-8 are text; keys with quotes are found again.
 /// - Modules that were loaded by a relative path are known by the whole one.
@@ -75,7 +76,9 @@ const PERL: ConditionLanguage = ConditionLanguage {
     name: "Perl",
     combine: |conditions| {
         // A comment ends with its line.
-        let each = |condition: &str| format!("(do {{ local $@; eval {{ ({condition}\n) ? 1 : 0 }} // 1 }})");
+        let each = |condition: &str| {
+            format!("(do {{ local ($@, $SIG{{__DIE__}}); eval {{ ({condition}\n) ? 1 : 0 }} // 1 }})")
+        };
         Some(either(conditions, each))
     },
     truth: |text| !matches!(text, "" | "undef" | "0" | "''"),
@@ -135,9 +138,8 @@ impl Profile for Perl {
     fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure> {
         let program = target.existing_program()?.display().to_string();
         let perl = find_perl(target)?;
-        let switches = target.attribute("perlArgs").as_array().cloned().unwrap_or_default();
-        let command: Vec<Value> =
-            std::iter::once(json!(perl.display().to_string())).chain(switches).collect();
+        let switches = target.strings("perlArgs")?.unwrap_or_default();
+        let command: Vec<String> = std::iter::once(perl.display().to_string()).chain(switches).collect();
         let debug = if target.no_debug { json!(null) } else { json!(PROGRAM.trim_end().replace('\n', " ")) };
         let own = json!({ "perl": command, "debug": debug, "entry": target.flag("stopOnEntry", false)? });
         let args = ["-e", ADAPTER, "--", &own.to_string(), "--port", "{port}", "--nostdio"];
@@ -182,7 +184,8 @@ impl ConditionProfile for Perl {
     /// It takes what dies for false, and a text for the number that it begins with.
     fn guarded_condition(&self, condition: &str) -> String {
         format!(
-            "(do {{ local $@; eval {{ ({condition}\n) ? 1 : 0 }} // do {{ $DB::tandem_failed = $@; 1 }} }})"
+            "(do {{ local ($@, $SIG{{__DIE__}}); eval {{ ({condition}\n) ? 1 : 0 }} // \
+             do {{ $DB::tandem_failed = $@; 1 }} }})"
         )
     }
 

@@ -64,6 +64,7 @@ my $beginning;
 };
 *{"${interface}::get_eval_result"} = sub {
     my ($self, $frame, @rest) = @_;
+    local @SIG{qw(__DIE__ __WARN__)} = ('DEFAULT', sub {});
     my $found = $result->($self, $frame + 1, @rest);
     if ($found->{ERROR}) {
         my ($why) = @{ $found->{ERROR} };
