@@ -29,13 +29,27 @@ pub(super) fn set_nodelay(program: u32, adapter: Option<u32>) {
             |inode| theirs.contains_key(&inode),
         );
         for (one, another) in connections {
-            for (pid, number, inode) in
-                [(program, ours.get(&one), one), (other, theirs.get(&another), another)]
-            {
-                if let Some(Err(error)) = number.map(|number| set(pid, *number, inode)) {
-                    tracing::debug!(pid, %error, "a connection stays as slow as it is");
-                }
-            }
+            set_at_both_ends([(program, ours.get(&one), one), (other, theirs.get(&another), another)]);
+        }
+    }
+}
+
+/// Sets the option at both ends of each connection between an adapter and another process of this machine,
+/// for a program whose process the adapter does not name. Looks at `/proc`: blocks for some milliseconds.
+pub(super) fn set_nodelay_of_adapter(adapter: u32) {
+    let ours: HashMap<u64, i32> = debuggee::socket_numbers(adapter).collect();
+    for (one, another) in socket::connections_between(|inode| ours.contains_key(&inode), |_| true) {
+        let Some(other) = debuggee::with_socket(another).next() else { continue };
+        let theirs: HashMap<u64, i32> = debuggee::socket_numbers(other).collect();
+        set_at_both_ends([(adapter, ours.get(&one), one), (other, theirs.get(&another), another)]);
+    }
+}
+
+/// Sets the option on sockets, by their process, their number in it, and their inode.
+fn set_at_both_ends(ends: [(u32, Option<&i32>, u64); 2]) {
+    for (pid, number, inode) in ends {
+        if let Some(Err(error)) = number.map(|number| set(pid, *number, inode)) {
+            tracing::debug!(pid, %error, "a connection stays as slow as it is");
         }
     }
 }

@@ -2,6 +2,7 @@
 //! acknowledgements. How long a request takes is for the benchmarks.
 
 use std::collections::HashMap;
+use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -69,6 +70,29 @@ async fn node_s_inspector_sends_at_once() -> anyhow::Result<()> {
     editor.stop().await?;
     wait_for_nodelay(process["systemProcessId"].as_u64().context("no process id")?).await?;
     editor.finish().await
+}
+
+/// js-debug does not name the process that it is attached to.
+#[tokio::test]
+async fn an_attached_node_sends_at_once() -> anyhow::Result<()> {
+    let (mut editor, source) = (editor()?, child::source("spin.js"));
+    let mut command = Command::new(child::interpreter("node"));
+    command.arg("--inspect=127.0.0.1:0").arg(&source).stdin(Stdio::null()).stdout(Stdio::null());
+    let mut program = command.stderr(Stdio::piped()).spawn()?;
+    let mut listens = String::new();
+    BufReader::new(program.stderr.take().context("no stderr")?).read_line(&mut listens)?;
+    let pid = program.id();
+    let outcome = async {
+        let attach = Subject::Js.with(json!({ "processId": pid }));
+        editor.attach_child(attach, &source, &[child::line(&source, "spin")]).await?;
+        editor.stop().await?;
+        wait_for_nodelay(u64::from(pid)).await?;
+        editor.finish().await
+    };
+    let outcome = outcome.await;
+    program.kill()?;
+    program.wait()?;
+    outcome
 }
 
 #[tokio::test]

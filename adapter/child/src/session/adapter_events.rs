@@ -134,7 +134,7 @@ impl AdapterSession {
             self.broker.set_reader(pid);
             if self.profile.has_slow_connections() {
                 let session = self.clone();
-                tokio::spawn(async move { session.set_nodelay(pid).await });
+                tokio::spawn(async move { session.set_nodelay(Some(pid)).await });
             }
         }
         self.handle(ChildEvent::Process(body));

@@ -91,7 +91,7 @@ impl AdapterSession {
         let session = self.clone();
         tokio::spawn(async move {
             let pid = name.as_deref().and_then(pid_in);
-            if let Some(pid) = pid.filter(|_| session.profile.has_slow_connections()) {
+            if session.profile.has_slow_connections() {
                 session.set_nodelay(pid).await;
             }
             match place.connect().await {
@@ -111,10 +111,15 @@ impl AdapterSession {
         Ok(types::empty())
     }
 
-    /// Sets `TCP_NODELAY` on the connections between the adapter and a program.
-    pub(super) async fn set_nodelay(&self, pid: u32) {
+    /// Sets `TCP_NODELAY` on the connections between the adapter and a program. js-debug does not name the
+    /// process of one that it is attached to.
+    pub(super) async fn set_nodelay(&self, pid: Option<u32>) {
         let adapter = self.live().as_ref().and_then(|live| live.connection.process.child().map(Child::pid));
-        let setting = tokio::task::spawn_blocking(move || nodelay::set_nodelay(pid, adapter));
+        let setting = tokio::task::spawn_blocking(move || match (pid, adapter) {
+            (Some(pid), _) => nodelay::set_nodelay(pid, adapter),
+            (None, Some(adapter)) => nodelay::set_nodelay_of_adapter(adapter),
+            (None, None) => {}
+        });
         drop(setting.await);
     }
 
