@@ -22,7 +22,7 @@ use tandem_wire::{ErrorCode, Failure};
 
 use super::typed_value::{Constant, TypedValue, ValueLocation};
 use super::types::Ty;
-use super::value_path::{Path, PathRoot};
+use super::value_path::{NameType, Path, PathRoot};
 use crate::bare_value::bare;
 use crate::stop_context::StopContext;
 use crate::value_store::ValueStore;
@@ -53,7 +53,11 @@ impl StopContext<'_> {
             return Ok(TypedValue::constant_of(constant, ty));
         }
         match self.values.hold_object(&value, name) {
-            Some(path) => Ok(TypedValue { data: ValueLocation::At(path), ty }),
+            Some(path) => {
+                let is_base = !ty.is_value() && self.types.declared_ty(&inner) != ty;
+                let name_type = if is_base { NameType::Base } else { NameType::Declared };
+                Ok(TypedValue { data: ValueLocation::At(Path { name_type, ..path }), ty })
+            }
             None => Err(Failure::new(
                 ErrorCode::EvaluationFailed,
                 format!("the result of `{name}` cannot be kept: it is a `{}`", self.types.csharp(&ty)),

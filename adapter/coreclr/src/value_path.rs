@@ -94,6 +94,20 @@ pub(crate) struct Path {
     pub(crate) is_dynamic: bool,
     /// It leads into a copy of the named value: assignments use the name.
     pub(crate) is_copy: bool,
+    /// The static type of the name, compared with the type of the object.
+    pub(crate) name_type: NameType,
+}
+
+/// Which type the name of a path has statically.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum NameType {
+    /// That of the variable, field or element at the path.
+    #[default]
+    Declared,
+    /// A base of the object's type.
+    Base,
+    /// The type of the object itself.
+    Actual,
 }
 
 impl Path {
@@ -105,6 +119,7 @@ impl Path {
             tuple: None,
             is_dynamic: false,
             is_copy: false,
+            name_type: NameType::Declared,
         }
     }
 
@@ -112,7 +127,7 @@ impl Path {
         let mut steps = self.steps.clone();
         steps.push(step);
         let (root, is_copy) = (self.root.clone(), self.is_copy);
-        Self { root, steps, name, tuple: None, is_dynamic: false, is_copy }
+        Self { root, steps, name, tuple: None, is_dynamic: false, is_copy, name_type: NameType::Declared }
     }
 
     /// The same for a struct that a call returned: a copy, not the program's own.

@@ -140,14 +140,17 @@ async fn rows(editor: &mut DapClient, frame: &Value) -> anyhow::Result<Vec<Named
             let text = |key: &str| row[key].as_str().unwrap_or_default().to_owned();
             let place = format!("{place}/{}", text("name"));
             let hint = &row["presentationHint"];
-            if hint["lazy"] == true || text("name") == "Static members" {
+            // The getters of one object are called: each returns an object of a more derived type.
+            if hint["lazy"] == true && !place.starts_with("/gallery") || text("name") == "Static members" {
                 continue;
             }
-            if row["variablesReference"] != 0 && depth < 2 {
+            let deepest = if place.starts_with("/gallery") { 4 } else { 2 };
+            if row["variablesReference"] != 0 && depth < deepest {
                 left.push_back((row["variablesReference"].clone(), place.clone(), depth + 1));
             }
             let expression = text("evaluateName");
-            if expression.is_empty() || hint["kind"] == "virtual" || !known.insert(expression.clone()) {
+            let is_value = hint["kind"] != "virtual" && hint["lazy"] != true;
+            if expression.is_empty() || !is_value || !known.insert(expression.clone()) {
                 continue;
             }
             found.push(NamedRow { place, expression, value: text("value") });

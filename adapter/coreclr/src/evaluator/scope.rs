@@ -159,7 +159,7 @@ impl StopContext<'_> {
     }
 
     /// The declared type of the field at the end of a path.
-    fn type_of_field(&self, path: &Path) -> Option<Ty> {
+    pub(crate) fn type_of_field(&self, path: &Path) -> Option<Ty> {
         let (PathSegment::Field { up, token }, before) = path.steps.split_last()? else { return None };
         let of = Path { steps: before.to_vec(), ..path.clone() };
         let holder = bare(&self.fetch(&of).ok()?)?;

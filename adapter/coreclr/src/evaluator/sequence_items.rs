@@ -174,7 +174,7 @@ impl ClrTypeSystem {
     }
 
     /// The item type of a sequence type.
-    pub(super) fn item_of(&self, ty: &Ty) -> Option<Ty> {
+    pub(crate) fn item_of(&self, ty: &Ty) -> Option<Ty> {
         if let Ty::Vector(of) | Ty::Array(of, _) = ty {
             return Some((**of).clone());
         }

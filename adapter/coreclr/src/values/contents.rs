@@ -57,14 +57,18 @@ impl ClrSession {
                 let row = |(name, text)| VariableEntry::new(name, RowContent::Message(text), "data");
                 Ok(page.cut(self.at_stop().type_variables(*thread, *index).into_iter().map(row).collect()))
             }
-            Node::Inside(path, format) => self.rows_inside(path, format, page, site),
+            Node::Inside(path, format) => {
+                let path = self.at_stop().cast_to_actual(path);
+                self.rows_inside(&path, format, page, site)
+            }
             Node::Rest(path, format, from) => {
+                let path = self.at_stop().cast_to_actual(path);
                 let page = VariablesPage {
                     start: from.saturating_add(page.start),
                     filter: Some("indexed"),
                     ..*page
                 };
-                self.rows_inside(path, format, &page, site)
+                self.rows_inside(&path, format, &page, site)
             }
             Node::Raw(path) => {
                 MemberRows::of(self, path, MemberSelection::Shown, site).map(|rows| page.cut(rows))
@@ -224,7 +228,8 @@ impl ClrSession {
             return Ok(Vec::new());
         }
         self.program.values.rooted.set(deep + 1);
-        let rows = self.rows_inside(way, &Format::default(), &EVERYTHING, site);
+        let way = self.at_stop().cast_to_actual(way);
+        let rows = self.rows_inside(&way, &Format::default(), &EVERYTHING, site);
         self.program.values.rooted.set(deep);
         rows
     }

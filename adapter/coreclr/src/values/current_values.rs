@@ -13,12 +13,52 @@ use crate::typed_value::{Constant, TypedValue, ValueLocation};
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
 use crate::types::ty::OBJECT;
-use crate::value_path::{Path, PathRoot, PathSegment};
+use crate::value_path::{NameType, Path, PathRoot, PathSegment};
 
 /// Longest string in computations, UTF-16 units.
 const MAX_TEXT_LEN: u32 = 1 << 24;
 
 impl StopContext<'_> {
+    /// The path with a name of its object's type. The evaluator finds members that only this type has in what
+    /// it can read, but not in the result of a call.
+    pub(crate) fn cast_to_actual(&self, path: &Path) -> Path {
+        let cast = || {
+            let actual = self.types.declared_ty(&bare(&self.fetch(path).ok()?)?);
+            let is_base = match path.name_type {
+                NameType::Actual => false,
+                NameType::Base => true,
+                NameType::Declared if matches!(path.root, PathRoot::Handle(_)) => {
+                    self.type_of_place(path).is_some_and(|ty| !ty.is_value() && *ty.direct() != actual)
+                }
+                NameType::Declared => false,
+            };
+            let name = is_base.then(|| format!("(({}){})", self.types.csharp(&actual), path.name))?;
+            Some(Path { name, name_type: NameType::Actual, ..path.clone() })
+        };
+        cast().unwrap_or_else(|| path.clone())
+    }
+
+    /// The declared type of the field or element at the end of a path.
+    fn type_of_place(&self, path: &Path) -> Option<Ty> {
+        let (PathSegment::Element(_), before) = path.steps.split_last()? else {
+            return self.type_of_field(path);
+        };
+        let array = Path { steps: before.to_vec(), ..path.clone() };
+        match self.types.declared_ty(&bare(&self.fetch(&array).ok()?)?) {
+            Ty::Vector(of) | Ty::Array(of, _) => Some(*of),
+            _ => None,
+        }
+    }
+
+    /// The path of an item with a name of this static type.
+    pub(crate) fn with_name_type(&self, path: Path, ty: &Ty) -> Path {
+        let actual = self.fetch(&path).ok().and_then(|value| bare(&value));
+        let actual = actual.map(|value| self.types.declared_ty(&value));
+        let is_base = !ty.is_value() && actual.is_some_and(|actual| actual != *ty.direct());
+        let name_type = if is_base { NameType::Base } else { NameType::Declared };
+        Path { name_type, ..path }
+    }
+
     /// A value by its path, with its declared type.
     pub(crate) fn val_at(&self, path: Path) -> Result<TypedValue, Failure> {
         let value = match self.fetch(&path) {

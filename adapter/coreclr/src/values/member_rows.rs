@@ -17,7 +17,7 @@ use crate::names::escape_keyword;
 use crate::session::ClrSession;
 use crate::typed_value::{TypedValue, ValueLocation};
 use crate::types::{ClrTypeSystem, Ty};
-use crate::value_path::{Path, PathSegment};
+use crate::value_path::{Path, PathRoot, PathSegment};
 use crate::value_store::{MemberSelection, Node};
 
 /// DebuggerBrowsableState: never, and "its items instead of it".
@@ -226,6 +226,11 @@ impl MemberRows<'_> {
                     _ => RowContent::Here(val, way),
                 },
                 None => RowContent::Lazy(
+                    // It may return an object of a more derived type.
+                    ValueLocation::At(inner) if matches!(inner.root, PathRoot::Handle(_)) => {
+                        let inner = session.at_stop().with_name_type(inner, &val.ty);
+                        RowContent::At(Path { name: way, ..inner })
+                    }
                     Node::Property { of: self.path.clone(), name: info.name.clone(), way: way.clone() },
                     way,
                 ),

@@ -25,16 +25,19 @@ impl ClrSession {
     /// The items of a sequence, which runs to enumerate them.
     pub(super) fn results(&mut self, path: &Path, site: &EvalContext) -> Result<Vec<VariableEntry>, Failure> {
         let val = self.at_stop().val_at(path.clone())?;
+        let is_generic = self.program.types.item_of(&self.at_stop().actual(&val)?).is_some();
+        let cast = if is_generic { "" } else { ".Cast<object>()" };
         let items = self.sequence(&val, MAX_RESULTS + 1, site)?;
         let name = |at: usize| format!("[{at}]");
         let (items, is_cut) = items;
         let rows = items.into_iter().enumerate().map(|(at, item)| {
-            let way = format!("{}.ElementAt({at})", path.name);
+            let way = format!("{}{cast}.ElementAt({at})", path.name);
             let what = match item.path() {
                 Some(inner) => {
                     // The program may have created a list of the items.
                     let is_copy = path.is_copy || !inner.root.is_same(&path.root);
-                    RowContent::At(Path { name: way, is_copy, ..inner.clone() })
+                    let inner = self.at_stop().with_name_type(inner.clone(), &item.ty);
+                    RowContent::At(Path { name: way, is_copy, ..inner })
                 }
                 None => RowContent::Here(item, way),
             };
