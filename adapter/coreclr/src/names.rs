@@ -151,6 +151,22 @@ pub(super) fn spell_generic(name: &str, arguments: &[String]) -> String {
     parts.join(".")
 }
 
+/// A type's text with other texts for its type parameters: `ICollection<int>` for `ICollection<T>`.
+pub(super) fn replace_parameters(text: &str, arguments: &[(String, String)]) -> String {
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let (mut replaced, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(letter) = rest.chars().next() {
+        let end = rest.find(|other| is_part(other) != is_part(letter)).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        // A name after a dot belongs to a namespace or to another type.
+        let is_free = !replaced.ends_with('.') && !after.starts_with('.');
+        let argument = arguments.iter().find(|(name, _)| is_free && name == word);
+        replaced.push_str(argument.map_or(word, |(_, argument)| argument));
+        rest = after;
+    }
+    replaced
+}
+
 /// The keyword of a primitive.
 pub(super) fn keyword(kind: u32) -> Option<&'static str> {
     Some(match kind {
@@ -186,6 +202,18 @@ mod tests {
         assert_eq!(super::without_arity(&generic), "Shop.Cart");
         assert_eq!(super::spell_generic(&generic, &["int".into()]), "Shop.Cart<int>");
         assert_eq!(super::spell_generic(&cart, &[]), "Cart");
+    }
+
+    #[test]
+    fn type_parameters_of_an_interface_are_replaced() {
+        let arguments = [("T".to_owned(), "int".to_owned()), ("TKey".into(), "List<T>".into())];
+        for (text, expected) in [
+            ("System.Collections.Generic.ICollection<T>", "System.Collections.Generic.ICollection<int>"),
+            ("IMap<TKey,Pair<T, T[]>>", "IMap<List<T>,Pair<int, int[]>>"),
+            ("T.IThing<Ts, My.T>", "T.IThing<Ts, My.T>"),
+        ] {
+            assert_eq!(super::replace_parameters(text, &arguments), expected);
+        }
     }
 
     #[test]

@@ -228,9 +228,14 @@ impl ClrSession {
             false => format!("({}){}", self.program.types.csharp(ty), path.name),
         };
         match self.wrap_object(&proxy, path, ty, site) {
-            Ok(made) => made.path().map(|made| Path {
-                name: format!("new {}({argument})", self.program.types.csharp(&proxy)),
-                ..made.clone()
+            Ok(made) => made.path().map(|made| {
+                let spelled = self.program.types.csharp(&proxy);
+                let name = match spelled.contains('@') {
+                    // F#'s compiler writes this proxy: it has the object's own members.
+                    true => format!("({argument})"),
+                    false => format!("new {spelled}({argument})"),
+                };
+                Path { name, ..made.clone() }
             }),
             Err(failure) => {
                 tracing::debug!(%failure, proxy = full, "no proxy could be made");

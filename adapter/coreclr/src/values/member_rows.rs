@@ -13,7 +13,7 @@ use super::rows::{RowContent, VariableEntry};
 use super::tuples::tuple_names;
 use crate::bare_value::bare;
 use crate::func_eval::EvalContext;
-use crate::names::escape_keyword;
+use crate::names::{escape_keyword, replace_parameters};
 use crate::session::ClrSession;
 use crate::typed_value::{TypedValue, ValueLocation};
 use crate::types::{ClrTypeSystem, Ty};
@@ -202,7 +202,11 @@ impl MemberRows<'_> {
             }
             // An explicit implementation is accessed through its interface.
             let short = info.name.rsplit('.').next().unwrap_or(&info.name).to_owned();
-            let explicit = info.name.rsplit_once('.').map(|(interface, _)| interface.to_owned());
+            let explicit = info.name.rsplit_once('.').map(|(interface, _)| {
+                let parameters = metadata.generic_parameters(token);
+                let texts = owner.arguments().iter().map(|argument| session.program.types.csharp(argument));
+                replace_parameters(interface, &parameters.into_iter().zip(texts).collect::<Vec<_>>())
+            });
             let way = match &explicit {
                 Some(interface) => format!("(({interface}){}).{short}", self.path.name),
                 None => format!("{}.{short}", self.path.name),
@@ -222,15 +226,15 @@ impl MemberRows<'_> {
             }
             let what = match known {
                 Some(val) => match val.data {
-                    ValueLocation::At(inner) => RowContent::At(Path { name: way, ..inner }),
-                    _ => RowContent::Here(val, way),
-                },
-                None => RowContent::Lazy(
                     // It may return an object of a more derived type.
                     ValueLocation::At(inner) if matches!(inner.root, PathRoot::Handle(_)) => {
                         let inner = session.at_stop().with_name_type(inner, &val.ty);
                         RowContent::At(Path { name: way, ..inner })
                     }
+                    ValueLocation::At(inner) => RowContent::At(Path { name: way, ..inner }),
+                    _ => RowContent::Here(val, way),
+                },
+                None => RowContent::Lazy(
                     Node::Property { of: self.path.clone(), name: info.name.clone(), way: way.clone() },
                     way,
                 ),

@@ -311,6 +311,9 @@ fn is_speakable(way: &str) -> bool {
             (Some(end), _) if letter == end => quote = None,
             (Some(_), _) => {}
             (None, '"' | '\'') => quote = Some(letter),
+            // F# writes it inside names, and Visual Basic begins those of static locals with a dollar.
+            (None, '@') if before.is_alphanumeric() || before == '_' => return false,
+            (None, '$') if before == '.' && !way.starts_with('$') => return false,
             (None, '<') if matches!(before, '.' | '(' | '<') && letters.peek() != Some(&' ') => return false,
             (None, _) => {}
         }
@@ -347,10 +350,22 @@ mod tests {
             "(a < b)",
             "List<Box<int>>.Count",
             "((T<U>)x).y",
+            "x.@class",
+            "new Proxy(@this).Items",
+            "$exception.Message",
+            "$\"{x}\"",
         ] {
             assert!(is_speakable(way), "{way}");
         }
-        for way in ["<Run>d__0.x", "Program.<Run>d__0", "Box<Program.<Run>d__0>", "((<>c)x).y", "Box<<>c>"] {
+        for way in [
+            "<Run>d__0.x",
+            "Program.<Run>d__0",
+            "Box<Program.<Run>d__0>",
+            "((<>c)x).y",
+            "Box<<>c>",
+            "main@14.x",
+            "this.$STATIC$Run$1$calls",
+        ] {
             assert!(!is_speakable(way), "{way}");
         }
     }
