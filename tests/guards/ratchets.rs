@@ -86,7 +86,7 @@ const SPREAD_TYPES: &[(&str, usize)] = &[
     ("Pdb", 6),
     ("SourceLocator", 4),
     ("State", 15),
-    ("StopContext", 25),
+    ("StopContext", 24),
     ("ValueStore", 8),
 ];
 

@@ -28,6 +28,7 @@ mod request;
 mod scope;
 mod sequence_items;
 mod statics;
+mod shown_values;
 mod type_objects;
 
 use tandem_csharp::constant::width;

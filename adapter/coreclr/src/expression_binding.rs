@@ -9,6 +9,7 @@ use tandem_wire::{ErrorCode, Failure};
 
 use super::expression_syntax::failed;
 use super::func_eval::EvalContext;
+use super::typed_value::TypedValue;
 use super::types::Ty;
 use super::value_path::{Path, PathRoot};
 
@@ -49,6 +50,15 @@ impl AllowedEffects {
                 .quiet(),
         }
     }
+}
+
+/// The target of an assignment by a client.
+#[derive(Clone, Copy)]
+pub(crate) enum ClientTarget<'a> {
+    /// The place of a row's value.
+    Place(&'a TypedValue),
+    /// The expression for the place.
+    Expression(&'a str),
 }
 
 /// An expression and the context of its evaluation.

@@ -10,7 +10,9 @@ use tandem_wire::Failure;
 use tandem_wire::types::{self, ExpressionErrorData};
 
 use super::evaluation::ExpressionEvaluation;
-use crate::expression_binding::{BindContext, EvaluationRequest, PreparedExpression, ResolvedScope};
+use crate::expression_binding::{
+    AllowedEffects, BindContext, EvaluationRequest, PreparedExpression, ResolvedScope,
+};
 use crate::expression_syntax::{diagnostic_failure, units};
 use crate::frame_numbers::FIRST_AWAITING_FRAME;
 use crate::func_eval::EvalContext;
@@ -97,6 +99,17 @@ impl ClrSession {
         let bound = bind(&expr, &sight.scope, expected, &evaluation);
         let prepared = with_meaning(bound, sight, request.text)?;
         Ok(PreparedExpression { is_primary: expr.is_primary(), ..prepared })
+    }
+
+    /// The static type of an expression, which does not run.
+    pub(super) fn type_of(&mut self, text: &str, site: &EvalContext) -> Option<Ty> {
+        let sight = self.at_stop().scope_at(site, text).ok()?;
+        let allowed = AllowedEffects::Everything;
+        let request = EvaluationRequest { text, site, allowed, place: None, about: None };
+        match self.parse_and_bind(request, sight, None).ok()?.meaning {
+            Meaning::Value(typed) => Some(typed.ty),
+            _ => None,
+        }
     }
 }
 

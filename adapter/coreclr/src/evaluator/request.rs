@@ -14,14 +14,15 @@ use tandem_wire::types::{
 use super::evaluation::ExpressionEvaluation;
 use super::method_calls::with_call_name;
 use super::prepared_expression::{PrepareFailure, in_value, with_meaning};
+use super::shown_values::assign_shown;
 use super::{Constant, Format, TypedValue, ValueLocation, failed};
-use crate::expression_binding::{AllowedEffects, EvaluationRequest, PreparedExpression, ResolvedScope};
+use crate::expression_binding::{
+    AllowedEffects, ClientTarget, EvaluationRequest, PreparedExpression, ResolvedScope,
+};
 use crate::expression_syntax::diagnostic_failure;
-use crate::frame_numbers::{FIRST_LABEL_FRAME, is_alive};
 use crate::func_eval::{CALL_TIMEOUT, EvalContext};
 use crate::memory;
 use crate::session::ClrSession;
-use crate::stop_context::StopContext;
 use crate::types::Ty;
 use crate::value_path::Path;
 use crate::value_store::Node;
@@ -280,8 +281,25 @@ impl ClrSession {
         }
     }
 
+    /// Assigns a value that may be in the form of a row.
+    pub(crate) fn assign_shown(
+        &mut self,
+        target: ClientTarget<'_>,
+        new: &str,
+        site: &EvalContext,
+    ) -> Result<TypedValue, Failure> {
+        let assign = |session: &mut Self, new: &str| match target {
+            ClientTarget::Place(place) => session.assign(place, new, site),
+            ClientTarget::Expression(text) => session.assign_expression(text, new, site),
+        };
+        assign_shown(self, new, assign, |session| match target {
+            ClientTarget::Place(place) => Some(place.ty.clone()),
+            ClientTarget::Expression(text) => session.type_of(text.trim(), site),
+        })
+    }
+
     /// Assigns the value of one expression to another.
-    pub(crate) fn assign_expression(
+    fn assign_expression(
         &mut self,
         target: &str,
         new: &str,
@@ -314,12 +332,7 @@ impl ClrSession {
     }
 
     /// Writes the value of an expression to a place.
-    pub(crate) fn assign(
-        &mut self,
-        place: &TypedValue,
-        new: &str,
-        site: &EvalContext,
-    ) -> Result<TypedValue, Failure> {
+    fn assign(&mut self, place: &TypedValue, new: &str, site: &EvalContext) -> Result<TypedValue, Failure> {
         let new = new.trim();
         let sight = self.at_stop().scope_at(site, new)?;
         let expected = if matches!(place.ty, Ty::Other | Ty::Null) { None } else { Some(&place.ty) };
@@ -370,22 +383,6 @@ impl ClrSession {
         match self.outcome(text, site, AllowedEffects::Everything)? {
             ExpressionResult::Value(val) => Ok(val),
             _ => Err(failed(format!("`{}` has no value", text.trim()))),
-        }
-    }
-}
-
-impl StopContext<'_> {
-    /// The thread and frame of a request: `frameId`, else the top of the stop's thread.
-    pub(crate) fn requested_frame(&self, arguments: &Value) -> Result<(u32, usize), Failure> {
-        match &arguments["frameId"] {
-            Value::Null => Ok((self.debuggee.thread_of(&Value::Null)?, 0)),
-            id => {
-                let known = id.as_i64().and_then(|id| self.values.references.frame_of(id));
-                known.map_or(Ok(()), |(_, frame)| is_alive(frame))?;
-                known
-                    .filter(|(_, frame)| *frame < FIRST_LABEL_FRAME)
-                    .ok_or_else(|| Failure::invalid(format!("there is no frame {id}")))
-            }
         }
     }
 }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use clr_metadata::imports::Imports;
 use clr_metadata::metadata::Metadata;
 use clr_metadata::signature::Signature;
+use serde_json::Value;
 use tandem_csharp::bind::{Caller, UsingDirectives, Variable};
 use tandem_wire::Failure;
 
@@ -13,6 +14,7 @@ use super::ValueLocation;
 use super::read_only_locals::MethodVariables;
 use crate::bare_value::bare;
 use crate::expression_binding::ResolvedScope;
+use crate::frame_numbers::{FIRST_LABEL_FRAME, is_alive};
 use crate::func_eval::EvalContext;
 use crate::methods::find_source_name;
 use crate::modules::LoadedModule;
@@ -23,6 +25,20 @@ use crate::types::members::is_readonly_method;
 use crate::value_path::{Path, PathRoot, PathSegment};
 
 impl StopContext<'_> {
+    /// The thread and frame of a request: `frameId`, else the top of the stop's thread.
+    pub(crate) fn requested_frame(&self, arguments: &Value) -> Result<(u32, usize), Failure> {
+        match &arguments["frameId"] {
+            Value::Null => Ok((self.debuggee.thread_of(&Value::Null)?, 0)),
+            id => {
+                let known = id.as_i64().and_then(|id| self.values.references.frame_of(id));
+                known.map_or(Ok(()), |(_, frame)| is_alive(frame))?;
+                known
+                    .filter(|(_, frame)| *frame < FIRST_LABEL_FRAME)
+                    .ok_or_else(|| Failure::invalid(format!("there is no frame {id}")))
+            }
+        }
+    }
+
     /// The class whose method a frame runs, as in the source: not a closure or state machine inside it.
     pub(crate) fn class_at(&self, thread: u32, frame: usize) -> Option<Ty> {
         let (loaded, method, arguments) = self.code_at(thread, frame)?;

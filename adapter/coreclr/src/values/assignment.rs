@@ -10,6 +10,7 @@ use super::formatted_value::FormattedValue;
 use super::rows::{EVERYTHING, RowContent, VariableEntry, VariablesPage};
 use super::variables::wants_hex;
 use crate::bare_value::bare;
+use crate::expression_binding::ClientTarget;
 use crate::func_eval::{CALL_TIMEOUT, EvalContext};
 use crate::session::ClrSession;
 use crate::typed_value::{Format, TypedValue, ValueLocation};
@@ -66,7 +67,7 @@ impl ClrSession {
             Some(RowContent::At(path)) => {
                 self.require_own_item(&name, &path, &site)?;
                 let place = self.at_stop().val_at(path)?;
-                let value = self.assign(&place, &new, &site)?;
+                let value = self.assign_shown(ClientTarget::Place(&place), &new, &site)?;
                 return self.set_body(&value, &place, arguments, &site);
             }
             Some(RowContent::Here(_, way) | RowContent::Lazy(_, way)) if way.contains(UNNAMED) => {
@@ -78,7 +79,7 @@ impl ClrSession {
                 return Err(Failure::invalid(format!("there is no variable `{name}` to set")));
             }
         };
-        let value = self.assign_expression(&way, &new, &site)?;
+        let value = self.assign_shown(ClientTarget::Expression(&way), &new, &site)?;
         self.set_body(&value, &value, arguments, &site)
     }
 
@@ -87,7 +88,7 @@ impl ClrSession {
         let (thread, frame) = self.at_stop().requested_frame(arguments)?;
         let site = EvalContext { thread, frame, runs: true, limit: CALL_TIMEOUT };
         let (expression, _) = Format::split(&expression);
-        let value = self.assign_expression(expression, &new, &site)?;
+        let value = self.assign_shown(ClientTarget::Expression(expression), &new, &site)?;
         self.set_body(&value, &value, arguments, &site)
     }
 
