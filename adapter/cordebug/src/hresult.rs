@@ -43,6 +43,8 @@ hresults! {
     E_FAIL = 0x8000_4005 "the runtime failed without a reason";
     E_INVALIDARG = 0x8007_0057 "the runtime does not accept an argument";
     E_ACCESSDENIED = 0x8007_0005 "access to the process was denied";
+    ERROR_PARTIAL_COPY = 0x8007_012b "only a part of the memory can be read";
+    ERROR_INVALID_ADDRESS = 0x8007_01e7 "the memory is read-only or not mapped";
     CORDBG_E_UNRECOVERABLE_ERROR = 0x8013_1300 "the debugging services of the runtime failed";
     CORDBG_E_PROCESS_TERMINATED = 0x8013_1301 "the process has ended";
     CORDBG_E_PROCESS_NOT_SYNCHRONIZED = 0x8013_1302 "the process runs; it must be stopped for this";
