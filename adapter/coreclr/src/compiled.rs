@@ -56,7 +56,7 @@ impl Compiler {
                 Some(CompileResult::Refused(diagnostics)) => {
                     return Err(CompiledFailure::Diagnostics(diagnostics));
                 }
-                Some(CompileResult::Failed(why)) => return Err(failed(why).into()),
+                Some(CompileResult::Failed(why)) => return Err(CompiledFailure::Refused(failed(why))),
                 None => self.compile(session, site, &frame, text)?,
             };
         call(session, site, &frame, (&loaded, &code), shown).map_err(CompiledFailure::Failed)
@@ -109,7 +109,7 @@ impl Compiler {
             }
             CompilerResponse::Refusal(why) => {
                 keep(self, CompileResult::Failed(why.clone()));
-                Err(failed(why).into())
+                Err(CompiledFailure::Refused(failed(why)))
             }
             CompilerResponse::Library(_) => {
                 Err(self.connection.drop_process("its answer does not match the request").into())

@@ -18,7 +18,9 @@ pub(crate) enum CompiledFailure {
     Unavailable(Unavailable),
     /// The compiler has rejected the expression with these errors.
     Diagnostics(Vec<CSharpDiagnostic>),
-    /// It was refused, failed, or took too long.
+    /// The compiler's process does not compile it.
+    Refused(Failure),
+    /// It failed, or took too long.
     Failed(Failure),
 }
 
@@ -36,7 +38,7 @@ impl CompiledFailure {
                 why.explain(Failure::new(ErrorCode::EvaluationFailed, format!("`{text}` is not understood")))
             }
             Self::Diagnostics(diagnostics) => diagnostics::failure(text, &diagnostics),
-            Self::Failed(failure) => failure,
+            Self::Refused(failure) | Self::Failed(failure) => failure,
         }
     }
 }

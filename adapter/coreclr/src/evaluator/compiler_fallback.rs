@@ -71,7 +71,8 @@ impl ClrSession {
         }
         match self.evaluate_by_compiler(request) {
             Ok(outcome) => Some(Ok(outcome)),
-            Err(CompiledFailure::Unavailable(_)) => None,
+            // Nothing ran: Tandem evaluates lambdas that use `base`.
+            Err(CompiledFailure::Unavailable(_) | CompiledFailure::Refused(_)) => None,
             Err(CompiledFailure::Diagnostics(diagnostics)) if diagnostics.iter().any(is_missing) => None,
             Err(no) => Some(Err(no.into_failure(request.text))),
         }
@@ -115,6 +116,7 @@ impl ClrSession {
         }
         self.evaluate_by_compiler(request).map_err(|no| match no {
             CompiledFailure::Failed(other) if other.code == ErrorCode::Cancelled => other,
+            CompiledFailure::Refused(refusal) => refusal,
             _ => failure,
         })
     }
