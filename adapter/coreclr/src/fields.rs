@@ -17,6 +17,8 @@ use crate::value_path::PathSegment;
 pub(crate) const MAX_BASE_DEPTH: usize = 64;
 /// Longest text that is read from a field, UTF-16 units.
 const MAX_TEXT_LEN: u32 = 4096;
+/// Most exceptions of a chain that a failure names.
+const MAX_CHAIN_LEN: usize = 4;
 
 /// A field of an object, declared in its class or a base.
 pub(crate) struct InstanceField {
@@ -104,6 +106,18 @@ impl ClrTypeSystem {
     /// The type of the current value, as C# spells it.
     pub(crate) fn type_of(&self, value: &ClrValue) -> String {
         self.csharp(&self.actual_ty(value))
+    }
+
+    /// An exception and its inner ones, with their messages: a static constructor's says nothing itself.
+    pub(crate) fn exception_chain(&self, thrown: &ClrValue) -> String {
+        let inner = |of: &ClrValue| bare(&self.field_named(of, "_innerException")?);
+        let chain = std::iter::successors(bare(thrown), inner).take(MAX_CHAIN_LEN);
+        let text = |of: ClrValue| match self.text_field(&of, "_message") {
+            Some(message) => format!("{}: {message}", self.type_of(&of)),
+            None => self.type_of(&of),
+        };
+        let texts: Vec<String> = chain.map(text).collect();
+        texts.join(", because of ")
     }
 }
 

@@ -50,6 +50,7 @@ async fn evaluations_that_throw_say_what_was_thrown(runtime: Runtime) -> anyhow:
         ("thrower.Bad", "`thrower.Bad` threw System.InvalidOperationException: from a getter"),
         ("\"\" + thrower", "`thrower.ToString()` threw System.InvalidOperationException: from ToString"),
         ("int.Parse(\"x\")", "threw System.FormatException"),
+        ("new Unready().Own", "'Unready' threw an exception., because of System.FormatException: "),
     ] {
         let (code, text) = message(&mut editor, &frame, expression).await?;
         assert!(code == "EVALUATION_FAILED" && text.contains(expected), "{expression}: {code} {text}");

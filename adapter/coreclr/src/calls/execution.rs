@@ -74,15 +74,11 @@ impl ClrSession {
         match self.finish(&call, with_others)? {
             CallOutcome::Value(value) => Ok(value),
             CallOutcome::Threw(thrown) => {
-                let (name, message) = match &thrown {
-                    Some(thrown) => (
-                        self.program.types.type_of(thrown),
-                        self.program.types.text_field(thrown, "_message"),
-                    ),
-                    None => ("an exception".into(), None),
+                let name = match &thrown {
+                    Some(thrown) => self.program.types.exception_chain(thrown),
+                    None => "an exception".into(),
                 };
-                let message = message.map_or(String::new(), |message| format!(": {message}"));
-                Err(Failure::new(ErrorCode::EvaluationFailed, format!("`{what}` threw {name}{message}")))
+                Err(Failure::new(ErrorCode::EvaluationFailed, format!("`{what}` threw {name}")))
             }
         }
     }
