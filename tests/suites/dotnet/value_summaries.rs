@@ -284,12 +284,21 @@ async fn spans_and_fixed_buffers_open_to_their_elements(runtime: Runtime) -> any
         ("buffered.Numbers", "Length = 4", &[("[0]", "0"), ("[1]", "0"), ("[2]", "7"), ("[3]", "0")]),
         ("buffered.Letters", "Length = 3", &[("[0]", "120 'x'"), ("[1]", "0 '\\0'"), ("[2]", "0 '\\0'")]),
         ("buffered.None", "Length = 1", &[("[0]", "false")]),
+        ("(&buffered)->Letters", "Length = 3", &[("[0]", "120 'x'"), ("[1]", "0 '\\0'"), ("[2]", "0 '\\0'")]),
         ("*spot", "{Point}", &[("X", "8"), ("Y", "0")]),
     ] {
         opens(&mut editor, &frame, (of, text), items).await?;
     }
-    let arguments = json!({ "expression": "buffered.Numbers[4]", "frameId": frame });
-    assert_eq!(editor.refused("evaluate", arguments).await?, "EVALUATION_FAILED");
+    for outside in ["buffered.Numbers[4]", "(&buffered)->Numbers[4]", "(&buffered)->Numbers[-1]"] {
+        let arguments = json!({ "expression": outside, "frameId": frame });
+        assert_eq!(editor.refused("evaluate", arguments).await?, "EVALUATION_FAILED");
+    }
+    for (expression, expected) in
+        [("(&buffered)->Numbers[2]", "7"), ("(&buffered)->Numbers[1] = 5", "5"), ("buffered.Numbers[1]", "5")]
+    {
+        let arguments = json!({ "expression": expression, "frameId": frame });
+        assert_eq!(editor.ok("evaluate", arguments).await?["result"], expected, "{expression}");
+    }
     editor.finish().await
 }
 

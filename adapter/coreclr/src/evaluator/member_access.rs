@@ -285,6 +285,9 @@ impl StopContext<'_> {
             return self.read_pointee(of, to, *index, self.pointee_size(of, to));
         }
         let Some(path) = of.path() else { return Err(failed("this has no elements")) };
+        if let (Some(at), [index]) = (path.memory(), indexes) {
+            return self.inline_element_in_memory((at, &of.ty), *index, &path.name);
+        }
         let value = self.fetch(path)?;
         let inner = bare(&value).ok_or_else(|| {
             failed(format!("NullReferenceException: `{}` is null, so it has no elements", path.name))

@@ -86,7 +86,7 @@ impl StopContext<'_> {
         if let Some(inner) = self.types.nullable(of) {
             return self.nullable_in_memory(at, (of, &inner), name);
         }
-        if !of.is_value() || self.types.inline_elements_in(of).is_some() {
+        if !of.is_value() {
             return Err(failed(format!("`{name}` {UNREADABLE}")));
         }
         Ok(val)
@@ -218,6 +218,23 @@ impl StopContext<'_> {
         }
         let at = MemoryLocation::Within(path.clone().into(), elements.offset_of(at));
         self.value_in_memory(&at, &elements.of, &name)
+    }
+
+    /// The same of one in memory.
+    pub(super) fn inline_element_in_memory(
+        &self,
+        (at, ty): (&MemoryLocation, &Ty),
+        index: i64,
+        name: &str,
+    ) -> Result<TypedValue, Failure> {
+        let unread = || failed(format!("`{name}` {UNREADABLE}"));
+        let elements = self.types.inline_elements_in(ty).ok_or_else(unread)?;
+        let of = elements.of.with(ty.arguments(), &[]);
+        let (count, size) = elements.count.zip(self.types.element_size(&of)).ok_or_else(unread)?;
+        let position = u64::try_from(index).ok().filter(|position| *position < u64::from(count));
+        let outside = || failed(format!("`{name}` has {count} elements, none of them {index}"));
+        let offset = position.ok_or_else(outside)?.saturating_mul(size);
+        self.value_in_memory(&at.after(offset), &of, &format!("{name}[{index}]"))
     }
 
     /// The object of a reference in memory.
