@@ -8,12 +8,13 @@
 //! [`getters`], [`statics`] and [`memory`], [`method_calls`] and [`base_calls`], [`object_creation`] and
 //! [`marshal_in`] (values into the program), [`read_only_locals`], [`type_objects`], [`sequence_items`] and
 //! [`key_operations`] (items, and the program's own order); [`object_context`] (for the rows of the variables
-//! view), [`completions`].
+//! view), [`shown_values`] (their texts as new values), [`expression_hints`], [`completions`].
 
 mod base_calls;
 mod compiler_fallback;
 mod completions;
 mod evaluation;
+mod expression_hints;
 mod getters;
 mod key_operations;
 mod marshal_in;
@@ -27,8 +28,8 @@ mod read_only_locals;
 mod request;
 mod scope;
 mod sequence_items;
-mod statics;
 mod shown_values;
+mod statics;
 mod type_objects;
 
 use tandem_csharp::constant::width;

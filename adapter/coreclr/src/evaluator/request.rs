@@ -12,6 +12,7 @@ use tandem_wire::types::{
 };
 
 use super::evaluation::ExpressionEvaluation;
+use super::expression_hints::with_hint;
 use super::method_calls::with_call_name;
 use super::prepared_expression::{PrepareFailure, in_value, with_meaning};
 use super::shown_values::assign_shown;
@@ -70,10 +71,10 @@ impl ClrSession {
         site: &EvalContext,
         allowed: AllowedEffects,
     ) -> Result<ExpressionResult, Failure> {
-        let place = self.at_stop().place_of(site);
-        let text = text.trim();
+        let (text, place) = (text.trim(), self.at_stop().place_of(site));
         let request = EvaluationRequest { text, site, allowed, place: place.as_ref(), about: None };
-        self.evaluate_request(request, &|session| session.at_stop().scope_at(site, text))
+        let found = self.evaluate_request(request, &|session| session.at_stop().scope_at(site, text));
+        found.map_err(|failure| with_hint(self.at_stop(), failure, text, site))
     }
 
     /// Evaluates an expression; `resolve_scope` finds the names in scope, if they are not cached.
