@@ -45,6 +45,13 @@ async fn variables_of_lambdas_have_their_names(runtime: Runtime) -> anyhow::Resu
     let seen = variables(&mut editor, &frame).await?;
     assert_eq!(seen, ["this = {basic.Counter}", "by = 2", "x = 1", "own = 13"]);
     assert_eq!(evaluate_expression(&mut editor, &frame, "total + by").await?, "12");
+    // The namespaces that people expect are imported: the error is about what follows.
+    let nope = "! CS1061: 'string' does not contain a definition for 'Nope'";
+    editor.check_results(&frame, &[("new[] { \"a\" }.First().Nope", nope)]).await?;
+    let wrong = json!({ "expression": "total Is Nothing", "frameId": frame["id"] });
+    let refused = editor.ask("evaluate", wrong).await?;
+    let hint = &refused.body["error"]["variables"]["hint"];
+    assert_eq!(*hint, "write the expression in C#, also in Visual Basic code", "{}", refused.body);
     editor.finish().await?;
     let (mut editor, frame) = launch_to_stop(runtime, "nested").await?;
     let seen = variables(&mut editor, &frame).await?;

@@ -91,12 +91,15 @@ namespace Tandem.Compiler
                 var findings = new List<Finding>();
                 var emitted = new Expression(frame, references, attempt).Compile(findings);
                 if (emitted != null) return Success(emitted);
-                if (first == null || IsNewer(first)) first = findings;
+                if (first == null || IsNewer(first) || attempt.Usual && attempt.IgnoresAccess && Start(findings) > Start(first)) first = findings;
                 if (!attempt.Otherwise(findings)) break;
                 if (!attempt.IgnoresAccess) frame = Read(true);
             }
             return Found(frame.Explained(first));
         }
+
+        /// Where the first of them is: more namespaces may have solved those before it.
+        static int Start(List<Finding> findings) => findings.Select(finding => finding.Start).DefaultIfEmpty(-1).Min();
 
         static bool IsNewer(List<Finding> findings) => findings.Any(Attempt.IsOfLanguage);
 
