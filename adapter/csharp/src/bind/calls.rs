@@ -42,10 +42,10 @@ impl Binder<'_> {
 
     /// Binds the callee: methods are preferred to a property of that name, as in `list.Count()`.
     fn callee(&mut self, of: &Expr) -> Bind<Classification> {
-        let (inner, name) = match &of.kind {
-            ExprKind::Member(inner, name) => (inner, name),
-            _ => return self.part(of),
-        };
+        if let ExprKind::Name(name) = &of.kind {
+            return self.called_name(name);
+        }
+        let ExprKind::Member(inner, name) = &of.kind else { return self.part(of) };
         let target = self.part(inner)?;
         let found = self.member_of_part(target.clone(), inner, name, of.span)?;
         match (&found, target) {

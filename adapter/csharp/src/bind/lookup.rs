@@ -30,6 +30,48 @@ impl Binder<'_> {
         }
     }
 
+    /// The meaning of a name that is called. In Visual Basic, the variable for the result of a function has
+    /// the function's name.
+    pub(super) fn called_name(&mut self, name: &SimpleName) -> Bind<Classification> {
+        let found = self.simple_name(name)?;
+        if let Classification::Value(value) = &found
+            && self.is_uncallable(value)
+            && let Some(group @ Classification::Group(_)) = self.member_around(&name.text, &[], name.span)?
+        {
+            return Ok(group);
+        }
+        Ok(found)
+    }
+
+    /// Whether neither a value nor its object is a delegate.
+    fn is_uncallable(&self, value: &Typed) -> bool {
+        let is_delegate = |ty: &Ty| *ty == Ty::Other || self.types.is_delegate(ty);
+        !is_delegate(&value.ty) && !self.narrow(value).is_some_and(|narrow| is_delegate(&narrow.ty))
+    }
+
+    /// The member of `this` or of the classes around the code that a name means.
+    pub(super) fn member_around(
+        &mut self,
+        name: &str,
+        types: &[Ty],
+        span: Span,
+    ) -> Bind<Option<Classification>> {
+        if let Some(this) = self.scope.this.clone() {
+            let this = Typed::new(TypedKind::This, this, span);
+            if let Some(part) = self.own_member(&this, name, types, span)? {
+                return Ok(Some(part));
+            }
+        }
+        let mut around = self.scope.class.clone();
+        while let Some(class) = around {
+            if let Some(part) = self.static_member(&class, name, types, span)? {
+                return Ok(Some(part));
+            }
+            around = self.enclosing(&class);
+        }
+        Ok(None)
+    }
+
     /// The meaning of a name; `None` if nothing has this name.
     fn lookup_name(&mut self, name: &SimpleName, types: &[Ty]) -> Bind<Option<Classification>> {
         let (text, span) = (&name.text, name.span);
@@ -38,18 +80,8 @@ impl Binder<'_> {
         {
             return Ok(Some(Classification::Value(variable)));
         }
-        if let Some(this) = self.scope.this.clone() {
-            let this = Typed::new(TypedKind::This, this, span);
-            if let Some(part) = self.own_member(&this, text, types, span)? {
-                return Ok(Some(part));
-            }
-        }
-        let mut around = self.scope.class.clone();
-        while let Some(class) = around {
-            if let Some(part) = self.static_member(&class, text, types, span)? {
-                return Ok(Some(part));
-            }
-            around = self.enclosing(&class);
+        if let Some(part) = self.member_around(text, types, span)? {
+            return Ok(Some(part));
         }
         if name.arity() == 0
             && let Some((_, ty)) = self.scope.type_parameters.iter().find(|(own, _)| *own == **text)

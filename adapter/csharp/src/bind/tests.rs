@@ -827,6 +827,22 @@ fn internals_of_another_assembly_hide_no_type_of_their_name() {
 }
 
 #[test]
+fn a_call_means_the_method_around_a_variable_that_cannot_be_called() {
+    let world = FakeTypes::new();
+    let scope = world.scope_of(&[("Add", "int")], Some("Calls"), false);
+    for (text, expected) in [
+        ("Add(1) + Add", "int"),
+        ("Add", "int"),
+        ("F(1)", "string"),
+        ("Add.Nope", "CS1061"),
+        ("Add()", "CS1501"),
+    ] {
+        let bound = bind(&parse(text).unwrap(), &scope, None, &world);
+        assert_eq!(shown(&world, &bound), expected, "{text}");
+    }
+}
+
+#[test]
 fn a_namespace_has_its_last_names_in_those_around_it() {
     let linq = ("Linq.Enumerable.Range(0, 1).First()", "int");
     check_in(Some("Exception"), &[linq, ("new Collections.Generic.List<int>().Count", "int")]);
