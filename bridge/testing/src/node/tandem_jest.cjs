@@ -12,7 +12,9 @@ for (const name of ["jest-cli", "@jest/core", "jest-config"]) {
     // This version of jest has no such package.
   }
 }
-const circus = require(require.resolve("jest-circus/runner", { paths }));
+const loaded = require(require.resolve("jest-circus/runner", { paths }));
+// In jest 30 and newer, the runner is the default export of its module.
+const circus = loaded.default ?? loaded;
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 function getTitles(test) {
