@@ -10,7 +10,15 @@ const file = path.resolve(process.argv[1]);
 const { isSelected, isNeeded } = readSelection(file);
 // Ids of tests that have not begun. Unused if an option of Node excludes tests.
 const pendingIds = new Set();
-const excludesTests = [...process.execArgv, ...(process.env.NODE_OPTIONS ?? "").split(" ")].some((option) => option.startsWith("--test-name-pattern") || option.startsWith("--test-skip-pattern") || option === "--test-only");
+const nodeOptions = [...process.execArgv, ...(process.env.NODE_OPTIONS ?? "").split(" ")];
+const excludesTests = nodeOptions.some((option) => option.startsWith("--test-name-pattern") || option.startsWith("--test-skip-pattern") || option === "--test-only");
+
+// Without `--test-only`, `node --test` ignores `only`. A file that runs by itself does not.
+function combineOptions(options, mode) {
+  const all = { ...options, ...mode };
+  if (!nodeOptions.includes("--test-only")) delete all.only;
+  return all;
+}
 
 function parseArguments(args) {
   const fn = args.find((arg) => typeof arg === "function");
@@ -33,9 +41,9 @@ function wrapSuite(mode) {
     const outer = suites.getStore() ?? { titles: [] };
     // Do not run the body of a suite without selected tests.
     if (!isNeeded([...outer.titles, name])) return Promise.resolve();
-    const inner = { titles: [...outer.titles, name], reason: outer.reason ?? getSkipReason({ ...options, ...mode }) };
+    const inner = { titles: [...outer.titles, name], reason: outer.reason ?? getSkipReason(combineOptions(options, mode)) };
     const body = fn && copyLength(fn, function (...more) { return suites.run(inner, () => fn.apply(this, more)); });
-    if (!isListing) return nodeTest.describe(name, { ...options, ...mode }, body);
+    if (!isListing) return nodeTest.describe(name, combineOptions(options, mode), body);
     return Promise.resolve(body?.({ name, signal: new AbortController().signal }));
   };
 }
@@ -51,13 +59,13 @@ function wrapTest(mode) {
     const testId = createId(file, titles);
     if (isListing) {
       report("test", { id: testId, name: titles.join(" > "), class: outer.titles.join(" > "), file, ...locateCaller(),
-        skipped: outer.reason ?? getSkipReason({ ...options, ...mode }) });
+        skipped: outer.reason ?? getSkipReason(combineOptions(options, mode)) });
       return Promise.resolve();
     }
     if (!isNeeded(titles)) return Promise.resolve();
-    if (fn && isSelected(titles) && !excludesTests && !outer.reason && !getSkipReason({ ...options, ...mode })) pendingIds.add(testId);
+    if (fn && isSelected(titles) && !excludesTests && !outer.reason && !getSkipReason(combineOptions(options, mode))) pendingIds.add(testId);
     setLocation(testId, locateCaller());
-    return nodeTest.test(name, { ...options, ...mode }, fn && wrapBody(fn, titles));
+    return nodeTest.test(name, combineOptions(options, mode), fn && wrapBody(fn, titles));
   };
 }
 
@@ -94,9 +102,12 @@ if (!isListing) {
   });
 }
 
-const addModes = (wrap) => Object.assign(wrap({}), { skip: wrap({ skip: true }), todo: wrap({ todo: true }), only: wrap({ only: true }) });
+// Modes that this version of Node has: `skip`, `todo`, `only`, and `expectFailure` in newer ones.
+const modes = ["skip", "todo", "only", "expectFailure"].filter((mode) => nodeTest[mode]);
+const wrapModes = (wrap) => Object.fromEntries(modes.map((mode) => [mode, wrap({ [mode]: true })]));
 
-const test = addModes(wrapTest);
-const describe = addModes(wrapSuite);
+const test = wrapTest({});
+const describe = Object.assign(wrapSuite({}), wrapModes(wrapSuite));
 const hooks = isListing ? Object.fromEntries(["before", "after", "beforeEach", "afterEach"].map((name) => [name, () => {}])) : {};
-module.exports = Object.assign(test, nodeTest, { test, it: test, describe, suite: describe, default: test, ...hooks });
+// All functions of `node:test` are also properties of its main one.
+module.exports = Object.assign(test, nodeTest, wrapModes(wrapTest), { test, it: test, describe, suite: describe, default: test, ...hooks });
