@@ -292,6 +292,11 @@ impl TestResults {
         })
     }
 
+    /// The tests that are running fail at this place, if their process ends.
+    pub(crate) fn locate_running(&self, place: &TestPlace) {
+        self.with(|inner| inner.running.iter_mut().for_each(|running| running.place = Some(place.clone())));
+    }
+
     /// The tests that were running fail, since their process has ended or was ended.
     pub(crate) fn fail_running(&self, why: &str, output: &str) {
         let running = self.with(|inner| std::mem::take(&mut inner.running));

@@ -25,6 +25,7 @@ use options::TestRunOptions;
 use output::{OutputForwarder, OutputReader};
 use source::ResultSource;
 
+mod fatal_error;
 pub mod options;
 pub(crate) mod output;
 mod process_end;

@@ -6,6 +6,7 @@ use tandem_wire::{ErrorCode, Failure};
 use tandem_workspace::process::ProcessExit;
 
 use super::FrameworkRun;
+use super::fatal_error::FatalError;
 use super::output::bounded_tail;
 use crate::model::{TestItem, TestResult, TestStatus};
 
@@ -40,7 +41,14 @@ impl FrameworkRun<'_> {
                         format!("the process of the tests ended with {ended} while this test ran")
                     }
                 };
-                self.results.fail_running(&why, known.unwrap_or(tail));
+                let printed = self.report.output.text();
+                match FatalError::find(&printed, &self.project.folder).filter(|_| !ended.success()) {
+                    Some(error) => {
+                        error.place.iter().for_each(|place| self.results.locate_running(place));
+                        self.results.fail_running(&format!("{why}: {}", error.reason), &error.calls);
+                    }
+                    None => self.results.fail_running(&why, known.unwrap_or(tail)),
+                }
                 Ok(ended)
             }
             (Err(failure), None)
