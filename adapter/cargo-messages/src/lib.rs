@@ -110,6 +110,8 @@ pub struct CargoTarget {
     pub kind: Vec<String>,
     /// Path of its root module.
     pub src_path: String,
+    /// Whether its documentation is tested; older versions of Cargo do not say it.
+    pub doctest: Option<bool>,
 }
 
 /// How a target was built.

@@ -25,6 +25,8 @@ pub(super) struct TestExecutable {
     folder: PathBuf,
     /// Source file of its root module.
     pub(super) source: PathBuf,
+    /// Whether the package is a library whose manifest turns the tests in its documentation off.
+    is_untested_documentation: bool,
 }
 
 impl TestExecutable {
@@ -40,7 +42,13 @@ impl TestExecutable {
             kind @ ("bin" | "example" | "bench") => format!("{package}::{kind}/{}", target.name),
             _ => package,
         };
-        Some(Self { name, file: PathBuf::from(executable?), folder, source: PathBuf::from(target.src_path) })
+        Some(Self {
+            name,
+            file: PathBuf::from(executable?),
+            folder,
+            source: PathBuf::from(target.src_path),
+            is_untested_documentation: target.doctest == Some(false),
+        })
     }
 
     /// The package's folder.
@@ -51,6 +59,11 @@ impl TestExecutable {
     /// Whether it has the tests of a library, whose documentation may have tests, too.
     pub(super) fn is_library(&self) -> bool {
         !self.name.contains("::")
+    }
+
+    /// Whether `cargo test` runs the tests in its documentation.
+    pub(super) fn tests_documentation(&self) -> bool {
+        self.is_library() && !self.is_untested_documentation
     }
 
     /// The command with the environment that `cargo test` sets.
@@ -127,6 +140,11 @@ mod tests {
                 "target": { "kind": [kind], "name": name, "src_path": "/w/calc/x.rs" },
                 "executable": "/w/target/debug/deps/x" })
         };
+        let mut untested = artifact("lib", "calc");
+        assert!(executable(untested.clone()).unwrap().tests_documentation());
+        untested["target"]["doctest"] = json!(false);
+        assert!(!executable(untested).unwrap().tests_documentation());
+        assert!(!executable(artifact("test", "it")).unwrap().tests_documentation());
         for (kind, name, expected) in
             [("lib", "calc", "calc"), ("test", "it", "calc::it"), ("bin", "calc", "calc::bin/calc")]
         {

@@ -10,8 +10,8 @@ use super::command::{cargo, named_source};
 use super::executable::{TestExecutable, programs};
 use super::libtest::Libtest;
 use super::listing::{
-    has_documentation, is_documentation, is_to_panic, locator, matching_tests, matching_tests_to_run,
-    name_of, program_of,
+    documented_packages, has_documentation, is_documentation, is_to_panic, locator, matching_tests,
+    matching_tests_to_run, name_of, program_of,
 };
 use crate::host::{ProcessLaunch, Stops};
 use crate::model::{TestItem, TestResult};
@@ -37,7 +37,7 @@ pub(super) async fn run_all(run: &mut FrameworkRun<'_>, filter: Option<&str>) ->
     let are_examples_meant =
         arguments.is_documentation_only || named_source(run.project).is_none() && !run.host.is_debugger();
     if are_examples_meant && !run.status.broken && has_documentation(&arguments, &programs) {
-        run_documentation(run, &[], filter).await?;
+        run_documentation(run, &[], filter, &programs).await?;
     }
     Ok(())
 }
@@ -61,7 +61,7 @@ pub(super) async fn run_tests(run: &mut FrameworkRun<'_>, tests: &[TestItem]) ->
     let documented: Vec<TestItem> =
         tests.into_iter().filter(|test| is_documentation(test)).cloned().collect();
     if !documented.is_empty() {
-        run_documentation(run, &documented, None).await?;
+        run_documentation(run, &documented, None, &[]).await?;
     }
     Ok(())
 }
@@ -205,6 +205,7 @@ async fn run_documentation(
     run: &mut FrameworkRun<'_>,
     tests: &[TestItem],
     filter: Option<&str>,
+    programs: &[TestExecutable],
 ) -> Result<(), Failure> {
     if run.host.is_debugger() {
         return Err(Failure::new(ErrorCode::Unsupported, "tests in documentation cannot be debugged")
@@ -212,7 +213,8 @@ async fn run_documentation(
     }
     let arguments = CargoArguments::of(run);
     let filter = filter.or(arguments.filter.as_deref());
-    let mut command = cargo(run).arg("--doc").args(&arguments.build).arg("--").args(filter);
+    let packages = documented_packages(&arguments, programs);
+    let mut command = cargo(run).arg("--doc").args(&arguments.build).args(packages).arg("--").args(filter);
     // rustdoc splits arguments at spaces: select by the item's name, and ignore other tests that match it.
     command = command.args(tests.iter().filter_map(|test| item_of(name_of(test)?)));
     let launch = ProcessLaunch::new(command.args(&arguments.program), ENGINE);

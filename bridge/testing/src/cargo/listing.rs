@@ -135,9 +135,25 @@ pub(super) fn is_to_panic(test: &TestItem) -> bool {
 /// Whether rustdoc has tests to run: a library has examples in its documentation, and the arguments choose no
 /// other targets.
 pub(super) fn has_documentation(arguments: &CargoArguments, programs: &[TestExecutable]) -> bool {
-    let mut libraries = programs.iter().filter(|program| program.is_library());
+    let mut libraries = programs.iter().filter(|program| program.tests_documentation());
     arguments.is_documentation_only
         || !arguments.has_targets && libraries.any(|library| sources::has_examples(&library.source))
+}
+
+/// The arguments of `cargo test --doc` that leave out the packages whose documentation `cargo test` does not
+/// test: `--doc` alone would not.
+pub(super) fn documented_packages(arguments: &CargoArguments, programs: &[TestExecutable]) -> Vec<String> {
+    let are_chosen = arguments.build.iter().any(|word| {
+        let name = word.split('=').next().unwrap_or_default();
+        ["-p", "--package", "--workspace", "--all", "--exclude"].contains(&name)
+    });
+    let all_are_tested =
+        programs.iter().all(|program| !program.is_library() || program.tests_documentation());
+    if arguments.is_documentation_only || are_chosen || all_are_tested {
+        return Vec::new();
+    }
+    let tested = programs.iter().filter(|program| program.tests_documentation());
+    tested.flat_map(|program| ["--package".to_owned(), program.name.clone()]).collect()
 }
 
 /// Runs a command that lists tests in the terse format, and returns their names.
@@ -166,7 +182,8 @@ async fn documentation(
     if run.status.broken || !has_documentation(&arguments, programs) {
         return Ok(Vec::new());
     }
-    let command = cargo(run).arg("--doc").args(&arguments.build).arg("--").args(LIST);
+    let packages = documented_packages(&arguments, programs);
+    let command = cargo(run).arg("--doc").args(&arguments.build).args(packages).arg("--").args(LIST);
     let names = listed_names(run, command).await?;
     Ok(names.into_iter().map(|name| test_in_documentation(&run.project.folder, name)).collect())
 }
