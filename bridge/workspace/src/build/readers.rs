@@ -13,6 +13,7 @@ pub mod minitest;
 pub mod python;
 pub mod results;
 pub mod tap;
+mod test_unit;
 
 use std::path::Path;
 

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::compiler;
+use super::test_unit::TestUnitEntry;
 use crate::build::report::{BuildReport, FailedTest};
 
 /// Lines kept of one failure.
@@ -34,6 +35,8 @@ static FRAME: LazyLock<Regex> = LazyLock::new(|| {
 pub struct MinitestParser {
     /// The entry of the list that is being printed, with its lines; none for one that was skipped.
     entry: Option<Vec<String>>,
+    /// The failure that test-unit prints.
+    unit: Option<TestUnitEntry>,
     /// The tests have begun, and their counts have not come.
     runs: bool,
 }
@@ -43,7 +46,14 @@ impl MinitestParser {
     pub fn line(&mut self, line: &str, report: &mut BuildReport) {
         report.say(line);
         self.runs |= matches!(line, "# Running:" | "Started");
-        if let Some(found) = NUMBERED.captures(line) {
+        if let Some(unit) = &mut self.unit {
+            if !unit.line(line) {
+                unit.failure().into_iter().for_each(|failed| report.fail(failed));
+                self.unit = None;
+            }
+        } else if let Some(unit) = TestUnitEntry::begin(line).filter(|_| self.runs) {
+            self.unit = Some(unit);
+        } else if let Some(found) = NUMBERED.captures(line) {
             self.end(report);
             self.entry = (&found["kind"] != "Skipped").then(Vec::new);
         } else if let Some(found) = COUNTS.captures(line) {
