@@ -75,7 +75,7 @@ pub(super) async fn set(
 ) -> Result<SetVariableResponseBody, Failure> {
     match split(name) {
         None => {
-            let scopes = session.send(&scopes_of(frame)).await?.scopes;
+            let scopes = session.send(&scopes_of(frame)?).await?.scopes;
             set_in(session, frame, &locals_scopes(&scopes), name, value, cancel).await
         }
         Some((above, member)) if session.can("supportsSetExpression") => {
@@ -171,7 +171,7 @@ async fn set_in(
 
 /// The scopes without arguments and locals, such as the globals of a module, as far as they cost little.
 async fn outer_scopes(session: &AgentSession, frame: Option<i64>) -> Result<Vec<i64>, Failure> {
-    let scopes = session.send(&scopes_of(frame)).await?.scopes;
+    let scopes = session.send(&scopes_of(frame)?).await?.scopes;
     let outer = scopes
         .iter()
         .filter(|scope| !scope.expensive && scope.presentation_hint.as_deref() != Some("registers"));

@@ -187,7 +187,7 @@ pub(super) async fn scope(
     session: &AgentSession,
     frame: Option<i64>,
 ) -> Result<Vec<i64>, Failure> {
-    let list = session.send(&scopes_of(frame)).await?.scopes;
+    let list = session.send(&scopes_of(frame)?).await?.scopes;
     let named = |prefix: &str| {
         list.iter()
             .find(|scope| scope.name.to_lowercase().starts_with(prefix))

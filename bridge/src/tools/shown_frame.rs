@@ -142,7 +142,7 @@ async fn read_variables(
     frame: &StackFrame,
     details: &mut FrameDetails,
 ) -> Result<(), Failure> {
-    let scopes = session.send(&scopes_of(Some(frame.id))).await?.scopes;
+    let scopes = session.send(&scopes_of(Some(frame.id))?).await?.scopes;
     let (mut rows, mut returned) = (Vec::new(), Vec::new());
     for reference in locals_scopes(&scopes) {
         let body = session.send(&children(reference, 0, MAX_COMPARED_VARIABLES)).await?;

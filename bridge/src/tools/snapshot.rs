@@ -120,7 +120,7 @@ async fn read_variables(
     frame_id: Option<u64>,
     depth: u64,
 ) -> Result<VariablePage, Failure> {
-    let scopes = session.send(&scopes_of(frame_of(frame_id, session).await?)).await?.scopes;
+    let scopes = session.send(&scopes_of(frame_of(frame_id, session).await?)?).await?.scopes;
     let scopes: Vec<ReadValue> = locals_scopes(&scopes).into_iter().map(ReadValue::scope).collect();
     VariableReader::new(session, MAX_ROWS).read_scopes(&scopes, 0, MAX_VARIABLES, depth).await
 }

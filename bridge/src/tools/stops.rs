@@ -16,7 +16,7 @@ use super::unreadable::UnreadableParts;
 use crate::breakpoint_requests::{AgentBreakpoint, Purpose};
 use crate::call::ToolCall;
 use crate::new_output::NewOutput;
-use crate::program_event::{ExitEvent, HitBreakpoint, StopEvent, StopKind, StoppedProcess};
+use crate::program_event::{ExitEvent, HitBreakpoint, StopEvent, StopKind, StoppedProcess, TopFrame};
 use crate::session::AgentSession;
 use crate::session::requests::DapThreadsArguments;
 use crate::snapshot::{ProgramState, Snapshot};
@@ -27,6 +27,10 @@ const MAX_OUTPUT_BYTES: usize = 4096;
 const MAX_STARTED: usize = 10;
 /// Time limit for the snapshot to follow a response.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Explains a stop without frames, such as a pause of an event loop that waits.
+const NO_FRAMES_HINT: &str = "no code of the user is on the stack of this thread: it is in a library or the \
+    runtime. A function that awaits is on no stack; debug_threads lists the other threads";
 
 /// `state` and `event`: where the program is stopped, and why. This counts as reported to the agent.
 pub(super) async fn report(session: &AgentSession) -> RunAnswer {
@@ -195,6 +199,7 @@ async fn stop_event(session: &AgentSession, snapshot: &Snapshot) -> StopEvent {
         }
     }
     let read = read_frame(session, thread, &mut event.frame, &mut unreadable).await;
+    explain_missing_frame(&mut event);
     unreadable.put(&mut event.unreadable);
     // A location that is shown anyway is not repeated.
     event.remove_repeated_place();
@@ -205,6 +210,14 @@ async fn stop_event(session: &AgentSession, snapshot: &Snapshot) -> StopEvent {
         Err(failure) => tracing::debug!(%failure, "the program was resumed before the stop was read"),
     }
     event
+}
+
+/// Adds a hint to a stop whose thread has no frame that is shown.
+fn explain_missing_frame(event: &mut StopEvent) {
+    let is_missing = matches!(event.frame.top_frame, Some(TopFrame::Absent { .. }));
+    if is_missing && event.exception.is_none() {
+        event.add_hint(NO_FRAMES_HINT);
+    }
 }
 
 impl From<StopDetails> for StoppedProcess {

@@ -3,8 +3,8 @@
 //! Not here: what the agent has seen of them ([`crate::agent_view`]).
 
 use serde::Serialize;
-use tandem_wire::Failure;
 use tandem_wire::types::{DapVariable, ScopesArguments, VariablesArguments};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::row_path::{RowPath, member};
 use super::unreadable::{is_of_part, reason};
@@ -229,9 +229,16 @@ pub(super) fn children(reference: i64, start: u64, count: u64) -> VariablesArgum
     }
 }
 
-/// The request for the scopes of a frame. An id that is not known is 0, which no adapter uses.
-pub(super) fn scopes_of(frame: Option<i64>) -> ScopesArguments {
-    ScopesArguments { frame_id: frame.unwrap_or_default(), ..ScopesArguments::default() }
+/// The request for the scopes of a frame.
+///
+/// # Errors
+/// `UNSUPPORTED` for `None`, the frame of a stack that has none.
+pub(super) fn scopes_of(frame: Option<i64>) -> Result<ScopesArguments, Failure> {
+    match frame {
+        Some(frame_id) => Ok(ScopesArguments { frame_id, ..ScopesArguments::default() }),
+        None => Err(Failure::new(ErrorCode::Unsupported, "the stack of the stopped thread has no frame")
+            .hint("debug_threads lists the threads; pass a `frameId` of debug_stacktrace")),
+    }
 }
 
 /// Adds the rows of an outer scope: a name of an inner one hides them.
@@ -258,6 +265,12 @@ mod tests {
 
     fn row(name: &str, children: Vec<VariableRow>) -> VariableRow {
         VariableRow { name: name.into(), children: Some(children), ..VariableRow::default() }
+    }
+
+    #[test]
+    fn a_stack_without_frames_has_no_scopes() {
+        assert_eq!(scopes_of(Some(7)).unwrap().frame_id, 7);
+        assert_eq!(scopes_of(None).unwrap_err().code, ErrorCode::Unsupported);
     }
 
     #[test]

@@ -45,3 +45,13 @@ async fn an_exception_that_cannot_be_read_is_named_in_the_event() {
     };
     assert_eq!(json!(event.unreadable), json!({ "exception": "no traceback" }));
 }
+
+#[test]
+fn a_stop_without_frames_says_why_no_code_is_shown() {
+    let mut event = StopEvent::default();
+    explain_missing_frame(&mut event);
+    assert_eq!(event.hint, None);
+    event.frame.top_frame = Some(TopFrame::Absent { id: (), function: () });
+    explain_missing_frame(&mut event);
+    assert!(event.hint.unwrap().contains("on no stack"));
+}
