@@ -23,7 +23,7 @@ pub struct ToolArguments {
 }
 
 /// Spellings of other debuggers' tools.
-const ALIASES: [(&str, &str); 8] = [
+const ALIASES: [(&str, &str); 10] = [
     ("pid", "processId"),
     ("file", "sourceFile"),
     ("id", "breakpointId"),
@@ -32,6 +32,8 @@ const ALIASES: [(&str, &str); 8] = [
     ("timeout", "timeoutMs"),
     ("startFrame", "start"),
     ("maxFrames", "count"),
+    ("testName", "filter"),
+    ("test", "filter"),
 ];
 
 impl ToolArguments {
@@ -148,6 +150,7 @@ mod tests {
         process_id: Option<u64>,
         breakpoint_id: Option<u64>,
         source_file: Option<String>,
+        filter: Option<String>,
         code: Option<String>,
         flag: bool,
         list: Vec<String>,
@@ -168,6 +171,9 @@ mod tests {
             [json!({"processId": 7}), json!({"process_id": 7}), json!({"pid": 7}), json!({"pid": "7"})]
         {
             assert_eq!(read(given.clone()).process_id, Some(7), "{given}");
+        }
+        for given in [json!({"filter": "a"}), json!({"testName": "a"}), json!({"test": "a", "filter": ""})] {
+            assert_eq!(read(given.clone()).filter.as_deref(), Some("a"), "{given}");
         }
         assert_eq!(read(json!({"id": 1, "breakpointId": 2})).breakpoint_id, Some(2));
         assert_eq!(read(json!({"id": 1, "breakpointId": ""})).breakpoint_id, Some(1));
