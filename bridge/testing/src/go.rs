@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use tandem_wire::{ErrorCode, Failure};
 use tandem_workspace::build::project::{BuildTool, Project};
 use tandem_workspace::build::readers::OutputParser;
-use tandem_workspace::build::steps::{BuildStep, go_command};
+use tandem_workspace::build::steps::{BuildStep, GoModules, go_command, go_packages};
 use tandem_workspace::process::output::CapturedOutput;
 use tandem_workspace::process::{ProcessCommand, ProcessExit};
 
@@ -101,19 +101,19 @@ fn go(run: &FrameworkRun<'_>) -> ProcessCommand {
     go_command(run.project, run.scratch).envs(&run.options.env)
 }
 
-/// Which packages were named: those of a folder, or that of a file.
-fn pattern(run: &FrameworkRun<'_>) -> String {
+/// Which packages were named: those of a folder, or that of a file; all of them without a name.
+fn patterns(run: &FrameworkRun<'_>) -> Vec<String> {
     let below = |path: &Path| match path.strip_prefix(&run.project.folder) {
         Ok(rest) if rest.as_os_str().is_empty() => ".".to_owned(),
         Ok(rest) => format!("./{}", rest.display()),
         Err(_) => path.display().to_string(),
     };
     match &run.project.file {
-        Some(folder) if folder.is_dir() => format!("{}/...", below(folder)),
+        Some(folder) if folder.is_dir() => vec![format!("{}/...", below(folder))],
         Some(file) if file.extension().is_some_and(|ending| ending == "go") => {
-            below(file.parent().unwrap_or(&run.project.folder))
+            vec![below(file.parent().unwrap_or(&run.project.folder))]
         }
-        _ => "./...".to_owned(),
+        _ => go_packages(&run.project.folder),
     }
 }
 
@@ -127,7 +127,7 @@ async fn packages(run: &FrameworkRun<'_>) -> Result<Vec<Package>, Failure> {
     // Flags such as `-tags` decide which files a package has.
     let flags = GoTestArguments::read(&run.options.arguments).build;
     let command = go(run).args(["list", "-e", "-json=ImportPath,Dir,TestGoFiles,XTestGoFiles"]);
-    let command = command.args(flags).arg(pattern(run));
+    let command = command.args(flags).args(patterns(run));
     let mut printed = CapturedOutput::new(MAX_LIST, 8 << 10);
     let ended = command.run(&mut printed, run.options.run_limit, run.cancel).await?;
     let errors = printed.err.text();
@@ -169,9 +169,10 @@ fn expressions(names: &[&str]) -> Vec<String> {
     groups.into_iter().map(whole).collect()
 }
 
-async fn test(run: &mut FrameworkRun<'_>, packages: &str, filter: Option<&str>) -> Result<(), Failure> {
+async fn test(run: &mut FrameworkRun<'_>, packages: &[String], filter: Option<&str>) -> Result<(), Failure> {
     let command = go(run).args(["test", "-json"]).args(filter.map(|filter| format!("-run={filter}")));
-    let command = command.arg(packages).args(&run.options.arguments);
+    let command = command.args(packages).args(&run.options.arguments);
+    let packages = packages.join(" ");
     let shown = match filter {
         Some(filter) => format!("go test -run={filter} {packages}"),
         None => format!("go test {packages}"),
@@ -303,7 +304,7 @@ impl TestFramework for Go {
             if run.host.is_debugger() {
                 return debug_all(run, chosen).await;
             }
-            let everywhere = pattern(run);
+            let everywhere = patterns(run);
             match chosen {
                 ChosenTests::Everything => test(run, &everywhere, None).await,
                 ChosenTests::Filter(filter) => test(run, &everywhere, Some(filter)).await,
@@ -311,7 +312,7 @@ impl TestFramework for Go {
                     for (path, own) in by_package(tests) {
                         let names: Vec<&str> = own.iter().map(|test| test.name.as_str()).collect();
                         for filter in expressions(&names) {
-                            test(run, path, Some(&filter)).await?;
+                            test(run, &[path.to_owned()], Some(&filter)).await?;
                         }
                     }
                     Ok(())
@@ -324,7 +325,7 @@ impl TestFramework for Go {
     fn test_from_id(&self, project: &Project, text: &str) -> Option<TestItem> {
         let (package, name) =
             text.split_once(' ').filter(|(package, name)| !package.is_empty() && !name.is_empty())?;
-        let folder = events::folder_of(&project.folder, package);
+        let folder = GoModules::of(&project.folder).folder_of(package);
         let (package, name) = (package.to_owned(), name.to_owned());
         let handle = TestHandle::new(GoTest { package, folder, name: name.clone() });
         Some(TestItem { id: text.to_owned(), name: Some(name), handle, ..TestItem::default() })

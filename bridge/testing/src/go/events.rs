@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use regex::Regex;
-use tandem_workspace::bounded;
 use tandem_workspace::build::readers::compiler;
 use tandem_workspace::build::report::{BuildDiagnostic, BuildReport};
+use tandem_workspace::build::steps::GoModules;
 use tandem_workspace::process::OutputStream;
 
 use super::crash::{end_message, is_crash, is_stack, last_line};
@@ -18,8 +18,6 @@ use crate::model::{TestResult, TestStatus};
 use crate::results::TestResults;
 use crate::run::output::OutputReader;
 
-/// A larger module file is not read.
-const MAX_MANIFEST_BYTES: u64 = 4 << 20;
 /// Bytes kept of one test's output.
 const MAX_OUTPUT: usize = 32 << 10;
 /// Tests whose output is kept at once.
@@ -50,7 +48,7 @@ static ACTUAL: LazyLock<Regex> = LazyLock::new(|| {
 /// Parser for the events of one run.
 pub(super) struct GoTestEvents {
     folder: PathBuf,
-    module: String,
+    modules: GoModules,
     /// The package of a program that runs by itself, and its folder.
     program: Option<(String, PathBuf)>,
     /// The test that prints, in such a program.
@@ -64,26 +62,12 @@ pub(super) struct GoTestEvents {
     pub(super) broken: bool,
 }
 
-/// The folder of a package of the module in a folder.
-pub(super) fn folder_of(module_folder: &Path, package: &str) -> PathBuf {
-    let module = module(module_folder);
-    let below = package.strip_prefix(&module).unwrap_or_default().trim_start_matches('/');
-    module_folder.join(below)
-}
-
-fn module(folder: &Path) -> String {
-    let manifest = bounded::read(&folder.join("go.mod"), MAX_MANIFEST_BYTES).unwrap_or_default();
-    let manifest = String::from_utf8_lossy(&manifest);
-    let named = manifest.lines().find_map(|line| line.strip_prefix("module "));
-    named.unwrap_or_default().trim().to_owned()
-}
-
 impl GoTestEvents {
     /// A reader for a module in this folder.
     pub(super) fn new(folder: &Path) -> Self {
         Self {
             folder: folder.to_owned(),
-            module: module(folder),
+            modules: GoModules::of(folder),
             program: None,
             current: String::new(),
             output: HashMap::new(),
@@ -101,10 +85,7 @@ impl GoTestEvents {
     fn folder(&self, package: &str) -> PathBuf {
         match &self.program {
             Some((own, folder)) if own == package => folder.clone(),
-            _ => {
-                let below = package.strip_prefix(&self.module).unwrap_or_default().trim_start_matches('/');
-                self.folder.join(below)
-            }
+            _ => self.modules.folder_of(package),
         }
     }
 

@@ -59,7 +59,7 @@ impl BuildTool {
             || name.starts_with("test_") && name.ends_with(".rb");
         match name {
             "Cargo.toml" => Some(Self::Cargo),
-            "go.mod" => Some(Self::Go),
+            "go.mod" | "go.work" => Some(Self::Go),
             "package.json" => Some(Self::Npm),
             "CMakeLists.txt" => Some(Self::Cmake),
             "Makefile" | "makefile" | "GNUmakefile" => Some(Self::Make),

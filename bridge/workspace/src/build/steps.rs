@@ -21,7 +21,7 @@ mod node;
 mod python;
 mod ruby;
 
-pub use go::go_command;
+pub use go::{GoModules, go_command, go_packages};
 
 /// Larger project files are not read.
 const MAX_PROJECT_BYTES: u64 = 4 << 20;

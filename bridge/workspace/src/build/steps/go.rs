@@ -12,6 +12,10 @@ use super::{BuildStep, UntestedAction};
 use crate::bounded;
 use crate::process::ProcessCommand;
 
+mod modules;
+
+pub use modules::{GoModules, go_packages};
+
 /// Names the folder for temporary files of the go command; the programs that it starts use others.
 const TEMPORARY_FOLDER: &str = "GOTMPDIR";
 /// A larger file with settings of Go is not read.
@@ -41,9 +45,10 @@ fn has_own_folder(variable: &dyn Fn(&str) -> Option<OsString>) -> bool {
 
 pub(super) fn steps(project: &Project, action: UntestedAction, scratch: &Path) -> Vec<BuildStep> {
     let command = go_command(project, scratch);
+    let packages = || go_packages(&project.folder);
     let command = match action {
-        UntestedAction::Build => command.args(["build", "./..."]),
-        UntestedAction::Check => command.args(["vet", "./..."]),
+        UntestedAction::Build => command.arg("build").args(packages()),
+        UntestedAction::Check => command.arg("vet").args(packages()),
         UntestedAction::Restore => command.args(["mod", "download"]),
     };
     vec![BuildStep { command, reader: OutputParser::compiler("go") }]
