@@ -48,15 +48,20 @@ pub(crate) struct Pytest;
 /// The test framework unittest.
 pub(crate) struct Unittest;
 
-/// The Python that was chosen, else the project's.
+/// The Python that was chosen, else that of the virtual environment of the project or of a folder above.
 fn python(run: &FrameworkRun<'_>) -> PathBuf {
     let folder = &run.project.folder;
     if let Some(chosen) = &run.options.python {
         // A bare name is searched for in PATH.
         return if chosen.contains('/') { folder.join(chosen) } else { PathBuf::from(chosen) };
     }
-    let own = [".venv/bin/python", "venv/bin/python"].map(|python| folder.join(python));
-    own.into_iter().find(|python| python.is_file()).unwrap_or_else(|| PathBuf::from("python3"))
+    python_above(folder).unwrap_or_else(|| PathBuf::from("python3"))
+}
+
+/// The nearest virtual environment: tests may be in a folder below the one that has it.
+fn python_above(folder: &Path) -> Option<PathBuf> {
+    let own = |above: &Path| [".venv/bin/python", "venv/bin/python"].map(|python| above.join(python));
+    folder.ancestors().flat_map(own).find(|python| python.is_file())
 }
 
 /// A folder or a source that was named, and holds tests; a file that configures pytest does not.

@@ -23,7 +23,19 @@ fn a_name_from_the_results_is_an_id() {
 }
 
 #[test]
-fn pytest_says_why_it_does_not_take_its_arguments() {
+fn a_virtual_environment_above_the_tests_is_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let tests = folder.path().join("tests/unit");
+    std::fs::create_dir_all(&tests).unwrap();
+    assert_eq!(python_above(&tests).filter(|python| python.starts_with(folder.path())), None);
+    let python = folder.path().join(".venv/bin/python");
+    std::fs::create_dir_all(python.parent().unwrap()).unwrap();
+    std::fs::write(&python, "").unwrap();
+    assert_eq!(python_above(&tests), Some(python));
+}
+
+#[test]
+fn pytest_says_why_it_does_not_run() {
     let printed =
         "collected 15 items\n\nERROR: Wrong expression passed to '-k': (: at column 2: expected x\n\n";
     assert_eq!(
