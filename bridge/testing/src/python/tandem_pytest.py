@@ -118,6 +118,20 @@ def find_own_location(item, info):
     return found
 
 
+def describe_example(error):
+    """Returns location, message and comparison of a failed example in documentation: its own call is not on the stack."""
+    # Pytest collects the failures of a text if it does not end at the first one.
+    error = (getattr(error, "failures", None) or [error])[0]
+    test, example = getattr(error, "test", None), getattr(error, "example", None)
+    if test is None or example is None:
+        return None
+    location = [test.filename, None if test.lineno is None else test.lineno + example.lineno + 1]
+    if hasattr(error, "got"):
+        return location, f">>> {example.source}Expected:\n{example.want}Got:\n{error.got}", [example.want, error.got]
+    kind, value = error.exc_info[:2]
+    return location, f">>> {example.source}{kind.__name__}: {value}", [None, None]
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
     global _comparison
@@ -126,8 +140,11 @@ def pytest_runtest_makereport(item, call):
     if call.excinfo is None or not result.failed:
         _comparison = None
         return
+    example = describe_example(call.excinfo.value)
     location = find_own_location(item, call.excinfo)
-    if location:
+    if example:
+        result.tandem_location, result.tandem_message, result.tandem_comparison = example
+    elif location:
         result.tandem_location = list(location)
     if _comparison and call.excinfo.errisinstance(AssertionError):
         result.tandem_comparison = list(_comparison)
@@ -182,7 +199,7 @@ def pytest_runtest_logreport(report):
     is_call = result.when == "call"
     if not (is_call or result.failed or (result.skipped and result.when == "setup")):
         return
-    message = get_reason(result)
+    message = getattr(result, "tandem_message", None) or get_reason(result)
     if result.failed and not is_call:
         message = f"{result.when} failed: {message}"
     if subtest:
