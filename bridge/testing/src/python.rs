@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use tandem_wire::{ErrorCode, Failure};
-use tandem_workspace::bounded;
 use tandem_workspace::build::project::{BuildTool, Project};
 use tandem_workspace::process::{ProcessCommand, ProcessExit};
 
@@ -16,15 +15,14 @@ use crate::model::TestItem;
 use crate::reports::{ReportPipe, VARIABLE};
 use crate::run::output::NullReader;
 use crate::run::{FrameworkRun, ProcessPurpose};
+use detection::is_unittest;
 use refusal::{installation, refusal};
 
+mod detection;
 mod refusal;
 
 /// More ids do not fit on a command line.
 const MAX_IDS: usize = 200;
-/// Maximum number and size of the sources that are read to distinguish pytest from unittest.
-const MAX_SOURCES: usize = 200;
-const MAX_SOURCE: u64 = 1 << 20;
 /// Names and contents of Tandem's helper scripts.
 const HELPERS: [(&str, &str); 4] = [
     ("tandem_reports.py", include_str!("python/tandem_reports.py")),
@@ -209,7 +207,19 @@ impl TestFramework for Pytest {
     fn list<'a>(&'a self, run: &'a mut FrameworkRun<'_>) -> BoxFuture<'a, Result<Vec<TestItem>, Failure>> {
         Box::pin(async move {
             let command = Self::command(run).args(["--collect-only", "-q"]).args(scope(run.project));
-            Ok(Self::pytest(run, command, "", ProcessPurpose::List).await?.1)
+            let command = command.args(&run.options.arguments);
+            let (ended, tests) = Self::pytest(run, command, "", ProcessPurpose::List).await?;
+            let printed = run.report.output.text();
+            if ended.code == USAGE_ERROR {
+                run.status.refusal = refusal(&printed);
+            }
+            let is_explained = run.status.broken || !tests.is_empty();
+            if !is_explained && !matches!(ended.code, 0 | USAGE_ERROR | NO_TESTS) {
+                let last = printed.trim_end().lines().last().unwrap_or_default();
+                let message = format!("pytest ended with {ended} before it listed tests: {last}");
+                return Err(Failure::new(ErrorCode::CommandFailed, message));
+            }
+            Ok(tests)
         })
     }
 
@@ -286,47 +296,6 @@ fn id_of(project: &Project, text: &str) -> Option<String> {
             .is_file()
             .then(|| format!("{file}::{}{parameters}", names.replace('.', "::")))
     })
-}
-
-/// Whether nothing here is written for pytest: no file configures it or imports it, and some use unittest.
-fn is_unittest(project: &Project) -> bool {
-    let configured =
-        ["pytest.ini", ".pytest.ini", "conftest.py"].iter().any(|name| project.folder.join(name).exists())
-            || ["pyproject.toml", "tox.ini", "setup.cfg", "requirements.txt"]
-                .iter()
-                .any(|name| file_contains(&project.folder.join(name), "pytest"));
-    if configured {
-        return false;
-    }
-    let sources = sources(project);
-    let imports = |name: &str| sources.iter().any(|file| file_contains(file, name));
-    imports("unittest")
-        && imports("TestCase")
-        && !imports("import pytest")
-        && !sources.iter().any(|file| has_bare_test(file))
-}
-
-fn file_contains(file: &Path, text: &str) -> bool {
-    bounded::read(file, MAX_SOURCE).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(text))
-}
-
-/// A test that is a function of its module is pytest's.
-fn has_bare_test(file: &Path) -> bool {
-    let text = bounded::read(file, MAX_SOURCE).unwrap_or_default();
-    String::from_utf8_lossy(&text)
-        .lines()
-        .any(|line| line.starts_with("def test") || line.starts_with("async def test"))
-}
-
-/// Sources of tests in the folder and its folders `test` and `tests`.
-fn sources(project: &Project) -> Vec<PathBuf> {
-    let folders = ["", "test", "tests"].map(|name| project.folder.join(name));
-    let files = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
-    let is_test = |path: &PathBuf| {
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        name.ends_with(".py") && (name.starts_with("test") || name.ends_with("_test.py"))
-    };
-    files.map(|file| file.path()).filter(is_test).take(MAX_SOURCES).collect()
 }
 
 impl Unittest {

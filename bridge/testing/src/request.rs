@@ -143,13 +143,22 @@ impl TestRequest {
     ) -> Result<(Vec<TestItem>, Option<TestRunAnswer>), Failure> {
         let scratch = scratch()?;
         let mut run = self.begin(scratch.path(), &DirectLauncher, cancel, say, TestResults::default());
-        let tests = self.framework.list(&mut run).await?;
+        let tests = self.list_all(&mut run).await?;
         let is_broken = run.status.broken;
         let broken = is_broken.then(|| self.answer(run, &TestResults::default()));
         // The selected tests may be in a source that cannot be loaded.
         match self.selection.pick(tests, |filter, test| self.framework.matches(filter, test)) {
             Err(_) if broken.is_some() => Ok((Vec::new(), broken)),
             picked => Ok((picked?, broken)),
+        }
+    }
+
+    /// Lists all tests of the project.
+    async fn list_all(&self, run: &mut FrameworkRun<'_>) -> Result<Vec<TestItem>, Failure> {
+        let tests = self.framework.list(run).await?;
+        match run.status.refusal.take() {
+            Some(reason) => Err(self.refusal(&reason)),
+            None => Ok(tests),
         }
     }
 
@@ -250,7 +259,7 @@ impl TestRequest {
                 (false, ..) => {}
             }
         }
-        let tests = self.framework.list(run).await?;
+        let tests = self.list_all(run).await?;
         if run.status.broken && tests.is_empty() {
             return Ok(None);
         }
@@ -308,10 +317,14 @@ impl TestRequest {
                 let hint = none("", filter, &tests).hint.unwrap_or_default();
                 Failure::invalid(message).hint(format!("correct it, or pass an id in `tests`; {hint}"))
             }
-            _ => Failure::invalid(format!("{name} does not take its arguments: {reason}"))
-                .hint("correct `args`; the configuration of the project may have arguments, too"),
+            _ => self.refusal(reason),
         };
         TestRunOutcome { answer: self.answer(run, &results).with_error(failure), results }
+    }
+
+    fn refusal(&self, reason: &str) -> Failure {
+        Failure::invalid(format!("{} does not run: {reason}", self.framework.name()))
+            .hint("correct `args`, or the configuration of the project")
     }
 
     fn answer(&self, run: FrameworkRun<'_>, results: &TestResults) -> TestRunAnswer {

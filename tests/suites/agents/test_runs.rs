@@ -189,6 +189,45 @@ async fn tests_of_unittest_count_as_it_counts_them() -> anyhow::Result<()> {
     agent.finish().await
 }
 
+/// A module whose second example fails, in line 5.
+const EXAMPLES: &str = "def double(n):
+    \"\"\"
+    >>> double(2)
+    4
+    >>> double(3)
+    7
+    \"\"\"
+    return n * 2
+";
+
+#[tokio::test]
+async fn pytest_says_why_it_lists_no_tests_and_which_example_fails() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text);
+    write("shop.py", EXAMPLES)?;
+    write("conftest.py", "import os\nimport nowhere\n")?;
+    let packages = fixture::python_packages().display().to_string();
+    let mut agent = agent(folder.path(), &[("PYTHONPATH", packages)]).await?;
+    for tool in ["list_tests", "run_tests"] {
+        let broken = finished(&mut agent, tool, json!({ "projectPath": "." })).await?;
+        ensure!(broken["error"]["code"] == "BUILD_FAILED", "{broken:#}");
+        let found = &broken["diagnostics"]["conftest.py"][0];
+        ensure!(found["range"]["start"]["line"] == 1, "{broken:#}");
+        ensure!(found["message"].to_string().contains("No module named 'nowhere'"), "{broken:#}");
+    }
+    write("conftest.py", "")?;
+    let examples = json!({ "projectPath": ".", "args": ["--doctest-modules"] });
+    let ran = finished(&mut agent, "run_tests", examples).await?;
+    let failed = &ran["tests"]["failures"][0];
+    ensure!(failed["file"] == "shop.py" && failed["line"] == 5, "{ran:#}");
+    ensure!(failed["message"].to_string().contains("double(3)"), "{ran:#}");
+    write("pytest.ini", "[pytest]\naddopts = -p no_such_plugin\n")?;
+    let refused = finished(&mut agent, "list_tests", json!({ "projectPath": "." })).await?;
+    ensure!(refused["error"]["code"] == "INVALID_PARAMETER", "{refused:#}");
+    ensure!(refused["error"]["message"].to_string().contains("no_such_plugin"), "{refused:#}");
+    agent.finish().await
+}
+
 /// A test of JavaScript whose failure has no stack.
 const THROWN: &str = "test('string', () => {
   throw 'no price';

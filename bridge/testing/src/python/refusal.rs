@@ -3,12 +3,17 @@
 
 use std::path::Path;
 
-/// Why pytest or unittest does not take its arguments; `None` if it only does not find a test.
+/// Beginnings of pytest's errors that only say that it does not find a test, and of its usage.
+const OTHER_ERRORS: [&str; 4] =
+    ["not found: ", "file or directory not found: ", "found no collectors for ", "usage: "];
+
+/// Why pytest or unittest does not run; `None` if it only does not find a test.
 pub(super) fn refusal(printed: &str) -> Option<String> {
     let reason = printed.lines().find_map(|line| {
         let text = line.strip_prefix("unittest: error: ");
         let text = text.or_else(|| line.split_once("-m pytest: error: ").map(|(_, text)| text));
-        text.or_else(|| line.strip_prefix("ERROR: ").filter(|text| text.starts_with("Wrong expression ")))
+        let is_refusal = |text: &&str| !OTHER_ERRORS.iter().any(|start| text.starts_with(start));
+        text.or_else(|| line.strip_prefix("ERROR: ").filter(is_refusal))
     });
     reason.map(|reason| reason.trim().to_owned())
 }

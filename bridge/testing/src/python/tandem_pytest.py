@@ -28,6 +28,26 @@ def pytest_configure(config):
             config.args[number] = path + separator + rest
 
 
+@pytest.hookimpl(hookwrapper=True)
+def pytest_load_initial_conftests(early_config):
+    """Reports a `conftest.py` that cannot be loaded: pytest then ends before it collects tests."""
+    outcome = yield
+    error = outcome.excinfo[1] if outcome.excinfo else None
+    file, cause = getattr(error, "path", None), getattr(error, "__cause__", None)
+    if file is None or cause is None:
+        return
+    place = (str(file), 0)
+    trace = cause.__traceback__
+    while trace is not None:
+        path = trace.tb_frame.f_code.co_filename
+        if is_own_file(path, [str(early_config.rootpath)]):
+            place = (path, trace.tb_lineno)
+        trace = trace.tb_next
+    if isinstance(cause, SyntaxError) and cause.filename:
+        place = (cause.filename, cause.lineno or 0)
+    report("broken", file=place[0], line=place[1], message=shorten(f"{type(cause).__name__}: {cause}"))
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
     ids = read_selected_ids()

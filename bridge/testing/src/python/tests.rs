@@ -46,6 +46,9 @@ fn pytest_says_why_it_does_not_run() {
         "ERROR: usage: python -m pytest [options]\npython -m pytest: error: unrecognized arguments: -n\n";
     assert_eq!(refusal(printed).as_deref(), Some("unrecognized arguments: -n"));
     assert_eq!(refusal("usage: u\nunittest: error: no -n\n").as_deref(), Some("no -n"));
+    let printed = "ERROR: Error importing plugin \"x\": No module named 'x'\n\n";
+    assert_eq!(refusal(printed).as_deref(), Some("Error importing plugin \"x\": No module named 'x'"));
+    assert_eq!(refusal("ERROR: file or directory not found: test_z.py\n"), None);
     assert_eq!(refusal("ERROR: not found: /w/test_a.py::test_z\n(no match in any of [])\n"), None);
 }
 
