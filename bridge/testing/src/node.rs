@@ -1,26 +1,37 @@
 //! Tests of JavaScript and TypeScript: jest, vitest and Node's own runner, each with a helper of Tandem that
 //! reports results. mocha and others run by their script (`run_tests`).
 //!
-//! Not here: each framework's arguments and helper ([`jest`], [`vitest`], [`runner`]).
+//! Not here: each framework's arguments and helper ([`jest`], [`vitest`], [`runner`]), the script
+//! ([`script`]).
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
-use serde_json::Value;
+use regex::{Captures, Regex};
+use serde::Deserialize;
+use serde_json::{Map, Value};
 use tandem_wire::{ErrorCode, Failure, types};
 use tandem_workspace::bounded;
 use tandem_workspace::build::project::Project;
 use tandem_workspace::process::ProcessCommand;
 
+use crate::framework::ChosenTests;
 use crate::host::{ProcessLaunch, Stops};
 use crate::model::TestItem;
 use crate::reports::{ReportPipe, VARIABLE};
 use crate::run::options::KnownException;
 use crate::run::{FrameworkRun, ProcessPurpose};
+use script::ScriptCommand;
 
+mod files;
 pub(crate) mod jest;
+mod printed_error;
 pub(crate) mod runner;
+mod script;
 pub(crate) mod vitest;
 
+/// Scripts that run each other by name are followed to this depth.
+const MAX_NESTED_SCRIPTS: usize = 3;
 /// A manifest larger than this is not read.
 const MAX_MANIFEST: u64 = 4 << 20;
 /// Separator between the file and the titles in an id.
@@ -41,6 +52,11 @@ const HELPERS: [(&str, &str); 9] = [
 const FAILS: &str = "(error.matcherResult !== undefined || error.name === 'AssertionError' || error.code \
     === 'ERR_ASSERTION')";
 
+static NAMED_SCRIPT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"\b(?:npm|pnpm|yarn)(?:\s+(?:run|-s|--silent))*\s+(?P<name>[\w:.@/-]+)")
+        .expect("the pattern is a constant, and tested")
+});
+
 /// Beginnings of the lines that Node and the runners print before a test.
 const PREAMBLE: &[&str] = &[
     "Debugger attached.",
@@ -49,6 +65,18 @@ const PREAMBLE: &[&str] = &[
     "RUNS ",
     "RUN  v",
 ];
+
+/// The fields of a `package.json` that say how it is tested. A field of another type counts as absent.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct PackageJson {
+    #[serde(deserialize_with = "types::required")]
+    scripts: Map<String, Value>,
+    #[serde(deserialize_with = "types::required")]
+    dev_dependencies: Map<String, Value>,
+    #[serde(deserialize_with = "types::required")]
+    dependencies: Map<String, Value>,
+}
 
 /// The test settings of a `package.json`.
 #[derive(Debug, Default, PartialEq)]
@@ -61,12 +89,14 @@ struct Manifest {
 impl Manifest {
     fn of(project: &Project) -> Self {
         let bytes = bounded::read(&project.folder.join("package.json"), MAX_MANIFEST).unwrap_or_default();
-        let manifest: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-        let names = |key: &str| manifest[key].as_object().into_iter().flatten().map(|(name, _)| name.clone());
-        Self {
-            script: manifest["scripts"]["test"].as_str().unwrap_or_default().to_owned(),
-            needs: names("devDependencies").chain(names("dependencies")).collect(),
+        let PackageJson { scripts, dev_dependencies, dependencies } =
+            serde_json::from_slice(&bytes).unwrap_or_default();
+        let mut script = scripts.get("test").and_then(Value::as_str).unwrap_or_default().to_owned();
+        for _ in 0..MAX_NESTED_SCRIPTS {
+            script = with_named_scripts(&script, &scripts);
         }
+        let needs = dev_dependencies.into_iter().chain(dependencies).map(|(name, _)| name);
+        Self { script, needs: needs.collect() }
     }
 
     /// The words of the script's commands.
@@ -84,6 +114,15 @@ impl Manifest {
         let says_other = others.iter().any(|other| *other != name && self.runs(other));
         self.runs(name) || !says_other && self.needs.iter().any(|own| own == name)
     }
+}
+
+/// A script with the text of those that it runs by name: `npm run test:unit`.
+fn with_named_scripts(script: &str, scripts: &Map<String, Value>) -> String {
+    let named = |found: &Captures<'_>| match scripts.get(&found["name"]).and_then(Value::as_str) {
+        Some(text) if &found["name"] != "test" => text.to_owned(),
+        _ => found[0].to_owned(),
+    };
+    NAMED_SCRIPT.replace_all(script, named).into_owned()
 }
 
 /// A file of a package that is installed in the project, or in a folder above it.
@@ -107,8 +146,9 @@ fn with_environment(
     run: &FrameworkRun<'_>,
     reports: &ReportPipe,
     selected: Option<&[TestItem]>,
-    purpose: ProcessPurpose,
+    (script, purpose): (&ScriptCommand, ProcessPurpose),
 ) -> Result<ProcessCommand, Failure> {
+    command = command.envs(&script.environment);
     command = command.env(VARIABLE, reports.path()).env("TANDEM_TEST_FOLDER", &run.project.folder);
     command = command.env("FORCE_COLOR", "0");
     if purpose == ProcessPurpose::List {
@@ -175,6 +215,15 @@ fn files(tests: &[TestItem]) -> Vec<String> {
     files
 }
 
+/// The arguments and the tests of a choice, for a runner that takes a filter by this option.
+fn selection<'c>(chosen: &'c ChosenTests, option: &str) -> (Vec<String>, Option<&'c [TestItem]>) {
+    match chosen {
+        ChosenTests::Everything => (Vec::new(), None),
+        ChosenTests::Filter(filter) => (vec![format!("{option}={filter}")], None),
+        ChosenTests::Tests(tests) => (Vec::new(), Some(tests.as_slice())),
+    }
+}
+
 /// The test of an id: `test/cart.test.js > Cart > adds`.
 fn test_from_id(project: &Project, text: &str) -> Option<TestItem> {
     let (file, name) = text.split_once(BETWEEN)?;
@@ -200,6 +249,16 @@ fn text(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn scripts_that_the_script_runs_by_name_are_followed() {
+        let scripts =
+            serde_json::json!({ "unit": "npm run unit:js -- --ci", "unit:js": "vitest run", "test": "x" });
+        let scripts = scripts.as_object().unwrap();
+        let once = with_named_scripts("npm run lint && npm run -s unit && yarn test", scripts);
+        assert_eq!(once, "npm run lint && npm run unit:js -- --ci && yarn test");
+        assert_eq!(with_named_scripts("pnpm unit:js", scripts), "vitest run");
+    }
 
     #[test]
     fn an_exception_is_known_by_the_first_line_of_its_message() {

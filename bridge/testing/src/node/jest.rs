@@ -7,9 +7,10 @@ use tandem_wire::{Failure, types};
 use tandem_workspace::build::project::{BuildTool, Project};
 use tandem_workspace::process::ProcessCommand;
 
+use super::script::ScriptCommand;
 use super::{
-    HELPERS, Manifest, files, find_installed, launch, not_installed_failure, scope, test_from_id, text,
-    with_environment,
+    HELPERS, Manifest, files, find_installed, launch, not_installed_failure, scope, selection, test_from_id,
+    text, with_environment,
 };
 use crate::framework::{ChosenTests, TestFramework};
 use crate::host::BoxFuture;
@@ -31,7 +32,8 @@ async fn jest(
     let (helpers, mut reports) = run.prepare_helpers(&HELPERS)?;
     let lists = purpose == ProcessPurpose::List;
     let debugs = run.host.is_debugger() && !lists;
-    let mut command = ProcessCommand::new("node", &run.project.folder).arg(&program);
+    let script = ScriptCommand::of(&Manifest::of(run.project).script, "jest");
+    let mut command = ProcessCommand::new("node", &run.project.folder).args(&script.node).arg(&program);
     command = command.arg(format!("--testRunner={}", text(&helpers.join("tandem_jest.cjs"))));
     if debugs || lists {
         command = command.arg("--runInBand");
@@ -41,6 +43,7 @@ async fn jest(
     if lists {
         command = command.args(["--silent", "--passWithNoTests"]);
     }
+    command = command.args(script.settings(&run.options.arguments));
     command = command.args(&run.options.arguments).args(more);
     if let Some(tests) = selected {
         command = command.arg("--runTestsByPath").args(files(tests));
@@ -50,9 +53,9 @@ async fn jest(
     }
     let modules: Vec<String> =
         program.canonicalize().iter().chain([&program]).filter_map(|file| file.parent()).map(text).collect();
-    let command = with_environment(command, run, &reports, selected, purpose)?
+    let command = with_environment(command, run, &reports, selected, (&script, purpose))?
         .env("TANDEM_TEST_MODULES", types::body(&modules).to_string());
-    let launch = launch(command, 0, run.options.known.as_ref());
+    let launch = launch(command, script.node.len(), run.options.known.as_ref());
     run.process(purpose, launch, "jest", &mut NullReader, &mut reports).await?;
     Ok(run.collect(&mut reports, "jest"))
 }
@@ -80,11 +83,7 @@ impl TestFramework for Jest {
         chosen: &'a ChosenTests,
     ) -> BoxFuture<'a, Result<(), Failure>> {
         Box::pin(async move {
-            let (more, selected) = match chosen {
-                ChosenTests::Everything => (Vec::new(), None),
-                ChosenTests::Filter(filter) => (vec![format!("--testNamePattern={filter}")], None),
-                ChosenTests::Tests(tests) => (Vec::new(), Some(tests.as_slice())),
-            };
+            let (more, selected) = selection(chosen, "--testNamePattern");
             jest(run, more, selected, ProcessPurpose::Run).await.map(drop)
         })
     }

@@ -4,8 +4,9 @@ import tandem from "./tandem_reports.cjs";
 import { describeTest, moveTemporaryFolders, reportBroken } from "./tandem_vitest.mjs";
 
 const [path, ...files] = process.argv.slice(2);
-const { createVitest } = await import(pathToFileURL(path));
-const vitest = await createVitest("test", { watch: false, includeTaskLocation: true, reporters: [{}] });
+const { createVitest, parseCLI } = await import(pathToFileURL(path));
+const { options } = parseCLI(["vitest", "run", ...JSON.parse(process.env.TANDEM_TEST_SETTINGS)], { allowUnknownOptions: true });
+const vitest = await createVitest("test", { ...options, watch: false, includeTaskLocation: true, reporters: [{}] });
 moveTemporaryFolders(vitest);
 const { testModules } = await vitest.collect(files);
 for (const module of testModules) {

@@ -3,10 +3,11 @@
 //!
 //! Not here: where vitest is installed, and the environment of all three frameworks ([`super`]).
 
-use tandem_wire::Failure;
+use tandem_wire::{Failure, types};
 use tandem_workspace::build::project::{BuildTool, Project};
 use tandem_workspace::process::ProcessCommand;
 
+use super::script::ScriptCommand;
 use super::{
     BETWEEN, HELPERS, Manifest, files, find_installed, launch, not_installed_failure, scope, test_from_id,
     text, with_environment,
@@ -23,6 +24,10 @@ const MAX_NAMES: usize = 200;
 /// The test framework vitest.
 pub(crate) struct Vitest;
 
+fn script(run: &FrameworkRun<'_>) -> ScriptCommand {
+    ScriptCommand::of(&Manifest::of(run.project).script, "vitest")
+}
+
 async fn list_tests(run: &mut FrameworkRun<'_>) -> Result<Vec<TestItem>, Failure> {
     let module = find_installed(run.project, "vitest/dist/node.js")
         .ok_or_else(|| not_installed_failure("vitest", run.project))?;
@@ -30,7 +35,10 @@ async fn list_tests(run: &mut FrameworkRun<'_>) -> Result<Vec<TestItem>, Failure
     let command =
         ProcessCommand::new("node", &run.project.folder).arg(helpers.join("tandem_vitest_list.mjs"));
     let command = command.arg(module).args(scope(run.project));
-    let command = with_environment(command, run, &reports, None, ProcessPurpose::List)?;
+    let script = script(run);
+    let settings = [script.settings(&run.options.arguments), run.options.arguments.clone()].concat();
+    let command = with_environment(command, run, &reports, None, (&script, ProcessPurpose::List))?
+        .env("TANDEM_TEST_SETTINGS", types::body(&settings).to_string());
     let launch = launch(command, 0, None);
     run.process(ProcessPurpose::List, launch, "", &mut NullReader, &mut reports).await?;
     Ok(run.collect(&mut reports, "vitest"))
@@ -46,7 +54,9 @@ async fn vitest(
     let (helpers, mut reports) = run.prepare_helpers(&HELPERS)?;
     let debugs = run.host.is_debugger();
     let reporter = format!("--reporter={}", text(&helpers.join("tandem_vitest.mjs")));
-    let mut command = ProcessCommand::new("node", &run.project.folder).arg(&program).arg("run").arg(reporter);
+    let script = script(run);
+    let mut command = ProcessCommand::new("node", &run.project.folder).args(&script.node).arg(&program);
+    command = command.arg("run").arg(reporter).args(script.settings(&run.options.arguments));
     if debugs {
         command =
             command.args(["--no-file-parallelism", "--pool=forks", "--testTimeout=0", "--hookTimeout=0"]);
@@ -58,8 +68,8 @@ async fn vitest(
         Some(tests) => command.args(files(tests)),
         None => command.args(scope(run.project)),
     };
-    let command = with_environment(command, run, &reports, selected, ProcessPurpose::Run)?;
-    let launch = launch(command, 0, run.options.known.as_ref());
+    let command = with_environment(command, run, &reports, selected, (&script, ProcessPurpose::Run))?;
+    let launch = launch(command, script.node.len(), run.options.known.as_ref());
     let purpose = ProcessPurpose::Run;
     let ended = run.process(purpose, launch, "vitest run", &mut NullReader, &mut reports).await?;
     run.collect(&mut reports, "vitest");
