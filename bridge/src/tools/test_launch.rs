@@ -107,7 +107,7 @@ fn outside_folders(call: &ToolCall, named: Option<&str>) -> Result<Option<Roots>
 fn unknown_framework(folder: &std::path::Path) -> Failure {
     let has = |name: &str| folder.join(name).exists();
     let hint = if has("package.json") {
-        "debug_launch {program: \"node_modules/.bin/mocha\", args: [\"--grep\", NAME]} or what else runs them"
+        "debug_launch {program: \"node_modules/.bin/ava\", args: [\"--match\", NAME]} or what else runs them"
     } else {
         "debug_launch starts the program that runs them, with `args` that choose one"
     };

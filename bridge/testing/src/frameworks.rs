@@ -11,6 +11,7 @@ use crate::dotnet::Dotnet;
 use crate::framework::TestFramework;
 use crate::go::Go;
 use crate::node::jest::Jest;
+use crate::node::mocha::Mocha;
 use crate::node::runner::NodeTest;
 use crate::node::vitest::Vitest;
 use crate::python::{Pytest, Unittest};
@@ -19,7 +20,7 @@ use crate::ruby::rspec::Rspec;
 
 /// All frameworks; if several detect a project, the first is used.
 pub const ALL: &[&dyn TestFramework] =
-    &[&Dotnet, &Cargo, &Go, &Jest, &Vitest, &NodeTest, &Pytest, &Unittest, &Rspec, &Minitest, &Cmake];
+    &[&Dotnet, &Cargo, &Go, &Jest, &Vitest, &Mocha, &NodeTest, &Pytest, &Unittest, &Rspec, &Minitest, &Cmake];
 
 /// The framework of a project's tests.
 pub fn of(project: &Project) -> Option<&'static dyn TestFramework> {
@@ -52,7 +53,8 @@ mod tests {
             (r#"{"scripts":{"test":"vitest run"},"devDependencies":{"jest":"1"}}"#, Some("vitest")),
             (r#"{"scripts":{"test":"node_modules/.bin/jest"}}"#, Some("jest")),
             (r#"{"devDependencies":{"vitest":"1"}}"#, Some("vitest")),
-            (r#"{"scripts":{"test":"mocha"},"devDependencies":{"jest":"1"}}"#, None),
+            (r#"{"scripts":{"test":"c8 mocha"},"devDependencies":{"jest":"1"}}"#, Some("mocha")),
+            (r#"{"scripts":{"test":"ava"},"devDependencies":{"mocha":"1"}}"#, None),
             (r#"{"scripts":{"test":"node --import tsx --test test/"}}"#, Some("node")),
             (r#"{"scripts":{"test":"node test.js"}}"#, None),
             ("broken", None),

@@ -1,7 +1,7 @@
-//! Tests of JavaScript and TypeScript: jest, vitest and Node's own runner, each with a helper of Tandem that
-//! reports results. mocha and others run by their script (`run_tests`).
+//! Tests of JavaScript and TypeScript: jest, vitest, mocha and Node's own runner, each with a helper of
+//! Tandem that reports results. Others run by their script (`run_tests`).
 //!
-//! Not here: each framework's arguments and helper ([`jest`], [`vitest`], [`runner`]), the script
+//! Not here: each framework's arguments and helper ([`jest`], [`vitest`], [`mocha`], [`runner`]), the script
 //! ([`script`]).
 
 use std::path::{Path, PathBuf};
@@ -25,6 +25,7 @@ use script::ScriptCommand;
 
 mod files;
 pub(crate) mod jest;
+pub(crate) mod mocha;
 mod printed_error;
 pub(crate) mod runner;
 mod script;
@@ -37,9 +38,10 @@ const MAX_MANIFEST: u64 = 4 << 20;
 /// Separator between the file and the titles in an id.
 const BETWEEN: &str = " > ";
 /// Names and contents of Tandem's helper scripts.
-const HELPERS: [(&str, &str); 9] = [
+const HELPERS: [(&str, &str); 10] = [
     ("tandem_reports.cjs", include_str!("node/tandem_reports.cjs")),
     ("tandem_jest.cjs", include_str!("node/tandem_jest.cjs")),
+    ("tandem_mocha.cjs", include_str!("node/tandem_mocha.cjs")),
     ("tandem_vitest.mjs", include_str!("node/tandem_vitest.mjs")),
     ("tandem_vitest_list.mjs", include_str!("node/tandem_vitest_list.mjs")),
     ("tandem_node.mjs", include_str!("node/tandem_node.mjs")),

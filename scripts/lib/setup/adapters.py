@@ -32,7 +32,7 @@ PROGRAMS = [("git", "git"), ("cc", "build-essential"), ("make", "make"), ("tar",
 # (file, package) of what has no program.
 FILES = [("/usr/include/gtest/gtest.h", "libgtest-dev"), ("/usr/share/perl5/Perl/LanguageServer.pm", "libperl-languageserver-perl")]
 # Test frameworks of Node.
-NODE_TESTS = ("jest", "vitest")
+NODE_TESTS = ("jest", "mocha", "vitest")
 
 
 def make_python(scratch):
@@ -94,7 +94,7 @@ def install_packages(more=()):
 
 
 def make_node_tests(scratch):
-    """What the projects of fixtures/tests on jest and vitest need, as their lock files say. No script of a package is run."""
+    """What the projects of fixtures/tests on jest, mocha and vitest need, as their lock files say. No script of a package is run."""
     for name in NODE_TESTS:
         log_progress(f"fetching {name} and what it needs")
         folder = scratch / "made" / name

@@ -46,6 +46,7 @@ framework_tests! {
     googletest: tests_of_googletest_are_listed_run_and_debugged every_case_of_googletest_is_handled
     jest: tests_of_jest_are_listed_run_and_debugged every_case_of_jest_is_handled
     vitest: tests_of_vitest_are_listed_run_and_debugged every_case_of_vitest_is_handled
+    mocha: tests_of_mocha_are_listed_run_and_debugged every_case_of_mocha_is_handled
     node: tests_of_node_s_own_runner_are_listed_run_and_debugged every_case_of_node_s_own_runner_is_handled
 }
 
@@ -490,7 +491,8 @@ async fn tests_of_node(
     finish(agent, temporary.path()).await
 }
 
-async fn jest(extent: Extent) -> anyhow::Result<()> {
+/// jest and mocha have the same tests, and differ in the message of a failed check.
+async fn javascript(name: &'static str, says: &'static str, extent: Extent) -> anyhow::Result<()> {
     let ids = [
         "test/cart.test.js > Cart > fails",
         "test/bad.test.js > Bad > hangs",
@@ -498,17 +500,16 @@ async fn jest(extent: Extent) -> anyhow::Result<()> {
         "test/cart.test.js > Cart > reads input",
     ];
     let row = r#"test/cart.test.js > Cart > row a,b "quoted" (x) = y|z"#;
-    let project = fixture::node_test_project("jest")?;
-    tests_of_node(
-        project,
-        "jest",
-        "test/cart.test.js",
-        (row, "Expected: 4\nReceived: 3"),
-        ids,
-        [11, 4, 6, 1],
-        extent,
-    )
-    .await
+    let project = fixture::node_test_project(name)?;
+    tests_of_node(project, name, "test/cart.test.js", (row, says), ids, [11, 4, 6, 1], extent).await
+}
+
+async fn jest(extent: Extent) -> anyhow::Result<()> {
+    javascript("jest", "Expected: 4\nReceived: 3", extent).await
+}
+
+async fn mocha(extent: Extent) -> anyhow::Result<()> {
+    javascript("mocha", "3 == 4", extent).await
 }
 
 async fn vitest(extent: Extent) -> anyhow::Result<()> {

@@ -38,6 +38,7 @@ fn framework(name: &'static str) -> anyhow::Result<Framework> {
         "minitest" => (Subject::Rdbg, "BadTest#test_hangs", "BadTest#test_crashes"),
         "rspec" => (Subject::Rdbg, "spec/bad_spec.rb::Bad hangs", "spec/bad_spec.rb::Bad crashes"),
         "jest" => (Subject::Js, "test/bad.test.js > Bad > hangs", "test/bad.test.js > Bad > crashes"),
+        "mocha" => (Subject::Js, "test/bad.test.js > Bad > hangs", "test/bad.test.js > Bad > crashes"),
         "vitest" => (Subject::Js, "test/bad.test.ts > Bad > hangs", "test/bad.test.ts > Bad > crashes"),
         "node" => (Subject::Js, "test/bad.test.cjs > Bad > hangs", "test/bad.test.cjs > Bad > crashes"),
         other => anyhow::bail!("`{other}` is not a framework of these tests"),
@@ -48,7 +49,7 @@ fn framework(name: &'static str) -> anyhow::Result<Framework> {
 
 fn copy(name: &str) -> anyhow::Result<tempfile::TempDir> {
     match name {
-        "jest" | "vitest" => fixture::node_test_project(name),
+        "jest" | "mocha" | "vitest" => fixture::node_test_project(name),
         _ => fixture::test_project(name),
     }
 }
@@ -228,6 +229,7 @@ nothing_is_left! {
     nothing_is_left_of_minitest "minitest"
     nothing_is_left_of_rspec "rspec"
     nothing_is_left_of_jest "jest"
+    nothing_is_left_of_mocha "mocha"
     nothing_is_left_of_vitest "vitest"
     nothing_is_left_of_node_s_own_runner "node"
 }
