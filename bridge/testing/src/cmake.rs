@@ -194,7 +194,7 @@ async fn run_googletest(run: &mut FrameworkRun<'_>, tests: &[TestItem]) -> Resul
         if ended.code < 128 || left.len() == before || debugs {
             // Arguments of a call may choose among the tests.
             if !debugs && run.options.arguments.is_empty() {
-                fail_unrun(run, &left, ended);
+                left.iter().for_each(|test| run.results.finish_test(unrun_result(test, ended)));
             }
             break;
         }
@@ -202,18 +202,21 @@ async fn run_googletest(run: &mut FrameworkRun<'_>, tests: &[TestItem]) -> Resul
     Ok(())
 }
 
-/// Fails the tests that a program has not run because it ended early, outside of its tests.
-fn fail_unrun(run: &FrameworkRun<'_>, left: &[TestItem], ended: ProcessExit) {
-    for test in left.iter().filter(|test| test.skipped.is_none()) {
-        run.results.finish_test(TestResult {
-            id: test.id.clone(),
-            name: test.name.clone(),
-            outcome: TestStatus::Failed,
-            message: format!("did not run: its program ended with {ended} before"),
-            file: test.file.clone(),
-            line: test.line,
-            ..TestResult::default()
-        });
+/// The result of a test that its program has not run: it is disabled, or the program ended early, outside of
+/// its tests.
+fn unrun_result(test: &TestItem, ended: ProcessExit) -> TestResult {
+    let (outcome, message) = match &test.skipped {
+        Some(why) => (TestStatus::Skipped, why.clone()),
+        None => (TestStatus::Failed, format!("did not run: its program ended with {ended} before")),
+    };
+    TestResult {
+        id: test.id.clone(),
+        name: test.name.clone(),
+        outcome,
+        message,
+        file: test.file.clone(),
+        line: test.line,
+        ..TestResult::default()
     }
 }
 

@@ -417,7 +417,7 @@ async fn googletest(extent: Extent) -> anyhow::Result<()> {
         arguments: json!({}),
         debug: Subject::Lldb.with(json!({ "projectPath": "." })),
         count: 13,
-        sane: (json!({ "filter": "CartTest|CartRows|Fixture" }), [9, 4, 4, 1]),
+        sane: (json!({ "filter": "CartTest|CartRows|Fixture" }), [10, 4, 4, 2]),
         fails: (
             "cart CartTest.Fails",
             project.path().join("cart_test.cc"),

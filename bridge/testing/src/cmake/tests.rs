@@ -24,3 +24,13 @@ fn a_test_of_ctest_is_listed_with_its_place() {
     assert_eq!(listed.discovered_test(), Some(("/w/build/t".into(), "Cart.Adds".into())));
     assert_eq!(pattern("a.b(1)"), "a\\.b\\(1\\)");
 }
+
+#[test]
+fn a_disabled_test_is_skipped_and_another_that_did_not_run_has_failed() {
+    let outcome = |skipped: Option<&str>| {
+        let test = TestItem { skipped: skipped.map(str::to_owned), ..TestItem::default() };
+        unrun_result(&test, ProcessExit { code: 3 }).outcome
+    };
+    assert_eq!(outcome(Some("DISABLED_")), TestStatus::Skipped);
+    assert_eq!(outcome(None), TestStatus::Failed);
+}
