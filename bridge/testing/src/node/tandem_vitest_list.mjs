@@ -8,7 +8,8 @@ const { createVitest, parseCLI } = await import(pathToFileURL(path));
 const { options } = parseCLI(["vitest", "run", ...JSON.parse(process.env.TANDEM_TEST_SETTINGS)], { allowUnknownOptions: true });
 const vitest = await createVitest("test", { ...options, watch: false, includeTaskLocation: true, reporters: [{}] });
 moveTemporaryFolders(vitest);
-const { testModules } = await vitest.collect(files);
+// Newer versions otherwise parse the files, and do not know the names that code builds.
+const { testModules } = await vitest.collect(files, { staticParse: false });
 for (const module of testModules) {
   reportBroken(module);
   for (const test of module.children.allTests()) tandem.report("test", describeTest(test));
