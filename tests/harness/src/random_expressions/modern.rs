@@ -185,7 +185,6 @@ const FOR_COMPILER: &[Construct] = &[
     (Int, "((Func<int, int, int>)Math.Max)({i}, {i})"),
     (Int, "new Lazy<int>(() => {i}).Value"),
     (Int, "Comparer<int>.Create((a{n}, b{n}) => b{n} - a{n}).Compare(1, 2)"),
-    (Int, "((({n}, b{n}) => {n} + b{n}) is Func<int, int, int> c{n} ? c{n}({i}, 1) : 0)"),
     (Int, "list.Sum(closure)"),
     (Int, "Added({i})"),
     (Int, "list.Select({n} => Added({n}, {i})).First()"),
