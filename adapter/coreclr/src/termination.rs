@@ -22,9 +22,9 @@ use super::exceptions::ExceptionSuppression;
 use super::inbox::EngineInput;
 use super::session::ClrSession;
 use tandem_engine::exited_body;
-use tandem_process::ExitInfo;
 use tandem_process::child::{is_suspended, signal_group};
 use tandem_process::exit::signal_name;
+use tandem_process::{Child, ExitInfo};
 
 pub(super) use kill::discard;
 use kill::{KILL_TIMEOUT, killed};
@@ -52,8 +52,11 @@ impl ClrSession {
         let kill = self.program.debuggee.child.is_some() || terminate_debuggee == Some(true);
         match (kill, self.program.debuggee.process.take()) {
             (_, None) => {
-                let running = self.program.debuggee.child.as_ref().filter(|child| child.exited().is_none());
-                let info = running.map(killed).transpose()?;
+                let begun = self.program.debuggee.run != RunState::None;
+                // One that has ended may not be reported yet: the report is still in the inbox.
+                let known = |child: &&Child| begun || child.exited().is_none();
+                let ended = |child: &Child| child.exited().map_or_else(|| killed(child), Ok);
+                let info = self.program.debuggee.child.as_ref().filter(known).map(ended).transpose()?;
                 self.end_children(kill);
                 if info.is_some() || self.program.debuggee.run == RunState::Over {
                     self.end(info);
@@ -355,7 +358,7 @@ impl ClrSession {
         self.program.values.references.clear();
         self.hub.inbox.forget_deferred();
         if let Some(info) = info {
-            if self.program.debuggee.child.as_ref().is_some_and(tandem_process::Child::lost_terminal) {
+            if self.program.debuggee.child.as_ref().is_some_and(Child::lost_terminal) {
                 self.hub.outbox.note("The program's terminal was closed, and so the program has ended.");
             }
             if let Some(signal) = info.signal_name() {
