@@ -200,17 +200,6 @@ pub(super) fn has_interpreter(
     }
 }
 
-/// The options in the first line of a script for an interpreter with one of these names.
-pub(super) fn first_line_options(script: &Path, interpreters: &[&str]) -> Vec<String> {
-    let mut words = script_words(script).unwrap_or_default().into_iter();
-    let mut command = words.next().unwrap_or_default();
-    if command.rsplit('/').next() == Some("env") {
-        command = words.find(|word| word != "-S").unwrap_or_default();
-    }
-    let is_named = command.rsplit('/').next().is_some_and(|name| interpreters.contains(&name));
-    if is_named { words.collect() } else { Vec::new() }
-}
-
 /// The Python that a command such as `pytest` names in its first line: no other has its modules. `None` of
 /// another program, and where that Python is not there.
 pub(super) fn python_of_command(program: &Path) -> Option<PathBuf> {

@@ -25,6 +25,7 @@ mod debuggee;
 mod differences;
 mod find;
 mod inspector;
+mod interpreter_options;
 mod launch_plan;
 mod nodelay;
 mod plain_text;

@@ -5,7 +5,6 @@
 use std::net::ToSocketAddrs;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
 use serde_json::{Map, Value};
 use tandem_wire::{ErrorCode, Failure, environment};
 
@@ -222,16 +221,6 @@ impl Target {
             Value::String(text) => Ok(Some(text.as_str()).filter(|text| !text.is_empty())),
             other => Err(Failure::invalid(format!("`{key}` must be a string, not {other}"))),
         }
-    }
-
-    /// An attribute that is a list of strings.
-    ///
-    /// # Errors
-    /// `INVALID_PARAMETER` for anything else.
-    pub(super) fn strings(&self, key: &str) -> Result<Option<Vec<String>>, Failure> {
-        let given = self.attribute(key);
-        Option::deserialize(given)
-            .map_err(|_| Failure::invalid(format!("`{key}` must be a list of strings, not {given}")))
     }
 
     /// An attribute that is true or false.

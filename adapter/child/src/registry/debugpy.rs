@@ -20,6 +20,7 @@ use tandem_wire::types::{self, DapVariable};
 
 use self::attributes::{DebuggerProperties, DebugpyAttributes, DebugpyFields, without_exits};
 use super::super::find;
+use super::super::interpreter_options;
 use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
 use super::super::profile::{IdlePause, KeptValue, Profile};
 use super::super::pydevd;
@@ -181,7 +182,7 @@ impl Profile for Debugpy {
         }
         // Frozen modules have no source to stop in; old Pythons ignore the switch.
         let mut args = vec!["-Xfrozen_modules=off".to_owned()];
-        args.extend(target.strings("pythonArgs")?.unwrap_or_default());
+        args.extend(interpreter_options::of_launch(target, "pythonArgs")?.unwrap_or_default());
         args.extend(python.debugpy);
         args.extend(["--connect", "127.0.0.1:{port}", "--wait-for-client"].map(String::from));
         if target.attribute("subProcess") == false {

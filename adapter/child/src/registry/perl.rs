@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tandem_wire::Failure;
 
 use super::super::find::{self, AdapterSearch};
+use super::super::interpreter_options;
 use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
 use super::super::profile::{ConditionProfile, ExpressionAssignment, IdlePause, Profile};
 use super::super::target::Target;
@@ -138,7 +139,7 @@ impl Profile for Perl {
     fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure> {
         let program = target.existing_program()?.display().to_string();
         let perl = find_perl(target)?;
-        let switches = target.strings("perlArgs")?.unwrap_or_default();
+        let switches = interpreter_options::of_launch(target, "perlArgs")?.unwrap_or_default();
         let command: Vec<String> = std::iter::once(perl.display().to_string()).chain(switches).collect();
         let debug = if target.no_debug { json!(null) } else { json!(PROGRAM.trim_end().replace('\n', " ")) };
         let own = json!({ "perl": command, "debug": debug, "entry": target.flag("stopOnEntry", false)? });

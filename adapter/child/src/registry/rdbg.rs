@@ -14,6 +14,7 @@ use tandem_wire::Failure;
 use tandem_wire::types::{self, Breakpoint, StoppedEventBody};
 
 use super::super::find::{self, AdapterSearch};
+use super::super::interpreter_options;
 use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
 use super::super::profile::{AttachCorrection, ConditionProfile, Profile};
 use super::super::target::Target;
@@ -196,7 +197,12 @@ impl Profile for Rdbg {
         let stop = target.flag("stopOnEntry", false)?;
         let mut args: Vec<std::ffi::OsString> =
             ["--open", "--sock-path={socket}", "--", "-r{socket}.rb"].map(Into::into).to_vec();
-        args.extend(target.strings("rubyArgs")?.unwrap_or_default().into_iter().map(Into::into));
+        args.extend(
+            interpreter_options::of_launch(target, "rubyArgs")?
+                .unwrap_or_default()
+                .into_iter()
+                .map(Into::into),
+        );
         args.push(program.into());
         args.extend(target.args.iter().map(Into::into));
         // It would announce its port on the program's stderr.

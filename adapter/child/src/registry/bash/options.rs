@@ -3,7 +3,7 @@
 
 use tandem_wire::Failure;
 
-use super::super::super::find;
+use super::super::super::interpreter_options;
 use super::super::super::target::Target;
 
 /// The letters that `set` knows, except `n`, with which bash runs nothing.
@@ -30,8 +30,8 @@ pub(super) fn settings(target: &Target) -> Result<String, Failure> {
 
 /// The options of the launch; else those of the script's first line.
 fn of_target(target: &Target) -> Result<Vec<String>, Failure> {
-    let of_script = || find::first_line_options(&target.program, &["bash", "sh", "dash"]);
-    Ok(target.strings("bashArgs")?.unwrap_or_else(of_script))
+    let of_script = || interpreter_options::of_first_line(&target.program, &["bash", "sh", "dash"]);
+    Ok(interpreter_options::of_launch(target, "bashArgs")?.unwrap_or_else(of_script))
 }
 
 /// A line for each option. Those that concern how bash starts have no command.
