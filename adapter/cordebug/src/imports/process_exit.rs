@@ -42,6 +42,12 @@ pub(crate) fn clear_debugged() {
     set_debugged(0);
 }
 
+/// Whether the debugged process has ended. The library may not know it yet.
+pub(super) fn has_debugged_ended() -> bool {
+    let pid = DEBUGGED.load(Ordering::SeqCst);
+    pid != 0 && liveness::has_ended(pid)
+}
+
 /// Whether the library knows that the program has ended. Ask after the call is counted as begun: then either
 /// this returns true, or the library waits for the call.
 pub(crate) fn knows_end() -> bool {

@@ -9,6 +9,9 @@
 //! Between two waits a thread of the library handles one event, and its reads of the program are gathered
 //! ([`memory`]).
 //!
+//! An attach waits ten seconds for the program's answer, longer than a session takes to end. Such a wait is split,
+//! too, and ends soon after the program.
+//!
 //! The thread that listens checks every few milliseconds. When it learns that the program has ended, it is
 //! held until no call is under way that it could crash ([`process_exit`]).
 
@@ -23,8 +26,10 @@ use crate::activity;
 /// Windows API: the limit of a wait without one, and the result of a wait whose limit has passed.
 const INFINITE: u32 = u32::MAX;
 const WAIT_TIMEOUT: u32 = 0x102;
-/// Length of one part of a wait without a limit, in ms.
+/// Length of one part of a split wait, in ms.
 const WAIT_INTERVAL_MS: u32 = 50;
+/// Minimum limit of a wait for a program that is split, in ms.
+const MIN_SPLIT_MS: u32 = 2000;
 /// Maximum number of runtimes that one process debugs.
 const MAX_RUNTIMES: usize = 4;
 
@@ -137,8 +142,22 @@ unsafe extern "C" fn wait_for_single<const AT: usize>(handle: *mut c_void, limit
     // SAFETY: as above.
     let theirs = unsafe { core::mem::transmute::<*mut c_void, Single>(found) };
     let _blocked = process_exit::BlockedCall::begin();
-    // SAFETY: the caller's own arguments.
-    unsafe { theirs(handle, limit) }
+    // SAFETY: the caller's own arguments, except the limit.
+    let wait = |limit| unsafe { theirs(handle, limit) };
+    if limit < MIN_SPLIT_MS || limit == INFINITE {
+        return wait(limit);
+    }
+    let mut left = limit;
+    loop {
+        // The library itself may still answer after the program's end: one part is waited for in any case.
+        let has_ended = process_exit::has_debugged_ended();
+        let piece = left.min(WAIT_INTERVAL_MS);
+        let outcome = wait(piece);
+        left = left.saturating_sub(piece);
+        if outcome != WAIT_TIMEOUT || left == 0 || has_ended {
+            return outcome;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -212,5 +231,31 @@ mod tests {
             assert!(replacements_for([more as *mut c_void; 3]).is_some());
         }
         assert!(replacements_for([usize::MAX as *mut c_void; 3]).is_none());
+    }
+    #[test]
+    fn a_long_wait_for_a_program_ends_with_it() {
+        unsafe extern "C" fn pending(_: *mut c_void, limit: u32) -> u32 {
+            LIMITS.lock().unwrap().push(limit);
+            WAIT_TIMEOUT
+        }
+        let theirs = [third as *mut c_void, single_ex as *mut c_void, pending as *mut c_void];
+        let (_, ours) = replacements_for(theirs).unwrap()[2];
+        // SAFETY: ours for that function.
+        let ours = unsafe { core::mem::transmute::<*const c_void, Single>(ours) };
+        let parts = |limit| {
+            LIMITS.lock().unwrap().clear();
+            // SAFETY: the function it replaces reads no handle.
+            assert_eq!(unsafe { ours(core::ptr::null_mut(), limit) }, WAIT_TIMEOUT);
+            LIMITS.lock().unwrap().clone()
+        };
+        let mut program = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        process_exit::set_debugged(program.id());
+        assert_eq!(parts(1999), [1999]);
+        assert_eq!(parts(INFINITE), [INFINITE]);
+        let all = parts(10_001);
+        assert_eq!((all.len(), all.iter().sum::<u32>()), (201, 10_001));
+        program.kill().unwrap();
+        program.wait().unwrap();
+        assert_eq!(parts(10_000), [WAIT_INTERVAL_MS]);
     }
 }
