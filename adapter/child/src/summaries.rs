@@ -11,6 +11,8 @@ const GDB: &str = include_str!("summaries/gdb.py");
 const LLDB: &str = include_str!("summaries/lldb.py");
 /// The command of lldb that finds elements by subscripts.
 const LLDB_ELEMENTS: &str = include_str!("summaries/lldb_elements.py");
+/// The part of that command for whole expressions.
+const LLDB_EXPRESSIONS: &str = include_str!("summaries/lldb_expressions.py");
 /// Python that pydevd evaluates.
 const PYTHON: &str = include_str!("summaries/python.py");
 
@@ -31,7 +33,7 @@ pub(super) fn for_lldb(rust: bool) -> String {
         "?script import sys, types; tandem_summaries = types.ModuleType('tandem_summaries'); \
          sys.modules['tandem_summaries'] = tandem_summaries; exec({}, tandem_summaries.__dict__); \
          tandem_summaries.install(lldb.debugger, {})",
-        Value::from(format!("{COMMON}\n{LLDB}\n{LLDB_ELEMENTS}")),
+        Value::from(format!("{COMMON}\n{LLDB}\n{LLDB_ELEMENTS}\n{LLDB_EXPRESSIONS}")),
         python_bool(rust)
     )
 }

@@ -40,12 +40,14 @@ pub use request::{EngineAnswer, EngineReply, EngineRequest, JoinedConditions, Re
 use tandem_process::{Broker, ExitInfo};
 
 /// A breakpoint's condition that could not be evaluated.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct FailedCondition {
     /// Its text, if it is known.
     pub condition: Option<String>,
     /// The error message of the language.
     pub reason: String,
+    /// Whether `evaluate` understands more than the engine does in conditions: the hub evaluates it.
+    pub is_for_hub: bool,
 }
 
 impl EngineEvent {

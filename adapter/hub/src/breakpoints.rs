@@ -71,6 +71,11 @@ impl Candidate {
     pub fn has_open_condition(&self) -> bool {
         self.by_hub && self.request.condition.is_some()
     }
+
+    /// Has the hub evaluate its condition, if it has one: the engine cannot.
+    pub fn open_condition(&mut self) {
+        self.by_hub |= self.request.condition.is_some();
+    }
 }
 
 /// All breakpoints of the session.

@@ -33,4 +33,5 @@ mod launched_tests;
 mod native_types;
 mod native_values;
 mod netcoredbg;
+mod rust_expressions;
 mod signals;

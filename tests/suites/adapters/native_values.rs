@@ -273,6 +273,8 @@ async fn a_subscript_under_lldb_is_a_key_of_a_map_and_rows_have_expressions_of_t
         ("list[2]", "3"),
         ("many[7]", "7"),
         ("scores.[0].second", "10"),
+        ("list[1] + scores[1]", "12"),
+        ("name == \"ann\" && list[0] == 1", "true"),
     ] {
         assert_eq!(editor.ok("evaluate", watch(expression)).await?["result"], value, "{expression}");
     }

@@ -42,6 +42,12 @@ pub(crate) trait ConditionProfile: Send + Sync {
         condition.to_owned()
     }
 
+    /// Whether it compiles a condition, in a program that rustc compiled or in another one. If not, it stops
+    /// each time, and the hub has the condition evaluated as any other expression.
+    fn compiles_condition(&self, _condition: &str, _is_rust: bool) -> bool {
+        true
+    }
+
     /// An expression, evaluated at a stop, for the reason why a guarded condition failed; an empty
     /// string if it did not fail.
     fn failure_query(&self) -> Option<&'static str> {

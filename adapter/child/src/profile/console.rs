@@ -30,8 +30,9 @@ pub(crate) trait ConsoleProfile: Send + Sync {
     /// same id, which no breakpoint of another kind has.
     fn watched_id(&self, answer: &str, data_id: &str) -> Option<i64>;
 
-    /// The command that finds what the subscripts of an expression mean; `None` for one without them.
-    fn subscript_query(&self, expression: &str) -> Option<String>;
+    /// The command that finds what an expression means, in a program that rustc compiled or in another one;
+    /// `None` for one that the adapter understands.
+    fn meaning_query(&self, expression: &str, is_rust: bool) -> Option<String>;
 
     /// The expression that the adapter evaluates as the language means this one, by the answer to that
     /// command.

@@ -275,6 +275,11 @@ impl ConditionProfile for Lldb {
         ConditionLanguage::NATIVE
     }
 
+    /// It compiles C++. Of Rust that leaves names, numbers and their comparisons.
+    fn compiles_condition(&self, condition: &str, is_rust: bool) -> bool {
+        !is_rust || !condition.contains(['.', '[', ':', '"', '\''])
+    }
+
     /// It stops from the number on, and each time where it is anything else.
     fn counts_hits(&self) -> bool {
         false
@@ -283,7 +288,8 @@ impl ConditionProfile for Lldb {
     fn failed_condition_in(&self, output: &str) -> Option<FailedCondition> {
         let (_, report) = output.split_once("stopped due to an error evaluating condition of breakpoint ")?;
         let (condition, reason) = report.split_once(": \"")?.1.split_once("\"\n")?;
-        Some(FailedCondition { condition: Some(condition.to_owned()), reason: reason.trim().to_owned() })
+        let (condition, reason) = (Some(condition.to_owned()), reason.trim().to_owned());
+        Some(FailedCondition { condition, reason, ..FailedCondition::default() })
     }
 
     /// Its message about a failed condition may come after the stop.

@@ -21,7 +21,7 @@ use super::super::signals;
 use super::super::state::ChildEvent;
 use super::super::translate;
 use super::own_stops::resume_own_stop;
-use super::{AdapterSession, LiveAdapter};
+use super::{AdapterSession, LiveAdapter, subscripts};
 use tandem_engine::hit_condition::HitTest;
 use tandem_engine::{FailedCondition, JoinedConditions, path_map};
 
@@ -31,6 +31,8 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) const QUERY_TIMEOUT: Duration = Duration::from_secs(2);
 /// A path that no program has: breakpoints there never bind.
 const NO_SOURCE: &str = "/dev/null/no-source";
+/// The reason if the adapter does not understand a condition as it is.
+const NOT_COMPILED: &str = "the debugger does not compile it";
 /// Maximum length of a condition's error message, in characters.
 const MAX_MESSAGE_CHARS: usize = 400;
 
@@ -43,6 +45,13 @@ struct SentBreakpoint {
     condition: Option<String>,
     /// Whether its condition joins several.
     joined: bool,
+}
+
+/// Why a condition failed.
+struct FailedReason {
+    text: String,
+    /// As in [`FailedCondition::is_for_hub`].
+    is_for_hub: bool,
 }
 
 /// The arguments of a `setBreakpoints` that only uses up ids.
@@ -94,9 +103,14 @@ impl AdapterSession {
                 }
                 types::set(&mut breakpoint, "condition", self.profile.guarded_condition(condition));
             }
-            if let Some(several) = several
-                && !self.all_conditions_parse(&several.conditions).await
-            {
+            let compiles = |condition: &String| self.profile.compiles_condition(condition, self.is_rust());
+            let is_compiled = condition.iter().all(compiles)
+                && several.is_none_or(|several| several.conditions.iter().all(compiles));
+            let is_readable = match several {
+                Some(several) => self.all_conditions_parse(&several.conditions).await,
+                None => true,
+            };
+            if !is_compiled || !is_readable {
                 drop_condition(&mut breakpoint);
             }
             sent.push(SentBreakpoint { index, breakpoint, condition, joined: several.is_some() });
@@ -278,6 +292,13 @@ impl AdapterSession {
             return None;
         }
         let condition = self.with_knowledge(|known| known.conditions.of_stop(stop));
+        if condition
+            .as_deref()
+            .is_some_and(|condition| !self.profile.compiles_condition(condition, self.is_rust()))
+        {
+            let reason = NOT_COMPILED.to_owned();
+            return Some(FailedCondition { condition, reason, is_for_hub: true });
+        }
         let query = match (self.profile.failure_query(), &condition) {
             (Some(query), _) => query,
             (None, Some(condition)) if self.profile.rechecks_conditions() => condition.as_str(),
@@ -289,17 +310,25 @@ impl AdapterSession {
             let stack = self.ask("stackTrace", arguments, &never).await.ok()?;
             let stack: StackTraceResponseBody = types::read(&stack);
             let arguments = types::watch(query, stack.stack_frames.first().map(|frame| frame.id));
-            match (self.ask("evaluate", arguments, &never).await, self.profile.failure_query()) {
+            match subscripts::find(self, &types::read(&arguments), &never).await {
+                Err(failure) => return Some(FailedReason { text: failure.message, is_for_hub: false }),
+                Ok(meant) if meant != query => {
+                    return Some(FailedReason { text: NOT_COMPILED.to_owned(), is_for_hub: true });
+                }
+                Ok(_) => {}
+            }
+            let text = match (self.ask("evaluate", arguments, &never).await, self.profile.failure_query()) {
                 (Ok(answer), Some(_)) => {
                     let answer: EvaluateResponseBody = types::read(&answer);
                     Some(unquoted(&answer.result)).filter(|text| !text.is_empty())
                 }
                 (Err(failure), None) => Some(failure.message),
                 _ => None,
-            }
+            };
+            Some(FailedReason { text: text?, is_for_hub: false })
         });
-        let reason = reason.await.ok()??;
-        Some(FailedCondition { condition, reason })
+        let FailedReason { text: reason, is_for_hub } = reason.await.ok()??;
+        Some(FailedCondition { condition, reason, is_for_hub })
     }
 }
 

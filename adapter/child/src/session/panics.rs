@@ -31,8 +31,12 @@ fn is_of_panics(filter: &Value) -> bool {
 
 impl AdapterSession {
     fn may_panic(&self) -> Option<&'static str> {
-        let rust = self.live().as_ref().is_some_and(|live| live.plan.quirks.panics);
-        self.profile.panic_function().filter(|_| rust)
+        self.profile.panic_function().filter(|_| self.is_rust())
+    }
+
+    /// Whether rustc compiled the program.
+    pub(super) fn is_rust(&self) -> bool {
+        self.live().as_ref().is_some_and(|live| live.plan.quirks.panics)
     }
 
     /// Adds the filter to what the adapter offers.

@@ -22,7 +22,7 @@ pub(super) async fn find(
     let Some(console) = session.profile.console() else { return Ok(expression.clone()) };
     let prefix = console::prefix(session, console);
     let is_command = !prefix.is_empty() && expression.trim_start().starts_with(&prefix);
-    let query = console.subscript_query(expression).filter(|_| !is_command);
+    let query = console.meaning_query(expression, session.is_rust()).filter(|_| !is_command);
     let Some(query) = query else { return Ok(expression.clone()) };
     let answer = console::run(session, console, &query, asked.frame_id, cancel).await.unwrap_or_default();
     console.expression_in(&answer, expression).map_err(|reason| {
@@ -39,7 +39,8 @@ pub(super) async fn path_of_element(
     asked: &EvaluateArguments,
     cancel: &CancellationToken,
 ) -> Result<Option<String>, Failure> {
-    let is_found = |console: &dyn ConsoleProfile| console.subscript_query(&asked.expression).is_some();
+    let is_found =
+        |console: &dyn ConsoleProfile| console.meaning_query(&asked.expression, session.is_rust()).is_some();
     if !session.profile.console().is_some_and(is_found) {
         return Ok(None);
     }

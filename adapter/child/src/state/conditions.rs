@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn a_failure_belongs_to_one_stop_and_a_check_is_remembered() {
         let mut conditions = Conditions::default();
-        conditions.failed(FailedCondition { condition: None, reason: "no such name".into() });
+        conditions.failed(FailedCondition { reason: "no such name".into(), ..FailedCondition::default() });
         assert_eq!(conditions.take_failed().map(|failed| failed.reason), Some("no such name".into()));
         assert_eq!(conditions.take_failed(), None);
         conditions.remember_check("x".into(), None);

@@ -111,7 +111,11 @@ fn a_pause_is_reported_only_if_nothing_else_has_stopped_the_program() {
 
 #[test]
 fn a_stop_at_a_condition_that_fails_is_reported_with_the_reason_unless_the_session_is_over() {
-    let failure = FailedCondition { condition: Some("x > 1".into()), reason: "no such name".into() };
+    let failure = FailedCondition {
+        condition: Some("x > 1".into()),
+        reason: "no such name".into(),
+        ..FailedCondition::default()
+    };
     let stopped = || ChildEvent::Stopped { stop: stop_for("breakpoint"), failed: Some(failure.clone()) };
     let mut state = ChildState::default();
     let expected =

@@ -401,5 +401,5 @@ def install(debugger, rust):
     debugger.HandleCommand('type synthetic add -w tandem -l tandem_summaries.Unordered --recognizer-function tandem_summaries.recognizes_unordered')
     debugger.HandleCommand('type summary add -w tandem -e -F tandem_summaries.summary --recognizer-function tandem_summaries.recognizes')
     debugger.HandleCommand('type category enable tandem')
-    debugger.HandleCommand('command script add -f tandem_summaries.answer_name_elements tandem-elements')
+    debugger.HandleCommand('command script add -f tandem_summaries.answer_find_expression tandem-elements')
     debugger.HandleCommand('command script add -f tandem_summaries.answer_is_copy tandem-is-copy')

@@ -11,31 +11,39 @@ class Refused(Exception):
     """The reason why an expression has no value."""
 
 
-def get_element_of_map(container, key, frame):
-    """Finds the position of a key among the elements. None means that the keys cannot be compared here."""
-    first = container.GetChildAtIndex(0).GetNonSyntheticValue().GetChildAtIndex(0)
-    kind = get_plain_type(first.GetType())
-    key = key.lstrip('&') if RUST else key
-    if is_text(kind):
-        wanted = read_literal(key)
-        if wanted is None:
+def keys_of(node, text):
+    """The keys of a map, in the order of its elements."""
+    if node.value.GetNumChildren() == 0:
+        raise Refused('\x60%s\x60 has no elements' % text)
+    for at in range(node.value.GetNumChildren()):
+        yield node.value.GetChildAtIndex(at).GetNonSyntheticValue().GetChildAtIndex(0)
+
+
+def get_position_of_key(keys, key, frame):
+    """Finds the position of a key. None means that the keys cannot be compared here."""
+    same, end = None, time.monotonic() + 2
+    for at, held in enumerate(keys):
+        same = same or compare_keys(get_plain_type(held.GetType()), key.lstrip('&') if RUST else key, frame)
+        if same is None:
             return None
-        same = lambda held: read_text(held) == wanted
-    elif kind.GetTypeClass() & (lldb.eTypeClassBuiltin | lldb.eTypeClassEnumeration):
-        number = evaluate_index(key, frame)
-        if number is None or kind.GetBasicType() in FLOATS:
-            return None
-        mask = (1 << 8 * kind.GetByteSize()) - 1
-        same = lambda held: held.GetValueAsUnsigned() & mask == number & mask
-    else:
-        return None
-    end = time.monotonic() + 2
-    for at in range(container.GetNumChildren()):
         if time.monotonic() > end:
             raise Refused('the map has too many elements for a search')
-        if same(container.GetChildAtIndex(at).GetNonSyntheticValue().GetChildAtIndex(0)):
+        if same(held):
             return at
     raise Refused('no element has the key %s' % key)
+
+
+def compare_keys(kind, key, frame):
+    """Returns a function that compares a key of this type with the one of an expression, or None."""
+    if is_text(kind):
+        wanted = read_literal(key)
+        return None if wanted is None else lambda held: read_text(held) == wanted
+    number = evaluate_index(key, frame)
+    is_integer = kind.GetTypeClass() & (lldb.eTypeClassBuiltin | lldb.eTypeClassEnumeration) and kind.GetBasicType() not in FLOATS
+    if number is None or not is_integer:
+        return None
+    mask = (1 << 8 * kind.GetByteSize()) - 1
+    return lambda held: held.GetValueAsUnsigned() & mask == number & mask
 
 
 def read_literal(text):
@@ -63,9 +71,11 @@ def evaluate_index(text, frame):
     text = text.strip()
     if re.fullmatch(r'-?\d+', text):
         return int(text)
-    if re.search(r'\(|\+\+|--|=|"', text):
+    if RUST:
+        text = re.sub(r'\s+as\s+\w+', '', text)
+    if re.search(r'\((?!\s*\))|\+\+|--|=|"', text) or not RUST and '(' in text:
         return None
-    path = name_elements(text, frame) or text
+    path = find_expression(text, frame) or text
     value = frame.GetValueForVariablePath(path, lldb.eDynamicDontRunTarget)
     if not has_value(frame, path):
         value = frame.EvaluateExpression(path)
@@ -141,9 +151,7 @@ def name_element(path, subscript, frame):
     if name in MAPS and node.value.IsSynthetic():
         if name.endswith('multimap'):
             raise Refused('\x60%s\x60 is a %s, which has no elements by key' % (path, name))
-        if node.value.GetNumChildren() == 0:
-            raise Refused('\x60%s\x60 has no elements' % path)
-        at = get_element_of_map(node.value, subscript.strip(), frame)
+        at = get_position_of_key(keys_of(node, path), subscript.strip(), frame)
         found = '%s[%d].' % (path, at or 0)
         # rustc's formatters name the parts of a tuple in another way.
         parts = [found + part for part in ('second', '__1', '1') if has_value(frame, found + part)]
@@ -157,20 +165,13 @@ def name_element(path, subscript, frame):
         return None
     if number is None or count is None:
         return None
-    if not 0 <= number < count:
-        raise Refused('the index %d is out of range: \x60%s\x60 has %d element%s' % (number, path, count, '' if count == 1 else 's'))
+    check_index(number, path, count)
     return '%s[%d]' % (path, number)
 
 
-def answer_name_elements(debugger, command, context, result, _):
-    """The command tandem-elements, for an expression as a JSON string."""
-    try:
-        answer = {'expression': name_elements(json.loads(command), context.GetFrame())}
-    except Refused as refusal:
-        answer = {'refusal': str(refusal)}
-    except Exception as error:
-        answer = {'error': repr(error)}
-    result.AppendMessage('tandem-elements: ' + json.dumps(answer))
+def check_index(number, text, count):
+    if not 0 <= number < count:
+        raise Refused('the index %d is out of range: \x60%s\x60 has %d element%s' % (number, text, count, '' if count == 1 else 's'))
 
 
 def answer_is_copy(debugger, command, context, result, _):

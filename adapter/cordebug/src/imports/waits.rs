@@ -9,8 +9,8 @@
 //! Between two waits a thread of the library handles one event, and its reads of the program are gathered
 //! ([`memory`]).
 //!
-//! An attach waits ten seconds for the program's answer, longer than a session takes to end. Such a wait is split,
-//! too, and ends soon after the program.
+//! An attach waits ten seconds for the program's answer, longer than a session takes to end. Such a wait is
+//! split, too, and ends soon after the program.
 //!
 //! The thread that listens checks every few milliseconds. When it learns that the program has ended, it is
 //! held until no call is under way that it could crash ([`process_exit`]).

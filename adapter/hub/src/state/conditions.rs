@@ -89,6 +89,7 @@ impl State {
             // Of several conditions that the engine had as one, only some have failed.
             match named {
                 true if hit.iter().any(Candidate::has_open_condition) => {}
+                true if reported.is_for_hub => hit.iter_mut().for_each(Candidate::open_condition),
                 false if is_breakpoint && self.breakpoints.need_hub() => failure = Some(reported),
                 _ => return self.report_failed_condition(stop, reported),
             }

@@ -59,7 +59,8 @@ impl ConditionProfile for Debugpy {
         let reason = trace.lines().rev().find(|line| !line.trim().is_empty())?.to_owned();
         let inner = condition.strip_prefix(SCOPED.0).and_then(|rest| rest.strip_suffix(SCOPED.1));
         let inner = inner.and_then(|text| serde_json::from_str(text).ok());
-        Some(FailedCondition { condition: Some(inner.unwrap_or_else(|| condition.to_owned())), reason })
+        let condition = Some(inner.unwrap_or_else(|| condition.to_owned()));
+        Some(FailedCondition { condition, reason, ..FailedCondition::default() })
     }
 
     fn guarded_condition(&self, condition: &str) -> String {

@@ -33,7 +33,7 @@ impl ConditionProfile for Delve {
         let text = stop.text.as_ref().filter(|text| text.starts_with(CONDITION_ERROR));
         let reason = text.filter(|_| stop.reason == "exception")?.clone();
         stop.reason = "breakpoint".into();
-        Some(FailedCondition { condition: None, reason })
+        Some(FailedCondition { reason, ..FailedCondition::default() })
     }
 
     fn stop_in_late_failure(&self, failure: &Failure) -> Option<StoppedEventBody> {

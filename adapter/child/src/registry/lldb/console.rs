@@ -73,8 +73,8 @@ impl ConsoleProfile for Lldb {
         })
     }
 
-    fn subscript_query(&self, expression: &str) -> Option<String> {
-        subscripts::query(expression)
+    fn meaning_query(&self, expression: &str, is_rust: bool) -> Option<String> {
+        subscripts::query(expression, is_rust)
     }
 
     fn expression_in(&self, answer: &str, expression: &str) -> Result<String, String> {

@@ -18,10 +18,16 @@ struct Found {
     refusal: Option<String>,
 }
 
-/// The command for an expression with subscripts. lldb would evaluate what is in backquotes first.
-pub(super) fn query(expression: &str) -> Option<String> {
+/// The command for an expression with subscripts or a text, and for all but names in a program of Rust, which
+/// lldb takes for one of C++. lldb would evaluate what is in backquotes first.
+pub(super) fn query(expression: &str, is_rust: bool) -> Option<String> {
+    let is_of_name = |c: char| c.is_alphanumeric() || c == '_';
+    let is_asked = match is_rust {
+        true => !expression.trim().chars().all(is_of_name),
+        false => expression.contains('[') || expression.contains('=') && expression.contains('"'),
+    };
     let text = Value::from(expression).to_string().replace('`', "\\u0060");
-    expression.contains('[').then(|| format!("tandem-elements {text}"))
+    is_asked.then(|| format!("tandem-elements {text}"))
 }
 
 /// The answer about a row that is a copy.
@@ -41,7 +47,7 @@ pub(super) fn expression_in(answer: &str, expression: &str) -> Result<String, St
         Some(Found { refusal: Some(refusal), .. }) => Err(refusal),
         Some(Found { expression: found, .. }) => Ok(found.unwrap_or_else(|| expression.to_owned())),
         None if expression.contains(".[") => Ok(expression.replace(".[", "[")),
-        None if is_path(expression) => Ok(format!("({expression})")),
+        None if expression.contains('[') && is_path(expression) => Ok(format!("({expression})")),
         None => Ok(expression.to_owned()),
     }
 }
@@ -58,11 +64,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_expression_with_subscripts_is_looked_up() {
-        assert_eq!(query("m[1]").as_deref(), Some("tandem-elements \"m[1]\""));
-        let quoted = query("m[\"a`b\"]");
+    fn an_expression_that_lldb_understands_is_not_looked_up() {
+        assert_eq!(query("m[1]", false).as_deref(), Some("tandem-elements \"m[1]\""));
+        let quoted = query("m[\"a`b\"]", false);
         assert_eq!(quoted.as_deref(), Some(r#"tandem-elements "m[\"a\u0060b\"]""#));
-        assert_eq!(query("m.size()"), None);
+        let is_asked = |expression, is_rust| query(expression, is_rust).is_some();
+        for (expression, in_cpp, in_rust) in [
+            ("m.size()", false, true),
+            ("a.b + 1", false, true),
+            (" name_1 ", false, false),
+            ("name == \"x\"", true, true),
+            ("puts(\"x\")", false, true),
+        ] {
+            assert_eq!(
+                (is_asked(expression, false), is_asked(expression, true)),
+                (in_cpp, in_rust),
+                "{expression}"
+            );
+        }
     }
 
     #[test]

@@ -25,7 +25,7 @@ impl Observed {
     /// One event, chosen by two numbers.
     fn step(&mut self, what: u8, how: u8) {
         let stop = || stop_for(if how.is_multiple_of(2) { "breakpoint" } else { "step" });
-        let failed = || FailedCondition { condition: None, reason: "no such name".into() };
+        let failed = || FailedCondition { reason: "no such name".into(), ..FailedCondition::default() };
         let process = || DebuggeeProcess::of(1).expect("every system has a first process");
         let request = || Request { seq: 1, command: "runInTerminal".into(), arguments: json!({}) };
         let event = match what % 27 {
