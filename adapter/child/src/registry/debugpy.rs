@@ -174,7 +174,7 @@ impl Profile for Debugpy {
         if terminal || options.through_adapter == Some(true) {
             let ours = DebugpyAttributes {
                 console: Some("integratedTerminal"),
-                python: Some(vec![python.interpreter.display().to_string()]),
+                python: Some(python.command()),
                 debug_options: Some(Vec::new()),
                 ..usual_attributes(target)
             };
@@ -182,6 +182,7 @@ impl Profile for Debugpy {
         }
         // Frozen modules have no source to stop in; old Pythons ignore the switch.
         let mut args = vec!["-Xfrozen_modules=off".to_owned()];
+        args.extend(python.options);
         args.extend(interpreter_options::of_launch(target, "pythonArgs")?.unwrap_or_default());
         args.extend(python.debugpy);
         args.extend(["--connect", "127.0.0.1:{port}", "--wait-for-client"].map(String::from));

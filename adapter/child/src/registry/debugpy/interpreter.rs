@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use serde::Deserialize;
 use serde_json::Value;
 use tandem_wire::{ErrorCode, Failure};
 
@@ -17,17 +18,28 @@ const RUN_TIMEOUT: Duration = Duration::from_secs(20);
 /// A Python interpreter and the debugpy to use with it.
 pub(super) struct Python {
     pub(super) interpreter: PathBuf,
+    /// The words after the interpreter, where `python` is a list.
+    pub(super) options: Vec<String>,
     /// `-m debugpy`, or the folder of one that is not installed there.
     pub(super) debugpy: Vec<String>,
+}
+
+impl Python {
+    /// The interpreter and its options, as debugpy's own attribute `python` has them.
+    pub(super) fn command(&self) -> Vec<String> {
+        let interpreter = self.interpreter.display().to_string();
+        std::iter::once(interpreter).chain(self.options.iter().cloned()).collect()
+    }
 }
 
 /// The interpreter the user names, the project's own, or that of PATH; with a debugpy it can load.
 pub(super) fn find_python(target: &Target) -> Result<Python, Failure> {
     let mut looked = Vec::new();
     let interpreter = find(target, &mut looked)?;
+    let options = command_words(target)?.into_iter().skip(1).collect();
     let given = target.text("enginePath")?.map(|path| target.cwd.join(path));
     if given.is_none() && has_debugpy(&interpreter) {
-        return Ok(Python { interpreter, debugpy: vec!["-m".into(), "debugpy".into()] });
+        return Ok(Python { interpreter, options, debugpy: vec!["-m".into(), "debugpy".into()] });
     }
     check_runs(&interpreter)?;
     let shown = interpreter.display().to_string();
@@ -54,17 +66,33 @@ pub(super) fn find_python(target: &Target) -> Result<Python, Failure> {
             .or_else(|| debugpy_of_path(target), "the modules of PATH's python3 and python")
             .end()?,
     };
-    Ok(Python { interpreter, debugpy: vec![found.display().to_string()] })
+    Ok(Python { interpreter, options, debugpy: vec![found.display().to_string()] })
+}
+
+/// The attribute `python`: an interpreter, or a list of an interpreter and its options. Empty without it.
+///
+/// # Errors
+/// `INVALID_PARAMETER` for anything else.
+fn command_words(target: &Target) -> Result<Vec<String>, Failure> {
+    let given = target.attribute("python");
+    let words = match given {
+        Value::Null => Some(Vec::new()),
+        Value::String(path) => Some(Some(path.clone()).filter(|path| !path.is_empty()).into_iter().collect()),
+        list => Vec::<String>::deserialize(list).ok(),
+    };
+    let words = words.filter(|words| words.first().is_none_or(|interpreter| !interpreter.is_empty()));
+    words.ok_or_else(|| {
+        let message =
+            format!("`python` must be an interpreter, or a list of one and its options, not {given}");
+        Failure::invalid(message)
+    })
 }
 
 /// The interpreter alone; `looked` gets the places in which there was none.
 pub(super) fn find(target: &Target, looked: &mut Vec<String>) -> Result<PathBuf, Failure> {
-    let given = match target.attribute("python") {
-        Value::Array(words) => words.first().and_then(Value::as_str),
-        other => other.as_str(),
-    };
+    let words = command_words(target)?;
     let path = target.variable("PATH").unwrap_or_default();
-    if let Some(given) = given.filter(|given| !given.is_empty()) {
+    if let Some(given) = words.first().map(String::as_str) {
         let (found, looked, unusable) = if given.contains('/') {
             let place = format!("`python`, which begins in `{}`", target.cwd.display());
             (target.file(given), place, target.unusable_file(given))
@@ -225,6 +253,28 @@ mod tests {
             ("absent", "not found in PATH"),
         ] {
             assert!(refusal(python).contains(reason), "{python}: {}", refusal(python));
+        }
+    }
+
+    #[test]
+    fn an_interpreter_may_have_options() {
+        let words = |python: Value| {
+            command_words(&Target::parse(&json!({ "program": "/a.py", "python": python })).unwrap())
+        };
+        for (python, expected) in [
+            (json!("py"), vec!["py"]),
+            (json!(["py"]), vec!["py"]),
+            (json!(["py", "-X", "dev"]), vec!["py", "-X", "dev"]),
+            (json!(""), vec![]),
+            (json!([]), vec![]),
+            (Value::Null, vec![]),
+        ] {
+            assert_eq!(words(python).unwrap(), expected);
+        }
+        for python in [json!(3), json!(["py", 3]), json!([""]), json!(["", "-u"]), json!({ "path": "py" })] {
+            let failure = words(python).unwrap_err();
+            assert_eq!(failure.code, ErrorCode::InvalidParameter);
+            assert!(failure.message.contains("`python`"), "{failure}");
         }
     }
 }
