@@ -25,6 +25,9 @@ impl ClrSession {
         if matches!(kind, exception::FIRST_CHANCE | exception::USER_FIRST_CHANCE) {
             let process = self.program.debuggee.process.as_deref();
             self.exceptions.watch(process, &self.program.types, &mut self.breakpoints, just_my_code);
+            if let Ok(thrown) = thread.current_exception() {
+                self.at_stop().note_failed_class(&thrown);
+            }
         }
         if kind == exception::FIRST_CHANCE && self.options.logging.exceptions {
             note_thrown(&self.program.types, &self.hub.outbox, thread, place.map(|(frame, _)| frame));

@@ -50,6 +50,8 @@ pub(super) struct ValueStore {
     pub(super) mute: RefCell<HashSet<String>>,
     /// Classes whose static constructors were run.
     pub(super) initialised: RefCell<HashSet<Ty>>,
+    /// Classes whose static constructors threw, by full name, with the exceptions as text.
+    pub(super) failed_classes: RefCell<HashMap<String, String>>,
     /// Nesting depth of members that are replaced by their own members.
     pub(super) rooted: Cell<usize>,
     /// Nesting depth of displays.

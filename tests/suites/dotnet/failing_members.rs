@@ -51,6 +51,9 @@ async fn evaluations_that_throw_say_what_was_thrown(runtime: Runtime) -> anyhow:
         ("\"\" + thrower", "`thrower.ToString()` threw System.InvalidOperationException: from ToString"),
         ("int.Parse(\"x\")", "threw System.FormatException"),
         ("new Unready().Own", "'Unready' threw an exception., because of System.FormatException: "),
+        ("Unready.Number", "the static constructor of `Unready` threw System.FormatException: "),
+        ("Unset.Number", "the static constructor of `Unset` threw System.FormatException: "),
+        ("Unset.Text", "the static constructor of `Unset` threw System.FormatException: "),
     ] {
         let (code, text) = message(&mut editor, &frame, expression).await?;
         assert!(code == "EVALUATION_FAILED" && text.contains(expected), "{expression}: {code} {text}");
@@ -62,6 +65,14 @@ async fn evaluations_that_throw_say_what_was_thrown(runtime: Runtime) -> anyhow:
     let lazy = bad.context("no row `Bad`")?["variablesReference"].clone();
     let row = editor.ok("variables", json!({ "variablesReference": lazy })).await?["variables"][0].clone();
     assert!(row["value"].as_str().is_some_and(|text| text.contains("from a getter")), "{row}");
+    // Rows and hovers do not run the static constructor that failed in the program, but know that it failed.
+    let body = editor.ok("evaluate", json!({ "expression": "Unset", "frameId": frame })).await?;
+    let rows = editor.ok("variables", json!({ "variablesReference": body["variablesReference"] })).await?;
+    let hover = json!({ "expression": "Unset.Number", "frameId": frame, "context": "hover" });
+    let hovered = editor.ask("evaluate", hover).await?;
+    let why = "the static constructor of `Unset` threw System.FormatException";
+    assert_eq!(rows["variables"].to_string().matches(why).count(), 2, "{rows}");
+    assert!(!hovered.success && hovered.body.to_string().contains(why), "{}", hovered.body);
     editor.ok("continue", json!({ "threadId": thread })).await?;
     editor.stop().await?;
     editor.finish().await

@@ -75,7 +75,10 @@ impl ClrSession {
             CallOutcome::Value(value) => Ok(value),
             CallOutcome::Threw(thrown) => {
                 let name = match &thrown {
-                    Some(thrown) => self.program.types.exception_chain(thrown),
+                    Some(thrown) => {
+                        self.at_stop().note_failed_class(thrown);
+                        self.program.types.exception_chain(thrown)
+                    }
                     None => "an exception".into(),
                 };
                 Err(Failure::new(ErrorCode::EvaluationFailed, format!("`{what}` threw {name}")))

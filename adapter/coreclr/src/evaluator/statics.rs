@@ -10,12 +10,18 @@ use tandem_wire::Failure;
 
 use super::method_calls::with_call_name;
 use super::{Constant, TypedValue, failed};
+use crate::bare_value::bare;
 use crate::func_eval::EvalContext;
 use crate::modules::LoadedModule;
 use crate::session::ClrSession;
 use crate::stop_context::StopContext;
 use crate::types::Ty;
 use crate::value_path::{Path, PathRoot};
+
+/// The exception for uses of a class whose static constructor threw.
+const FAILED_CLASS: &str = "System.TypeInitializationException";
+/// Most such classes that are kept.
+const MAX_FAILED_CLASSES: usize = 1000;
 
 /// A static field with its declaring type.
 pub(super) struct StaticField<'a> {
@@ -93,6 +99,12 @@ impl ClrSession {
         initialises: bool,
     ) -> Result<TypedValue, Failure> {
         let shown = format!("{}.{}", self.program.types.csharp(field.owner), field.name);
+        if let Some(thrown) = self.at_stop().failure_of_class(field.owner) {
+            let owner = self.program.types.csharp(field.owner);
+            return Err(failed(format!(
+                "`{shown}` cannot be read: the static constructor of `{owner}` threw {thrown}"
+            )));
+        }
         let root = PathRoot::Static {
             thread: site.thread,
             frame: site.frame,
@@ -134,6 +146,34 @@ impl ClrSession {
 }
 
 impl StopContext<'_> {
+    /// An exception was thrown, by the program or a call. If the runtime throws it because a static
+    /// constructor failed, keeps the class: its fields have values that the program can never read.
+    pub(crate) fn note_failed_class(&self, thrown: &ClrValue) {
+        let Some(thrown) = bare(thrown) else { return };
+        let class = thrown.exact_type().ok().and_then(|kind| self.types.class_of(&kind));
+        let name = class.and_then(|(loaded, token)| Some(loaded.image()?.metadata.type_name(token)));
+        if name.as_deref() != Some(FAILED_CLASS) {
+            return;
+        }
+        let Some(class) = self.types.text_field(&thrown, "_typeName") else { return };
+        let why = self.types.field_named(&thrown, "_innerException").as_ref().and_then(bare);
+        let text = self.types.exception_chain(&why.unwrap_or(thrown));
+        let mut classes = self.values.failed_classes.borrow_mut();
+        if classes.len() < MAX_FAILED_CLASSES {
+            classes.insert(class.replace('+', "."), text);
+        }
+    }
+
+    /// The exception of a class's static constructor. It does not name type arguments, so a generic class is
+    /// unknown here.
+    fn failure_of_class(&self, owner: &Ty) -> Option<String> {
+        let classes = self.values.failed_classes.borrow();
+        if classes.is_empty() || !owner.arguments().is_empty() {
+            return None;
+        }
+        classes.get(&self.types.full_name(owner).replace('+', ".")).cloned()
+    }
+
     /// Whether a class has a static constructor that may not have run.
     fn may_await(&self, owner: &Ty) -> bool {
         !self.values.initialised.borrow().contains(owner) && self.types.has_method(owner, ".cctor", true)
