@@ -94,6 +94,8 @@ pub(crate) struct Path {
     pub(crate) is_dynamic: bool,
     /// It leads into a copy of the named value: assignments use the name.
     pub(crate) is_copy: bool,
+    /// Evaluating the name calls a method or an indexer. The evaluator then knows only static types.
+    pub(crate) is_called: bool,
     /// The static type of the name, compared with the type of the object.
     pub(crate) name_type: NameType,
 }
@@ -119,6 +121,7 @@ impl Path {
             tuple: None,
             is_dynamic: false,
             is_copy: false,
+            is_called: false,
             name_type: NameType::Declared,
         }
     }
@@ -126,8 +129,13 @@ impl Path {
     pub(crate) fn step(&self, step: PathSegment, name: String) -> Self {
         let mut steps = self.steps.clone();
         steps.push(step);
-        let (root, is_copy) = (self.root.clone(), self.is_copy);
-        Self { root, steps, name, tuple: None, is_dynamic: false, is_copy, name_type: NameType::Declared }
+        Self {
+            root: self.root.clone(),
+            steps,
+            is_copy: self.is_copy,
+            is_called: self.is_called,
+            ..Self::new(self.root.clone(), &name)
+        }
     }
 
     /// The same for a struct that a call returned: a copy, not the program's own.

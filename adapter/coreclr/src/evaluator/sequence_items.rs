@@ -175,12 +175,20 @@ impl ClrTypeSystem {
 
     /// The item type of a sequence type.
     pub(crate) fn item_of(&self, ty: &Ty) -> Option<Ty> {
+        self.items_of(ty).into_iter().next()
+    }
+
+    /// The item types of a sequence type; a class may implement `IEnumerable<T>` for several `T`.
+    pub(crate) fn items_of(&self, ty: &Ty) -> Vec<Ty> {
         if let Ty::Vector(of) | Ty::Array(of, _) = ty {
-            return Some((**of).clone());
+            return vec![(**of).clone()];
         }
         let all = std::iter::once(ty.clone()).chain(self.interfaces_of(ty));
-        let mut found = all.filter(|ty| self.full_name(ty) == SEQUENCE);
-        found.next().and_then(|ty| ty.arguments().first().cloned())
+        let mut items = Vec::new();
+        for item in all.filter(|ty| self.full_name(ty) == SEQUENCE) {
+            items.extend(item.arguments().first().filter(|item| !items.contains(*item)).cloned());
+        }
+        items
     }
 
     /// The type `IEnumerable<T>`.

@@ -71,7 +71,8 @@ impl ClrSession {
                 self.rows_inside(&path, format, &page, site)
             }
             Node::Raw(path) => {
-                MemberRows::of(self, path, MemberSelection::Shown, site).map(|rows| page.cut(rows))
+                let path = self.at_stop().cast_to_actual(path);
+                MemberRows::of(self, &path, MemberSelection::Shown, site).map(|rows| page.cut(rows))
             }
             Node::NonPublic(path) => {
                 MemberRows::of(self, path, MemberSelection::NonPublic, site).map(|rows| page.cut(rows))

@@ -27,7 +27,7 @@ impl StopContext<'_> {
             let is_base = match path.name_type {
                 NameType::Actual => false,
                 NameType::Base => true,
-                NameType::Declared if matches!(path.root, PathRoot::Handle(_)) => {
+                NameType::Declared if path.is_called || matches!(path.root, PathRoot::Handle(_)) => {
                     self.type_of_place(path).is_some_and(|ty| !ty.is_value() && *ty.direct() != actual)
                 }
                 NameType::Declared => false,
@@ -39,7 +39,7 @@ impl StopContext<'_> {
     }
 
     /// The declared type of the field or element at the end of a path.
-    fn type_of_place(&self, path: &Path) -> Option<Ty> {
+    pub(super) fn type_of_place(&self, path: &Path) -> Option<Ty> {
         let (PathSegment::Element(_), before) = path.steps.split_last()? else {
             return self.type_of_field(path);
         };

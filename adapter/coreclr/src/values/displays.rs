@@ -16,7 +16,7 @@ use crate::session::ClrSession;
 use crate::typed_value::{Constant, Format};
 use crate::types::ClrTypeSystem;
 use crate::types::Ty;
-use crate::value_path::{Path, PathRoot};
+use crate::value_path::{NameType, Path, PathRoot};
 
 const DISPLAY: &str = "System.Diagnostics.DebuggerDisplayAttribute";
 const PROXY: &str = "System.Diagnostics.DebuggerTypeProxyAttribute";
@@ -219,10 +219,16 @@ impl ClrSession {
             None => self.program.types.type_named(&full)?,
         };
         let proxy = self.program.types.defined(&module, token, None, owner.arguments().to_vec());
-        // Its constructor may take the object's type, not the declared type of the variable. A handle does
-        // not know the declared type.
-        let is_declared = !matches!(path.root, PathRoot::Handle(_))
-            && self.at_stop().val_at(path.clone()).is_ok_and(|val| val.ty == *ty);
+        // Its constructor may take the object's type, not the declared type of the variable or field, which a
+        // handle does not know.
+        let is_declared = match path.steps.is_empty() {
+            true => {
+                !matches!(path.root, PathRoot::Handle(_))
+                    && self.at_stop().val_at(path.clone()).is_ok_and(|val| val.ty == *ty)
+            }
+            false => self.at_stop().type_of_place(path).is_some_and(|declared| *declared.direct() == *ty),
+        };
+        let is_declared = is_declared || path.name_type == NameType::Actual;
         let argument = match is_declared {
             true => path.name.clone(),
             false => format!("({}){}", self.program.types.csharp(ty), path.name),

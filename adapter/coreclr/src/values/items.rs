@@ -12,7 +12,7 @@ use crate::bare_value::bare;
 use crate::debuggee::ClrDebuggee;
 use crate::stop_context::StopContext;
 use crate::types::ClrTypeSystem;
-use crate::value_path::{Path, PathSegment};
+use crate::value_path::{NameType, Path, PathSegment};
 use tokio_util::sync::CancellationToken;
 
 /// Size of the pieces in which the program's memory is scanned, bytes.
@@ -57,6 +57,11 @@ impl StopContext<'_> {
             return Some(page(array.count().ok()?).map(element).collect());
         }
         let name = self.types.full_name(&self.types.declared_ty(inner));
+        // The evaluator reads the items of arrays and lists; it calls the methods of other collections.
+        let path = &Path {
+            is_called: path.is_called || name != "System.Collections.Generic.List`1",
+            ..path.clone()
+        };
         if name == CONCURRENT {
             return self.concurrent_items(cancel, inner, path, start, count);
         }
@@ -110,7 +115,8 @@ impl StopContext<'_> {
                     };
                     Some(match chain.value {
                         Some(field) => (name, node.step(self.types.member(&value, field)?, way)),
-                        None => (name, Path { name: way, ..node }),
+                        // A group of a lookup, whose indexer returns a sequence.
+                        None => (name, Path { name: way, name_type: NameType::Base, ..node }),
                     })
                 };
                 Some(nodes.into_iter().filter_map(item).collect())

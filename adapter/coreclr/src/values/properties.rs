@@ -25,19 +25,25 @@ impl ClrSession {
     /// The items of a sequence, which runs to enumerate them.
     pub(super) fn results(&mut self, path: &Path, site: &EvalContext) -> Result<Vec<VariableEntry>, Failure> {
         let val = self.at_stop().val_at(path.clone())?;
-        let is_generic = self.program.types.item_of(&self.at_stop().actual(&val)?).is_some();
-        let cast = if is_generic { "" } else { ".Cast<object>()" };
+        let receiver = match self.program.types.items_of(&self.at_stop().actual(&val)?).as_slice() {
+            [] => format!("{}.Cast<object>()", path.name),
+            [_] => path.name.clone(),
+            [first, ..] => {
+                let item = self.program.types.csharp(first);
+                format!("((System.Collections.Generic.IEnumerable<{item}>){})", path.name)
+            }
+        };
         let items = self.sequence(&val, MAX_RESULTS + 1, site)?;
         let name = |at: usize| format!("[{at}]");
         let (items, is_cut) = items;
         let rows = items.into_iter().enumerate().map(|(at, item)| {
-            let way = format!("{}{cast}.ElementAt({at})", path.name);
+            let way = format!("{receiver}.ElementAt({at})");
             let what = match item.path() {
                 Some(inner) => {
                     // The program may have created a list of the items.
                     let is_copy = path.is_copy || !inner.root.is_same(&path.root);
                     let inner = self.at_stop().with_name_type(inner.clone(), &item.ty);
-                    RowContent::At(Path { name: way, is_copy, ..inner })
+                    RowContent::At(Path { name: way, is_copy, is_called: true, ..inner })
                 }
                 None => RowContent::Here(item, way),
             };

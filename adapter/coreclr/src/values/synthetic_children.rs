@@ -60,6 +60,7 @@ impl ClrSession {
         let keys = bare(&self.program.types.field_named(&class, "_keys")?)?;
         let values = bare(&self.program.types.field_named(&data, "_dataArray")?)?;
         let (keys, all) = (keys.as_array()?, values.as_array()?);
+        let path = &Path { is_called: true, ..path.clone() };
         let way = path.step(self.program.types.member(value, "_data")?, String::new());
         let way = way.step(self.program.types.member(&data, "_dataArray")?, String::new());
         let mut rows = Vec::new();
