@@ -91,15 +91,19 @@ impl ClrSession {
         {
             return None;
         }
-        let mut fill = |pattern: Option<String>| {
-            let filled = pattern.map(|pattern| self.fill_display(&pattern, path, &owner, site)).transpose();
+        // A value shows which part of it fails. A name is also used to set the value.
+        let shows_errors = site.runs && self.program.types.is_user_type(&owner);
+        let mut fill = |pattern: Option<String>, shows_errors: bool| {
+            let filled = pattern
+                .map(|pattern| self.fill_display(&pattern, path, &owner, site, shows_errors))
+                .transpose();
             filled.map(|text| text.map(|text| text.chars().take(MAX_DISPLAY_LEN).collect()))
         };
         let all = || {
             Ok(Display {
-                value: fill(patterns.value)?,
-                name: fill(patterns.name)?,
-                kind: fill(patterns.kind)?,
+                value: fill(patterns.value, shows_errors)?,
+                name: fill(patterns.name, false)?,
+                kind: fill(patterns.kind, false)?,
             })
         };
         let filled: Result<Display, tandem_wire::Failure> = all();
@@ -165,6 +169,7 @@ impl ClrSession {
         path: &Path,
         ty: &Ty,
         site: &EvalContext,
+        shows_errors: bool,
     ) -> Result<String, tandem_wire::Failure> {
         let (mut text, mut rest) = (String::new(), pattern);
         while let Some(at) = rest.find(['{', '\\']) {
@@ -181,23 +186,34 @@ impl ClrSession {
                 return Ok(text);
             };
             let hole = after.get(1..end).unwrap_or_default();
-            let (expression, format) = Format::split(hole);
-            let val = self.value_on(expression, path, ty, site)?;
-            match self.at_stop().load(&val)? {
-                Some(Constant::Null) => text.push_str("null"),
-                Some(constant) => {
-                    text.push_str(&self.program.types.show_constant(&constant, &val.ty, &format).text)
+            match self.fill_hole(hole, path, ty, site) {
+                Err(failure) if shows_errors && failure.code == ErrorCode::EvaluationFailed => {
+                    text.push_str(&format!("<{failure}>"));
                 }
-                None => {
-                    if let Some(inner) = val.path().cloned() {
-                        text.push_str(&self.present(&inner, &format, site)?.0.text);
-                    }
-                }
+                filled => text.push_str(&filled?),
             }
             rest = after.get(end + 1..).unwrap_or_default();
         }
         text.push_str(rest);
         Ok(text)
+    }
+
+    /// The text for one expression of a display.
+    fn fill_hole(
+        &mut self,
+        hole: &str,
+        path: &Path,
+        ty: &Ty,
+        site: &EvalContext,
+    ) -> Result<String, tandem_wire::Failure> {
+        let (expression, format) = Format::split(hole);
+        let val = self.value_on(expression, path, ty, site)?;
+        Ok(match (self.at_stop().load(&val)?, val.path().cloned()) {
+            (Some(Constant::Null), _) => "null".to_owned(),
+            (Some(constant), _) => self.program.types.show_constant(&constant, &val.ty, &format).text,
+            (None, Some(inner)) => self.present(&inner, &format, site)?.0.text,
+            (None, None) => String::new(),
+        })
     }
 
     /// The proxy of an object, if its type has one: an object that is created now,
