@@ -46,6 +46,7 @@ mod patterns;
 mod pointers;
 mod queries;
 mod receivers;
+mod refusals;
 mod relations;
 pub(crate) mod scope;
 mod sequences;

@@ -9,6 +9,7 @@ use super::candidates::{OverloadCandidate, is_other_number};
 use super::classification::{Classification, MethodGroup};
 use super::dynamic_members::is_dynamic_argument;
 use super::receivers::Receivers;
+use super::refusals::reject_missing;
 use super::source_argument::{SourceArgument, SourceArgumentValue};
 use super::system::{Member, Method, TypeKind};
 use super::typed::{MethodRef, PassedArgument, Typed, TypedArgument, TypedCall, TypedKind};
@@ -167,12 +168,8 @@ impl Binder<'_> {
         }
         all.extend(extensions);
         if all.is_empty() {
-            let owner = self.type_text(&group.owner);
-            return reject(
-                "CS1061",
-                format!("'{owner}' does not contain a definition for '{}'", group.name),
-                group.span,
-            );
+            let wrong = ("CS1061", group.of.is_some());
+            return reject_missing(self, &group.owner, &group.name, wrong, group.span);
         }
         self.reject_call(&group.name, &all, given, span)
     }

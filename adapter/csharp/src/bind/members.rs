@@ -11,6 +11,7 @@ use super::extension_properties::extension_property;
 use super::interface_member::InterfaceMember;
 use super::intrinsic_members::intrinsic_member;
 use super::receivers::Receivers;
+use super::refusals::reject_missing;
 use super::system::{Field, Member, Method, Property};
 use super::typed::{FieldRef, MethodRef, PropertyRef, Typed, TypedKind};
 use crate::constant::Constant;
@@ -51,14 +52,7 @@ impl Binder<'_> {
                 Some(part) => Ok(part),
                 None => match self.nested_type(&ty, &name.text, types, name.open) {
                     Some(nested) => Ok(Classification::Type(nested)),
-                    None => {
-                        let owner = self.type_text(&ty);
-                        reject(
-                            "CS0117",
-                            format!("'{owner}' does not contain a definition for '{}'", name.text),
-                            name.span,
-                        )
-                    }
+                    None => reject_missing(self, &ty, &name.text, ("CS0117", false), name.span),
                 },
             },
             Classification::Group(group) => {
@@ -146,8 +140,7 @@ impl Binder<'_> {
         if let Some(part) = more {
             return Ok(part);
         }
-        let owner = self.type_text(&of.ty);
-        reject("CS1061", format!("'{owner}' does not contain a definition for '{name}'"), at)
+        reject_missing(self, &of.ty, name, ("CS1061", true), at)
     }
 
     /// A member of a value whose type is the argument of a generic parameter, from the

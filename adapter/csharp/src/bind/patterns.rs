@@ -250,6 +250,7 @@ impl Binder<'_> {
                 (Typed::new(TypedKind::Slot(slot), to.ty.clone(), input.span), to)
             }
         };
+        super::refusals::require_ordered(self, &to, expr.span)?;
         let holds = self.binary(op, value.clone(), to, span)?;
         tests.push(TypedPattern::Holds(holds));
         Ok((TypedPattern::All(tests), value))

@@ -290,7 +290,7 @@ tables! {
         "people[0].age" => "int", "Box<int>.Made" => "int", "animal.Cnt" => "CS1061",
         "pair.Item3" => "CS1061", "one.Foo" => "CS1061",
         "null.Foo" => "CS0023", "Animal.Count" => "int", "Dog.Count" => "int", "Animal.Nope" => "CS0117",
-        "Animal.Name" => "CS0117", "text.Length.Foo" => "CS1061",
+        "Animal.Name" => "CS0120", "text.Length.Foo" => "CS1061", "one.MaxValue" => "CS0176",
         "service.limit" => "int", "array.GetLength(0)" => "int",
     }
     names_are_looked_up {
@@ -327,7 +327,7 @@ tables! {
     calls_that_do_not_fit_are_refused {
         "Calls.Add()" => "CS1501", "Calls.Add(1, 2, 3, 4)" => "CS1501", "Calls.Add(text)" => "CS1503",
         "dog.Fetch(animal)" => "CS1503",
-        "list.Contains(\"a\")" => "CS1503", "animal.Shout()" => "CS0176", "Calls.Next()" => "CS1061",
+        "list.Contains(\"a\")" => "CS1503", "animal.Shout()" => "CS0176", "Calls.Next()" => "CS0120",
         "Calls.Add(x: 1)" => "CS1503",
         "text.Nope()" => "CS1061", "text.Length()" => "CS0149", "twice(text)" => "CS1503",
         "list.Contains(text.ToUpper)" => "CS1503",
@@ -429,6 +429,7 @@ tables! {
         "color is Color.Green" => "bool", "wide is > 3 and < 5L" => "bool", "some is >= 3" => "bool",
         "letter is > 'a'" => "bool", "letter is > 3" => "CS0266", "one is >= 0 and < 9L" => "CS0266",
         "some is > 3L" => "CS0266", "text is > 3" => "CS0029", "boxed is > 3" => "bool",
+        "text is > \"a\"" => "CS8781", "boxed is <= null" => "CS8781", "yes is > true" => "CS8781",
         "one is two" => "CS9135", "animal is { Nope: 1 }" => "CS0117",
         "one switch { 1 => \"one\", _ => null }" => "string",
         "boxed switch { int n => n, string s => s.Length, _ => 0.5 }" => "double",
