@@ -10,6 +10,7 @@ use tandem_harness::transcript::Transcript;
 dotnet_tests! {
     variables_are_seen_where_they_are_in_scope,
     closures_around_a_lambda_are_seen_from_inside_it,
+    a_variable_hides_a_captured_one_of_the_same_name,
     local_constants_are_seen_and_used,
     code_made_at_run_time_is_named_and_its_objects_are_seen,
 }
@@ -119,6 +120,25 @@ async fn closures_around_a_lambda_are_seen_from_inside_it(runtime: Runtime) -> a
         let arguments = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
         assert_eq!(editor.ok("evaluate", arguments).await?["result"], result, "{expression}");
     }
+    editor.finish().await
+}
+
+async fn a_variable_hides_a_captured_one_of_the_same_name(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("scopes", &["hiding", "copied"], json!({})).await?;
+    let (_, frame) = editor.stop().await?;
+    let seen = rows(&mut editor, &frame["id"]).await?;
+    let both = "both = {System.Func<int>: Program.Hidden.<lambda>()}";
+    // The lambda increments the variable in the closure, not the parameter that was copied to it.
+    assert_eq!(seen, ["x = 11", "z = \"inner\"", "given = 4", both]);
+    for (expression, result) in [("x + 1", "12"), ("z.Length", "5"), ("x = 20", "20"), ("both()", "21")] {
+        let arguments = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
+        assert_eq!(editor.ok("evaluate", arguments).await?["result"], result, "{expression}");
+    }
+    editor.ok("continue", json!({ "threadId": 0 })).await?;
+    let (_, frame) = editor.stop().await?;
+    let more = "more = {System.Action: Program.Copied.<lambda>()}";
+    assert_eq!(rows(&mut editor, &frame["id"]).await?, ["given = 5", more]);
     editor.finish().await
 }
 

@@ -109,6 +109,14 @@ impl StopContext<'_> {
         self.hoisted_in(path, in_scope, MAX_DEPTH, found);
     }
 
+    /// The variables in a closure, without those of the closures that contain it, and without `this`.
+    pub(super) fn hoisted_here(&self, path: &Path) -> Vec<(String, Path)> {
+        let mut found = Vec::new();
+        self.hoisted_in(path, &VariablesInScope::Everything, 1, &mut found);
+        found.retain(|(name, _)| name != "this");
+        found
+    }
+
     fn hoisted_in(
         &self,
         path: &Path,
@@ -118,7 +126,7 @@ impl StopContext<'_> {
     ) {
         let Some(deeper) = deeper.checked_sub(1) else { return };
         let Some(value) = self.fetch(path).ok().as_ref().and_then(bare) else { return };
-        let mut closures = Vec::new();
+        let (mut closures, mut own) = (Vec::new(), Vec::new());
         for field in self.types.members(&value) {
             let name = match HoistedKind::in_field(&field.name) {
                 HoistedKind::Variable(name, number) if in_scope.has(number) => name,
@@ -129,7 +137,9 @@ impl StopContext<'_> {
                 }
                 HoistedKind::This => "this",
                 HoistedKind::Closure(number) if in_scope.has(number) => {
-                    closures.push(path.step(field.step, path.name.clone()));
+                    let closure = path.step(field.step, path.name.clone());
+                    own.extend(number.map(|_| closure.clone()));
+                    closures.push(closure);
                     continue;
                 }
                 _ => continue,
@@ -144,9 +154,23 @@ impl StopContext<'_> {
                 found.push((name.to_owned(), Path { tuple, is_dynamic, ..way }));
             }
         }
+        // A state machine keeps parameters that were copied to its own closure.
+        for (name, path) in own.iter().flat_map(|closure| self.hoisted_here(closure)) {
+            declare(found, name, path);
+        }
         for closure in closures {
             self.hoisted_in(&closure, &VariablesInScope::Everything, deeper, found);
         }
+    }
+}
+
+/// Adds a variable of the code itself. It hides captured ones of the same name, parameters that were copied
+/// to a closure, and in F# earlier variables. Discards do not hide each other.
+pub(super) fn declare(found: &mut Vec<(String, Path)>, name: String, path: Path) {
+    let is_named = !matches!(name.as_str(), "" | "_" | "this");
+    match found.iter_mut().find(|(known, _)| is_named && *known == name) {
+        Some((_, hidden)) => *hidden = path,
+        None => found.push((name, path)),
     }
 }
 

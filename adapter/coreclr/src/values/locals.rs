@@ -9,7 +9,7 @@ use clr_metadata::signature::Signature;
 use cordebug::frame::Frame;
 use tandem_wire::Failure;
 
-use super::hoisted_variables::{VariablesInScope, holds_closure};
+use super::hoisted_variables::{VariablesInScope, declare, holds_closure};
 use super::rows::{RowContent, VariableEntry};
 use super::tuples::tuple_names;
 use crate::cor;
@@ -97,17 +97,20 @@ impl StopContext<'_> {
                 tuple_names(metadata.tuple_names_of_parameter(token, Some(position - u32::from(has_this))));
             let parts = metadata.dynamic_parts_of_parameter(token, position - u32::from(has_this));
             let is_dynamic = parts.first() == Some(&true);
-            found.push((name.clone(), Path { tuple, is_dynamic, ..path }));
+            declare(&mut found, name.clone(), Path { tuple, is_dynamic, ..path });
         }
         if let Some(pdb) = pdb {
             for local in pdb.locals(token, il.unwrap_or(0)) {
                 let path = at(PathRoot::Local { thread, frame: index, slot: local.slot }, &local.name);
                 if holds_closure(&local.name) {
+                    for (name, path) in self.hoisted_here(&path) {
+                        declare(&mut found, name, path);
+                    }
                     self.hoisted(&path, &VariablesInScope::Everything, &mut found);
                 } else {
                     let tuple = tuple_names(pdb.tuple_names(local.row));
                     let is_dynamic = pdb.dynamic_parts(local.row).first() == Some(&true);
-                    found.push((local.name, Path { tuple, is_dynamic, ..path }));
+                    declare(&mut found, local.name, Path { tuple, is_dynamic, ..path });
                 }
             }
         }
