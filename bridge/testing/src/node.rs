@@ -1,8 +1,8 @@
 //! Tests of JavaScript and TypeScript: jest, vitest, mocha and Node's own runner, each with a helper of
 //! Tandem that reports results. Others run by their script (`run_tests`).
 //!
-//! Not here: each framework's arguments and helper ([`jest`], [`vitest`], [`mocha`], [`runner`]), the script
-//! ([`script`]).
+//! Not here: each framework's arguments ([`jest`], [`vitest`], [`mocha`], [`runner`]), its process
+//! ([`process`]), the script ([`script`]).
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -13,20 +13,15 @@ use serde_json::{Map, Value};
 use tandem_wire::{ErrorCode, Failure, types};
 use tandem_workspace::bounded;
 use tandem_workspace::build::project::Project;
-use tandem_workspace::process::ProcessCommand;
 
 use crate::framework::ChosenTests;
-use crate::host::{ProcessLaunch, Stops};
 use crate::model::TestItem;
-use crate::reports::{ReportPipe, VARIABLE};
-use crate::run::options::KnownException;
-use crate::run::{FrameworkRun, ProcessPurpose};
-use script::ScriptCommand;
 
 mod files;
 pub(crate) mod jest;
 pub(crate) mod mocha;
 mod printed_error;
+mod process;
 pub(crate) mod runner;
 mod script;
 pub(crate) mod vitest;
@@ -37,36 +32,10 @@ const MAX_NESTED_SCRIPTS: usize = 3;
 const MAX_MANIFEST: u64 = 4 << 20;
 /// Separator between the file and the titles in an id.
 const BETWEEN: &str = " > ";
-/// Names and contents of Tandem's helper scripts.
-const HELPERS: [(&str, &str); 10] = [
-    ("tandem_reports.cjs", include_str!("node/tandem_reports.cjs")),
-    ("tandem_jest.cjs", include_str!("node/tandem_jest.cjs")),
-    ("tandem_mocha.cjs", include_str!("node/tandem_mocha.cjs")),
-    ("tandem_vitest.mjs", include_str!("node/tandem_vitest.mjs")),
-    ("tandem_vitest_list.mjs", include_str!("node/tandem_vitest_list.mjs")),
-    ("tandem_node.mjs", include_str!("node/tandem_node.mjs")),
-    ("tandem_node_hooks.mjs", include_str!("node/tandem_node_hooks.mjs")),
-    ("tandem_node_import.mjs", include_str!("node/tandem_node_import.mjs")),
-    ("tandem_node_reporter.mjs", include_str!("node/tandem_node_reporter.mjs")),
-    ("tandem_node_test.cjs", include_str!("node/tandem_node_test.cjs")),
-];
-/// Holds where an assertion of jest, of chai and vitest, or of `node:assert` is thrown.
-const FAILS: &str = "(error.matcherResult !== undefined || error.name === 'AssertionError' || error.code \
-    === 'ERR_ASSERTION')";
-
 static NAMED_SCRIPT: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"\b(?:npm|pnpm|yarn)(?:\s+(?:run|-s|--silent))*\s+(?P<name>[\w:.@/-]+)")
         .expect("the pattern is a constant, and tested")
 });
-
-/// Beginnings of the lines that Node and the runners print before a test.
-const PREAMBLE: &[&str] = &[
-    "Debugger attached.",
-    "Waiting for the debugger to disconnect",
-    "Determining test suites to run",
-    "RUNS ",
-    "RUN  v",
-];
 
 /// The fields of a `package.json` that say how it is tested. A field of another type counts as absent.
 #[derive(Default, Deserialize)]
@@ -127,86 +96,19 @@ fn with_named_scripts(script: &str, scripts: &Map<String, Value>) -> String {
     NAMED_SCRIPT.replace_all(script, named).into_owned()
 }
 
-/// A file of a package that is installed in the project, or in a folder above it.
-fn find_installed(project: &Project, file: &str) -> Option<PathBuf> {
-    project
-        .folder
-        .ancestors()
-        .map(|folder| folder.join("node_modules").join(file))
-        .find(|file| file.is_file())
-}
-
-fn not_installed_failure(package: &str, project: &Project) -> Failure {
-    let message = format!("{package} is not installed for `{}`", project.folder.display());
-    Failure::new(ErrorCode::CommandFailed, message)
-        .hint("install the packages of package.json: npm install (or the package manager of its lock file)")
-}
-
-/// Adds the variables that the helpers read, the ids of the selected tests, and the environment of the call.
-fn with_environment(
-    mut command: ProcessCommand,
-    run: &FrameworkRun<'_>,
-    reports: &ReportPipe,
-    selected: Option<&[TestItem]>,
-    (script, purpose): (&ScriptCommand, ProcessPurpose),
-) -> Result<ProcessCommand, Failure> {
-    command = command.envs(&script.environment);
-    command = command.env(VARIABLE, reports.path()).env("TANDEM_TEST_FOLDER", &run.project.folder);
-    command = command.env("FORCE_COLOR", "0");
-    if purpose == ProcessPurpose::List {
-        command = command.env("TANDEM_TEST_LIST", "1");
-    }
-    if run.host.is_debugger() {
-        command = command.env("TANDEM_TEST_DEBUG", "1");
-    }
-    if let Some(tests) = selected {
-        let ids: Vec<&str> = tests.iter().map(|test| test.id.as_str()).collect();
-        let file = run.write_json("ids.json", &ids)?;
-        command = command.env("TANDEM_TEST_IDS", file);
-    }
-    Ok(command.envs(&run.options.env))
-}
-
-/// A process of `node`, of whose arguments these many belong to node itself.
-fn launch(command: ProcessCommand, own: usize, known: Option<&KnownException>) -> ProcessLaunch {
-    let words: Vec<String> =
-        command.arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let (runtime, rest) = words.split_at(own.min(words.len()));
-    let mut launch = ProcessLaunch::new(command, "js");
-    launch.set_attribute("program", &rest.first());
-    launch.set_attribute("args", rest.get(1..).unwrap_or_default());
-    launch.set_attribute("runtimeArgs", &runtime);
-    // Exceptions of code that is skipped are, too, and `node:assert` is such code.
-    launch.set_attribute("skipFiles", &[""; 0]);
-    let condition = condition(known);
-    launch.stops = Stops {
-        // The condition of one does not hold for uncaught exceptions, that of the other only for these.
-        filters: vec![("all", Some(condition.clone())), ("uncaught", Some(condition))],
-        retries: true,
-        own_frames: true,
-        preamble: PREAMBLE,
-        ..Stops::default()
+/// The program of a package that is installed in the project, or in a folder above it: the first of these
+/// files.
+fn installed(project: &Project, package: &str, files: &[&str]) -> Result<PathBuf, Failure> {
+    let find = |file: &&str| {
+        let folders = project.folder.ancestors();
+        folders.map(|folder| folder.join("node_modules").join(file)).find(|file| file.is_file())
     };
-    launch
-}
-
-/// Every runner catches what a test throws, so a stop is decided by what is thrown: an assertion, or what the
-/// run before failed with.
-fn condition(known: Option<&KnownException>) -> String {
-    let condition = match known {
-        None => FAILS.to_owned(),
-        Some(known) => {
-            let message = types::body(&known.message.trim().lines().next().unwrap_or_default());
-            format!(
-                "(line => !!line && {message}.includes(line))(('' + (error.message ?? \
-                    error)).split('\\n')[0].trim())"
-            )
-        }
-    };
-    // Code that catches an error and rethrows it is skipped. In jest's contexts not even `Object` has its
-    // name.
-    let first = "!error.__tandem && !!({}).constructor.defineProperty(error, '__tandem', { value: true })";
-    format!("error && {condition} && (typeof error !== 'object' || {first})")
+    files.iter().find_map(find).ok_or_else(|| {
+        let message = format!("{package} is not installed for `{}`", project.folder.display());
+        let hint =
+            "install the packages of package.json: npm install (or the package manager of its lock file)";
+        Failure::new(ErrorCode::CommandFailed, message).hint(hint)
+    })
 }
 
 /// The files of these tests.
@@ -260,12 +162,5 @@ mod tests {
         let once = with_named_scripts("npm run lint && npm run -s unit && yarn test", scripts);
         assert_eq!(once, "npm run lint && npm run unit:js -- --ci && yarn test");
         assert_eq!(with_named_scripts("pnpm unit:js", scripts), "vitest run");
-    }
-
-    #[test]
-    fn an_exception_is_known_by_the_first_line_of_its_message() {
-        let known = KnownException { kind: String::new(), message: "TypeError: no \"x\"\nmore".into() };
-        let expected = r#"error && (line => !!line && "TypeError: no \"x\"".includes(line))("#;
-        assert!(condition(Some(&known)).starts_with(expected), "{}", condition(Some(&known)));
     }
 }

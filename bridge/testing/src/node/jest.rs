@@ -5,18 +5,15 @@ use std::path::PathBuf;
 
 use tandem_wire::{Failure, types};
 use tandem_workspace::build::project::{BuildTool, Project};
-use tandem_workspace::process::ProcessCommand;
 
-use super::script::ScriptCommand;
-use super::{
-    HELPERS, Manifest, files, find_installed, launch, not_installed_failure, scope, selection, test_from_id,
-    text, with_environment,
-};
+use super::process::{NodeProcess, NodeRunner};
+use super::{Manifest, files, installed, scope, selection, test_from_id, text};
 use crate::framework::{ChosenTests, TestFramework};
 use crate::host::BoxFuture;
 use crate::model::TestItem;
-use crate::run::output::NullReader;
 use crate::run::{FrameworkRun, ProcessPurpose};
+
+const RUNNER: NodeRunner = NodeRunner { name: "jest", word: "jest", shown: "jest" };
 
 /// The test framework jest.
 pub(crate) struct Jest;
@@ -27,37 +24,33 @@ async fn jest(
     selected: Option<&[TestItem]>,
     purpose: ProcessPurpose,
 ) -> Result<Vec<TestItem>, Failure> {
-    let program = find_installed(run.project, "jest/bin/jest.js")
-        .ok_or_else(|| not_installed_failure("jest", run.project))?;
-    let (helpers, mut reports) = run.prepare_helpers(&HELPERS)?;
+    let program = installed(run.project, "jest", &["jest/bin/jest.js"])?;
+    let mut process = NodeProcess::prepare(run, RUNNER, selected, purpose)?;
     let lists = purpose == ProcessPurpose::List;
     let debugs = run.host.is_debugger() && !lists;
-    let script = ScriptCommand::of(&Manifest::of(run.project).script, "jest");
-    let mut command = ProcessCommand::new("node", &run.project.folder).args(&script.node).arg(&program);
-    command = command.arg(format!("--testRunner={}", text(&helpers.join("tandem_jest.cjs"))));
+    let mut arguments = vec![format!("--testRunner={}", process.helper("tandem_jest.cjs"))];
     if debugs || lists {
-        command = command.arg("--runInBand");
+        arguments.push("--runInBand".into());
     }
     // With `--verbose`, output appears at once, as a debugged run needs it, but is not assigned to its test.
-    command = command.arg(if debugs { "--verbose" } else { "--verbose=false" });
+    arguments.push(if debugs { "--verbose" } else { "--verbose=false" }.into());
     if lists {
-        command = command.args(["--silent", "--passWithNoTests"]);
+        arguments.extend(["--silent", "--passWithNoTests"].map(str::to_owned));
     }
-    command = command.args(script.settings(&run.options.arguments));
-    command = command.args(&run.options.arguments).args(more);
+    arguments.extend(process.script.settings(&run.options.arguments));
+    arguments.extend(run.options.arguments.iter().cloned().chain(more));
     if let Some(tests) = selected {
-        command = command.arg("--runTestsByPath").args(files(tests));
+        arguments.push("--runTestsByPath".into());
+        arguments.extend(files(tests));
     } else if let Some(scope) = scope(run.project) {
         let exact = PathBuf::from(&scope).is_file();
-        command = command.args(exact.then_some("--runTestsByPath")).arg(scope);
+        arguments.extend(exact.then(|| "--runTestsByPath".into()));
+        arguments.push(scope);
     }
     let modules: Vec<String> =
         program.canonicalize().iter().chain([&program]).filter_map(|file| file.parent()).map(text).collect();
-    let command = with_environment(command, run, &reports, selected, (&script, purpose))?
-        .env("TANDEM_TEST_MODULES", types::body(&modules).to_string());
-    let launch = launch(command, script.node.len(), run.options.known.as_ref());
-    run.process(purpose, launch, "jest", &mut NullReader, &mut reports).await?;
-    Ok(run.collect(&mut reports, "jest"))
+    process.set_variable("TANDEM_TEST_MODULES", types::body(&modules).to_string());
+    Ok(process.run(run, &program, arguments).await?.tests)
 }
 
 impl TestFramework for Jest {

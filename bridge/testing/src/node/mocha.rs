@@ -1,25 +1,21 @@
 //! mocha: Tandem adds a reporter, which also lists tests, selects them by exact ids, and finds their lines.
 //!
-//! Not here: where mocha is installed, and the environment of all frameworks of Node ([`super`]).
+//! Not here: where mocha is installed ([`super`]), and the process ([`super::process`]).
 
 use std::path::PathBuf;
 
 use tandem_wire::{Failure, types};
 use tandem_workspace::build::project::{BuildTool, Project};
-use tandem_workspace::process::ProcessCommand;
 
 use super::printed_error::PrintedError;
-use super::script::ScriptCommand;
-use super::{
-    HELPERS, Manifest, files, find_installed, launch, not_installed_failure, scope, selection, test_from_id,
-    text, with_environment,
-};
+use super::process::{NodeProcess, NodeRunner};
+use super::{Manifest, files, installed, scope, selection, test_from_id, text};
 use crate::framework::{ChosenTests, TestFramework};
 use crate::host::BoxFuture;
 use crate::model::TestItem;
-use crate::run::output::NullReader;
 use crate::run::{FrameworkRun, ProcessPurpose};
 
+const RUNNER: NodeRunner = NodeRunner { name: "mocha", word: "mocha", shown: "mocha" };
 /// The program of mocha, in new and in old versions.
 const PROGRAMS: [&str; 2] = ["mocha/bin/mocha.js", "mocha/bin/mocha"];
 /// Options of the script that a run by Tandem replaces, with a value.
@@ -55,35 +51,25 @@ async fn mocha(
     selected: Option<&[TestItem]>,
     purpose: ProcessPurpose,
 ) -> Result<Vec<TestItem>, Failure> {
-    let program = PROGRAMS.iter().find_map(|file| find_installed(run.project, file));
-    let program = program.ok_or_else(|| not_installed_failure("mocha", run.project))?;
-    let (helpers, mut reports) = run.prepare_helpers(&HELPERS)?;
-    let script = ScriptCommand::of(&Manifest::of(run.project).script, "mocha");
-    let helper = text(&helpers.join("tandem_mocha.cjs"));
-    let mut command = ProcessCommand::new("node", &run.project.folder).args(&script.node).arg(&program);
-    command = command.args(kept_arguments(script.arguments()));
+    let program = installed(run.project, "mocha", &PROGRAMS)?;
+    let mut process = NodeProcess::prepare(run, RUNNER, selected, purpose)?;
+    let helper = process.helper("tandem_mocha.cjs");
+    let mut arguments = kept_arguments(process.script.arguments());
     // In parallel, tests are in other processes than the reporter. A filtered stack has relative paths.
-    command = command.args(["--no-parallel", "--full-trace", "--require", &helper, "--reporter", &helper]);
-    command = command.args(&run.options.arguments).args(more);
+    arguments.extend(["--no-parallel", "--full-trace", "--require"].map(str::to_owned));
+    arguments.extend([helper.clone(), "--reporter".into(), helper]);
+    arguments.extend(run.options.arguments.iter().cloned().chain(more));
     let scope = scope(run.project);
-    command = match selected {
-        Some(tests) => command.args(files(tests)),
-        None => command.args(&scope),
-    };
+    arguments.extend(selected.map_or_else(|| scope.iter().cloned().collect(), files));
     let modules: Vec<String> = program.parent().map(text).into_iter().collect();
-    let command = with_environment(command, run, &reports, selected, (&script, purpose))?
-        .env("TANDEM_TEST_SCOPE", scope.clone().unwrap_or_default())
-        .env("TANDEM_TEST_MODULES", types::body(&modules).to_string());
-    let launch = launch(command, script.node.len(), run.options.known.as_ref());
-    let before = run.results.counts().total();
-    let ended = run.process(purpose, launch, "mocha", &mut NullReader, &mut reports).await?;
-    let tests = run.collect(&mut reports, "mocha");
-    let is_silent = tests.is_empty() && run.results.counts().total() == before && !run.results.is_planned();
-    if ended.code != 0 && is_silent {
+    process.set_variable("TANDEM_TEST_SCOPE", scope.clone().unwrap_or_default());
+    process.set_variable("TANDEM_TEST_MODULES", types::body(&modules).to_string());
+    let end = process.run(run, &program, arguments).await?;
+    if end.exit.code != 0 && end.is_silent && !run.results.is_planned() {
         let source = scope.map_or_else(|| run.project.folder.join("package.json"), PathBuf::from);
-        PrintedError::report(run, ("mocha", &text(&source)), ended);
+        PrintedError::report(run, ("mocha", &text(&source)), end.exit);
     }
-    Ok(tests)
+    Ok(end.tests)
 }
 
 impl TestFramework for Mocha {
@@ -126,6 +112,7 @@ impl TestFramework for Mocha {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node::script::ScriptCommand;
 
     #[test]
     fn a_run_replaces_the_reporter_of_the_script() {

@@ -1,19 +1,21 @@
 //! Node's own runner, `node --test`: each test file is a program, which runs with Tandem's replacement of
 //! `node:test`. So tests are listed without running and selected by exact ids in every version.
 
+use std::path::Path;
+
 use tandem_wire::{ErrorCode, Failure};
 use tandem_workspace::build::project::{BuildTool, Project};
-use tandem_workspace::process::ProcessCommand;
 
 use super::files::{imports_runner, sources};
 use super::printed_error::PrintedError;
-use super::script::ScriptCommand;
-use super::{HELPERS, Manifest, files, launch, test_from_id, text, with_environment};
+use super::process::{NodeProcess, NodeRunner};
+use super::{Manifest, files, test_from_id, text};
 use crate::framework::{ChosenTests, TestFramework};
 use crate::host::BoxFuture;
 use crate::model::TestItem;
-use crate::run::output::NullReader;
 use crate::run::{FrameworkRun, ProcessPurpose};
+
+const RUNNER: NodeRunner = NodeRunner { name: "node", word: "--test", shown: "node --test" };
 
 /// The runner of Node.js itself: `node --test`.
 pub(crate) struct NodeTest;
@@ -26,23 +28,15 @@ async fn file(
     selected: Option<&[TestItem]>,
     purpose: ProcessPurpose,
 ) -> Result<Vec<TestItem>, Failure> {
-    let (helpers, mut reports) = run.prepare_helpers(&HELPERS)?;
-    let helper = |name: &str| text(&helpers.join(name));
-    let script = ScriptCommand::of(&Manifest::of(run.project).script, "--test");
-    let mut own = script.node.clone();
-    own.push(format!("--import={}", helper("tandem_node.mjs")));
+    let mut process = NodeProcess::prepare(run, RUNNER, selected, purpose)?;
+    process.node.push(format!("--import={}", process.helper("tandem_node.mjs")));
     if purpose == ProcessPurpose::Run {
-        let reporter = helper("tandem_node_reporter.mjs");
+        process.node.push(format!("--test-reporter={}", process.helper("tandem_node_reporter.mjs")));
         // It writes nothing. Node 22 and newer flush a file at the end, and fail on one like /dev/null.
-        own.extend([format!("--test-reporter={reporter}"), "--test-reporter-destination=stdout".into()]);
+        process.node.push("--test-reporter-destination=stdout".into());
     }
-    own.extend(more.iter().chain(&run.options.arguments).cloned());
-    let command = ProcessCommand::new("node", &run.project.folder).args(&own).arg(file);
-    let command = with_environment(command, run, &reports, selected, (&script, purpose))?;
-    let launch = launch(command, own.len(), run.options.known.as_ref());
-    let before = run.results.counts().total();
-    let ended = run.process(purpose, launch, "node --test", &mut NullReader, &mut reports).await?;
-    let tests = run.collect(&mut reports, "node");
+    process.node.extend(more.iter().chain(&run.options.arguments).cloned());
+    let end = process.run(run, Path::new(file), Vec::new()).await?;
     let printed = run.report.output.text();
     if printed.contains("node: bad option") {
         let message = format!("`node` does not know an option: {}", printed.trim());
@@ -50,10 +44,10 @@ async fn file(
     }
     // Node 20 runs the hooks of a suite whose tests a pattern excludes: a failure there means nothing.
     let is_chosen = more.is_empty() || PrintedError::is_in(&printed);
-    if ended.code != 0 && is_chosen && tests.is_empty() && run.results.counts().total() == before {
-        PrintedError::report(run, ("node", file), ended);
+    if end.exit.code != 0 && is_chosen && end.is_silent {
+        PrintedError::report(run, ("node", file), end.exit);
     }
-    Ok(tests)
+    Ok(end.tests)
 }
 
 impl TestFramework for NodeTest {

@@ -1,47 +1,36 @@
 //! vitest: a reporter that Tandem adds, and the list from vitest's own API. Its tests run in a process that
 //! it starts.
 //!
-//! Not here: where vitest is installed, and the environment of all three frameworks ([`super`]).
+//! Not here: where vitest is installed ([`super`]), and the process ([`super::process`]).
+
+use std::path::PathBuf;
 
 use tandem_wire::{Failure, types};
 use tandem_workspace::build::project::{BuildTool, Project};
-use tandem_workspace::process::ProcessCommand;
 
-use super::script::ScriptCommand;
-use super::{
-    BETWEEN, HELPERS, Manifest, files, find_installed, launch, not_installed_failure, scope, test_from_id,
-    text, with_environment,
-};
+use super::process::{NodeProcess, NodeRunner};
+use super::{BETWEEN, Manifest, files, installed, scope, test_from_id, text};
 use crate::framework::{ChosenTests, TestFramework};
 use crate::host::BoxFuture;
 use crate::model::TestItem;
-use crate::run::output::NullReader;
 use crate::run::{FrameworkRun, ProcessPurpose};
 
 /// More names do not fit on a command line; then their whole files run.
 const MAX_NAMES: usize = 200;
 
+const RUNNER: NodeRunner = NodeRunner { name: "vitest", word: "vitest", shown: "vitest run" };
+
 /// The test framework vitest.
 pub(crate) struct Vitest;
 
-fn script(run: &FrameworkRun<'_>) -> ScriptCommand {
-    ScriptCommand::of(&Manifest::of(run.project).script, "vitest")
-}
-
 async fn list_tests(run: &mut FrameworkRun<'_>) -> Result<Vec<TestItem>, Failure> {
-    let module = find_installed(run.project, "vitest/dist/node.js")
-        .ok_or_else(|| not_installed_failure("vitest", run.project))?;
-    let (helpers, mut reports) = run.prepare_helpers(&HELPERS)?;
-    let command =
-        ProcessCommand::new("node", &run.project.folder).arg(helpers.join("tandem_vitest_list.mjs"));
-    let command = command.arg(module).args(scope(run.project));
-    let script = script(run);
-    let settings = [script.settings(&run.options.arguments), run.options.arguments.clone()].concat();
-    let command = with_environment(command, run, &reports, None, (&script, ProcessPurpose::List))?
-        .env("TANDEM_TEST_SETTINGS", types::body(&settings).to_string());
-    let launch = launch(command, 0, None);
-    run.process(ProcessPurpose::List, launch, "", &mut NullReader, &mut reports).await?;
-    Ok(run.collect(&mut reports, "vitest"))
+    let module = installed(run.project, "vitest", &["vitest/dist/node.js"])?;
+    let mut process = NodeProcess::prepare(run, RUNNER, None, ProcessPurpose::List)?;
+    let program = PathBuf::from(process.helper("tandem_vitest_list.mjs"));
+    let settings = [process.script.settings(&run.options.arguments), run.options.arguments.clone()].concat();
+    process.set_variable("TANDEM_TEST_SETTINGS", types::body(&settings).to_string());
+    let arguments = std::iter::once(text(&module)).chain(scope(run.project)).collect();
+    Ok(process.run(run, &program, arguments).await?.tests)
 }
 
 async fn vitest(
@@ -49,33 +38,24 @@ async fn vitest(
     more: Vec<String>,
     selected: Option<&[TestItem]>,
 ) -> Result<(), Failure> {
-    let program = find_installed(run.project, "vitest/vitest.mjs")
-        .ok_or_else(|| not_installed_failure("vitest", run.project))?;
-    let (helpers, mut reports) = run.prepare_helpers(&HELPERS)?;
+    let program = installed(run.project, "vitest", &["vitest/vitest.mjs"])?;
+    let process = NodeProcess::prepare(run, RUNNER, selected, ProcessPurpose::Run)?;
     let debugs = run.host.is_debugger();
-    let reporter = format!("--reporter={}", text(&helpers.join("tandem_vitest.mjs")));
-    let script = script(run);
-    let mut command = ProcessCommand::new("node", &run.project.folder).args(&script.node).arg(&program);
-    command = command.arg("run").arg(reporter).args(script.settings(&run.options.arguments));
-    if debugs {
-        command =
-            command.args(["--no-file-parallelism", "--pool=forks", "--testTimeout=0", "--hookTimeout=0"]);
+    let reporter = process.helper("tandem_vitest.mjs");
+    let mut arguments = vec!["run".into(), format!("--reporter={reporter}")];
+    arguments.extend(process.script.settings(&run.options.arguments));
+    let own: &[&str] = if debugs {
+        &["--no-file-parallelism", "--pool=forks", "--testTimeout=0", "--hookTimeout=0"]
     } else {
-        command = command.arg("--reporter=default");
-    }
-    command = command.args(&run.options.arguments).args(more);
-    command = match selected {
-        Some(tests) => command.args(files(tests)),
-        None => command.args(scope(run.project)),
+        &["--reporter=default"]
     };
-    let command = with_environment(command, run, &reports, selected, (&script, ProcessPurpose::Run))?;
-    let launch = launch(command, script.node.len(), run.options.known.as_ref());
-    let purpose = ProcessPurpose::Run;
-    let ended = run.process(purpose, launch, "vitest run", &mut NullReader, &mut reports).await?;
-    run.collect(&mut reports, "vitest");
+    arguments.extend(own.iter().map(|&option| option.to_owned()));
+    arguments.extend(run.options.arguments.iter().cloned().chain(more));
+    arguments.extend(selected.map_or_else(|| scope(run.project).into_iter().collect(), files));
+    let exit = process.run(run, &program, arguments).await?.exit;
     // A worker that has ended had no time to report which test it began.
-    if let Some(tests) = selected.filter(|_| ended.code != 0 && !run.status.broken && !debugs) {
-        run.fail_crashed_test(tests, Some(ended), |test| test.id.clone());
+    if let Some(tests) = selected.filter(|_| exit.code != 0 && !run.status.broken && !debugs) {
+        run.fail_crashed_test(tests, Some(exit), |test| test.id.clone());
     }
     Ok(())
 }
