@@ -8,6 +8,7 @@ use tandem_workspace::answer_error::AnswerError;
 use tandem_workspace::build::report::{FileDiagnostics, FinishedReport};
 use tandem_workspace::process::ProcessExit;
 
+use crate::installed::is_in_package;
 use crate::model::{ComparedValues, TestResult};
 use crate::results::TestResults;
 
@@ -284,7 +285,9 @@ fn summarize_result(result: &TestResult, folder: &str, room: usize) -> ResultSum
         },
     };
     let mut calls: Vec<&str> = Vec::new();
-    for line in result.stack.lines().filter(|line| line.contains(folder)) {
+    // The part below the folder decides, because the folder itself may be in a package.
+    let is_own = |line: &&str| line.split_once(folder).is_some_and(|(_, below)| !is_in_package(below));
+    for line in result.stack.lines().filter(is_own) {
         // NUnit numbers and repeats them.
         let line = line.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == ')').trim();
         if calls.len() < MAX_CALLS && !calls.contains(&line) {

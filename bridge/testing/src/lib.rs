@@ -18,6 +18,7 @@ pub mod framework;
 pub mod frameworks;
 mod go;
 pub mod host;
+mod installed;
 pub mod model;
 mod node;
 mod python;

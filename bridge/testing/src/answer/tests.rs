@@ -109,6 +109,10 @@ fn details_in_the_message_are_not_repeated() {
     let shown = summarize_result(&result, "/w", 1000);
     assert_eq!((shown.compared.expected, shown.file.as_deref()), (None, Some("src/a.cs")));
     assert_eq!(shown.stack.as_deref(), Some("at A() in src/a.cs:line 3\nat C() in c.cs:line 5"));
+    let installed = "/w/.venv/lib/python3.11/site-packages/_pytest/python.py:187: in pytest_pyfunc_call\n\
+        at callFn (/w/node_modules/mocha/lib/runnable.js:394:21)\n/w/vendor/ruby/gems/rspec/a.rb:1:in `run'";
+    result.stack = format!("/w/test_a.py:20: in test_a\n{installed}");
+    assert_eq!(summarize_result(&result, "/w", 1000).stack, None);
     result.message = "differs".into();
     assert_eq!(summarize_result(&result, "/w", 1000).compared.expected.as_deref(), Some("4"));
 }

@@ -5,12 +5,11 @@
 
 use std::path::Path;
 
+use crate::installed::is_in_package;
 use crate::results::TestPlace;
 
 /// Beginning of the report.
 const START: &str = "Fatal Python error: ";
-/// Folders of installed packages.
-const INSTALLED: [&str; 2] = ["/site-packages/", "/dist-packages/"];
 
 /// A crash of Python, as its report describes it.
 #[derive(Debug, PartialEq)]
@@ -41,7 +40,7 @@ impl FatalError {
 /// The place in `File "/w/test_a.py", line 6 in test_dies`, if the file is the user's.
 fn place(line: &str, folder: &Path) -> Option<TestPlace> {
     let (file, rest) = line.trim().strip_prefix("File \"")?.split_once("\", line ")?;
-    let is_own = Path::new(file).starts_with(folder) && !INSTALLED.iter().any(|part| file.contains(part));
+    let is_own = Path::new(file).starts_with(folder) && !is_in_package(file);
     let line = rest.split(' ').next()?.parse().ok()?;
     is_own.then(|| (file.to_owned(), line))
 }
