@@ -1,7 +1,8 @@
 //! Lists and runs of tests: chooses the tests, runs them by their framework, and answers for all of them
 //! alike.
 //!
-//! Not here: the list of frameworks ([`crate::frameworks`]), the processes of a run ([`crate::run`]).
+//! Not here: a selection that matches no test ([`unmatched`]), the list of frameworks
+//! ([`crate::frameworks`]), the processes of a run ([`crate::run`]).
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,9 +19,11 @@ use crate::framework::{ChosenTests, TestFramework};
 use crate::host::{DirectLauncher, ProcessLauncher};
 use crate::model::{TestEvent, TestItem};
 use crate::results::{Counts, Listener, Locator, TestResults};
-use crate::run::FrameworkRun;
 use crate::run::options::TestRunOptions;
-use crate::select::{TestSelection, none};
+use crate::run::{FrameworkRun, RunStatus};
+use crate::select::TestSelection;
+
+mod unmatched;
 
 /// The exit code of a run with a failed test in which no process reports it: processes that a
 /// client drives end with 0.
@@ -175,7 +178,7 @@ impl TestRequest {
         let scratch = scratch()?;
         let results = TestResults::new(Some(follow(self.listener.clone(), say.clone())));
         let mut run = self.begin(scratch.path(), host, cancel, say, results.clone());
-        let chosen = match self.choose(&mut run).await? {
+        let mut chosen = match self.choose(&mut run).await? {
             Some(chosen) => chosen,
             None => return Ok(TestRunOutcome { answer: self.answer(run, &results), results }),
         };
@@ -183,6 +186,18 @@ impl TestRequest {
         // Listing the tests may have started processes, too: drop their exit code and output.
         (run.status.first_code, run.status.printed) = (None, String::new());
         self.framework.run(&mut run, &chosen).await?;
+        let mut listed = None;
+        if self.has_run_nothing(&run, &chosen) {
+            let code = run.status.code;
+            let tests = self.framework.list(&mut run).await.unwrap_or_default();
+            if let Some(found) = self.tests_by_part(&tests) {
+                (run.status, chosen) = (RunStatus::default(), found);
+                self.framework.run(&mut run, &chosen).await?;
+            } else {
+                run.status.code = code;
+                listed = Some(tests);
+            }
+        }
         let ran = results.counts();
         if run.status.code == 0 {
             run.status.code = run.status.first_code.unwrap_or(if ran.failed > 0 { FAILED } else { 0 });
@@ -200,7 +215,7 @@ impl TestRequest {
         }
         let none_ran = ran.total() == 0 || ran.total() == ran.skipped && run.status.code != 0;
         if none_ran && !run.status.broken && chosen != ChosenTests::Everything {
-            return self.explain(run, &chosen).await;
+            return self.explain(run, &chosen, listed).await;
         }
         if ran.total() == 0 && !run.status.broken && run.status.code == 0 {
             let hint =
@@ -274,57 +289,6 @@ impl TestRequest {
         } else {
             ChosenTests::Tests(picked)
         }))
-    }
-
-    /// Explains that no selected test ran: the nearest names, or the error that prevented the list.
-    async fn explain(
-        &self,
-        mut run: FrameworkRun<'_>,
-        chosen: &ChosenTests,
-    ) -> Result<TestRunOutcome, Failure> {
-        let selector = match chosen {
-            ChosenTests::Filter(filter) => filter.clone(),
-            _ => chosen.tests().first().map(|test| test.id.clone()).unwrap_or_default(),
-        };
-        let code = run.status.code;
-        let tests = self.framework.list(&mut run).await.unwrap_or_default();
-        // The code of the run counts, not that of the list.
-        run.status.code = code;
-        let results = run.results.clone();
-        let mut answer = self.answer(run, &results);
-        let code = answer.error.as_ref().map(|error| error.code);
-        if code != Some(ErrorCode::BuildFailed.as_str()) || !tests.is_empty() {
-            let failure =
-                none(&format!("no test ran: {} matches none", self.selection.describe()), &selector, &tests);
-            answer = answer.with_error(failure);
-        }
-        Ok(TestRunOutcome { answer, results })
-    }
-
-    /// The runner did not take the filter or the arguments: its reason, and for a filter the nearest names.
-    async fn refused(
-        &self,
-        mut run: FrameworkRun<'_>,
-        chosen: &ChosenTests,
-        reason: &str,
-        results: TestResults,
-    ) -> TestRunOutcome {
-        let name = self.framework.name();
-        let failure = match chosen {
-            ChosenTests::Filter(filter) => {
-                let tests = self.framework.list(&mut run).await.unwrap_or_default();
-                let message = format!("{name} does not take the filter `{filter}`: {reason}");
-                let hint = none("", filter, &tests).hint.unwrap_or_default();
-                Failure::invalid(message).hint(format!("correct it, or pass an id in `tests`; {hint}"))
-            }
-            _ => self.refusal(reason),
-        };
-        TestRunOutcome { answer: self.answer(run, &results).with_error(failure), results }
-    }
-
-    fn refusal(&self, reason: &str) -> Failure {
-        Failure::invalid(format!("{} does not run: {reason}", self.framework.name()))
-            .hint("correct `args`, or the configuration of the project")
     }
 
     fn answer(&self, run: FrameworkRun<'_>, results: &TestResults) -> TestRunAnswer {

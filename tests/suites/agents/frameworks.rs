@@ -476,6 +476,11 @@ async fn tests_of_node(
     let cart = ["src/cart.js", "src/cart.ts", "src/cart.mjs"].map(|name| folder.join(name));
     let cart = cart.iter().find(|file| file.is_file()).context("no cart")?;
     suite.is_stopped_at(&throws, cart, "throws")?;
+    // The filter of the runner leaves out the other tests. A part of an id is none of its filters.
+    for filter in ["adds", "Cart > adds"] {
+        let part = suite.run(&mut agent, json!({ "filter": filter })).await?;
+        ensure!(part["tests"]["passed"] == 1 && part["success"] == true, "{filter}: {part:#}");
+    }
     // A filter that matches nothing, and an id that does not exist beside one that does.
     let none = suite.run(&mut agent, json!({ "filter": "no_such_test" })).await?;
     ensure!(none["error"]["code"] == "NOT_FOUND", "{none:#}");
@@ -483,12 +488,27 @@ async fn tests_of_node(
     let unknown = suite.run(&mut agent, json!({ "tests": ids })).await?;
     ensure!(unknown["error"]["code"] == "NOT_FOUND", "{unknown:#}");
     ensure!(unknown["tests"]["passed"] == 1, "{unknown:#}");
+    // A configuration that cannot be read: neither a run nor a list succeeds without tests.
+    if let Some(name) = configuration(tool) {
+        std::fs::write(folder.join(name), "throw new Error('no settings');\n")?;
+        for call in ["run_tests", "list_tests"] {
+            let broken = suite::finished(&mut agent, call, json!({ "projectPath": "." })).await?;
+            ensure!(broken["error"]["code"] == "BUILD_FAILED", "{call}: {broken:#}");
+        }
+        std::fs::remove_file(folder.join(name))?;
+    }
     // A source that cannot be read.
     std::fs::write(folder.join(source), "// node:test\nconst = ;\n")?;
     let broken = suite.run(&mut agent, json!({ "file": source })).await?;
     ensure!(broken["error"]["code"] == "BUILD_FAILED", "{broken:#}");
     ensure!(broken["diagnostics"][source][0]["range"]["start"]["line"] == 1, "{broken:#}");
     finish(agent, temporary.path()).await
+}
+
+/// The file with the settings of a runner.
+fn configuration(tool: &str) -> Option<&'static str> {
+    let names = [("jest", "jest.config.js"), ("mocha", ".mocharc.cjs"), ("vitest", "vitest.config.mjs")];
+    names.into_iter().find_map(|(name, file)| (name == tool).then_some(file))
 }
 
 /// jest and mocha have the same tests, and differ in the message of a failed check.

@@ -50,7 +50,6 @@ module.exports = class TandemReporter {
       runner.suite.eachTest((test) => report("test", describeTest(test)));
       keep(runner.suite, () => false);
     }
-    runner.total = runner.grepTotal(runner.suite);
     const reported = new Set();
     const reportStart = (test) => report("started", { id: getId(test), ...locate(test) });
     const finish = (test, fields) => {
@@ -59,7 +58,8 @@ module.exports = class TandemReporter {
       reported.add(getId(test));
       report("finished", { id: getId(test), durationMs: Math.round(test.duration ?? 0), ...fields });
     };
-    report("planned", { count: runner.total });
+    // Mocha applies `only` and `--grep` after it has created its reporter.
+    runner.on("start", () => report("planned", { count: runner.total = runner.grepTotal(runner.suite) }));
     runner.on("test", reportStart);
     runner.on("retry", (test) => report("paused", { id: getId(test) }));
     runner.on("pass", (test) => finish(test, { outcome: "passed" }));
