@@ -146,6 +146,11 @@ fn scope(project: &Project) -> Option<String> {
     named.map(|file| file.display().to_string())
 }
 
+/// The file that an error without a place belongs to: the one that was named, otherwise the manifest.
+fn source(project: &Project) -> String {
+    scope(project).unwrap_or_else(|| text(&project.folder.join("package.json")))
+}
+
 fn text(path: &Path) -> String {
     path.display().to_string()
 }

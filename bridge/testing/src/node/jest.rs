@@ -7,7 +7,7 @@ use tandem_wire::{Failure, types};
 use tandem_workspace::build::project::{BuildTool, Project};
 
 use super::process::{NodeProcess, NodeRunner};
-use super::{Manifest, files, installed, scope, selection, test_from_id, text};
+use super::{Manifest, files, installed, scope, selection, source, test_from_id, text};
 use crate::framework::{ChosenTests, TestFramework};
 use crate::host::BoxFuture;
 use crate::model::TestItem;
@@ -50,7 +50,11 @@ async fn jest(
     let modules: Vec<String> =
         program.canonicalize().iter().chain([&program]).filter_map(|file| file.parent()).map(text).collect();
     process.set_variable("TANDEM_TEST_MODULES", types::body(&modules).to_string());
-    Ok(process.run(run, &program, arguments).await?.tests)
+    let end = process.run(run, &program, arguments).await?;
+    if lists {
+        end.report_error(run, RUNNER, &source(run.project));
+    }
+    Ok(end.tests)
 }
 
 impl TestFramework for Jest {

@@ -2,14 +2,11 @@
 //!
 //! Not here: where mocha is installed ([`super`]), and the process ([`super::process`]).
 
-use std::path::PathBuf;
-
 use tandem_wire::{Failure, types};
 use tandem_workspace::build::project::{BuildTool, Project};
 
-use super::printed_error::PrintedError;
 use super::process::{NodeProcess, NodeRunner};
-use super::{Manifest, files, installed, scope, selection, test_from_id, text};
+use super::{Manifest, files, installed, scope, selection, source, test_from_id, text};
 use crate::framework::{ChosenTests, TestFramework};
 use crate::host::BoxFuture;
 use crate::model::TestItem;
@@ -65,9 +62,8 @@ async fn mocha(
     process.set_variable("TANDEM_TEST_SCOPE", scope.clone().unwrap_or_default());
     process.set_variable("TANDEM_TEST_MODULES", types::body(&modules).to_string());
     let end = process.run(run, &program, arguments).await?;
-    if end.exit.code != 0 && end.is_silent && !run.results.is_planned() {
-        let source = scope.map_or_else(|| run.project.folder.join("package.json"), PathBuf::from);
-        PrintedError::report(run, ("mocha", &text(&source)), end.exit);
+    if !run.results.is_planned() {
+        end.report_error(run, RUNNER, &source(run.project));
     }
     Ok(end.tests)
 }

@@ -10,6 +10,7 @@ use regex::Regex;
 use tandem_workspace::build::report::BuildDiagnostic;
 use tandem_workspace::process::ProcessExit;
 
+use crate::installed::is_in_package;
 use crate::run::FrameworkRun;
 
 /// `file:///w/a.test.mjs:3`, `/w/a.test.cjs:3`: where a source cannot be parsed.
@@ -45,9 +46,9 @@ impl<'p> PrintedError<'p> {
 
     /// Reads an output. The innermost source of the project in this folder has the error.
     fn find(printed: &'p str, folder: &Path) -> Self {
-        let is_own = |file: &str| Path::new(file).starts_with(folder) && !file.contains("/node_modules/");
+        let is_own = |file: &str| Path::new(file).starts_with(folder) && !is_in_package(file);
         let call = CALL.captures_iter(printed).find(|found| is_own(&found["file"]));
-        let place = PLACE.captures(printed).or(call);
+        let place = PLACE.captures_iter(printed).find(|found| is_own(&found["file"])).or(call);
         let part = |name: &str| place.as_ref()?.name(name).map(|part| part.as_str());
         Self {
             message: ERROR.captures(printed).and_then(|found| found.name("error")).map(|part| part.as_str()),
@@ -108,6 +109,13 @@ mod tests {
                 None,
             ),
             (
+                "file:///w/node_modules/a.mjs:3\n    throw new Error(text);\n    ^\n\nError: no config\n    \
+                    at file:///w/node_modules/a.mjs:3:11\n",
+                "Error: no config",
+                "",
+                None,
+            ),
+            (
                 "TypeError: no\n    at run (/w/node_modules/b.js:1:1)\n    at file:///w/a.test.mjs:7:5\n",
                 "TypeError: no",
                 "/w/a.test.mjs",
@@ -115,7 +123,8 @@ mod tests {
             ),
         ] {
             let found = PrintedError::find(printed, Path::new("/w"));
-            assert_eq!(found, PrintedError { message: Some(message), file: Some(file), line }, "{printed}");
+            let file = Some(file).filter(|file| !file.is_empty());
+            assert_eq!(found, PrintedError { message: Some(message), file, line }, "{printed}");
         }
         let silent = PrintedError { message: None, file: None, line: None };
         assert_eq!(PrintedError::find("no tests\n", Path::new("/w")), silent);

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use tandem_wire::{Failure, types};
 use tandem_workspace::process::{ProcessCommand, ProcessExit};
 
+use super::printed_error::PrintedError;
 use super::script::ScriptCommand;
 use super::{Manifest, text};
 use crate::host::{ProcessLaunch, Stops};
@@ -73,6 +74,15 @@ pub(super) struct NodeEnd {
     pub exit: ProcessExit,
     /// Whether it listed no test and reported no result.
     pub is_silent: bool,
+}
+
+impl NodeEnd {
+    /// Reports the error with which the process failed before any test. `source` is what it loaded.
+    pub(super) fn report_error(&self, run: &mut FrameworkRun<'_>, runner: NodeRunner, source: &str) {
+        if self.exit.code != 0 && self.is_silent && !run.status.broken {
+            PrintedError::report(run, (runner.name, source), self.exit);
+        }
+    }
 }
 
 impl<'t> NodeProcess<'t> {

@@ -44,8 +44,8 @@ async fn file(
     }
     // Node 20 runs the hooks of a suite whose tests a pattern excludes: a failure there means nothing.
     let is_chosen = more.is_empty() || PrintedError::is_in(&printed);
-    if end.exit.code != 0 && is_chosen && end.is_silent {
-        PrintedError::report(run, ("node", file), end.exit);
+    if is_chosen {
+        end.report_error(run, RUNNER, file);
     }
     Ok(end.tests)
 }

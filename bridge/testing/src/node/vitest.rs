@@ -9,7 +9,7 @@ use tandem_wire::{Failure, types};
 use tandem_workspace::build::project::{BuildTool, Project};
 
 use super::process::{NodeProcess, NodeRunner};
-use super::{BETWEEN, Manifest, files, installed, scope, test_from_id, text};
+use super::{BETWEEN, Manifest, files, installed, scope, source, test_from_id, text};
 use crate::framework::{ChosenTests, TestFramework};
 use crate::host::BoxFuture;
 use crate::model::TestItem;
@@ -30,7 +30,9 @@ async fn list_tests(run: &mut FrameworkRun<'_>) -> Result<Vec<TestItem>, Failure
     let settings = [process.script.settings(&run.options.arguments), run.options.arguments.clone()].concat();
     process.set_variable("TANDEM_TEST_SETTINGS", types::body(&settings).to_string());
     let arguments = std::iter::once(text(&module)).chain(scope(run.project)).collect();
-    Ok(process.run(run, &program, arguments).await?.tests)
+    let end = process.run(run, &program, arguments).await?;
+    end.report_error(run, RUNNER, &source(run.project));
+    Ok(end.tests)
 }
 
 async fn vitest(
