@@ -13,9 +13,10 @@ use crate::run::FrameworkRun;
 use crate::select::none;
 
 impl TestRequest {
-    /// Whether a run ended regularly without a result, although its call has a filter.
+    /// Whether a run ended regularly without a result, and its filter looks like a part of an id.
     pub(super) fn has_run_nothing(&self, run: &FrameworkRun<'_>, chosen: &ChosenTests) -> bool {
-        let is_by_name = self.selection.filter.is_some() && *chosen != ChosenTests::Everything;
+        let is_by_name =
+            self.selection.filter.as_deref().is_some_and(is_part_of_id) && *chosen != ChosenTests::Everything;
         let status = &run.status;
         is_by_name && run.results.counts().total() == 0 && !status.broken && status.refusal.is_none()
     }
@@ -80,5 +81,29 @@ impl TestRequest {
     pub(super) fn refusal(&self, reason: &str) -> Failure {
         Failure::invalid(format!("{} does not run: {reason}", self.framework.name()))
             .hint("correct `args`, or the configuration of the project")
+    }
+}
+
+/// Whether a filter has a separator of ids. Another one, such as a letter, may be in the name of a package or
+/// file, and then would run tests that nobody means.
+fn is_part_of_id(filter: &str) -> bool {
+    [" > ", "::", "/"].iter().any(|separator| filter.contains(separator))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_filter_with_a_separator_is_a_part_of_an_id() {
+        for (filter, expected) in [
+            ("Cart > adds", true),
+            ("test_cart.py::test_rows", true),
+            ("test/cart.test.js", true),
+            ("t", false),
+            ("cart and not slow", false),
+        ] {
+            assert_eq!(is_part_of_id(filter), expected, "{filter}");
+        }
     }
 }
