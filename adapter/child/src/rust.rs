@@ -44,8 +44,21 @@ pub(super) const PANIC_FILTER: ExceptionFilter = ExceptionFilter {
     ..ExceptionFilter::new(PANIC, "Rust: panics")
 };
 
-/// Whether rustc made this program.
-pub(super) fn is_compiled_by_rustc(program: &Path) -> bool {
+/// Whether rustc made the target's program.
+pub(super) fn is_compiled_by_rustc(target: &Target) -> bool {
+    contains_mark(&executable(target))
+}
+
+/// `program`; without it, the executable of the process that `processId` names, also where its file was
+/// replaced since the process started.
+fn executable(target: &Target) -> PathBuf {
+    match target.process_id() {
+        Ok(pid) if target.program.as_os_str().is_empty() => PathBuf::from(format!("/proc/{pid}/exe")),
+        _ => target.program.clone(),
+    }
+}
+
+fn contains_mark(program: &Path) -> bool {
     let Ok(file) = std::fs::File::open(program) else { return false };
     let mut file = file.take(MAX_SEARCHED_BYTES);
     let (mut buffer, mut kept) = (vec![0; 1 << 20], 0);
@@ -84,7 +97,7 @@ pub(super) fn without_hash(name: &str) -> Option<String> {
     Some(demangled + behind)
 }
 
-/// The folder with the formatters of the toolchain that is used where the program lies.
+/// The folder with the formatters of the toolchain that is used in the program's folder.
 pub(super) fn formatters(target: &Target) -> Option<PathBuf> {
     let home = target.variable("HOME").map(|home| PathBuf::from(home).join(".cargo/bin/rustc"));
     let path = target.variable("PATH").unwrap_or_default();
@@ -92,13 +105,20 @@ pub(super) fn formatters(target: &Target) -> Option<PathBuf> {
     let mut query = Command::new(rustc);
     // A toolchain that a project names and that is not there is not to be fetched for this.
     query.args(["--print", "sysroot"]).env("RUSTUP_AUTO_INSTALL", "0");
-    query.current_dir(target.program.parent().filter(|folder| folder.is_dir()).unwrap_or(Path::new("/")));
+    let executable = executable(target);
+    let program = match target.program.as_os_str().is_empty() {
+        true => std::fs::read_link(&executable).unwrap_or(executable),
+        false => executable,
+    };
+    query.current_dir(program.parent().filter(|folder| folder.is_dir()).unwrap_or(Path::new("/")));
     let folder = PathBuf::from(command::first_line(query)?).join("lib/rustlib/etc");
     folder.join("lldb_lookup.py").is_file().then_some(folder)
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -133,11 +153,23 @@ mod tests {
             let mut text = vec![b'x'; before];
             text.extend(b"/rustc/abc/library/core");
             std::fs::write(&file, &text).unwrap();
-            assert!(is_compiled_by_rustc(&file), "{before}");
+            assert!(contains_mark(&file), "{before}");
         }
         std::fs::write(&file, vec![b'/'; 3 << 20]).unwrap();
-        assert!(!is_compiled_by_rustc(&file));
-        assert!(!is_compiled_by_rustc(Path::new("/no/such")));
-        assert!(is_compiled_by_rustc(&std::env::current_exe().unwrap()), "this test is one");
+        assert!(!contains_mark(&file));
+        assert!(!contains_mark(Path::new("/no/such")));
+        assert!(contains_mark(&std::env::current_exe().unwrap()), "this test is one");
+    }
+
+    #[test]
+    fn a_process_is_recognized_by_its_executable() {
+        let target = |attributes| Target::parse(&attributes).unwrap();
+        assert!(
+            is_compiled_by_rustc(&target(json!({ "processId": std::process::id() }))),
+            "this test is one"
+        );
+        let attributes = json!({ "processId": std::process::id(), "program": "/no/such" });
+        assert!(!is_compiled_by_rustc(&target(attributes)), "`program` precedes the process");
+        assert!(!is_compiled_by_rustc(&target(json!({ "connect": { "port": 1 } }))));
     }
 }

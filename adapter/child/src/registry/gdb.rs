@@ -175,7 +175,7 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<LaunchPla
         ["-q", "-nx", "-i", "dap", "-iex", "set debuginfod enabled off"].map(Into::into).to_vec();
     args.extend(corrections::arguments());
     args.extend(signals::for_gdb().into_iter().flat_map(|command| ["-iex".into(), command.into()]));
-    let panics = rust::is_compiled_by_rustc(&target.program);
+    let panics = rust::is_compiled_by_rustc(target);
     if panics && let Some(folder) = rust::formatters(target) {
         let folder = folder.display().to_string();
         args.extend(["-d".into(), folder.clone().into()]);

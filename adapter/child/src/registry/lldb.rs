@@ -311,7 +311,7 @@ fn plan(target: &Target, command: &'static str, ours: AdapterAttributes<'_>) -> 
     if arguments["enableAutoVariableSummaries"].is_null() {
         arguments["enableAutoVariableSummaries"] = true.into();
     }
-    let panics = rust::is_compiled_by_rustc(&target.program);
+    let panics = rust::is_compiled_by_rustc(target);
     let own = arguments["initCommands"].as_array().cloned().unwrap_or_default();
     let ours = init_commands::list(target, panics).into_iter().map(Value::from);
     arguments["initCommands"] = ours.chain(own).collect();
