@@ -5,7 +5,8 @@ mod corrections;
 mod printers;
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -129,10 +130,7 @@ impl Profile for Gdb {
         };
         plan.spec.args.extend(["-iex".into(), redirect.into()]);
         plan.program_io = ProgramIo::PipePaths;
-        // With the program's symbols at hand it says at once what is wrong with a breakpoint; without them it
-        // takes any condition, and drops the breakpoint silently when it finds that the condition means
-        // nothing.
-        plan.spec.args.extend(["--".into(), program.into()]);
+        plan.spec.args.extend(load_symbols(program));
         Ok(plan)
     }
 
@@ -142,6 +140,7 @@ impl Profile for Gdb {
         let ours = if otherwise { json!({}) } else { json!({ "pid": target.untraced_process_id()? }) };
         let mut plan = plan(target, "attach", ours)?;
         plan.spec.ends_by_itself = true;
+        plan.spec.args.extend(symbol_file(target).into_iter().flat_map(load_symbols));
         Ok(plan)
     }
 }
@@ -208,6 +207,28 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<LaunchPla
     })
 }
 
+/// Arguments that have gdb read a program's symbols before it gets breakpoints. Without symbols it takes any
+/// condition, does not know the program's language, and drops the breakpoint silently when it finds that the
+/// condition means nothing.
+fn load_symbols(program: impl Into<OsString>) -> [OsString; 2] {
+    ["--".into(), program.into()]
+}
+
+/// The file of the program to attach to. `None` if only gdb can find it: in a container, on another machine,
+/// or because the file was replaced since the process started.
+fn symbol_file(target: &Target) -> Option<PathBuf> {
+    if target.names_any(&["coreFile"]) {
+        return None;
+    }
+    if target.program.is_file() {
+        return Some(target.program.clone());
+    }
+    let executable = PathBuf::from(format!("/proc/{}/exe", target.process_id().ok()?));
+    let (named, running) = (std::fs::read_link(&executable).ok()?, std::fs::metadata(&executable).ok()?);
+    let file = std::fs::metadata(&named).ok()?;
+    ((file.dev(), file.ino()) == (running.dev(), running.ino())).then_some(named)
+}
+
 /// One word of a gdb command.
 fn quote(word: &str) -> String {
     format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\""))
@@ -266,5 +287,15 @@ mod tests {
         assert_eq!(major("GNU gdb (GDB) Fedora Linux 14.2-1.fc40"), Some(14));
         assert_eq!(major("nonsense"), None);
         assert_eq!(major(""), None);
+    }
+
+    #[test]
+    fn symbols_are_those_of_the_process_or_of_the_named_program() {
+        let file = |attributes| symbol_file(&Target::parse(&attributes).unwrap());
+        let (own, pid) = (std::env::current_exe().unwrap(), std::process::id());
+        assert_eq!(file(json!({ "processId": pid })), Some(own.clone()));
+        assert_eq!(file(json!({ "target": "host:1", "program": own })), Some(own.clone()));
+        assert_eq!(file(json!({ "target": "host:1", "program": "/no/such" })), None);
+        assert_eq!(file(json!({ "program": own, "coreFile": "/core" })), None);
     }
 }
