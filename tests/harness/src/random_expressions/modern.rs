@@ -96,7 +96,7 @@ const OWN: &[Construct] = &[
     (Truth, "(({t}) is ['h', ..] or [])"),
     (Truth, "(numbers is [4, .., var {n}] && {n} > {i})"),
     (Truth, "(numbers is [_, .. var {n}] && {n}.Length > {i})"),
-    (Truth, "(list is [3, 1, {i}] or [3, .., 2])"),
+    (Truth, "(list is [3, 1, > 2] or [3, .., 2] && {i} > 3)"),
     (Truth, "(({p}) is { X: > 1, Y: var {n} } && {n} > {i})"),
     (Truth, "({p} is (> 2, var {n}) && {n} < {i})"),
     (Truth, "({p} == {p})"),
