@@ -19,6 +19,7 @@ mod executable;
 mod execution;
 mod libtest;
 mod listing;
+mod own_harness;
 mod sources;
 
 /// The test framework of Rust: `cargo test`.

@@ -231,7 +231,7 @@ async fn cargo(extent: Extent) -> anyhow::Result<()> {
         tool: "cargo",
         arguments: json!({}),
         debug: Subject::Lldb.with(json!({ "projectPath": "." })),
-        count: 13,
+        count: 14,
         sane: (json!({ "class": "cart::tests" }), [8, 4, 3, 1]),
         fails: (
             "cart tests::fails",
@@ -257,6 +257,18 @@ async fn cargo(extent: Extent) -> anyhow::Result<()> {
         let ran = suite.run(&mut agent, json!({ "args": args, "filter": "t" })).await?;
         ensure!(ran["tests"]["total"].as_i64().unwrap_or(0) == total, "{args:?}: {ran:#}");
     }
+    // A program without libtest is one test.
+    for chosen in [json!({ "filter": "own main" }), json!({ "args": ["--test", "own"] })] {
+        let passed = suite.run(&mut agent, chosen).await?;
+        ensure!(passed["tests"]["passed"] == 1 && passed["tests"]["total"] == 1, "{passed:#}");
+    }
+    let own = json!({ "tests": ["cart::own main"], "env": { "OWN_FAILS": "1" } });
+    let failed = suite.run(&mut agent, own).await?;
+    let failure = &failed["tests"]["failures"][0];
+    ensure!(failure["file"] == "tests/own.rs" && failure["line"] == 8, "{failure:#}");
+    let own = json!({ "filter": "cart::own main", "env": { "OWN_FAILS": "1" } });
+    let failed = suite.debug(&mut agent, own).await?;
+    ensure!(failed["event"]["source"] == "assert_eq!(sum, 4, \"the total is wrong\");", "{failed:#}");
     let failed = suite.run(&mut agent, json!({ "tests": ["cart tests::returns_an_error"] })).await?;
     let failure = &failed["tests"]["failures"][0];
     ensure!(failure["file"] == "src/lib.rs" && failure["line"].is_u64(), "{failure:#}");

@@ -113,6 +113,10 @@ fn of_rust(functions: &str) -> anyhow::Result<tempfile::TempDir> {
     let project = fixture::test_project("cargo")?;
     std::fs::remove_dir_all(project.path().join("tests"))?;
     std::fs::write(project.path().join("src/lib.rs"), functions)?;
+    // The manifest names a test in that folder.
+    let manifest = std::fs::read_to_string(project.path().join("Cargo.toml"))?;
+    let package = manifest.split("[[test]]").next().unwrap_or_default();
+    std::fs::write(project.path().join("Cargo.toml"), package)?;
     Ok(project)
 }
 

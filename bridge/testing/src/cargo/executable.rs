@@ -13,6 +13,7 @@ use tandem_workspace::process::ProcessCommand;
 
 use super::arguments::CargoArguments;
 use super::command::cargo;
+use super::own_harness;
 use crate::run::FrameworkRun;
 
 /// A test executable that cargo built.
@@ -27,6 +28,8 @@ pub(super) struct TestExecutable {
     pub(super) source: PathBuf,
     /// Whether the package is a library whose manifest turns the tests in its documentation off.
     is_untested_documentation: bool,
+    /// Whether its manifest says `harness = false`.
+    pub(super) has_own_harness: bool,
 }
 
 impl TestExecutable {
@@ -35,9 +38,12 @@ impl TestExecutable {
         if !profile.test {
             return None;
         }
-        let folder = PathBuf::from(manifest_path).parent()?.to_owned();
+        let manifest = PathBuf::from(manifest_path);
+        let folder = manifest.parent()?.to_owned();
         let package = package(&package_id, &folder);
-        let name = match target.kind.first()?.as_str() {
+        let kind = target.kind.first()?.as_str();
+        let has_own_harness = own_harness::is_in(&manifest, kind, &target.name);
+        let name = match kind {
             "test" => format!("{package}::{}", target.name),
             kind @ ("bin" | "example" | "bench") => format!("{package}::{kind}/{}", target.name),
             _ => package,
@@ -48,6 +54,7 @@ impl TestExecutable {
             folder,
             source: PathBuf::from(target.src_path),
             is_untested_documentation: target.doctest == Some(false),
+            has_own_harness,
         })
     }
 

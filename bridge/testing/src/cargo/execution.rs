@@ -2,6 +2,8 @@
 //!
 //! Not here: which tests there are ([`super::listing`]), the output of the processes ([`super::libtest`]).
 
+use std::time::Instant;
+
 use tandem_wire::{ErrorCode, Failure};
 use tandem_workspace::process::{ProcessCommand, ProcessExit};
 
@@ -10,8 +12,8 @@ use super::command::{cargo, named_source};
 use super::executable::{TestExecutable, programs};
 use super::libtest::Libtest;
 use super::listing::{
-    documented_packages, has_documentation, is_documentation, is_to_panic, locator, matching_tests,
-    matching_tests_to_run, name_of, program_of,
+    documented_packages, has_documentation, is_documentation, is_only_test, is_to_panic, lists_no_tests,
+    locator, matching_tests, matching_tests_to_run, name_of, only_test, program_of,
 };
 use crate::host::{ProcessLaunch, Stops};
 use crate::model::{TestItem, TestResult};
@@ -74,7 +76,18 @@ async fn run_program(
     tests: &[TestItem],
     filter: Option<&str>,
 ) -> Result<(), Failure> {
-    if !run.host.is_debugger() {
+    let debugs = run.host.is_debugger();
+    if program.has_own_harness && tests.is_empty() && (debugs || filter.is_some()) {
+        // Such a program may reject the filter, and what libtest takes.
+        if lists_no_tests(run, program).await? {
+            let test = only_test(program);
+            return match filter.is_none_or(|filter| test.id.contains(filter)) {
+                true => run_process(run, program, &[test], None).await,
+                false => Ok(()),
+            };
+        }
+    }
+    if !debugs {
         return run_process(run, program, tests, filter).await;
     }
     let listed = match tests {
@@ -115,8 +128,15 @@ async fn run_process(
     if !debugs {
         reader = reader.before_another_run();
     }
-    let purpose = ProcessPurpose::Run;
+    let (purpose, begun) = (ProcessPurpose::Run, Instant::now());
     let ended = run.process(purpose, launch, &shown, &mut reader, &mut NoResultSource).await?;
+    if program.has_own_harness
+        && let Some(result) = reader.result_of_program(ended)
+    {
+        let duration_ms = u64::try_from(begun.elapsed().as_millis()).ok();
+        run.results.finish_test(TestResult { duration_ms, ..result });
+        return Ok(());
+    }
     let mut unexplained = reader.take_unexplained();
     if (ended.code >= 128 || reader.is_cut()) && !debugs {
         rerun_after_crash(run, program, (tests, filter), ended, &mut unexplained).await?;
@@ -139,6 +159,9 @@ fn test_command(
 ) -> ProcessCommand {
     let arguments = CargoArguments::of(run);
     let mut command = program.command(run);
+    if tests.iter().any(is_only_test) {
+        return command.args(arguments.program);
+    }
     // libtest refuses a switch that it gets twice.
     let mut added = Vec::new();
     if tests.is_empty() {

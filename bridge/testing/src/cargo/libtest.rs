@@ -3,14 +3,16 @@
 //!
 //! Not here: where a test is written ([`super::sources`]).
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::Instant;
 
 use regex::Regex;
 use tandem_workspace::build::report::BuildReport;
-use tandem_workspace::process::OutputStream;
+use tandem_workspace::process::{OutputStream, ProcessExit};
 
+use super::own_harness::ONLY_TEST;
 use crate::model::{TestResult, TestStatus};
 use crate::results::TestResults;
 use crate::run::output::OutputReader;
@@ -61,6 +63,8 @@ pub(super) struct Libtest {
     panics: Vec<(String, Vec<String>)>,
     /// Tests have begun, and the line that sums them up has not come.
     runs: bool,
+    /// The last lines of a program that has not begun tests; `None` once it has.
+    before_tests: Option<VecDeque<String>>,
     /// Failed tests whose reasons a program that has ended early did not print; `None` reports them at once.
     unexplained: Option<Vec<TestResult>>,
 }
@@ -79,6 +83,7 @@ impl Libtest {
             errors: Vec::new(),
             panics: Vec::new(),
             runs: false,
+            before_tests: Some(VecDeque::new()),
             unexplained: None,
         }
     }
@@ -96,6 +101,23 @@ impl Libtest {
     /// Whether the program has ended before it summed its tests up.
     pub(super) fn is_cut(&self) -> bool {
         self.runs
+    }
+
+    /// The result of a program that is one test and has ended. `None` if it has reported tests.
+    pub(super) fn result_of_program(&self, ended: ProcessExit) -> Option<TestResult> {
+        let printed = self.before_tests.as_ref()?;
+        let mut result =
+            TestResult { id: self.id(ONLY_TEST), name: Some(ONLY_TEST.to_owned()), ..TestResult::default() };
+        if !ended.success() {
+            let lines: Vec<String> = printed.iter().cloned().collect();
+            explain(&mut result, &lines);
+            result.file = result.file.map(|file| self.resolve(file));
+            if result.file.is_none() {
+                (result.message, result.output) =
+                    (format!("the program ended with {ended}"), lines.join("\n"));
+            }
+        }
+        Some(result)
     }
 
     /// Resolves the sources that a program of the package in this folder names. They are relative to the
@@ -241,13 +263,17 @@ fn forget_place_in_wrapper(result: &mut TestResult) {
 
 impl OutputReader for Libtest {
     fn line(&mut self, stream: OutputStream, line: &str, _: &mut BuildReport, results: &TestResults) {
+        if let Some(lines) = &mut self.before_tests {
+            lines.extend([line.to_owned()]);
+            lines.drain(..lines.len().saturating_sub(MAX_LINES));
+        }
         if stream == OutputStream::Err {
             return self.error_line(line);
         }
         if line.starts_with("test result: ") {
             self.runs = false;
         } else if line.starts_with("running ") && (line.ends_with(" test") || line.ends_with(" tests")) {
-            self.runs = true;
+            (self.runs, self.before_tests) = (true, None);
         }
         if let Some((_, lines)) = &mut self.section
             && line != "failures:"

@@ -13,6 +13,7 @@ use tandem_workspace::process::output::CapturedOutput;
 use super::arguments::CargoArguments;
 use super::command::{cargo, named_source};
 use super::executable::{TestExecutable, programs};
+use super::own_harness::ONLY_TEST;
 use super::sources::{self, CrateSources};
 use crate::model::{TestHandle, TestItem};
 use crate::results::Locator;
@@ -30,9 +31,14 @@ pub(super) async fn list_tests(run: &mut FrameworkRun<'_>) -> Result<Vec<TestIte
     let mut tests = Vec::new();
     let programs = programs(run).await?;
     for program in &programs {
+        let names_of_all = names(run, program, &[]).await?;
+        if names_of_all.is_empty() && program.has_own_harness {
+            tests.push(only_test(program));
+            continue;
+        }
         let ignored = names(run, program, &["--ignored"]).await?;
         let mut sources = CrateSources::of(&program.source);
-        for name in names(run, program, &[]).await? {
+        for name in names_of_all {
             let place = sources.find(&name);
             let why =
                 || place.as_ref().and_then(|place| place.ignored.clone()).unwrap_or_else(|| "ignored".into());
@@ -79,6 +85,30 @@ fn test_in(program: &TestExecutable, name: String, panics: bool) -> TestItem {
         name: Some(name),
         ..TestItem::default()
     }
+}
+
+/// The test that a program with another harness than libtest's is, if it lists none.
+pub(super) fn only_test(program: &TestExecutable) -> TestItem {
+    let place = CrateSources::of(&program.source).find(ONLY_TEST);
+    TestItem {
+        file: place.as_ref().map(|place| place.file.display().to_string()),
+        line: place.map(|place| place.line),
+        class: program.name.clone(),
+        ..test_in(program, ONLY_TEST.to_owned(), false)
+    }
+}
+
+/// Whether a test is a program that lists none.
+pub(super) fn is_only_test(test: &TestItem) -> bool {
+    program_of(test).is_some_and(|program| program.has_own_harness) && name_of(test) == Some(ONLY_TEST)
+}
+
+/// Whether a program with another harness than libtest's has no tests but itself.
+pub(super) async fn lists_no_tests(
+    run: &FrameworkRun<'_>,
+    program: &TestExecutable,
+) -> Result<bool, Failure> {
+    Ok(names(run, program, &[]).await?.is_empty())
 }
 
 /// A test in documentation: `src/lib.rs - add (line 5)`.

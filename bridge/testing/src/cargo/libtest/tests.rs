@@ -88,6 +88,25 @@ fn errors_that_nothing_captures_belong_to_the_tests_in_their_order() {
 }
 
 #[test]
+fn a_program_that_reports_no_tests_has_the_result_of_its_exit() {
+    let (results, mut reader) = (TestResults::default(), Libtest::new("calc::own"));
+    print(&mut reader, OutputStream::Out, "Feature: sums", &results);
+    let passed = reader.result_of_program(ProcessExit { code: 0 }).unwrap();
+    assert_eq!((passed.id.as_str(), passed.outcome), ("calc::own main", TestStatus::Passed));
+    let failed = reader.result_of_program(ProcessExit { code: 2 }).unwrap();
+    assert_eq!((failed.outcome, failed.line), (TestStatus::Failed, None));
+    assert_eq!(failed.message, "the program ended with exit code 2");
+    assert_eq!(failed.output, "Feature: sums");
+    let panic = "thread 'main' panicked at tests/own.rs:8:9:\nthe total is wrong";
+    print(&mut reader, OutputStream::Err, panic, &results);
+    let failed = reader.result_of_program(ProcessExit { code: 101 }).unwrap();
+    assert_eq!((failed.message.as_str(), failed.line), ("the total is wrong", Some(8)));
+    assert_eq!(failed.output, "Feature: sums");
+    print(&mut reader, OutputStream::Out, "running 1 test", &results);
+    assert!(reader.result_of_program(ProcessExit { code: 0 }).is_none());
+}
+
+#[test]
 fn a_program_that_ends_before_its_summary_is_known() {
     let (results, mut reader) = (TestResults::default(), Libtest::new("calc"));
     // A test calls `std::process::exit(0)` while another one waits.
