@@ -214,7 +214,7 @@ pub fn only_branches(body: &[u8], from: u32, end: u32) -> bool {
 }
 
 /// Passes each instruction to `show`: its IL offset, its opcode and its operand.
-fn instructions(body: &[u8], mut show: impl FnMut(u32, u16, &[u8])) {
+pub(crate) fn instructions(body: &[u8], mut show: impl FnMut(u32, u16, &[u8])) {
     let mut reader = ByteReader::new(body);
     let mut next = || -> Option<()> {
         let il = u32::try_from(reader.position()).ok()?;

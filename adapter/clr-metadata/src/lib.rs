@@ -10,6 +10,7 @@
 
 pub mod attribute_argument;
 pub mod bytes;
+pub mod dynamic_operations;
 pub mod generics;
 pub mod il;
 pub mod image;

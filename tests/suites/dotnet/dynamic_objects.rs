@@ -63,8 +63,19 @@ async fn members_of_dynamic_values_are_read_and_called(runtime: Runtime) -> anyh
         ("own.Colour", "\"red\""),
         ("own.Paint(1, 2)", "\"Paint2\""),
         ("own.missing", "! EVALUATION_FAILED"),
+        // An `object` beside them is not `dynamic`.
+        ("Kind(typed)", "\"object\""),
+        ("Kind(bound)", "\"string\""),
+        ("Kind(plain)", "\"object\""),
+        ("Kind(loose)", "\"string\""),
+        ("Both(typed, bound)", "\"object and string\""),
+        ("new[] { typed }.Select(one => Kind(one)).First()", "\"object\""),
     ];
     editor.check_results(&stop.frame, &expected).await?;
+    editor.ok("continue", json!({ "threadId": stop.thread })).await?;
+    editor.event("exited").await?;
+    let printed = editor.output[0].lines().last().unwrap_or_default();
+    assert_eq!(printed, "object string object string string object and string objectbound");
     editor.finish().await
 }
 

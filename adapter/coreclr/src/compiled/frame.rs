@@ -193,7 +193,7 @@ fn declared_type(
                 declaring = declaring.base_of(stop.types)?;
             }
             let (module, class, _) = declaring.definition(stop.types)?;
-            dynamics = dynamic_parts(&module.image()?.metadata, token, class);
+            dynamics = dynamic_parts(&module, token, class);
         }
         Some((code.direct(), dynamics))
     };

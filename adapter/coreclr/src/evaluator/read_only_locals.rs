@@ -6,6 +6,7 @@
 
 use std::rc::Rc;
 
+use clr_metadata::dynamic_operations::is_field;
 use clr_metadata::il::{self, IlVariable};
 use clr_metadata::metadata::Metadata;
 use clr_metadata::signature::Signature;
@@ -87,17 +88,10 @@ impl MethodVariables<'_> {
     }
 }
 
-/// Whether an instruction uses this variable. The code of generic methods refers to the fields of their
-/// closures by name.
+/// Whether an instruction uses this variable.
 fn is_same(metadata: &Metadata, used: IlVariable, variable: IlVariable) -> bool {
     match (used, variable) {
-        (IlVariable::Field(used), IlVariable::Field(field)) if used >> 24 == 0x0a => {
-            let owner = metadata.simple_name(metadata.owner_of_field(field));
-            let owner = owner.split('`').next().unwrap_or(owner);
-            metadata
-                .call_target(used)
-                .is_some_and(|(class, name, _)| name == metadata.field_name(field) && class.contains(owner))
-        }
+        (IlVariable::Field(used), IlVariable::Field(field)) => is_field(metadata, used, field),
         _ => used == variable,
     }
 }

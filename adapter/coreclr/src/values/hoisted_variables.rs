@@ -1,6 +1,7 @@
 //! Variables hoisted into closures and state machines, shown like locals: maps fields to variables, and finds
 //! those in scope. Not here: the other locals of a frame ([`super::locals`]).
 
+use clr_metadata::dynamic_operations::passes_as_dynamic;
 use clr_metadata::metadata::Metadata;
 use clr_metadata::signature::Signature;
 use cordebug::value::{Value as ClrValue, element};
@@ -147,8 +148,8 @@ impl StopContext<'_> {
             if !found.iter().any(|(known, _)| known == name) {
                 let metadata = field.loaded.image().map(|image| &image.metadata);
                 let names = metadata.map(|metadata| metadata.tuple_names(field.token));
-                let parts = metadata.map(|metadata| dynamic_parts(metadata, field.token, field.class));
-                let is_dynamic = parts.is_some_and(|parts| parts.first() == Some(&true));
+                let parts = dynamic_parts(&field.loaded, field.token, field.class);
+                let is_dynamic = parts.first() == Some(&true);
                 let way = path.step(field.step, escape_keyword(name));
                 let tuple = names.and_then(tuple_names);
                 found.push((name.to_owned(), Path { tuple, is_dynamic, ..way }));
@@ -175,15 +176,33 @@ pub(super) fn declare(found: &mut Vec<(String, Path)>, name: String, path: Path)
 }
 
 /// A flag for each part of the type of a hoisted variable whether it is `dynamic`; empty if no part is. The
-/// compiler does not record it for the variables of a state machine: an `object` there counts as `dynamic`
-/// if its method has dynamic operations.
-pub(crate) fn dynamic_parts(metadata: &Metadata, field: u32, class: u32) -> Vec<bool> {
+/// compiler does not record it for the variables of a state machine. The method that starts the machine has
+/// it for parameters. Another `object` is `dynamic` if the machine passes it to dynamic operations as such.
+pub(crate) fn dynamic_parts(loaded: &LoadedModule, field: u32, class: u32) -> Vec<bool> {
+    let Some(metadata) = loaded.image().map(|image| &image.metadata) else { return Vec::new() };
     let parts = metadata.dynamic_parts(field);
-    let is_object = || metadata.field_type(field) == Some(Signature::Primitive(element::OBJECT));
-    if parts.is_empty() && is_object() && has_dynamic_operations(metadata, class) {
-        return vec![true];
+    if !parts.is_empty() || !is_generated(metadata.simple_name(class)) {
+        return parts;
     }
-    parts
+    let Some(code) = metadata.methods(class).find(|method| metadata.method_name(*method) == "MoveNext")
+    else {
+        return parts;
+    };
+    if let Some(start) = metadata.kickoff(code)
+        && let Some(at) =
+            metadata.parameters(start).iter().position(|name| *name == metadata.field_name(field))
+    {
+        return metadata.dynamic_parts_of_parameter(start, at as u32);
+    }
+    let is_object = metadata.field_type(field) == Some(Signature::Primitive(element::OBJECT));
+    if !is_object || !has_dynamic_operations(metadata, class) {
+        return parts;
+    }
+    let body = loaded.module.function(code).and_then(|function| function.il_bytes());
+    match body {
+        Ok(body) if !passes_as_dynamic(metadata, &body, field) => parts,
+        _ => vec![true],
+    }
 }
 
 /// Whether the method of a state machine has dynamic operations: the compiler keeps their call sites in a
