@@ -49,6 +49,18 @@ async fn variables_of_an_optimised_library_are_seen(runtime: Runtime) -> anyhow:
         }
         let missing = rows.iter().filter(|(_, value)| value.contains("the code is optimised")).count();
         assert_eq!(missing == 0, suppressed, "{rows:?}");
+        // `weight` cannot be read here, and other variables can, also `weights`.
+        let inside =
+            json!({ "source": { "path": COMPILED }, "breakpoints": [{ "line": distant::line("weighs") }] });
+        editor.ok("setBreakpoints", inside).await?;
+        editor.ok("continue", json!({ "threadId": thread })).await?;
+        let (_, frame) = editor.stop().await?;
+        let rows = variables(&mut editor, &frame).await?;
+        for (name, value) in rows.iter().filter(|(_, value)| !value.contains("the code is optimised")) {
+            let ask = json!({ "expression": name, "frameId": frame["id"], "context": "watch" });
+            assert_eq!(editor.ok("evaluate", ask).await?["result"], *value, "{name}");
+        }
+        anyhow::ensure!(rows.iter().any(|(name, _)| name == "weight"), "{rows:?}");
         editor.finish().await?;
     }
     Ok(())

@@ -91,7 +91,12 @@ impl StopContext<'_> {
             if !mentions(text, &name) {
                 continue;
             }
-            let (ty, is_dynamic) = self.static_type(&path)?;
+            let (ty, is_dynamic) = match self.static_type(&path) {
+                Ok(found) => found,
+                Err(failure) if uses(text, &name) => return Err(failure),
+                // Optimised code loses variables; other names are still valid.
+                Err(_) => continue,
+            };
             let is_readonly = code.as_ref().is_some_and(|code| {
                 code.is_readonly_argument(&path) || (is_struct(&ty) && code.is_read_only_local(&path))
             });
@@ -243,6 +248,18 @@ fn mentions(text: &str, name: &str) -> bool {
     text.is_empty() || text.contains(name)
 }
 
+/// Whether a text has a name as a word that may be a variable, not a member behind a dot.
+fn uses(text: &str, name: &str) -> bool {
+    let is_letter = |letter: char| letter == '_' || letter.is_alphanumeric();
+    !name.is_empty()
+        && text.match_indices(name).any(|(at, _)| {
+            let before = text.get(..at).unwrap_or_default();
+            let behind = text.get(at + name.len()..).unwrap_or_default();
+            let is_member = before.trim_end().ends_with('.') && !before.trim_end().ends_with("..");
+            !before.ends_with(is_letter) && !behind.starts_with(is_letter) && !is_member
+        })
+}
+
 /// The method around a lambda or local function, however deep: `Main` of `<<Main>b__0_1>g__Local|1`.
 fn outermost(method: &str) -> &str {
     let inside = method.strip_prefix('<').and_then(|inside| {
@@ -316,7 +333,19 @@ impl FrameCode {
 
 #[cfg(test)]
 mod tests {
-    use super::caller_name;
+    use super::{caller_name, uses};
+
+    #[test]
+    fn a_variable_is_used_by_a_whole_word_that_is_not_a_member() {
+        for text in
+            ["weight", "total + weight", "a[..weight]", "weight.Length", "f(@weight)", "weights + weight"]
+        {
+            assert!(uses(text, "weight"), "{text}");
+        }
+        for text in ["", "weights", "weights[0]", "my_weight", "box.weight", "box . weight", "box?.weight"] {
+            assert!(!uses(text, "weight"), "{text}");
+        }
+    }
 
     #[test]
     fn a_lambda_has_the_name_of_its_member_and_an_accessor_that_of_its_property() {
