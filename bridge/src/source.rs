@@ -178,6 +178,8 @@ const MAX_SEARCHED: usize = 20_000;
 pub fn below<'a>(named: &str, roots: impl Iterator<Item = &'a Path>) -> Vec<String> {
     let end = format!("/{}", named.trim_start_matches("./"));
     let mut open: Vec<PathBuf> = roots.map(Path::to_path_buf).collect();
+    // The first root first: a later one may be so large that the search ends in it.
+    open.reverse();
     let (mut found, mut looked_at) = (Vec::new(), 0);
     while let Some(folder) = open.pop() {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -223,6 +225,20 @@ mod tests {
         let none = source.anchor("f", "four", Some(3)).unwrap_err();
         assert_eq!(none.data["there"][2], ">   3 three");
         assert!(SourceText::of("one\n\nthree".into()).anchor("f", " ", Some(2)).is_err());
+    }
+
+    #[test]
+    fn files_of_the_first_root_are_found_before_those_of_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let roots = ["program", "rest"].map(|name| folder.path().join(name));
+        for path in ["program/deep/er/util.c", "rest/a/util.c", "rest/b/util.c", "rest/c/util.c"] {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+        }
+        let found = below("util.c", roots.iter().map(PathBuf::as_path));
+        assert_eq!(found.len(), 3);
+        assert!(found[0].ends_with("program/deep/er/util.c"), "{found:?}");
     }
 
     #[test]

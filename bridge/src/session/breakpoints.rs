@@ -164,10 +164,11 @@ impl AgentSession {
         let Some(named) = body.file.clone().filter(is_end) else { return };
         let folders = self.root().with_plan(|plan| plan.folders());
         let files = below(&named, folders.iter().map(PathBuf::as_path));
-        if !body.verified || files.len() < 2 {
+        if !body.verified || files.len() == 1 {
             return;
         }
-        body.text.files = Some(files);
+        // Sources may be elsewhere than the folders of the launch.
+        body.text.files = Some(files).filter(|files| !files.is_empty());
         body.message.get_or_insert_with(|| {
             format!(
                 "it stops in each source of the program that ends in `{named}`; pass more of the path for \
