@@ -74,6 +74,11 @@ async fn a_client_that_only_continues_is_notified_again_that_input_is_wanted(
     assert_eq!(again["pending"], true, "{again}");
     let says = again["waitingForInput"].as_str().unwrap_or_default();
     assert!(says.contains("process_write_input"), "{again}");
+    // After a stop it is news.
+    let stop = agent.call("debug_pause", json!({})).await?;
+    assert_eq!(stop["event"]["reason"], "pause", "{stop}");
+    let asks = agent.call("debug_continue", json!({})).await?;
+    assert_eq!(asks["event"]["type"], "waitingForInput", "{asks}");
     agent.call("process_write_input", json!({ "data": "bob\n" })).await?;
     let end = agent.call("debug_continue", json!({})).await?;
     assert_eq!((&end["state"], &end["event"]["exitCode"]), (&json!("exited"), &json!(3)), "{end}");
