@@ -57,18 +57,29 @@ del tandem
 
 /// gdb takes a call of a function of the program for a run with a stop behind it: it reports both, and
 /// forgets every frame and value that clients hold. Here it only forgets the contents of values, which the
-/// function may have changed. A breakpoint inside the called function is still a stop.
+/// function may have changed. No breakpoint stops the call: gdb would abandon it in the middle, and would not
+/// report a stop for a condition that calls the function of its own breakpoint.
 const CALLS_ARE_NOT_RUNS: &str = r#"python exec("""
 def tandem():
-    import sys, gdb, gdb.dap.events, gdb.dap.varref
-    calls, resumed, calling = gdb.events.inferior_call, gdb.events.cont, []
+    import sys, gdb, gdb.dap.breakpoint, gdb.dap.events, gdb.dap.varref
+    calls, resumed, calling, disabled = gdb.events.inferior_call, gdb.events.cont, [], []
+    def enable(breakpoints, enabled):
+        with gdb.dap.breakpoint.suppress_new_breakpoint_event():
+            for one in breakpoints:
+                if one.is_valid():
+                    one.enabled = enabled
     def call(event):
         # A string in the arguments is put into the program's memory by another call, inside this one.
         if isinstance(event, gdb.InferiorCallPreEvent):
+            if not calling:
+                disabled.extend(one for one in gdb.breakpoints() if one.enabled)
+                enable(disabled, False)
             calling.append(event)
         elif calling:
             calling.pop()
         if not calling:
+            enable(disabled, True)
+            disabled.clear()
             for variable in gdb.dap.varref.all_variables:
                 variable.reset_children()
     def outside_calls(listener):
