@@ -52,8 +52,10 @@ pub(crate) async fn values_at(
 
 #[tokio::test]
 async fn a_call_of_a_function_of_the_program_is_not_a_run() -> anyhow::Result<()> {
+    // lldb has a location in each of the two blocks of the last line.
     let text = "int count(int *calls) { return ++*calls; }\n\
-                int main(void) { int calls = 0;\nreturn calls; /* BP */ }\n";
+                int twice(int n) {\nreturn 2 * n; /* IN */ }\nint main(void) { int calls = 0;\n\
+                if (calls >= 0) { int result = twice(calls); return result; } return 9; /* BP */ }\n";
     for subject in ENGINES {
         let folder = tempfile::tempdir()?;
         let (source, program) = compiled(folder.path(), "calls.c", text)?;
@@ -70,8 +72,19 @@ async fn a_call_of_a_function_of_the_program_is_not_a_run() -> anyhow::Result<()
             let call = json!({ "expression": "count(&calls)", "frameId": frame["id"], "context": "watch" });
             editor.ok("evaluate", call).await?;
         }
+        // A breakpoint inside the function does not stop the call, not even that of its own condition.
+        for condition in [Value::Null, json!("twice(1) == 2 && n == 3")] {
+            let inside = json!([{ "line": line_of(text, "IN")?, "condition": condition }]);
+            let arguments = json!({ "source": { "path": source }, "breakpoints": inside });
+            editor.ok("setBreakpoints", arguments).await?;
+            let call = json!({ "expression": "twice(5)", "frameId": frame["id"], "context": "watch" });
+            assert_eq!(editor.ok("evaluate", call).await?["result"], "10", "{subject:?}");
+        }
         editor.ok("continue", json!({ "threadId": thread })).await?;
-        assert_eq!(editor.event("exited").await?["exitCode"], 3, "{subject:?}");
+        let (thread, frame) = editor.stop().await?;
+        assert_eq!(frame["line"], json!(line_of(text, "IN")?), "{subject:?}: {frame}");
+        editor.ok("continue", json!({ "threadId": thread })).await?;
+        assert_eq!(editor.event("exited").await?["exitCode"], 6, "{subject:?}");
         editor.event("terminated").await?;
         editor.finish().await?;
     }

@@ -12,6 +12,9 @@ pub(crate) trait ConsoleProfile: Send + Sync {
     /// The commands that select a thread and step it, `alone` or with others, by one instruction.
     fn instruction_step(&self, command: &str, thread: i64, alone: bool) -> [String; 2];
 
+    /// The command that follows each request for breakpoints: they are to stop once in a line.
+    fn after_breakpoints(&self) -> &'static str;
+
     /// The command by which it forgets the steps of a thread that stops have interrupted. It would complete
     /// them: after a `continue` the program would stop where the step ends.
     fn discard_of_steps(&self) -> &'static str;

@@ -21,7 +21,7 @@ use super::super::signals;
 use super::super::state::ChildEvent;
 use super::super::translate;
 use super::own_stops::resume_own_stop;
-use super::{AdapterSession, LiveAdapter, subscripts};
+use super::{AdapterSession, LiveAdapter, console, subscripts};
 use tandem_engine::hit_condition::HitTest;
 use tandem_engine::{FailedCondition, JoinedConditions, path_map};
 
@@ -226,6 +226,7 @@ impl AdapterSession {
         types::set(&mut arguments, "breakpoints", breakpoints);
         let panics = command == "setFunctionBreakpoints" && self.add_panic_breakpoint(&mut arguments);
         let mut answer = self.ask(command, arguments, cancel).await?;
+        console::follow_breakpoints(self, cancel).await;
         if panics {
             self.learn(|known| known.panics.take_own(&mut answer));
         }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tandem_wire::types::{self, DapVariable, StoppedEventBody};
 
-use super::{Lldb, data_names, evaluate_names, subscripts};
+use super::{Lldb, data_names, evaluate_names, init_commands, subscripts};
 use crate::profile::ConsoleProfile;
 
 /// What marks a command unless a configuration says otherwise (`commandEscapePrefix`).
@@ -43,6 +43,10 @@ impl ConsoleProfile for Lldb {
         let step = if command == "next" { "step-inst-over" } else { "step-inst" };
         let others = if alone { "this-thread" } else { "while-stepping" };
         [format!("thread select -t {thread}"), format!("thread {step} -m {others}")]
+    }
+
+    fn after_breakpoints(&self) -> &'static str {
+        init_commands::KEEP_FIRST_LOCATIONS
     }
 
     /// The first plan of a thread is lldb's own.

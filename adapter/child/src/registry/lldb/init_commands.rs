@@ -4,6 +4,8 @@
 
 use std::path::Path;
 
+use serde_json::Value;
+
 use super::super::super::target::Target;
 use super::super::super::{rust, signals, summaries};
 
@@ -16,7 +18,20 @@ pub(super) fn list(target: &Target, panics: bool) -> Vec<String> {
         commands.extend(formatters(&folder));
     }
     commands.push(summaries::for_lldb(panics));
+    commands.push(locations());
     commands
+}
+
+/// The command that disables further locations of breakpoints in a line; [`locations`] defines it.
+pub(super) const KEEP_FIRST_LOCATIONS: &str = "script tandem_locations.keep_first(lldb.debugger)";
+
+/// Defines the Python of that command, in a module that lldb's console can reach.
+fn locations() -> String {
+    format!(
+        "?script import types; tandem_locations = types.ModuleType('tandem_locations'); \
+         exec({}, tandem_locations.__dict__)",
+        Value::from(include_str!("locations.py"))
+    )
 }
 
 /// A step into a call of the C library would stop at its first instruction where its symbols are installed,
@@ -41,4 +56,15 @@ fn formatters(folder: &Path) -> [String; 3] {
          return repr(chr(n)) if n < 0x110000 else None\""
             .to_owned(),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_one_line_without_backquotes() {
+        let command = locations();
+        assert!(command.is_ascii() && !command.contains(['\n', '`']), "{command}");
+    }
 }
