@@ -265,7 +265,8 @@ async fn a_script_and_its_debugger_do_not_share_their_settings() -> anyhow::Resu
         "word+=c",
         "set +x",
         "(return 0) 2>&- && echo sourced",
-        "echo \"$word ${BASH_REMATCH[1]} ${#BASH_SOURCE[@]}\"",
+        ": one two",
+        "echo \"$word ${BASH_REMATCH[1]} ${#BASH_SOURCE[@]} $_\"",
         "false",
         "echo not reached",
     ];
@@ -288,7 +289,7 @@ async fn a_script_and_its_debugger_do_not_share_their_settings() -> anyhow::Resu
     editor.ok("continue", json!({ "threadId": thread })).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 1);
     let output = editor.ok("processReadOutput", json!({ "since": "o0.e0" })).await?;
-    assert_eq!(output["stdout"], "a,bc value 1\nfailed\n");
+    assert_eq!(output["stdout"], "a,bc value 1 two\nfailed\n");
     assert_eq!(output["stderr"], "+ word+=c\n+ set +x\n");
     editor.finish().await
 }

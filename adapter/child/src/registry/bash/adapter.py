@@ -97,6 +97,8 @@ bash_dap.Adapter.variable = variable
 # that, and have other values of `BASH_SOURCE`, `caller` and `$-`, and another trace. `extdebug` would start
 # bashdb there, and have functions inherit the trap ERR. A trap for EXIT seems to be in the first line.
 #
+# `$_` is the last argument of the command before, which the trap's own commands would replace.
+#
 # `set -x` would trace the trap DEBUG, too. While the script traces, the trap has no stderr. That costs time,
 # so the trap is another one while the script does not trace, and changes before `set -x`.
 CORRECTIONS = {
@@ -203,10 +205,11 @@ STARTUP
     [[ -n $__bdap_reason ]] && __bdap_fenter=
 """,
     'trap "$__bdap_trap" DEBUG\n': """
-__bdap_traced="{ __bdap_last=\\$?; $__bdap_trap; [[ \\$- == *x* || \\$BASH_COMMAND == set[[:space:]]*x* ]]"
-__bdap_traced+=' || trap "$__bdap_trap" DEBUG; } 2>/dev/null'
+__bdap_traced="{ __bdap_last=\\$? __bdap_argument_before=\\$_; $__bdap_trap;"
+__bdap_traced+=' [[ $- == *x* || $BASH_COMMAND == set[[:space:]]*x* ]]'
+__bdap_traced+=' || trap "$__bdap_trap" DEBUG; builtin : "$__bdap_argument_before"; } 2>/dev/null'
 __bdap_trap='[[ $BASH_COMMAND != set[[:space:]]*x* && $- != *x* ]] || trap "$__bdap_traced" DEBUG; '$__bdap_trap
-__bdap_trap='__bdap_last=$?; '$__bdap_trap
+__bdap_trap='__bdap_last=$? __bdap_argument_before=$_; '$__bdap_trap'; builtin : "$__bdap_argument_before"'
 SETTINGS
 { trap "$__bdap_traced" DEBUG; } 2>/dev/null
 """,
