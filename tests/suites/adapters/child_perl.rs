@@ -23,7 +23,8 @@ sub inner {
     return $double;
 }
 
-my $sum = inner(21) + 1;
+{ local $SIG{__DIE__}; eval { die "kept\n" } }
+my $sum = inner(21) + 1; # BP kept
 my @list = map { { "it's" => $_, code => \&inner } } 0 .. 11; # BP outer
 my $text = "h\xc3\xa9llo";
 my $asked = <STDIN>; # BP asked
@@ -34,7 +35,7 @@ if (!$child) {
     exit 0;
 }
 waitpid $child, 0;
-print "later $later\n";
+print "later $later $@";
 kill 9, $$;
 "#;
 
@@ -113,14 +114,18 @@ async fn program_accepts_breakpoints_while_it_waits_for_input() -> anyhow::Resul
 #[tokio::test]
 async fn a_forked_child_runs_on_and_a_signal_is_reported_as_it_is() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
-    let (mut editor, _) = launch_program(folder.path(), &["inner"]).await?;
+    let (mut editor, program) = launch_program(folder.path(), &["first"]).await?;
     let (thread, _) = editor.stop().await?;
+    // A condition that does not hold changes nothing in the program.
+    let breakpoints = json!([{ "line": child::line(&program, "kept"), "condition": "eval { die 1 }" }]);
+    let arguments = json!({ "source": { "path": program }, "breakpoints": breakpoints });
+    editor.ok("setBreakpoints", arguments).await?;
     editor.ok("processWriteInput", json!({ "data": "four\n" })).await?;
     editor.ok("continue", json!({ "threadId": thread })).await?;
     let (event, body) = editor.any_event(&["stopped", "exited"]).await?;
     assert_eq!((event.as_str(), &body["exitCode"]), ("exited", &json!(128 + 9)), "{body}");
     editor.event("terminated").await?;
-    assert_eq!(editor.output[0], "later 10\n", "{:?}", editor.output);
+    assert_eq!(editor.output[0], "later 10 kept\n", "{:?}", editor.output);
     editor.finish().await
 }
 

@@ -68,6 +68,7 @@ const ADAPTER: &str = include_str!("perl/adapter.pl");
 ///   arrays and hashes are shown; bytes that are UTF-8 are text; keys with quotes are found again.
 /// - Modules that were loaded by a relative path are known by the whole one.
 /// - A path is bytes for Perl, and text for the adapter.
+/// - A condition leaves the program's `$@` as it is.
 /// - A character that is not valid Unicode, such as half a surrogate pair, is written out: the adapter cannot
 ///   read a message that has one.
 const PROGRAM: &str = include_str!("perl/program.pl");

@@ -4,6 +4,10 @@ require Perl::LanguageServer::DebuggerInterface;
 require Cwd;
 package DB;
 $SIG{INT} = 'DEFAULT';
+my ($evaluate, $save) = (\&DB::eval, \&DB::save);
+our $error;
+*DB::eval = sub { local $error = [$@]; &$evaluate };
+*DB::save = sub { ($@) = @$error if $error; &$save };
 my $interface = 'Perl::LanguageServer::DebuggerInterface';
 my ($result, $rows, $scalar, $children, $variables, $idle, $stop) =
     map { $interface->can($_) } qw(get_eval_result get_vars get_scalar get_var_eval req_vars idle cprestop);
