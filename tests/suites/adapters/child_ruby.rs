@@ -165,19 +165,21 @@ async fn launch_program(subject: Subject) -> anyhow::Result<()> {
 async fn read_whole_files(subject: Subject) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let source = folder.path().canonicalize()?.join("slurps.rb");
-    std::fs::write(&source, "$/ = nil\ncount = 1\nprint gets\n")?;
+    std::fs::write(&source, "$/ = nil; \"ab\" =~ /(b)/\ncount = 1\nprint gets, $1\n")?;
     let mut editor = DapClient::start_in("editor", Default::default(), &Transcript::default())?;
     editor.launch_child(subject.with(json!({ "program": source })), &source, &[2]).await?;
     let (thread, frame) = editor.stop().await?;
     ensure!(frame["line"] == 2, "{frame}");
-    editor.ok("next", json!({ "threadId": thread })).await?;
-    let (thread, frame) = editor.stop().await?;
-    ensure!(frame["line"] == 3, "{frame}");
+    // Regular expressions of clients do not replace the program's last match.
+    let watch = json!({ "expression": "\"z\" =~ /(z)/", "frameId": frame["id"], "context": "watch" });
+    ensure!(editor.ok("evaluate", watch).await?["result"] == "0");
+    let never = json!([{ "line": 3, "condition": "\"x\" =~ /(x)/ && false" }]);
+    editor.ok("setBreakpoints", json!({ "source": { "path": source }, "breakpoints": never })).await?;
     editor.ok("continue", json!({ "threadId": thread })).await?;
     editor.ok("processWriteInput", json!({ "data": "a\nb\n", "closeAfter": true })).await?;
     editor.event("exited").await?;
     let output = editor.ok("processReadOutput", json!({ "since": "o0.e0" })).await?;
-    ensure!(output["stdout"] == "a\nb\n", "{output}");
+    ensure!(output["stdout"] == "a\nb\nb", "{output}");
     editor.finish().await
 }
 

@@ -26,18 +26,26 @@ use tandem_engine::result_names::{ResultName, ResultNames};
 use tandem_engine::{ExceptionFilter, LookOnlyRequests};
 use tandem_process::SpawnSpec;
 
-/// The code around a condition that makes it hold where it fails.
+/// The code around a condition that makes it hold where it fails. A regular expression in it does not change
+/// the program's `$~`.
 const GUARD: (&str, &str) = (
-    "begin; (",
+    "->(__tandem_match) { begin; (",
     "\n); rescue Exception; Thread.current[:__tandem_condition] = \"#{$!.class}: \
-        #{$!.message.lines.first.to_s.chomp}\"; true; end",
+        #{$!.message.lines.first.to_s.chomp}\"; true; ensure; $~ = __tandem_match; end }.($~)",
+);
+/// The same around one of several.
+const GUARD_OF_SEVERAL: (&str, &str) = (
+    "(->(__tandem_match) { begin; (",
+    "\n); rescue Exception; true; ensure; $~ = __tandem_match; end }.($~))",
 );
 
 /// Ruby's conditions, where rdbg continues past one that fails. Zero and empty things are true.
 const RUBY: ConditionLanguage = ConditionLanguage {
     name: "Ruby",
     combine: |conditions| {
-        Some(either(conditions, |condition| format!("(begin; ({condition}\n); rescue Exception; true; end)")))
+        Some(either(conditions, |condition| {
+            format!("{}{condition}{}", GUARD_OF_SEVERAL.0, GUARD_OF_SEVERAL.1)
+        }))
     },
     truth: |text| !matches!(text, "false" | "nil"),
     ..ConditionLanguage::OTHER
@@ -288,7 +296,7 @@ impl ConditionProfile for Rdbg {
 /// A text that quotes a guarded condition, with the condition as it was typed.
 fn unguard(text: &str) -> Option<String> {
     // rdbg quotes joined conditions in a form that no client typed; the hub reports which of them failed.
-    if let Some((before, _)) = text.split_once(" if: (begin; (") {
+    if let Some((before, _)) = text.split_once(&format!(" if: {}", GUARD_OF_SEVERAL.0)) {
         return Some(before.to_owned());
     }
     let (before, rest) = text.split_once(GUARD.0)?;

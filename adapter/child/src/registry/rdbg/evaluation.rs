@@ -6,10 +6,14 @@ use tandem_wire::types::{self, EvaluateArguments, EvaluateResponseBody};
 use tandem_wire::{ErrorCode, Failure};
 
 /// The code around an expression. A variable that it sets is still the frame's.
-const AROUND: (&str, &str) = (
-    "begin; (",
-    "\n); rescue Exception; \"__tandem_failed #{$!.class}: #{$!.message.lines.first.to_s.chomp}\"; end",
+const AROUND: (&str, &str) = ("begin; (", "\n); rescue Exception; FAILURE; end");
+/// The same for an expression that is evaluated at each stop, which must not change the program's `$~`.
+const AROUND_WATCH: (&str, &str) = (
+    "begin; Thread.current[:__tandem_match] = $~; (",
+    "\n); rescue Exception; FAILURE; ensure; $~ = Thread.current[:__tandem_match]; end",
 );
+/// The value of an expression that failed.
+const FAILURE: &str = "\"__tandem_failed #{$!.class}: #{$!.message.lines.first.to_s.chomp}\"";
 /// The beginning of the value of an expression that failed.
 const FAILED: &str = "\"__tandem_failed ";
 /// The file of an expression, which a syntax error names.
@@ -20,9 +24,12 @@ const UNABLE: &str = "\"Error: Can not evaluate on this frame\"";
 /// Marks the failure of an expression. One that is pointed at is a name, which is looked up.
 pub(super) fn guard(arguments: &mut Value) {
     types::edit(arguments, |evaluate: &mut EvaluateArguments| {
-        if matches!(evaluate.context.as_deref(), Some("repl" | "watch")) {
-            evaluate.expression = format!("{}{}{}", AROUND.0, evaluate.expression, AROUND.1);
-        }
+        let (before, after) = match evaluate.context.as_deref() {
+            Some("repl") => AROUND,
+            Some("watch") => AROUND_WATCH,
+            _ => return,
+        };
+        evaluate.expression = format!("{before}{}{}", evaluate.expression, after.replace("FAILURE", FAILURE));
     });
 }
 
@@ -75,8 +82,9 @@ mod tests {
             guard(&mut arguments);
             arguments["expression"].as_str().unwrap().to_owned()
         };
-        for context in ["repl", "watch"] {
-            assert!(guarded(context).starts_with("begin; (a # b\n); rescue Exception;"), "{context}");
+        for (context, before) in [("repl", ""), ("watch", "Thread.current[:__tandem_match] = $~; ")] {
+            let expected = format!("begin; {before}(a # b\n); rescue Exception; \"__tandem_failed ");
+            assert!(guarded(context).starts_with(&expected), "{}", guarded(context));
         }
         assert_eq!(guarded("hover"), "a # b");
     }
