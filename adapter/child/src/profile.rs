@@ -252,8 +252,8 @@ pub(super) trait Profile: ConditionProfile {
         None
     }
 
-    /// Requests that prepare the adapter, such as its own to stop where a condition fails; sent before the
-    /// program runs.
+    /// Requests that prepare the adapter, such as its own to stop where a condition fails; sent before it
+    /// gets breakpoints.
     fn settings(&self) -> Vec<(&'static str, Value)> {
         Vec::new()
     }

@@ -18,21 +18,36 @@ fn editor() -> anyhow::Result<DapClient> {
 /// A program that only one test uses.
 struct PythonScript {
     folder: tempfile::TempDir,
+    source: &'static str,
+    program: &'static str,
 }
 
 impl PythonScript {
     fn new(text: &str) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
         std::fs::write(folder.path().join("main.py"), text)?;
-        Ok(Self { folder })
+        Ok(Self { folder, source: "main.py", program: "main.py" })
+    }
+
+    /// Makes it the main module of an archive, beside its source, in a folder that pydevd takes for one.
+    fn pack(&mut self) -> anyhow::Result<()> {
+        let main = self.path();
+        (self.source, self.program) = ("old.eggs/app/__main__.py", "old.eggs/app.pyz");
+        std::fs::create_dir_all(self.folder.path().join("old.eggs/app"))?;
+        std::fs::rename(main, self.path())?;
+        let mut pack = std::process::Command::new(child::interpreter("python"));
+        pack.args(["-m", "zipapp", "old.eggs/app"]).current_dir(self.folder.path());
+        anyhow::ensure!(pack.status()?.success(), "no archive");
+        Ok(())
     }
 
     fn path(&self) -> PathBuf {
-        self.folder.path().join("main.py")
+        self.folder.path().join(self.source)
     }
 
     fn launch(&self, more: Value) -> Value {
-        let mut launch = Subject::Python.with(json!({ "program": self.path() }));
+        let program = self.folder.path().join(self.program);
+        let mut launch = Subject::Python.with(json!({ "program": program }));
         if let (Some(launch), Value::Object(more)) = (launch.as_object_mut(), more) {
             launch.extend(more);
         }
@@ -141,10 +156,12 @@ async fn conditions_hit_counts_and_log_messages_hold() -> anyhow::Result<()> {
 #[tokio::test]
 async fn a_scope_inside_a_condition_has_the_functions_names() -> anyhow::Result<()> {
     let text = "def over(xs, limit):\n    return len(xs)\nfor i in range(6):\n    over([i], 3)\nprint(i)\n";
-    let script = PythonScript::new(text)?;
+    let mut script = PythonScript::new(text)?;
+    script.pack()?;
     let mut editor = editor()?;
     breakpoint(&mut editor, &script, json!({ "line": 2, "condition": "any(x > limit for x in xs)" })).await?;
     let (thread, frame) = editor.stop().await?;
+    assert_eq!(frame["source"]["path"], json!(script.path()));
     assert_eq!(value(&mut editor, "xs", &frame).await?, "[4]");
     let set = json!([{ "line": 2, "condition": "any(x > limits for x in xs)" }]);
     editor.ok("setBreakpoints", json!({ "source": { "path": script.path() }, "breakpoints": set })).await?;

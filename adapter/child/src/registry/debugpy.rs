@@ -8,6 +8,7 @@
 mod attributes;
 mod command_line;
 mod conditions;
+mod corrections;
 mod injection;
 mod interpreter;
 
@@ -79,15 +80,6 @@ const fn filter(
 /// The seconds after which the other threads run until the variables of a stop are read, which may need one
 /// of them. Clients lose the stop then: by default a `__repr__` of 3 s made all variables unreadable.
 const UNBLOCKING: (&str, &str) = ("PYDEVD_UNBLOCK_THREADS_ON_VARIABLES_TIMEOUT", "20");
-
-/// A Python expression that corrects debugpy in the program: `breakpoint()` follows `PYTHONBREAKPOINT`, and
-/// pydevd follows `os.forkpty`. Code with the name of pydevd's file is not stepped into.
-fn corrections() -> String {
-    let code = concat!(include_str!("debugpy/breakpointhook.py"), include_str!("debugpy/forkpty.py"));
-    let code = Value::from(code);
-    let file = "__import__('_pydev_bundle.pydev_monkey').pydev_monkey.__file__";
-    format!("__import__('builtins').exec(compile({code}, {file}, 'exec'), {{}})")
-}
 
 /// Whether a text has more than spaces and comments.
 fn has_code(text: &str) -> bool {
@@ -272,7 +264,7 @@ impl Profile for Debugpy {
         vec![
             // Without this it prints every exception that it stops at.
             ("setDebuggerProperty", types::body(&DebuggerProperties::default())),
-            ("evaluate", types::watch(&corrections(), None)),
+            ("evaluate", types::watch(&corrections::expression(), None)),
         ]
     }
 

@@ -80,6 +80,7 @@ impl AdapterSession {
             "initialized" => {
                 // Some adapters send it before they get `launch`.
                 self.wait_for_state(INITIALIZE_TIMEOUT, |now| now.is_launch_sent() || now.is_over()).await;
+                self.prepare_adapter().await;
                 self.handle(ChildEvent::Initialized);
             }
             "capabilities" => {

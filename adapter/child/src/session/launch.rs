@@ -17,6 +17,7 @@ use super::super::profile::Profile;
 use super::super::registry;
 use super::super::state::{ChildEvent, ChildState, Link};
 use super::super::target::Target;
+use super::conditions::QUERY_TIMEOUT;
 use super::subprocesses::SubprocessConnection;
 use super::{AdapterSession, FOREVER, INITIALIZE_TIMEOUT, LAUNCH_TIMEOUT, LiveAdapter};
 use tandem_engine::console::Console;
@@ -233,13 +234,22 @@ impl AdapterSession {
         format!("the debug adapter did not launch the program within {} s", LAUNCH_TIMEOUT.as_secs())
     }
 
-    pub(super) async fn configure(self: &Arc<Self>, cancel: &CancellationToken) -> Result<Value, Failure> {
-        Box::pin(self.want_usual_panics(cancel)).await;
+    /// Prepares an adapter that is ready to be configured.
+    pub(super) async fn prepare_adapter(&self) {
+        let never = CancellationToken::new();
         for (command, arguments) in self.profile.settings() {
-            if let Err(failure) = self.ask(command, arguments, cancel).await {
-                tracing::debug!(%failure, "the adapter does not support this `{command}`");
+            match tokio::time::timeout(QUERY_TIMEOUT, self.ask(command, arguments, &never)).await {
+                Ok(Ok(_)) => {}
+                Ok(Err(failure)) => {
+                    tracing::debug!(%failure, "the adapter does not support this `{command}`")
+                }
+                Err(_) => tracing::warn!("the adapter has not answered this `{command}`"),
             }
         }
+    }
+
+    pub(super) async fn configure(self: &Arc<Self>, cancel: &CancellationToken) -> Result<Value, Failure> {
+        Box::pin(self.want_usual_panics(cancel)).await;
         if self.stays_stopped() {
             return Ok(Value::Null);
         }
