@@ -410,7 +410,7 @@ fn create_project() -> anyhow::Result<(tempfile::TempDir, String)> {
         .status()?;
     anyhow::ensure!(made.success(), "no environment");
     let bin = folder.path().join(".venv/bin");
-    let code = "import os, sys\nprint(sys.prefix, os.getcwd(), *sys.argv[1:])\n";
+    let code = "import os, sys\nprint(sys.prefix, os.getcwd(), sys.path.count(os.getcwd()), *sys.argv[1:])\n";
     std::fs::write(folder.path().join("tool.py"), code)?;
     let command = bin.join("check-all");
     std::fs::write(&command, format!("#!{}\n{code}", bin.join("python").display()))?;
@@ -425,12 +425,13 @@ fn create_project() -> anyhow::Result<(tempfile::TempDir, String)> {
 async fn commands_and_modules_run_in_the_environment_of_the_project() -> anyhow::Result<()> {
     let (folder, path) = create_project()?;
     let root = folder.path().canonicalize()?;
-    let expected = format!("{} {} -v\n", root.join(".venv").display(), root.display());
-    for what in [
-        json!({ "program": "check-all" }),
-        json!({ "module": "tool", "engine": "debugpy" }),
-        json!({ "program": "tool.py", "python": ".venv/bin/python" }),
+    for (what, own_folders) in [
+        (json!({ "program": "check-all" }), 0),
+        (json!({ "module": "tool", "engine": "debugpy" }), 0),
+        (json!({ "program": "tool.py", "python": ".venv/bin/python" }), 1),
     ] {
+        // Python itself adds the folder of a script only.
+        let expected = format!("{} {} {own_folders} -v\n", root.join(".venv").display(), root.display());
         let mut launch = what.clone();
         launch["__workspaceFolder"] = json!(root);
         launch["args"] = json!(["-v"]);
