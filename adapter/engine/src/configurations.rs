@@ -47,7 +47,9 @@ enum AttributeTranslation {
 /// `UNSUPPORTED` for an attribute without which the program would not run as it is meant to.
 pub fn translate_configuration(arguments: &mut Value) -> Result<Vec<String>, Failure> {
     let mut remarks = translate_attributes(arguments)?;
-    remarks.extend(arguments.as_object_mut().and_then(interpreters::launch_script));
+    if let Some(attributes) = arguments.as_object_mut() {
+        remarks.extend(interpreters::launch_script(attributes)?);
+    }
     Ok(remarks)
 }
 

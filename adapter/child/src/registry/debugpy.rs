@@ -9,6 +9,7 @@ mod attributes;
 mod command_line;
 mod conditions;
 mod corrections;
+mod environment_tool;
 mod injection;
 mod interpreter;
 
@@ -159,8 +160,9 @@ impl Profile for Debugpy {
     }
 
     fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure> {
-        let what = program_arguments(target)?;
+        check_program(target)?;
         let python = interpreter::find_python(target)?;
+        let what = program_arguments(target, &python)?;
         let terminal = target.console != Console::Piped;
         let options: DebugpyFields = types::read(target.attribute("engineOptions"));
         if terminal || options.through_adapter == Some(true) {
@@ -343,18 +345,31 @@ fn through_adapter(
     })
 }
 
-/// A file, `-m module` or `-c code`, as `python` and `debugpy` both spell it.
-fn program_arguments(target: &Target) -> Result<Vec<String>, Failure> {
-    let program = target.text("program")?;
-    match (program, target.text("module")?, target.text("code")?) {
-        (None, Some(module), None) => Ok(vec!["-m".into(), module.into()]),
-        (None, None, Some(code)) => Ok(vec!["-c".into(), code.into()]),
-        (Some(_), None, None) => Ok(vec![target.existing_program()?.display().to_string()]),
+/// Refuses a launch that names nothing to run, or several things.
+fn check_program(target: &Target) -> Result<(), Failure> {
+    match (target.text("program")?, target.text("module")?, target.text("code")?) {
         (None, None, None) => {
             Err(Failure::invalid("`program` is missing: a .py file (or set `module` or `code`)"))
         }
+        // A command of a tool's environment is looked for there.
+        (Some(_), None, None) if !interpreter::is_of_tool(target)? => target.existing_program().map(drop),
+        (Some(_), None, None) | (None, Some(_), None) | (None, None, Some(_)) => Ok(()),
         _ => Err(Failure::invalid("set only one of `program`, `module` and `code`")),
     }
+}
+
+/// A file, `-m module` or `-c code`, as `python` and `debugpy` both spell it.
+fn program_arguments(target: &Target, python: &interpreter::Python) -> Result<Vec<String>, Failure> {
+    if let Some(module) = target.text("module")? {
+        return Ok(vec!["-m".into(), module.into()]);
+    }
+    if let Some(code) = target.text("code")? {
+        return Ok(vec!["-c".into(), code.into()]);
+    }
+    let name = target.text("program")?.filter(|_| python.is_of_tool);
+    let own = name.and_then(|name| environment_tool::command_beside(&python.interpreter, name));
+    let program = own.map_or_else(|| target.existing_program().map(Path::to_path_buf), Ok)?;
+    Ok(vec![program.display().to_string()])
 }
 
 /// The attributes as debugpy gets them, with where sources lie.

@@ -3,6 +3,7 @@
 //! session's program. Not here: the folder in which it looks for compiled files ([`workspace`]).
 
 mod attributes;
+mod loaders;
 mod runtime;
 mod workspace;
 
@@ -18,6 +19,7 @@ use tandem_wire::types::{
 };
 
 use self::attributes::{JsAttributes, JsLaunch};
+use self::loaders::{loads_by_itself, may_transform_in_memory};
 use super::super::find::{self, AdapterSearch};
 use super::super::inspector;
 use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
@@ -200,22 +202,24 @@ impl Profile for Js {
     }
 
     fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure> {
-        let program = target.existing_program()?;
+        let program = if runs_code(target) { None } else { Some(target.existing_program()?) };
         let runtime = runtime::find(target)?;
         // Without `outputCapture` what the program prints would come a second time, as events.
         let mut launch = JsLaunch {
-            program: program.display().to_string(),
+            program: program.map(|program| program.display().to_string()),
             runtime_executable: runtime.as_deref().map(|file| file.display().to_string()),
             console: "integratedTerminal",
             output_capture: "std",
             runtime_args: None,
             pause_for_source_map: None,
         };
-        if typescript::is_source(program) && !loads_by_itself(target) {
+        if let Some(program) = program.filter(|program| typescript::is_source(program))
+            && !loads_by_itself(target)
+        {
             let path = target.variable("PATH").unwrap_or_default();
             let node = runtime.or_else(|| find::on_path(&path, "node")).unwrap_or_default();
             let run = typescript::run(program, &target.project_folders(), &node)?;
-            launch.program = run.program.display().to_string();
+            launch.program = Some(run.program.display().to_string());
             let given = target.attribute("runtimeArgs").as_array().cloned().unwrap_or_default();
             launch.runtime_args = Some(run.runtime_args.into_iter().map(Value::from).chain(given).collect());
         }
@@ -286,30 +290,10 @@ fn explain(breakpoint: &mut Breakpoint) {
     }
 }
 
-/// Whether the launch itself sets a loader for TypeScript.
-fn loads_by_itself(target: &Target) -> bool {
-    let runtime = target.attribute("runtimeExecutable").as_str().unwrap_or("node");
-    let is_node = Path::new(runtime).file_name().is_some_and(|name| name == "node" || name == "nodejs");
-    let given = target.attribute("runtimeArgs").as_array().map(Vec::as_slice);
-    !is_node || has_loader_argument(given.unwrap_or_default())
-}
-
-fn has_loader_argument(runtime_args: &[Value]) -> bool {
-    let loading = ["--import", "--loader", "--require", "-r", "--experimental-"];
-    let mut given = runtime_args.iter().filter_map(Value::as_str);
-    given.any(|word| loading.iter().any(|option| word.starts_with(option)))
-}
-
-/// Whether Node may run code that no file has, such as what jest, vitest and tsx compile. js-debug learns the
-/// source map of a script when Node has loaded it, and maps breakpoints while the script runs already, unless
-/// the script waits for it. A file that Node runs as it is, or a compiled file, does not need to wait:
-/// js-debug reads its map before the launch.
-fn may_transform_in_memory(target: &Target, runtime_args: &[Value]) -> bool {
-    is_of_a_package(&target.program) || loads_by_itself(target) || has_loader_argument(runtime_args)
-}
-
-fn is_of_a_package(program: &Path) -> bool {
-    program.components().any(|part| part.as_os_str() == "node_modules")
+/// Whether the options of Node have the code to run: `node -e`.
+fn runs_code(target: &Target) -> bool {
+    let options = target.attribute("runtimeArgs").as_array();
+    !target.names_any(&["program"]) && options.is_some_and(|options| !options.is_empty())
 }
 
 fn plan(target: &Target, mut ours: JsAttributes<'_>) -> Result<LaunchPlan, Failure> {
@@ -381,19 +365,5 @@ mod tests {
             other[key] = value;
             assert_eq!(statement(other), None, "{key}");
         }
-    }
-
-    #[test]
-    fn scripts_wait_for_source_maps_where_code_is_compiled_in_memory() {
-        let waits = |attributes: Value, runtime_args: &[&str]| {
-            let runtime_args: Vec<Value> = runtime_args.iter().map(|word| json!(word)).collect();
-            may_transform_in_memory(&Target::parse(&attributes).unwrap(), &runtime_args)
-        };
-        assert!(!waits(json!({ "program": "/app/main.js" }), &[]));
-        assert!(!waits(json!({ "program": "/app/main.js" }), &["--enable-source-maps"]));
-        let tsx = ["--import", "file:///app/node_modules/tsx/x.mjs"];
-        assert!(waits(json!({ "program": "/app/main.ts" }), &tsx));
-        assert!(waits(json!({ "program": "/app/node_modules/jest/bin/jest.js" }), &[]));
-        assert!(waits(json!({ "runtimeExecutable": "tsx", "program": "/app/main.ts" }), &[]));
     }
 }

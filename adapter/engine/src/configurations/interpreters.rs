@@ -1,11 +1,15 @@
 //! Launches whose `program` is an interpreter, with the script among its arguments: `python3 main.py`. They
 //! become launches of the script. Reads no file and starts nothing.
 
+mod environment_tools;
+
 use std::path::Path;
 
 use serde_json::{Map, Value};
+use tandem_wire::{ErrorCode, Failure};
 
 use super::table::DebuggerFamily;
+use environment_tools::ToolCommand;
 
 /// The attributes of an engine for the parts of an interpreter's command line.
 struct Interpreter {
@@ -45,6 +49,10 @@ enum Word<'a> {
     Attribute { name: &'static str, options: Option<&'a str>, value: &'a str },
     /// The next word is the script.
     End,
+    /// An option that replaces the script by the next word, which the engine gets as an option, too.
+    CodeOption,
+    /// An option that replaces the script by code that the engine cannot debug, because no file has it.
+    Code,
     /// An option that the engine has no attribute for, or without which no script runs.
     Other,
 }
@@ -94,49 +102,104 @@ const INTERPRETERS: [Interpreter; 5] = [
 
 /// The parts of a command line, in the words of an engine.
 struct CommandLine<'a> {
-    /// `program`, `module` or `code`, and its value.
-    what: (&'static str, &'a str),
+    /// `program`, `module` or `code`, and its value; `None` if the options have the code.
+    what: Option<(&'static str, &'a str)>,
     options: Vec<Value>,
     args: Vec<Value>,
 }
 
 /// Makes the launch of an interpreter one of its script, which `engine` may not contradict. Returns a
 /// sentence about it.
-pub(super) fn launch_script(attributes: &mut Map<String, Value>) -> Option<String> {
-    let program = attributes.get("program")?.as_str()?.to_owned();
-    let interpreter = INTERPRETERS.iter().find(|interpreter| is_named(interpreter, &program))?;
+///
+/// # Errors
+/// `UNSUPPORTED` for a command line that the engine of its language cannot debug.
+pub(super) fn launch_script(attributes: &mut Map<String, Value>) -> Result<Option<String>, Failure> {
+    let Some(program) = attributes.get("program").and_then(Value::as_str).map(str::to_owned) else {
+        return Ok(None);
+    };
+    let Some(words) = attributes.get("args").and_then(Value::as_array).cloned() else { return Ok(None) };
     let is_attach = ["processId", "processName", "connect"].iter().any(|key| attributes.contains_key(*key));
-    let engine = attributes.get("engine").filter(|engine| !engine.is_null() && *engine != "auto");
-    if is_attach || engine.is_some_and(|engine| *engine != interpreter.engine()) {
-        return None;
+    let engine = attributes.get("engine").filter(|engine| !engine.is_null() && *engine != "auto").cloned();
+    let contradicts =
+        |interpreter: &Interpreter| engine.as_ref().is_some_and(|engine| *engine != interpreter.engine());
+    let command = format!("{program} {}", shown(&words));
+    if is_attach {
+        return Ok(None);
     }
-    let words = attributes.get("args")?.as_array()?.clone();
-    let CommandLine { what: (attribute, value), mut options, args } = split(interpreter, &words)?;
-    let sentence = format!(
-        "`{program} {}` is debugged as {attribute} `{value}`; to debug the interpreter itself, set `engine`",
-        shown(&words)
-    );
-    if attribute != "program" {
-        attributes.shift_remove("program");
+    if let Some(tool) = environment_tools::of_command(&program, &words) {
+        if contradicts(python()) {
+            return Ok(None);
+        }
+        let ToolCommand { python: words_of_python, program, words } = tool?;
+        let Some(line) = (match program {
+            Some(program) => Some(CommandLine::of_program(program, words)),
+            None => split(python(), words),
+        }) else {
+            return Err(environment_tools::refusal(&command));
+        };
+        set_missing(attributes, "python", words_of_python.into());
+        return Ok(Some(rewrite(attributes, python(), &command, line)));
     }
-    attributes.insert(attribute.into(), value.into());
-    attributes.insert("args".into(), args.into());
-    attributes.insert("engine".into(), interpreter.engine().into());
-    // A command runs where Tandem was started, not in the folder of its script.
-    set_missing(attributes, "cwd", ".".into());
+    let Some(interpreter) = INTERPRETERS.iter().find(|interpreter| is_named(interpreter, &program)) else {
+        return Ok(None);
+    };
+    if contradicts(interpreter) {
+        return Ok(None);
+    }
+    let without_debugger = attributes.get("noDebug").is_some_and(|without| *without == true);
+    if !without_debugger && runs_code(interpreter, &words) {
+        let message =
+            format!("the engine `{}` cannot debug `{command}`: no file has this code", interpreter.engine());
+        return Err(Failure::new(ErrorCode::Unsupported, message).hint(
+            "write the code to a file, and name the file as `program`; or set `noDebug` to run it only",
+        ));
+    }
+    let Some(line) = split(interpreter, &words) else { return Ok(None) };
     // A bare name means the interpreter that the engine finds: that of the project's virtual environment.
     if let Some(command) = interpreter.command
         && (program.contains('/') || program.contains('.'))
     {
         set_missing(attributes, command, program.into());
     }
+    Ok(Some(rewrite(attributes, interpreter, &command, line)))
+}
+
+/// Makes the launch one of what the command line names. Returns a sentence about it.
+fn rewrite(
+    attributes: &mut Map<String, Value>,
+    interpreter: &Interpreter,
+    command: &str,
+    line: CommandLine<'_>,
+) -> String {
+    let CommandLine { what, mut options, args } = line;
+    let debugged = match what {
+        Some((attribute, value)) => format!("{attribute} `{value}`"),
+        None => "code".to_owned(),
+    };
+    let sentence =
+        format!("`{command}` is debugged as {debugged}; to debug the interpreter itself, set `engine`");
+    if what.is_none_or(|(attribute, _)| attribute != "program") {
+        attributes.shift_remove("program");
+    }
+    if let Some((attribute, value)) = what {
+        attributes.insert(attribute.into(), value.into());
+    }
+    attributes.insert("args".into(), args.into());
+    attributes.insert("engine".into(), interpreter.engine().into());
+    // A command runs where Tandem was started, not in the folder of its script.
+    set_missing(attributes, "cwd", ".".into());
     if !options.is_empty() || interpreter.reads_first_line {
         if let Some(Value::Array(given)) = attributes.get_mut(interpreter.options) {
             options.splice(0..0, std::mem::take(given));
         }
         attributes.insert(interpreter.options.into(), options.into());
     }
-    Some(sentence)
+    sentence
+}
+
+fn python() -> &'static Interpreter {
+    let [python, ..] = &INTERPRETERS;
+    python
 }
 
 fn set_missing(attributes: &mut Map<String, Value>, attribute: &str, value: Value) {
@@ -156,6 +219,27 @@ fn is_named(interpreter: &Interpreter, program: &str) -> bool {
     is_command && interpreter.names.contains(&without_version)
 }
 
+impl<'a> CommandLine<'a> {
+    /// A program and its arguments, without options of the interpreter.
+    fn of_program(program: &'a str, args: &[Value]) -> Self {
+        Self { what: Some(("program", program)), options: Vec::new(), args: args.to_vec() }
+    }
+}
+
+/// Whether the command line has code that the engine cannot debug in the place of a script.
+fn runs_code(interpreter: &Interpreter, words: &[Value]) -> bool {
+    let mut left = words.iter().filter_map(Value::as_str);
+    while let Some(word) = left.next() {
+        match (interpreter.read)(word) {
+            Word::Code => return true,
+            Word::Option => {}
+            Word::OptionWithValue => drop(left.next()),
+            _ => return false,
+        }
+    }
+    false
+}
+
 /// `None` if no script runs, or an option cannot be expressed.
 fn split<'a>(interpreter: &Interpreter, words: &'a [Value]) -> Option<CommandLine<'a>> {
     let mut left = words.iter();
@@ -163,12 +247,16 @@ fn split<'a>(interpreter: &Interpreter, words: &'a [Value]) -> Option<CommandLin
     loop {
         let word = left.next()?.as_str()?;
         let what = match (interpreter.read)(word) {
-            Word::Script => ("program", word),
+            Word::Script => Some(("program", word)),
             Word::Attribute { name, options: before, value } => {
                 options.extend(before.map(|before| format!("-{before}").into()));
-                (name, if value.is_empty() { left.next()?.as_str()? } else { value })
+                Some((name, if value.is_empty() { left.next()?.as_str()? } else { value }))
             }
-            Word::End => ("program", left.next()?.as_str()?),
+            Word::End => Some(("program", left.next()?.as_str()?)),
+            Word::CodeOption => {
+                options.extend([word.into(), left.next()?.clone()]);
+                None
+            }
             Word::Option => {
                 options.push(word.into());
                 continue;
@@ -177,7 +265,7 @@ fn split<'a>(interpreter: &Interpreter, words: &'a [Value]) -> Option<CommandLin
                 options.extend([word.into(), left.next()?.clone()]);
                 continue;
             }
-            Word::Other => return None,
+            Word::Code | Word::Other => return None,
         };
         return Some(CommandLine { what, options, args: left.cloned().collect() });
     }
@@ -224,9 +312,8 @@ fn read_node(word: &str) -> Word<'_> {
         "-r" | "--require" | "--import" | "--loader" | "--experimental-loader" | "-C" | "--conditions" => {
             Word::OptionWithValue
         }
-        "inspect" | "--eval" | "--print" | "--check" | "--interactive" | "--version" | "--help" | "--run" => {
-            Word::Other
-        }
+        "-e" | "--eval" | "-p" | "--print" | "-pe" => Word::CodeOption,
+        "inspect" | "--check" | "--interactive" | "--version" | "--help" | "--run" => Word::Other,
         _ if word.starts_with("--") => Word::Option,
         _ => read_other(word),
     }
@@ -249,19 +336,27 @@ fn read_ruby(word: &str) -> Word<'_> {
         _ if word.starts_with("--dump=") => Word::Other,
         _ if word.starts_with("--") || word.starts_with('-') && is_value_of("IrEWK") => Word::Option,
         _ if has_letters(word, "dUvwW") => Word::Option,
+        _ if names_code(word, "aldnpsSTUvwW", "e") => Word::Code,
         _ => read_other(word),
     }
 }
 
-/// Of `sh`, too, whose scripts bash runs. With `-c`, `-s`, `-i` and `-n` bash does not run a script as it is.
+/// Of `sh`, too, whose scripts bash runs. With `-s`, `-i` and `-n` bash does not run a script as it is.
 fn read_shell(word: &str) -> Word<'_> {
     match word {
         "-o" | "+o" | "-O" | "+O" => Word::OptionWithValue,
         "--norc" | "--noprofile" | "--login" | "--posix" => Word::Option,
         _ if word.ends_with('o') && has_letters(word, "abefhklmptuvxBCEHPTo") => Word::OptionWithValue,
         _ if has_letters(word, "abefhklmptuvxBCEHPT") => Word::Option,
+        _ if names_code(word, "abefhiklmnptuvxBCEHPT", "c") => Word::Code,
         _ => read_other(word),
     }
+}
+
+/// Whether a word is options of one letter each, followed by one of the letters before code.
+fn names_code(word: &str, options: &str, code: &str) -> bool {
+    let letters = word.strip_prefix('-').unwrap_or_default();
+    letters.trim_start_matches(|letter| options.contains(letter)).starts_with(|letter| code.contains(letter))
 }
 
 /// Whether a word is options of one letter each, and these know them all.
@@ -276,6 +371,7 @@ fn read_perl(word: &str) -> Word<'_> {
         "-w" | "-W" | "-X" | "-t" | "-T" => Word::Option,
         _ if word.starts_with("-I") => Word::Option,
         _ if word.len() > 2 && (word.starts_with("-M") || word.starts_with("-m")) => Word::Option,
+        _ if names_code(word, "aclnpsStTuUvwWX", "eE") => Word::Code,
         _ => read_other(word),
     }
 }

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tandem_wire::{ErrorCode, Failure};
 
+use super::environment_tool;
 use crate::find;
 use crate::target::Target;
 use tandem_engine::builds::command;
@@ -18,6 +19,8 @@ const RUN_TIMEOUT: Duration = Duration::from_secs(20);
 /// A Python interpreter and the debugpy to use with it.
 pub(super) struct Python {
     pub(super) interpreter: PathBuf,
+    /// A tool such as `uv run` starts it.
+    pub(super) is_of_tool: bool,
     /// The words after the interpreter, where `python` is a list.
     pub(super) options: Vec<String>,
     /// `-m debugpy`, or the folder of one that is not installed there.
@@ -36,10 +39,14 @@ impl Python {
 pub(super) fn find_python(target: &Target) -> Result<Python, Failure> {
     let mut looked = Vec::new();
     let interpreter = find(target, &mut looked)?;
-    let options = command_words(target)?.into_iter().skip(1).collect();
+    let words = command_words(target)?;
+    let tool = environment_tool::split(&words);
+    let is_of_tool = tool.is_some();
+    let options =
+        tool.map_or_else(|| words.iter().skip(1).cloned().collect(), |(_, options)| options.to_vec());
     let given = target.text("enginePath")?.map(|path| target.cwd.join(path));
     if given.is_none() && has_debugpy(&interpreter) {
-        return Ok(Python { interpreter, options, debugpy: vec!["-m".into(), "debugpy".into()] });
+        return Ok(Python { interpreter, is_of_tool, options, debugpy: vec!["-m".into(), "debugpy".into()] });
     }
     check_runs(&interpreter)?;
     let shown = interpreter.display().to_string();
@@ -66,7 +73,7 @@ pub(super) fn find_python(target: &Target) -> Result<Python, Failure> {
             .or_else(|| debugpy_of_path(target), "the modules of PATH's python3 and python")
             .end()?,
     };
-    Ok(Python { interpreter, options, debugpy: vec![found.display().to_string()] })
+    Ok(Python { interpreter, is_of_tool, options, debugpy: vec![found.display().to_string()] })
 }
 
 /// The attribute `python`: an interpreter, or a list of an interpreter and its options. Empty without it.
@@ -88,9 +95,17 @@ fn command_words(target: &Target) -> Result<Vec<String>, Failure> {
     })
 }
 
+/// Whether a tool such as `uv run` starts the interpreter.
+pub(super) fn is_of_tool(target: &Target) -> Result<bool, Failure> {
+    Ok(environment_tool::split(&command_words(target)?).is_some())
+}
+
 /// The interpreter alone; `looked` gets the places in which there was none.
 pub(super) fn find(target: &Target, looked: &mut Vec<String>) -> Result<PathBuf, Failure> {
     let words = command_words(target)?;
+    if let Some((tool, _)) = environment_tool::split(&words) {
+        return environment_tool::interpreter(target, tool);
+    }
     let path = target.variable("PATH").unwrap_or_default();
     if let Some(given) = words.first().map(String::as_str) {
         let (found, looked, unusable) = if given.contains('/') {

@@ -18,8 +18,12 @@ fn the_adapter_is_not_configured_where_it_only_runs_the_program() {
     let skips = |command, no_debug| {
         let attributes = serde_json::json!({ "program": "/bin/ls", "noDebug": no_debug });
         let target = Target::parse(&attributes).unwrap();
-        let python =
-            interpreter::Python { interpreter: "/bin/sh".into(), options: Vec::new(), debugpy: Vec::new() };
+        let python = interpreter::Python {
+            interpreter: "/bin/sh".into(),
+            is_of_tool: false,
+            options: Vec::new(),
+            debugpy: Vec::new(),
+        };
         let plan = through_adapter(&target, &python, command, usual_attributes(&target)).unwrap();
         plan.quirks.skips_initialized_without_debug
     };

@@ -32,7 +32,8 @@ pub(super) struct JsAttributes<'a> {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct JsLaunch {
-    pub(super) program: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) program: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) runtime_executable: Option<String>,
     pub(super) console: &'static str,

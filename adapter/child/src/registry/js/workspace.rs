@@ -4,7 +4,7 @@ use std::path::Path;
 use std::path::PathBuf;
 
 use super::super::super::target::{Target, WORKSPACE};
-use super::is_of_a_package;
+use super::loaders::is_of_a_package;
 
 /// Files that mark a project's folder.
 const PROJECT: [&str; 3] = ["tsconfig.json", "package.json", ".git"];
