@@ -5,6 +5,7 @@ mod filters;
 mod suppression;
 mod task_exceptions;
 mod throw_site;
+mod type_pattern;
 mod unhandled;
 
 pub(super) use filters::ExceptionStage;
@@ -31,7 +32,7 @@ use crate::bare_value::bare;
 use crate::breakpoints::Breakpoints;
 use crate::debuggee::ClrDebuggee;
 use crate::sources::{SourceLocator, Sources};
-use crate::types::ClrTypeSystem;
+use crate::types::{ClrTypeSystem, Ty};
 
 /// Longest chain of inner exceptions that is followed.
 const MAX_DEPTH: usize = 10;
@@ -261,7 +262,7 @@ impl ClrTypeSystem {
     ) -> ExceptionDetails {
         let full = self.type_of(thrown);
         let mut details = ExceptionDetails {
-            type_name: full.rsplit('.').next().map(str::to_owned),
+            type_name: Some(type_pattern::simple_name(&full).to_owned()),
             full_type_name: Some(full),
             message: self.text_field(thrown, "_message"),
             stack_trace: self.stack_of(debuggee, sources, thrown),
@@ -305,14 +306,16 @@ impl ClrTypeSystem {
         Some(sources.place_line(&loaded, function.token().ok()?, frame.il_offset().ok()))
     }
 
-    /// Full names of an object's type and its base types.
+    /// Full names of an object's type and its base types, as C# spells them.
     pub(super) fn exception_types(&self, object: &ClrValue) -> Vec<String> {
         let inner = object.as_reference().and_then(|reference| reference.dereference().ok());
         let mut kind = inner.as_ref().unwrap_or(object).exact_type().ok();
         let mut names = Vec::new();
         while let Some(current) = kind.filter(|_| names.len() < MAX_BASE_DEPTH) {
-            let class = self.class_of(&current);
-            names.extend(class.and_then(|(loaded, token)| Some(loaded.image()?.metadata.type_name(token))));
+            let ty = self.ty_of_runtime(&current);
+            if !matches!(ty, Ty::Other) {
+                names.push(self.csharp(&ty));
+            }
             kind = current.base().ok();
         }
         names

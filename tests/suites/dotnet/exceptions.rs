@@ -32,10 +32,17 @@ async fn exceptions_stop_by_filter_and_type(runtime: Runtime) -> anyhow::Result<
         (json!([]), json!([option("all", "System.IO.IOException")]), true),
         (
             json!([]),
-            json!([option("all", "!System.OperationCanceledException, !System.IO.IOException")]),
+            json!([option(
+                "all",
+                "!System.OperationCanceledException, !System.IO.IOException, !Failure`1[System.String]"
+            )]),
             true,
         ),
-        (json!([]), json!([option("all", "ArgumentException"), option("unhandled", "OwnException")]), true),
+        (
+            json!([]),
+            json!([option("all", "ArgumentException, Failure<int>"), option("unhandled", "OwnException")]),
+            true,
+        ),
         (json!(["all"]), json!([]), false),
     ] {
         lines.push(format!("filters {filters} {options}{}", if just_my_code { "" } else { " all code" }));

@@ -1,11 +1,13 @@
 //! Filters of exceptions: DAP's filters with their conditions on types.
 //!
-//! Not here: the details of an exception ([`super`]).
+//! Not here: the details of an exception ([`super`]), and names of types ([`super::type_pattern`]).
 
 use serde_json::Value;
 use tandem_wire::types::{
     self, Breakpoint, SetExceptionBreakpointsArguments, SetExceptionBreakpointsResponseBody,
 };
+
+use super::type_pattern::{TypePattern, split_list};
 
 /// The point of an exception's life at which it may stop the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,58 +34,36 @@ const ALIASES: [(&str, &str); 1] = [("user-unhandled", "userUnhandled")];
 /// `!` only excludes types, as in VS Code's C# extension.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct ExceptionTypeFilter {
-    included: Vec<String>,
-    excluded: Vec<String>,
+    included: Vec<TypePattern>,
+    excluded: Vec<TypePattern>,
 }
 
 impl ExceptionTypeFilter {
     fn parse(text: &str) -> Result<Self, String> {
         let mut types = Self::default();
         let all_but = text.trim_start().starts_with('!');
-        for part in text.split([',', ';', '\n']).map(str::trim).filter(|part| !part.is_empty()) {
+        for part in split_list(text) {
             let (list, name) = match part.strip_prefix('!') {
-                Some(name) => (&mut types.excluded, name.trim()),
+                Some(name) => (&mut types.excluded, name),
                 None if all_but => (&mut types.excluded, part),
                 None => (&mut types.included, part),
             };
-            let sound = |letter: char| letter.is_alphanumeric() || "._*+`<>[]".contains(letter);
-            if name.is_empty() || !name.chars().all(sound) {
-                return Err(format!(
+            let name = TypePattern::parse(name).ok_or_else(|| {
+                format!(
                     "`{part}` is not a type name; write, for example, `System.IO.*, \
                         !System.OperationCanceledException`"
-                ));
-            }
-            list.push(name.replace('+', "."));
+                )
+            })?;
+            list.push(name);
         }
         Ok(types)
     }
 
-    /// `lineage`: full names of the thrown type and of its base types, in that order.
+    /// `lineage`: full names, as C# spells them, of the thrown type and of its base types, in that order.
     fn hold(&self, lineage: &[String]) -> bool {
-        let matches = |pattern: &String| match pattern.contains('*') {
-            // The last base of every exception is `System.Exception`: a pattern means only the type itself.
-            true => lineage.first().is_some_and(|name| matches_pattern(name, pattern)),
-            false => lineage.iter().any(|name| name == pattern || name.ends_with(&format!(".{pattern}"))),
-        };
+        let matches = |pattern: &TypePattern| pattern.matches(lineage);
         (self.included.is_empty() || self.included.iter().any(matches)) && !self.excluded.iter().any(matches)
     }
-}
-
-/// Whether a name matches a pattern in which `*` stands for any characters.
-fn matches_pattern(name: &str, pattern: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };
-    let mut parts = parts.peekable();
-    while let Some(part) = parts.next() {
-        if parts.peek().is_none() {
-            return rest.ends_with(part);
-        }
-        match rest.find(part) {
-            Some(at) => rest = rest.get(at + part.len()..).unwrap_or_default(),
-            None => return false,
-        }
-    }
-    rest.is_empty()
 }
 
 /// The answer to a filter that is not set, with the reason.
@@ -184,12 +164,14 @@ mod tests {
             ("!System.OperationCanceledException, System.IO.IOException", false, false),
             (" !NoSuchException, FileNotFoundException", false, true),
             ("System.Exception", true, true),
+            ("Failure<int, string>, FileNotFoundException", true, false),
         ] {
             let types = ExceptionTypeFilter::parse(condition).unwrap();
             assert_eq!((types.hold(&file), types.hold(&cancelled)), (on_file, on_cancelled), "{condition}");
         }
         assert!(ExceptionTypeFilter::parse("a b").is_err());
         assert!(ExceptionTypeFilter::parse("!").is_err());
+        assert!(ExceptionTypeFilter::parse("Failure<int, System.IO.*").is_err());
     }
 
     fn verified(response: SetExceptionBreakpointsResponseBody) -> Vec<bool> {
