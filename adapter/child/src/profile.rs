@@ -197,8 +197,9 @@ pub(super) trait Profile: ConditionProfile {
         false
     }
 
-    /// The correction of the debugger in an attached program, if its capabilities show that it needs one: it
-    /// stops the program when a client connects, and reports that stop several times.
+    /// The correction of the debugger in an attached program, if its capabilities show that it needs one. If
+    /// breakpoints need it, the debugger also stops the program when a client connects, and reports that stop
+    /// several times.
     fn correction(&self, _capabilities: &Value) -> Option<AttachCorrection> {
         None
     }

@@ -302,9 +302,7 @@ impl AdapterSession {
         if let Some(answer) = self.answer_of_replaced(&command, &arguments) {
             return answer;
         }
-        if self.is_uncorrected()
-            && let Some(answer) = Box::pin(self.refusal_of_uncorrected(&command, &arguments)).await
-        {
+        if let Some(answer) = Box::pin(self.refusal_of_uncorrected(&command, &arguments)).await {
             return Ok(answer);
         }
         match command.as_str() {
@@ -346,6 +344,7 @@ impl AdapterSession {
                 if let Some(thread) = self.unknown_thread(&command, &arguments) {
                     Box::pin(self.verify_thread(thread, &cancel)).await?;
                 }
+                Box::pin(self.correct_before_step(&command, &arguments)).await;
                 let resumes_step = self.resumes_kept_step(&command, &arguments)?;
                 match command.as_str() {
                     "setBreakpoints" | "setFunctionBreakpoints" => {

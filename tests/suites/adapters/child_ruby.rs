@@ -14,6 +14,7 @@ use tandem_harness::transcript::Transcript;
 /// Counts, and rescues an exception at each fifth number.
 const COUNTS: &str = "\
 total = 0
+def passes; sleep 0.005; end # BP passes
 loop do
   total += 1 # BP counts
   begin
@@ -21,8 +22,8 @@ loop do
   rescue RuntimeError
     nil
   end
-  sleep 0.005 # BP sleeps
-end
+  passes # BP sleeps
+end # BP round
 ";
 /// More rounds than there are between two exceptions.
 const ROUNDS: usize = 6;
@@ -63,7 +64,12 @@ impl RubyStop<'_> {
 
     /// Continues to the next stop, which has this reason and is at this marker.
     async fn resumes_to(&mut self, reason: &str, marker: &str) -> anyhow::Result<Value> {
-        self.editor.ok("continue", json!({ "threadId": self.thread })).await?;
+        self.stops_after("continue", reason, marker).await
+    }
+
+    /// Resumes by this request to the next stop; returns `total`.
+    async fn stops_after(&mut self, command: &str, reason: &str, marker: &str) -> anyhow::Result<Value> {
+        self.editor.ok(command, json!({ "threadId": self.thread })).await?;
         let stopped = self.editor.event("stopped").await?;
         let stack = self.editor.ok("stackTrace", json!({ "threadId": stopped["threadId"] })).await?;
         // An exception is raised by a frame of C.
@@ -109,6 +115,26 @@ impl RubyStop<'_> {
         Ok(())
     }
 
+    /// Steps to, and over a call of, lines with breakpoints whose conditions do not hold.
+    async fn steps_past_conditions(&mut self) -> anyhow::Result<()> {
+        // The next total is not raised.
+        let conditions = [("counts", "total % 5 == 1"), ("raises", "total == 0"), ("sleeps", "total == 0")];
+        let mut breakpoints = conditions.map(|(marker, condition)| (marker, Some(condition))).to_vec();
+        breakpoints.push(("passes", Some("self.nil?")));
+        self.set(&breakpoints).await?;
+        self.resumes_to("breakpoint", "counts").await?;
+        for marker in ["raises", "sleeps", "round", "counts", "raises", "sleeps"] {
+            self.stops_after("next", "step", marker).await?;
+        }
+        self.stops_after("stepIn", "step", "passes").await?;
+        self.set(&[("counts", None), ("passes", Some("true"))]).await?;
+        self.resumes_to("breakpoint", "counts").await?;
+        self.resumes_to("breakpoint", "passes").await?;
+        // The method was entered in this line: it is not another stop.
+        self.stops_after("next", "step", "passes").await?;
+        Ok(())
+    }
+
     /// Breakpoints that are removed or get another condition, and filters that are removed.
     pub(super) async fn changes_what_is_set(&mut self) -> anyhow::Result<()> {
         self.set(&[("counts", None)]).await?;
@@ -130,6 +156,7 @@ impl RubyStop<'_> {
         for _ in 0..2 {
             self.resumes_to("breakpoint", "sleeps").await?;
         }
+        self.steps_past_conditions().await?;
         self.set(&[]).await?;
         self.editor.ok("setExceptionBreakpoints", json!({ "filters": ["any"] })).await?;
         self.resumes_to("exception", "raises").await?;

@@ -2,6 +2,7 @@
 //! that we start is the program itself. Not here: carrying out the corrections of an attach
 //! (`session/correcting.rs`).
 
+mod correction;
 mod evaluation;
 mod unbound;
 
@@ -19,7 +20,6 @@ use super::super::launch_plan::{LaunchPlan, ProgramIo, Quirks, Transport};
 use super::super::profile::{AttachCorrection, ConditionProfile, Profile};
 use super::super::target::Target;
 use super::super::test_files::{self, Runner};
-use super::super::translate::FilterCapabilities;
 use tandem_engine::condition_language::{ConditionLanguage, either};
 use tandem_engine::description::{Description, EditorLanguage, Recognition};
 use tandem_engine::result_names::{ResultName, ResultNames};
@@ -52,23 +52,10 @@ const RUBY: ConditionLanguage = ConditionLanguage {
 };
 
 /// What Ruby loads before the gem. A name of a thread or file with bytes that are not text cannot be written
-/// as JSON, which would end the gem's thread: such bytes are escaped. A gem before 1.6 is corrected. Before
+/// as JSON, which would end the gem's thread: such bytes are escaped. The gem is corrected. Before
 /// 1.5 it also loses what `RUBYOPT` said, and has each Ruby that the program starts wait for a debugger. The
 /// gem loads its half that speaks DAP when it gets the first message, so its end is waited for.
 const PRELUDE: &str = concat!(include_str!("rdbg/corrections.rb"), include_str!("rdbg/prelude.rb"));
-
-/// The correction of a gem before 1.6 in a running program.
-const CORRECTION: AttachCorrection = AttachCorrection {
-    expression: concat!(
-        "lambda do\n",
-        include_str!("rdbg/corrections.rb"),
-        "corrected.call(DEBUGGER__::UI_DAP, true)\nDEBUGGER__::VERSION\nend.call"
-    ),
-    refusal: "the gem `debug` in the program is older than 1.6, and cannot remove what is set here before \
-        Tandem has corrected it, which \
-              takes a stop: pause the program, then remove this and set it again, or use `debug` 1.6 or \
-              newer",
-};
 
 /// The gem's variable that has it wait for its client before the program begins. The prelude removes it, so a
 /// Ruby that the program starts does not inherit it.
@@ -136,11 +123,8 @@ impl Profile for Rdbg {
         true
     }
 
-    /// Before 1.6 exception filters have no conditions.
     fn correction(&self, capabilities: &Value) -> Option<AttachCorrection> {
-        let FilterCapabilities { filters, .. } = types::read(capabilities);
-        let has_conditions = filters.is_empty() || filters.iter().any(|one| one.supports_condition.is_some());
-        (!has_conditions).then_some(CORRECTION)
+        Some(correction::of_gem(capabilities))
     }
 
     fn own_requests(&self) -> Option<&'static [&'static str]> {
@@ -346,8 +330,6 @@ fn version_of(folder: &str) -> Option<(Vec<u64>, bool)> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -370,14 +352,6 @@ mod tests {
         let folders = newest_first(names.map(PathBuf::from).to_vec());
         let sorted = ["debug-1.11.1", "debug-1.9.2", "debug-1.4.0", "debug-1.0.0", "debug-1.0.0.rc1"];
         assert_eq!(folders, sorted.map(PathBuf::from));
-    }
-
-    #[test]
-    fn a_gem_without_conditions_of_filters_is_corrected() {
-        let announced = |filter: Value| json!({ "exceptionBreakpointFilters": [filter] });
-        assert!(Rdbg.correction(&announced(json!({ "filter": "any" }))).is_some());
-        assert!(Rdbg.correction(&announced(json!({ "filter": "any", "supportsCondition": true }))).is_none());
-        assert!(Rdbg.correction(&Value::Null).is_none());
     }
 
     #[test]

@@ -4,6 +4,8 @@
 //! stops the program once more, and no `configurationDone`, which would resume the program. The client gets
 //! one stop, after it has configured.
 //!
+//! A debugger whose steps alone are wrong is corrected before the first one.
+//!
 //! If the program does not stop in time (it is in native code that no signal interrupts), breakpoints are
 //! refused until it has.
 
@@ -11,7 +13,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use tandem_wire::types::{self, EvaluateResponseBody, StackTraceResponseBody, StoppedEventBody};
+use tandem_wire::command::{Execution, execution};
+use tandem_wire::types::{
+    self, EvaluateResponseBody, StackTraceResponseBody, StoppedEventBody, ThreadRequestArguments,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::super::state::{ChildEvent, ChildState, Correction};
@@ -26,15 +31,18 @@ const RETRY_TIMEOUT: Duration = Duration::from_millis(500);
 const MAIN_THREAD: i64 = 1;
 
 impl AdapterSession {
-    /// Corrects the debugger in a program that is attached to, if it needs that; returns whether it does.
+    /// Corrects the debugger in a program that is attached to, if it needs that before it is configured;
+    /// returns whether it does.
     pub(super) async fn correct_attached(self: &Arc<Self>) -> bool {
         let capabilities = self.capabilities();
         let ours = self.live().as_ref().is_none_or(|live| live.plan.launched);
-        if ours || self.profile.correction(&capabilities).is_none() {
+        let Some(correction) = self.profile.correction(&capabilities).filter(|_| !ours) else { return false };
+        if correction.refusal.is_none() {
+            self.learn(|known| known.correction = Correction::DueBeforeStep);
             return false;
         }
         self.learn(|known| known.correction = Correction::Due);
-        if self.correct(STOP_TIMEOUT).await {
+        if self.correct(MAIN_THREAD, STOP_TIMEOUT).await {
             self.handle(ChildEvent::StoppedAtConnection);
         }
         true
@@ -43,7 +51,9 @@ impl AdapterSession {
     /// Reports the stop at the connection; returns whether the program had one, or will, so that it
     /// must not be resumed now.
     pub(super) fn stays_stopped(self: &Arc<Self>) -> bool {
-        if self.with_knowledge(|known| known.correction == Correction::None) {
+        let stops =
+            self.with_knowledge(|known| matches!(known.correction, Correction::Due | Correction::Made));
+        if !stops {
             return false;
         }
         self.handle(ChildEvent::Configured);
@@ -59,18 +69,16 @@ impl AdapterSession {
         true
     }
 
-    /// Whether the debugger needs a correction that could not be made yet.
-    pub(super) fn is_uncorrected(&self) -> bool {
-        self.with_knowledge(|known| known.correction == Correction::Due)
-    }
-
-    /// The answer to a request for breakpoints or filters of exceptions, which the debugger would not remove
-    /// again, unless it can be corrected now.
+    /// The answer to a request for breakpoints or filters of exceptions, which an uncorrected debugger would
+    /// not remove again, unless it can be corrected now.
     pub(super) async fn refusal_of_uncorrected(
         self: &Arc<Self>,
         command: &str,
         arguments: &Value,
     ) -> Option<Value> {
+        if self.with_knowledge(|known| known.correction != Correction::Due) {
+            return None;
+        }
         let names: &[&str] = match command {
             "setBreakpoints" => &["breakpoints"],
             "setExceptionBreakpoints" => &["filters", "filterOptions"],
@@ -78,19 +86,33 @@ impl AdapterSession {
         };
         let count: usize = names.iter().map(|name| arguments[*name].as_array().map_or(0, Vec::len)).sum();
         let correction = self.profile.correction(&self.capabilities())?;
-        if count > 0 && self.correct(RETRY_TIMEOUT).await {
+        if count > 0 && self.correct(MAIN_THREAD, RETRY_TIMEOUT).await {
             return None;
         }
-        Some(translate::refuse_all(count, correction.refusal))
+        Some(translate::refuse_all(count, correction.refusal?))
     }
 
-    /// Evaluates the correction in the program's first frame; returns whether that worked.
-    async fn correct(self: &Arc<Self>, limit: Duration) -> bool {
+    /// Corrects a debugger whose steps are wrong before its first step. If that fails, the step is wrong at
+    /// worst, and the next one tries again.
+    pub(super) async fn correct_before_step(self: &Arc<Self>, command: &str, arguments: &Value) {
+        if execution(command) != Execution::Step
+            || self.with_knowledge(|known| known.correction != Correction::DueBeforeStep)
+        {
+            return;
+        }
+        let ThreadRequestArguments { thread_id } = types::read(arguments);
+        if !self.correct(thread_id.unwrap_or(MAIN_THREAD), RETRY_TIMEOUT).await {
+            tracing::debug!(command, "the debugger in the program could not be corrected before a step");
+        }
+    }
+
+    /// Evaluates the correction in the first frame of a thread; returns whether that worked.
+    async fn correct(self: &Arc<Self>, thread: i64, limit: Duration) -> bool {
         let Some(correction) = self.profile.correction(&self.capabilities()) else { return true };
         let never = CancellationToken::new();
         let correcting = async {
             // It is answered when the program is stopped.
-            let stack = self.ask("stackTrace", types::of_thread(Some(MAIN_THREAD)), &never).await.ok()?;
+            let stack = self.ask("stackTrace", types::of_thread(Some(thread)), &never).await.ok()?;
             let stack: StackTraceResponseBody = types::read(&stack);
             // A frame of native code cannot evaluate.
             let arguments = types::watch(correction.expression, Some(stack.stack_frames.last()?.id));

@@ -177,6 +177,8 @@ pub(in super::super) enum Correction {
     None,
     /// It could not be corrected yet.
     Due,
+    /// It is corrected before the first step.
+    DueBeforeStep,
     Made,
 }
 

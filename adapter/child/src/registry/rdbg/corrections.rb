@@ -1,4 +1,4 @@
-# Corrects a gem `debug` before 1.6. It only adds breakpoints and exception filters: what a request replaces is deleted here, and
+# Corrects the gem `debug`. Before 1.6 it only adds breakpoints and exception filters: what a request replaces is deleted here, and
 # everything when the client leaves. It ignores the conditions of filters. A program that it is attached to would end when it stops
 # after the client has left.
 corrected = lambda do |dap, attached|
@@ -23,6 +23,74 @@ corrected = lambda do |dap, attached|
         @__tandem_owner = Process.pid
       end
     end)
+  end
+  # A step skips the line of any breakpoint (1.4) or is lost there (1.9), although the breakpoint's condition does not hold or the
+  # breakpoint is about another event of the line. Instead, a step that would stop where a breakpoint comes next waits for its decision. The
+  # methods count as the gem's file, because the gem leaves its own frames out of stacks.
+  unless DEBUGGER__::ThreadClient.method_defined?(:__tandem_end_step)
+    file = DEBUGGER__::ThreadClient.instance_method(:suspend).source_location[0]
+    RubyVM::InstructionSequence.compile(<<~'RUBY', file, file).eval
+      DEBUGGER__::Session.prepend(Module.new do
+        def stop_stepping?(_path, _line, subsession = nil)
+          subsession && @subsession_id != subsession
+        end
+
+        def break_at?(_path, _line)
+          false
+        end
+      end)
+      DEBUGGER__::ThreadClient.prepend(Module.new do
+        def suspend(event, point = nil, **given)
+          held, @__tandem_held = @__tandem_held, nil
+          entered, @__tandem_entered = @__tandem_entered, nil
+          if given[:bp]
+            # In 1.4 a step continues with the program although another stop has ended it.
+            @step_tp&.disable
+            @__tandem_entered = given[:bp] if event == :call
+          elsif point && !held && (breakpoint = __tandem_breakpoint(event, point.lineno))
+            is_next = breakpoint.instance_variable_get(:@type) == event
+            return @__tandem_held = event if is_next
+            # The breakpoint has stopped here when the method was entered.
+            return point.enable(**__tandem_target) if breakpoint.equal?(entered)
+          end
+          super
+        end
+
+        # The condition of the breakpoint that a step waits for does not hold.
+        def __tandem_end_step(point)
+          suspend(@__tandem_held, point) if @__tandem_held
+        end
+
+        private def __tandem_breakpoint(event, line)
+          types = event == :line ? %i[line call] : [event]
+          set = DEBUGGER__::SESSION.instance_variable_get(:@bps).values.select do |breakpoint|
+            DEBUGGER__::LineBreakpoint === breakpoint && breakpoint.line == line && breakpoint.enabled? &&
+              types.include?(breakpoint.instance_variable_get(:@type))
+          end
+          return if set.empty?
+          code = DEBUGGER__.capture_frames(__dir__).first&.iseq
+          set.find { |breakpoint| __tandem_within?(code, breakpoint.iseq) }
+        end
+
+        # A breakpoint is also about the blocks in its code.
+        private def __tandem_within?(inner, outer)
+          return true if outer.equal?(inner)
+          outer.each_child { |child| return true if __tandem_within?(inner, child) }
+          false
+        end
+
+        private def __tandem_target
+          self.class::SUPPORT_TARGET_THREAD ? { target_thread: Thread.current } : {}
+        end
+      end)
+      DEBUGGER__::LineBreakpoint.prepend(Module.new do
+        def safe_eval(scope, condition)
+          holds = super
+          DEBUGGER__::ThreadClient.current.__tandem_end_step(@tp) unless holds
+          holds
+        end
+      end)
+    RUBY
   end
   next if DEBUGGER__::Session.method_defined?(:clear_catch_breakpoints) || dap.method_defined?(:__tandem_receive)
   replaced = lambda do |request|
