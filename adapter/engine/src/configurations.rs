@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use tandem_wire::{ErrorCode, Failure, types};
 
 use super::shell_words;
+pub use interpreters::is_python;
 use table::{Attribute, DebuggerFamily, TABLE};
 
 /// The `type` that a configuration had before its editor converted it to Tandem's.

@@ -10,6 +10,7 @@ use tandem_wire::{ErrorCode, Failure};
 
 use super::table::DebuggerFamily;
 use environment_tools::ToolCommand;
+pub use environment_tools::is_python;
 
 /// The attributes of an engine for the parts of an interpreter's command line.
 struct Interpreter {

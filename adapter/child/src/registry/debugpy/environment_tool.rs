@@ -12,6 +12,7 @@ use tandem_wire::{ErrorCode, Failure};
 use crate::find;
 use crate::target::Target;
 use tandem_engine::builds::command;
+use tandem_engine::configurations::is_python;
 
 /// How long a tool may take, which may install the project's packages first.
 const TOOL_TIMEOUT: Duration = Duration::from_mins(2);
@@ -24,17 +25,15 @@ const MAX_METADATA_LEN: u64 = 64 << 10;
 /// interpreter. `None` if the first word is the interpreter.
 pub(super) fn split(words: &[String]) -> Option<(&[String], &[String])> {
     let first = words.first()?;
-    if is_python(first) {
+    if is_interpreter(first) {
         return None;
     }
-    let at = words.iter().position(|word| is_python(word))?;
+    let at = words.iter().position(|word| is_interpreter(word))?;
     words.split_at_checked(at + 1)
 }
 
-fn is_python(word: &str) -> bool {
-    let name = Path::new(word).file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let version = name.strip_prefix("python");
-    version.is_some_and(|version| version.chars().all(|letter| letter.is_ascii_digit() || letter == '.'))
+fn is_interpreter(word: &str) -> bool {
+    Path::new(word).file_name().and_then(|name| name.to_str()).is_some_and(is_python)
 }
 
 /// Asks the tool for the interpreter that it starts.

@@ -160,7 +160,8 @@ fn read<'a>(tool: &EnvironmentTool, program: &str, words: &'a [Value]) -> Option
     }
 }
 
-fn is_python(word: &str) -> bool {
+/// Whether a word is the name of a Python interpreter, such as `python3.12`.
+pub fn is_python(word: &str) -> bool {
     let version = word.strip_prefix("python");
     version.is_some_and(|version| version.chars().all(|letter| letter.is_ascii_digit() || letter == '.'))
 }
