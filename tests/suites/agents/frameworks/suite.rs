@@ -190,7 +190,9 @@ impl Suite {
         // The place of the project decides nothing: the checks run in folders of any length.
         let place = file.parent().and_then(Path::parent).context("no folder")?.display().to_string();
         let places = format!("{failed}{stop}").matches(&place).count();
-        let characters = agent.characters - before - places * place.len();
+        // An old Delve sometimes cannot read the variables of a frame, which the answer explains.
+        let unreadable = stop["event"].get("unreadable").map_or(0, |reasons| reasons.to_string().len());
+        let characters = agent.characters - before - places * place.len() - unreadable;
         self.is_stopped_at(&stop, file, marker)?;
         let mut locals = stop["event"]["locals"].as_array().into_iter().flatten();
         if !locals.any(|row| row["name"] == *name && row["value"] == *value) {
