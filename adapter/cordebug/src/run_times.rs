@@ -1,6 +1,6 @@
 //! The processor time that the threads of a program have had since it was resumed, from the kernel: proc(5),
-//! `/proc/PID/task/TID/{stat,schedstat}`. Does not know the runtime; [`crate::activity`] counts the messages
-//! with it.
+//! `/proc/PID/task/TID/{status,schedstat}`. Does not know the runtime; [`crate::activity`] counts the
+//! messages with it.
 
 use std::collections::HashMap;
 
@@ -23,12 +23,24 @@ impl ThreadRunTimes {
 
     /// Whether each thread has had 5 ms of a processor, or waits for something else: on a loaded machine a
     /// thread can wait for a processor much longer than that. `true` if the program has ended.
+    ///
+    /// Those that wait do so at the same time: a thread that waited when it was read may have been resumed
+    /// since by one that is read later, and waits by then.
     pub fn all_have_run(&self) -> bool {
-        threads(self.pid).all(|thread| {
-            let before = self.start.get(&thread).copied().unwrap_or(0);
-            !is_runnable(self.pid, thread)
-                || run_time(self.pid, thread).saturating_sub(before) >= MIN_RUN_TIME
-        })
+        let waiting = self.waiting_threads();
+        waiting.is_some() && waiting == self.waiting_threads()
+    }
+
+    /// The threads that have not had their time, and how often each has begun to wait; `None` if one could
+    /// run.
+    fn waiting_threads(&self) -> Option<Vec<(u32, u64)>> {
+        let without_time = threads(self.pid).filter(|thread| !self.has_run(*thread));
+        without_time.map(|thread| Some((thread, waits(self.pid, thread)?))).collect()
+    }
+
+    fn has_run(&self, thread: u32) -> bool {
+        let before = self.start.get(&thread).copied().unwrap_or(0);
+        run_time(self.pid, thread).saturating_sub(before) >= MIN_RUN_TIME
     }
 }
 
@@ -43,10 +55,15 @@ fn run_time(pid: u32, thread: u32) -> u64 {
     times.split_ascii_whitespace().next().and_then(|time| time.parse().ok()).unwrap_or(0)
 }
 
-/// Whether the thread runs or could run.
-fn is_runnable(pid: u32, thread: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/task/{thread}/stat")).unwrap_or_default();
-    stat.rsplit_once(") ").is_some_and(|(_, fields)| fields.starts_with('R'))
+/// How often a thread that waits has begun to wait; `None` if it runs or could run.
+fn waits(pid: u32, thread: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/task/{thread}/status")).unwrap_or_default();
+    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    match field("State:") {
+        Some(state) if state.starts_with('R') => None,
+        // A thread that has ended waits for nothing more.
+        _ => Some(field("voluntary_ctxt_switches:").and_then(|count| count.parse().ok()).unwrap_or(0)),
+    }
 }
 
 #[cfg(test)]
@@ -58,10 +75,10 @@ mod tests {
     #[test]
     fn a_thread_that_sleeps_is_not_waited_for() {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
-        while is_runnable(child.id(), child.id()) {
+        // It waits for moments while it starts.
+        while !ThreadRunTimes::start(child.id()).all_have_run() {
             std::thread::yield_now();
         }
-        assert!(ThreadRunTimes::start(child.id()).all_have_run());
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(ThreadRunTimes::start(child.id()).all_have_run());
