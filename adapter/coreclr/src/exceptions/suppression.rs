@@ -6,12 +6,18 @@
 //! a while before the detach: neither exceptions of user code nor others.
 
 use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
 
 use cordebug::debugger::Process;
+use cordebug::run_times::ThreadRunTimes;
 
 use crate::debuggee::ClrDebuggee;
 use crate::exceptions::Exceptions;
 use crate::types::ClrTypeSystem;
+
+/// How long the threads may take to run after the detach, and the pause between two checks.
+const RUN_TIMEOUT: Duration = Duration::from_secs(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Address of the runtime's flag for reports of exceptions that no user code sees: four bytes, 0 or 1.
 pub(in super::super) struct ExceptionSuppression {
@@ -48,7 +54,13 @@ impl Exceptions {
 impl ExceptionSuppression {
     /// Has the program report all exceptions to the next debugger, as the runtime does by default. This
     /// debugger has detached.
+    ///
+    /// A thread that saw the debugger when it threw looks at the flag afterwards: it has to run before.
     pub(in super::super) fn end(&self) {
+        let (run_times, deadline) = (ThreadRunTimes::start(self.process), Instant::now() + RUN_TIMEOUT);
+        while !run_times.all_have_run() && Instant::now() < deadline {
+            std::thread::sleep(POLL_INTERVAL);
+        }
         let written = || {
             let path = format!("/proc/{}/mem", self.process);
             let memory = std::fs::File::options().read(true).write(true).open(path)?;
