@@ -50,6 +50,6 @@ pub(super) struct AttachCorrection {
     /// Evaluated in a frame of the program; its value is the debugger's version.
     pub(super) expression: &'static str,
     /// The message of a breakpoint that is refused because the correction could not be made yet. `None` if
-    /// only steps need the correction: it is made before the first one.
+    /// the correction is only about resuming the program: it is made before that.
     pub(super) refusal: Option<&'static str>,
 }

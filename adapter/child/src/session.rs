@@ -344,7 +344,7 @@ impl AdapterSession {
                 if let Some(thread) = self.unknown_thread(&command, &arguments) {
                     Box::pin(self.verify_thread(thread, &cancel)).await?;
                 }
-                Box::pin(self.correct_before_step(&command, &arguments)).await;
+                Box::pin(self.correct_before_resuming(&command, &arguments)).await;
                 let resumes_step = self.resumes_kept_step(&command, &arguments)?;
                 match command.as_str() {
                     "setBreakpoints" | "setFunctionBreakpoints" => {

@@ -3,6 +3,7 @@
 //!
 //! Not here: attaching ([`super::child_attach`]).
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, ensure};
@@ -210,7 +211,49 @@ async fn read_whole_files(subject: Subject) -> anyhow::Result<()> {
     editor.finish().await
 }
 
+/// A breakpoint that all threads reach at the same time.
+const THREADS: &str = "\
+threads = 4.times.map do |at|
+  Thread.new do
+    sum = at
+    2.times do |round|
+      sum += round # BP sums
+    end
+  end
+end
+threads.each(&:join)
+print 4 # BP last
+";
+
+/// Stops of threads at the same time: the gem 1.4 ended, and 1.9 stayed stopped after the first of them.
+async fn stop_several_threads(subject: Subject) -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let source = folder.path().canonicalize()?.join("threads.rb");
+    std::fs::write(&source, THREADS)?;
+    let mut editor = DapClient::start_in("editor", Default::default(), &Transcript::default())?;
+    let lines = ["sums", "last"].map(|marker| child::line(&source, marker));
+    editor.launch_child(subject.with(json!({ "program": source })), &source, &lines).await?;
+    let mut stops = BTreeMap::new();
+    loop {
+        let (thread, frame) = editor.stop().await?;
+        if frame["line"] == lines[1] {
+            break;
+        }
+        *stops.entry(thread).or_insert(0) += 1;
+        // The gem resumed the thread that was looked at last.
+        editor.ask("stackTrace", json!({ "threadId": 1 })).await?;
+        editor.ok("continue", json!({ "threadId": thread })).await?;
+    }
+    let counts: Vec<i32> = stops.into_values().collect();
+    ensure!(counts == [2; 4], "{counts:?}");
+    editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
+    editor.wait_until_ended().await
+}
+
 parameterized_tests! {
+    threads_that_stop_at_the_same_time_are_reported_in_turn: stop_several_threads(Subject::Rdbg),
+    threads_that_stop_at_the_same_time_are_reported_in_turn_with_debug_1_9_2:
+        stop_several_threads(Subject::Rdbg192),
     a_program_that_reads_whole_files_is_debugged: read_whole_files(Subject::Rdbg),
     a_program_that_reads_whole_files_is_debugged_with_debug_1_9_2: read_whole_files(Subject::Rdbg192),
     what_is_removed_or_changed_has_its_effect: launch_program(Subject::Rdbg),

@@ -4,7 +4,7 @@
 //! stops the program once more, and no `configurationDone`, which would resume the program. The client gets
 //! one stop, after it has configured.
 //!
-//! A debugger whose steps alone are wrong is corrected before the first one.
+//! A debugger that only resumes the program wrongly is corrected before the first time.
 //!
 //! If the program does not stop in time (it is in native code that no signal interrupts), breakpoints are
 //! refused until it has.
@@ -38,7 +38,7 @@ impl AdapterSession {
         let ours = self.live().as_ref().is_none_or(|live| live.plan.launched);
         let Some(correction) = self.profile.correction(&capabilities).filter(|_| !ours) else { return false };
         if correction.refusal.is_none() {
-            self.learn(|known| known.correction = Correction::DueBeforeStep);
+            self.learn(|known| known.correction = Correction::DueBeforeResuming);
             return false;
         }
         self.learn(|known| known.correction = Correction::Due);
@@ -92,17 +92,16 @@ impl AdapterSession {
         Some(translate::refuse_all(count, correction.refusal?))
     }
 
-    /// Corrects a debugger whose steps are wrong before its first step. If that fails, the step is wrong at
-    /// worst, and the next one tries again.
-    pub(super) async fn correct_before_step(self: &Arc<Self>, command: &str, arguments: &Value) {
-        if execution(command) != Execution::Step
-            || self.with_knowledge(|known| known.correction != Correction::DueBeforeStep)
-        {
+    /// Corrects a debugger that resumes the program wrongly before the first time. If that fails, the program
+    /// stops at a wrong place at worst, and the next request tries again.
+    pub(super) async fn correct_before_resuming(self: &Arc<Self>, command: &str, arguments: &Value) {
+        let resumes = matches!(execution(command), Execution::Step | Execution::Continue);
+        if !resumes || self.with_knowledge(|known| known.correction != Correction::DueBeforeResuming) {
             return;
         }
         let ThreadRequestArguments { thread_id } = types::read(arguments);
         if !self.correct(thread_id.unwrap_or(MAIN_THREAD), RETRY_TIMEOUT).await {
-            tracing::debug!(command, "the debugger in the program could not be corrected before a step");
+            tracing::debug!(command, "the debugger in the program could not be corrected before it resumes");
         }
     }
 

@@ -177,8 +177,8 @@ pub(in super::super) enum Correction {
     None,
     /// It could not be corrected yet.
     Due,
-    /// It is corrected before the first step.
-    DueBeforeStep,
+    /// It is corrected before the program resumes.
+    DueBeforeResuming,
     Made,
 }
 

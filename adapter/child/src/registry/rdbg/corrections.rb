@@ -24,9 +24,9 @@ corrected = lambda do |dap, attached|
       end
     end)
   end
-  # A step skips the line of any breakpoint (1.4) or is lost there (1.9), although the breakpoint's condition does not hold or the
-  # breakpoint is about another event of the line. Instead, a step that would stop where a breakpoint comes next waits for its decision. The
-  # methods count as the gem's file, because the gem leaves its own frames out of stacks.
+  # A step skips the line of any breakpoint (before 1.7) or is lost there (from 1.7 on), although the breakpoint's condition does not hold
+  # or the breakpoint is about another event of the line. Instead, a step that would stop where a breakpoint comes next waits for its
+  # decision. The methods count as the gem's file, because the gem leaves its own frames out of stacks.
   unless DEBUGGER__::ThreadClient.method_defined?(:__tandem_end_step)
     file = DEBUGGER__::ThreadClient.instance_method(:suspend).source_location[0]
     RubyVM::InstructionSequence.compile(<<~'RUBY', file, file).eval
@@ -38,13 +38,46 @@ corrected = lambda do |dap, attached|
         def break_at?(_path, _line)
           false
         end
+
+        # A thread that stops while another is stopped is reported when the program continues. 1.4 ends when it hears of a second stop, and
+        # 1.5 and newer need a command for each.
+        def process_event(event)
+          client, _, kind, _, reason = event
+          if kind == :suspend && reason != :replay && !client.__tandem_nested?
+            if in_subsession?
+              (@__tandem_stops ||= []) << event if reason != :trap
+              return
+            end
+            @__tandem_stopped = client
+          end
+          super
+        end
+
+        private def leave_subsession(command)
+          events = Array.new(@q_evt.size) { @q_evt.pop }
+          stops, others = events.partition { |event| event[2] == :suspend }
+          later = (@__tandem_stops || []) + stops.reject { |event| event[4] == :trap }
+          # The thread that is stopped gets the command, not the one that was last looked at.
+          @tc = @__tandem_stopped if @__tandem_stopped&.waiting? && !@tc&.__tandem_nested?
+          @__tandem_stays = later.map(&:first)
+          # The stops that were reported before this correction.
+          @subsession_stack.pop while @subsession_stack && @subsession_stack.size > 1 && @th_clients.each_value.none?(&:__tandem_nested?)
+          super
+        ensure
+          @__tandem_stops, @__tandem_stays = nil
+          [*others, *later].each { |event| @q_evt << event }
+        end
+
+        private def waiting_thread_clients
+          super - (@__tandem_stays || [])
+        end
       end)
       DEBUGGER__::ThreadClient.prepend(Module.new do
         def suspend(event, point = nil, **given)
           held, @__tandem_held = @__tandem_held, nil
           entered, @__tandem_entered = @__tandem_entered, nil
           if given[:bp]
-            # In 1.4 a step continues with the program although another stop has ended it.
+            # Before 1.7 a step continues with the program although another stop has ended it.
             @step_tp&.disable
             @__tandem_entered = given[:bp] if event == :call
           elsif point && !held && (breakpoint = __tandem_breakpoint(event, point.lineno))
@@ -53,7 +86,16 @@ corrected = lambda do |dap, attached|
             # The breakpoint has stopped here when the method was entered.
             return point.enable(**__tandem_target) if breakpoint.equal?(entered)
           end
+          depth = @__tandem_depth || 0
+          @__tandem_depth = depth + 1
           super
+        ensure
+          @__tandem_depth = depth if depth
+        end
+
+        # Whether it has stopped in what it evaluates while it is stopped.
+        def __tandem_nested?
+          (@__tandem_depth || 0) > 1
         end
 
         # The condition of the breakpoint that a step waits for does not hold.
